@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
@@ -19,13 +20,13 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// account is one account's life in the agent:
+// account is one account of the agent, with these states:
 //
 //	reaching ──identified──> registered ──cacher──> reporting
 //	                             │  ↑  ↑──standby──────┘
-//	                             └──refused (asked again, ever more rarely)
+//	                             └──refused (registers again, with backoff)
 //
-// Reaching and refused say why, and harm no other account.
+// The states reaching and refused have a reason. They do not affect other accounts.
 type account struct {
 	agent           *Agent
 	cfg             Account
@@ -33,13 +34,13 @@ type account struct {
 	indexes         indexes
 	assignmentReady chan struct{} // holds a token while an assignment waits
 
-	lastCredentialsErr error      // why credentials could not be read again, as last logged; owned by run
-	reportMu           sync.Mutex // held while the server is told of the state, so that no news overtakes older news
+	lastCredentialsErr error      // the last logged error of a credentials reload; owned by run
+	reportMu           sync.Mutex // held while a state is sent, so that states arrive in order
 
 	mu       sync.Mutex
-	pending  *uplink.Assignment // the latest; those before it are void
+	pending  *uplink.Assignment // the latest one, which replaces all before it
 	operator *operate.Operator  // nil until the cluster was reached
-	watcher  *watch.Watcher     // the last that reported; nil before it
+	watcher  *watch.Watcher     // the last one that ran; nil before the first
 	state    string
 	err      error
 }
@@ -48,8 +49,8 @@ func newAccount(a *Agent, cfg Account) *account {
 	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), assignmentReady: make(chan struct{}, 1), state: "reaching"}
 }
 
-// run serves the account until ctx ends. It begins anew where the kubeconfig has
-// changed: another cluster may stand there now.
+// run serves the account until ctx ends. It starts over after the kubeconfig has changed,
+// because the kubeconfig may lead to another cluster.
 func (a *account) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		cluster, err := a.connect(ctx)
@@ -61,20 +62,20 @@ func (a *account) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *account) serveAndDeregister(ctx context.Context, cluster *watch.Cluster) {
+func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster) {
 	defer cluster.Close()
 	defer a.agent.link.Deregister(a.cfg.Name)
 	defer a.agent.box.Forget(a.cfg.Name)
 	a.serve(ctx, cluster)
 }
 
-// connect tries until the cluster has said who it is.
-func (a *account) connect(ctx context.Context) (*watch.Cluster, error) {
-	return backoff.Retry(ctx, func() (*watch.Cluster, error) {
+// connect retries until the cluster is identified.
+func (a *account) connect(ctx context.Context) (*kube.Cluster, error) {
+	return backoff.Retry(ctx, func() (*kube.Cluster, error) {
 		cluster, err := a.connectOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.setState("reaching", err)
-			a.log.Warn("cluster can't be reached; tried again", "error", err)
+			a.log.Warn("cannot reach the cluster, retrying", "error", err)
 		}
 		return cluster, err
 	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0))
@@ -86,8 +87,8 @@ func newBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-func (a *account) connectOnce(ctx context.Context) (*watch.Cluster, error) {
-	cluster, err := watch.Connect(a.cfg.Access, a.agent.cfg.ConnectOptions)
+func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
+	cluster, err := kube.Connect(a.cfg.Access, a.agent.cfg.ConnectOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +99,8 @@ func (a *account) connectOnce(ctx context.Context) (*watch.Cluster, error) {
 	return cluster, nil
 }
 
-// identifyAndRegister registers a cluster that can be reached.
-func (a *account) identifyAndRegister(ctx context.Context, cluster *watch.Cluster) error {
+// identifyAndRegister identifies the cluster and registers the account.
+func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (a *account) register(identity vedette.Cluster, namespaces []string) error 
 	})
 }
 
-// setAssignment notes the server's decision. It does not wait.
+// setAssignment stores the decision of the server. It does not block.
 func (a *account) setAssignment(as uplink.Assignment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,9 +138,9 @@ func (a *account) takeAssignment() *uplink.Assignment {
 	return as
 }
 
-// serve does what the server decides, until ctx ends or the cluster must be reached
-// in another way.
-func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
+// serve follows the assignments of the server until ctx ends or the credentials have
+// changed.
+func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 	rereadTicker := time.NewTicker(a.agent.cfg.RereadInterval)
 	defer rereadTicker.Stop()
 	var r *watchRun
@@ -155,10 +156,10 @@ func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
 				return
 			}
 		case <-r.ended():
-			a.log.Error("watching ended; begun anew", "error", r.err)
+			a.log.Error("watcher failed, restarting", "error", r.err)
 			r.stop()
 			r = nil
-			a.agent.link.Deregister(a.cfg.Name) // nobody follows the cluster meanwhile
+			a.agent.link.Deregister(a.cfg.Name) // no one watches the cluster meanwhile
 			retryTimer.Reset(retryBackoff.NextBackOff())
 		case <-retryTimer.C:
 			if err := a.reregister(ctx, cluster); err != nil {
@@ -184,21 +185,21 @@ func (a *account) serve(ctx context.Context, cluster *watch.Cluster) {
 	}
 }
 
-// accessChanged reports whether the cluster must be reached in another way. What can't be
-// used changes nothing, and is logged once.
-func (a *account) accessChanged(cluster *watch.Cluster) bool {
+// accessChanged reports whether the credentials have changed. It ignores credentials that
+// cannot be used, and logs each such error once.
+func (a *account) accessChanged(cluster *kube.Cluster) bool {
 	changed, err := cluster.AccessChanged(a.cfg.Access)
 	if err != nil && (a.lastCredentialsErr == nil || a.lastCredentialsErr.Error() != err.Error()) {
-		a.log.Warn("credentials can't be read again; those that were read before go on", "error", err)
+		a.log.Warn("cannot reload the credentials, keeping the old ones", "error", err)
 	}
 	a.lastCredentialsErr = err
 	if changed {
-		a.log.Info("credentials have changed; the cluster is connected to anew")
+		a.log.Info("credentials changed, reconnecting to the cluster")
 	}
 	return changed
 }
 
-func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error {
+func (a *account) reregister(ctx context.Context, cluster *kube.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
 		a.setState("reaching", err)
@@ -207,19 +208,19 @@ func (a *account) reregister(ctx context.Context, cluster *watch.Cluster) error 
 	return a.register(identity, namespaces)
 }
 
-// handleNonCacherRole notes that the account is not this agent's to report, and says
-// whether to ask again.
+// handleNonCacherRole records that this agent does not report the account, and reports
+// whether to register again later.
 func (a *account) handleNonCacherRole(as uplink.Assignment) bool {
 	if as.Role != wire.Assignment_ROLE_REFUSED {
 		a.setState("standby", nil)
 		return false
 	}
 	a.setState("refused", errors.New(as.Message))
-	a.log.Warn("account refused by the server; asked again later", "reason", as.Message)
+	a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
 	return true
 }
 
-// watchRun is a watcher that runs.
+// watchRun is a running watcher.
 type watchRun struct {
 	watcher       *watch.Watcher
 	announcements feedAnnouncements
@@ -229,8 +230,8 @@ type watchRun struct {
 	err           error // after done
 }
 
-// ended returns a channel that is closed when the watcher has ended by itself;
-// nil, which is never ready, where there is none.
+// ended returns a channel that is closed when the watcher has ended by itself. It returns
+// nil, which is never ready, if r is nil.
 func (r *watchRun) ended() <-chan struct{} {
 	if r == nil {
 		return nil
@@ -245,10 +246,10 @@ func (r *watchRun) stop() {
 	}
 }
 
-// ensureWatching makes the account report in the term it was given. A watcher that runs
-// goes on where the outbox can go on from the server's marks, so that a lost
-// connection costs the API server nothing.
-func (a *account) ensureWatching(ctx context.Context, cluster *watch.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
+// ensureWatching makes the account report in the term of the assignment. It keeps a running
+// watcher if the outbox can continue from the marks of the server, so that a lost
+// connection to the server costs the API server nothing.
+func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
 	settings := a.agent.serverSettings()
 	if r != nil && !reflect.DeepEqual(r.settings, settings) {
 		r.stop()
@@ -265,13 +266,13 @@ func (a *account) ensureWatching(ctx context.Context, cluster *watch.Cluster, r 
 	}
 	for feed, mark := range restart {
 		if !r.watcher.Reset(feed, mark) {
-			a.agent.box.ResumeFeed(a.cfg.Name, feed, mark) // for when it will be watched
+			a.agent.box.ResumeFeed(a.cfg.Name, feed, mark) // for a later watch
 		}
 	}
 	return r
 }
 
-func (a *account) startWatching(ctx context.Context, cluster *watch.Cluster, settings uplink.ServerSettings, as uplink.Assignment) *watchRun {
+func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, settings uplink.ServerSettings, as uplink.Assignment) *watchRun {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}), announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
 	redactor, err := a.newRedactor(settings)
@@ -294,20 +295,20 @@ func (a *account) startWatching(ctx context.Context, cluster *watch.Cluster, set
 	return r
 }
 
-// newRedactor lifts what the server asks for, but for lifts in a syntax that this
-// agent is too old for: their fields are missing then, and nothing else is.
+// newRedactor returns a redactor with the projections of the server. It skips projections
+// whose syntax this agent is too old for, so that only their fields are missing.
 func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
-	lifts := slices.DeleteFunc(slices.Clone(settings.Projections), func(l vedette.Projection) bool {
-		_, err := redact.New(redact.Config{}, []vedette.Projection{l}, nil)
+	projections := slices.DeleteFunc(slices.Clone(settings.Projections), func(p vedette.Projection) bool {
+		_, err := redact.New(redact.Config{}, []vedette.Projection{p}, nil)
 		if err != nil {
-			a.log.Warn("the server asks for fields that this agent can't lift; upgrade the agent", "kind", l.Kind.String(), "error", err)
+			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", p.Kind.String(), "error", err)
 		}
 		return err != nil
 	})
-	return redact.New(a.agent.cfg.Redact, lifts, settings.Annotations)
+	return redact.New(a.agent.cfg.Redact, projections, settings.Annotations)
 }
 
-// setAccountError notes what keeps all of a cluster's feeds from being live.
+// setAccountError sets the reason why no feed of the cluster is live. An empty message clears it.
 func (a *account) setAccountError(message string) {
 	if message == "" {
 		a.setState("reporting", nil)
@@ -316,8 +317,8 @@ func (a *account) setAccountError(message string) {
 	a.setState("reporting", errors.New(message))
 }
 
-// setState notes how the account is and tells the server. That may wait for the server,
-// so others may look meanwhile.
+// setState sets the state of the account and sends it to the server. Sending may block, so
+// mu is not held meanwhile and status does not wait.
 func (a *account) setState(state string, err error) {
 	a.reportMu.Lock()
 	defer a.reportMu.Unlock()
@@ -325,7 +326,7 @@ func (a *account) setState(state string, err error) {
 	a.state, a.err = state, err
 	a.mu.Unlock()
 	if state == "refused" {
-		return // the server knows, it said so
+		return // the server decided it
 	}
 	message := ""
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// apiServer says who asks /version, by his token.
+// apiServer records the tokens of requests to /version.
 func apiServer(t *testing.T, requests chan<- string) *httptest.Server {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
@@ -29,9 +29,8 @@ func apiServer(t *testing.T, requests chan<- string) *httptest.Server {
 	return server
 }
 
-// TestReplacedKubeconfigIsReloaded holds that an account goes on with a kubeconfig that was
-// replaced, whatever is new in it, and that one which makes no sense, or that says
-// nothing new, changes nothing.
+// TestReplacedKubeconfigIsReloaded checks that an account uses a replaced kubeconfig,
+// whatever changed in it, and ignores a kubeconfig that is invalid or has not changed.
 func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 	firstRequests, secondRequests := make(chan string, 100), make(chan string, 100)
 	first, second := apiServer(t, firstRequests), apiServer(t, secondRequests)
@@ -47,7 +46,7 @@ func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 	}
 	write(first.URL, "one")
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"}, RereadInterval: time.Millisecond,
-		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: file}}}}, slog.New(slog.DiscardHandler))
+		Accounts: []Account{{Name: "prod", Access: kube.Access{KubeconfigFile: file}}}}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
@@ -60,10 +59,10 @@ func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 		select {
 		case got := <-requests:
 			if got != want {
-				t.Errorf("asked as %q, want %q", got, want)
+				t.Errorf("got a request with token %q, want %q", got, want)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("not asked as %q", want)
+			t.Fatalf("got no request with token %q", want)
 		}
 	}
 	expectToken(firstRequests, "Bearer one")
@@ -76,6 +75,6 @@ func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 	write(second.URL, "three")
 	expectToken(secondRequests, "Bearer three")
 	if len(firstRequests) != 0 {
-		t.Errorf("the first cluster was asked %d times more", len(firstRequests))
+		t.Errorf("got %d more requests to the first cluster, want none", len(firstRequests))
 	}
 }

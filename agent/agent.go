@@ -1,6 +1,7 @@
-// Package agent puts the agent's stations together: each account's cluster is
-// watched, what it shows is redacted and put into the outbox, and the uplink
-// carries it to the server.
+// Package agent connects the parts of the agent. Watchers report the changes of each
+// account's cluster, redact removes secrets from them, the outbox keeps them until they are
+// acknowledged, and the uplink sends them to the server. Operations come back over the
+// uplink and are executed in the clusters.
 package agent
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/executor"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
@@ -21,33 +23,33 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// Config is all that an agent must know.
+// Config configures an Agent.
 type Config struct {
 	Uplink   uplink.Config
 	Accounts []Account
 	Redact   redact.Config
-	// OutboxBytes bounds what is kept until the server acknowledges it, of all
-	// accounts together. Zero means 8 MiB.
+	// OutboxBytes bounds the unacknowledged changes of all accounts together. Zero means
+	// 8 MiB.
 	OutboxBytes int
 	Watch       watch.Config
-	// ConnectOptions says how to talk to clusters.
-	ConnectOptions watch.Options
-	// RereadInterval is how often kubeconfigs and certificates are looked at, in case they
-	// have changed. Zero means 30 s.
+	// ConnectOptions configures the connections to clusters.
+	ConnectOptions kube.Options
+	// RereadInterval is how often kubeconfigs and certificates are checked for changes. Zero
+	// means 30 s.
 	RereadInterval time.Duration
-	Operate        operate.Config // its Redactor and Wanted are filled in for each account
+	Operate        operate.Config // Redactor and CoveredByFeed are set for each account
 	Executor       executor.Config
 }
 
-// Account is one cluster and what to show of it.
+// Account is one cluster and the part of it to report.
 type Account struct {
 	Name       vedette.AccountName
-	Access     watch.Access
+	Access     kube.Access
 	Selection  watch.Selection
 	Properties vedette.Properties
 }
 
-// Agent is safe for concurrent use.
+// Agent watches clusters and executes operations. It is safe for concurrent use.
 type Agent struct {
 	cfg      Config
 	box      *outbox.Box
@@ -62,7 +64,7 @@ type Agent struct {
 	settings uplink.ServerSettings
 }
 
-// New returns an agent. Nothing is dialled before Run.
+// New returns an agent. It does not dial before Run.
 func New(cfg Config, log *slog.Logger) *Agent {
 	if cfg.OutboxBytes == 0 {
 		cfg.OutboxBytes = 8 << 20
@@ -100,7 +102,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Connected implements the uplink's listener.
+// Connected implements the uplink's handler.
 func (a *Agent) Connected(t uplink.ServerSettings) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,35 +115,35 @@ func (a *Agent) serverSettings() uplink.ServerSettings {
 	return a.settings
 }
 
-// Assigned implements the uplink's listener.
+// Assigned implements the uplink's handler.
 func (a *Agent) Assigned(as uplink.Assignment) {
 	if account := a.accounts[as.Account]; account != nil {
 		account.setAssignment(as)
 	}
 }
 
-// Indexed implements the uplink's listener.
+// Indexed implements the uplink's handler.
 func (a *Agent) Indexed(i uplink.Index) {
 	if account := a.accounts[i.Account]; account != nil {
 		account.indexes.add(i)
 	}
 }
 
-// Status is what an agent says of itself to those who ask for its health.
+// Status is the part of the health of an agent that only trusted callers see.
 type Status struct {
-	Server   string          `json:"server,omitempty"` // that it is or was connected to
-	Error    string          `json:"error,omitempty"`  // why it is not connected
+	Server   string          `json:"server,omitempty"` // the current or last server
+	Error    string          `json:"error,omitempty"`  // why the agent is not connected
 	Accounts []AccountStatus `json:"accounts"`
 }
 
-// AccountStatus is one account's part of it.
+// AccountStatus is the state of one account.
 type AccountStatus struct {
 	Name  vedette.AccountName `json:"name"`
 	State string              `json:"state"`
 	Error string              `json:"error,omitempty"`
 }
 
-// Status returns how the agent is.
+// Status returns the state of the connection and of all accounts, sorted by name.
 func (a *Agent) Status() Status {
 	server, err := a.link.Status()
 	s := Status{Server: server, Accounts: []AccountStatus{}}

@@ -9,22 +9,22 @@ import (
 	"github.com/vedette-io/vedette/agent/outbox"
 )
 
-// feedAnnouncements is what the server was last told about an account's feeds themselves.
-// It is told again after a lost connection: another agent may have reported the
-// account since, and have said other things.
+// feedAnnouncements holds the last declaration and statuses of an account's feeds. They are
+// sent again after a lost connection, because another agent may have reported the account
+// and sent others.
 type feedAnnouncements struct {
 	box     *outbox.Box
 	account vedette.AccountName
 
-	// Held while a record is put, so that none is overtaken by an older one. What
-	// is put is small, one of each sort per feed, and never waits for room.
+	// Held during Put, so that records are put in order. That does not block, because
+	// these records are small, there is one of each type per feed, and they need no room.
 	mu          sync.Mutex
 	declaration []byte // nil before the first
 	feeds       map[vedette.Feed]bool
 	statuses    map[vedette.Feed][]byte
 }
 
-// declare puts a declaration. What waits of other feeds is void.
+// declare puts a declaration and drops the statuses of all other feeds.
 func (t *feedAnnouncements) declare(ctx context.Context, feeds map[vedette.Feed]bool, record []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *feedAnnouncements) putStatusLocked(ctx context.Context, feed vedette.Fe
 	return t.box.Put(ctx, outbox.Change{Account: t.account, Feed: feed, Priority: outbox.Control, Key: statusKey, Record: t.statuses[feed]})
 }
 
-// resend puts all of it once more.
+// resend puts the declaration and all statuses again.
 func (t *feedAnnouncements) resend(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,29 +14,28 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// Keys of changes that are about a feed itself. No object's key begins so.
+// Keys of changes that concern a feed itself. Keys of objects never begin with a zero byte.
 const (
 	bookmarkKey = "\x00bookmark"
 	statusKey   = "\x00status"
 )
 
-// sink takes what an account's watcher sees, and puts what of it may and must
-// leave into the outbox.
+// sink receives the events of an account's watcher, redacts them and puts them into the
+// outbox.
 type sink struct {
 	account         vedette.AccountName
 	box             *outbox.Box
 	redactor        *redact.Redactor
 	indexes         *indexes
 	announcements   *feedAnnouncements
-	setAccountError func(message string) // what concerns the account as a whole; empty once it is over
+	setAccountError func(message string) // sets the error of the account as a whole; empty to clear it
 	log             *slog.Logger
 
 	mu        sync.Mutex
-	snapshots map[vedette.Feed]*index // of the feeds that are being listed
+	snapshots map[vedette.Feed]*index // of feeds with a running snapshot
 }
 
-// scratch holds buffers that bodies are redacted into, before they are copied
-// into their records.
+// scratch holds buffers for redacted bodies, before these are copied into records.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // Put implements watch.Sink.
@@ -77,7 +76,7 @@ func (s *sink) status(ctx context.Context, e watch.Event) error {
 	return s.announcements.setStatus(ctx, e.Feed, record)
 }
 
-// put encodes a step and puts it.
+// put encodes a step and puts it into the outbox.
 func (s *sink) put(ctx context.Context, feed vedette.Feed, c outbox.Change, step wire.Step) error {
 	record, err := wire.EncodeStep(step)
 	if err != nil {
@@ -109,8 +108,8 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	return s.announcements.declare(ctx, feeds, record)
 }
 
-// begin opens a snapshot: what was not sent of the feed is void, and the server
-// tells what it holds, so that only what differs is sent.
+// begin starts a snapshot. It discards unsent changes of the feed, and waits for the index
+// of the server, so that the agent sends only objects that differ.
 func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
 	x := s.indexes.expect(feed)
 	s.box.DiscardFeed(s.account, feed)
@@ -131,12 +130,12 @@ func (s *sink) snapshot(feed vedette.Feed) (*index, error) {
 	defer s.mu.Unlock()
 	x := s.snapshots[feed]
 	if x == nil {
-		return nil, fmt.Errorf("feed %s of %s goes on with a snapshot that was not begun", feed, s.account)
+		return nil, fmt.Errorf("feed %s of account %s continues a snapshot without a Begin", feed, s.account)
 	}
 	return x, nil
 }
 
-// item puts an object of a snapshot, unless the server holds it as it is.
+// item puts an object of a snapshot, unless the server already has this version.
 func (s *sink) item(ctx context.Context, e watch.Event) error {
 	x, err := s.snapshot(e.Feed)
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *sink) item(ctx context.Context, e watch.Event) error {
 	return s.upsert(ctx, e, outbox.Bulk)
 }
 
-// upsert redacts an object and puts what is left of it.
+// upsert redacts an object and puts the result.
 func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priority) error {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
@@ -158,7 +157,7 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priori
 		*buf = nil
 	}
 	if err != nil {
-		s.log.Error("object left out: it can't be read", "account", s.account, "feed", e.Feed.String(), "error", err)
+		s.log.Error("object left out because it cannot be read", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return s.skipObject(ctx, e, priority)
 	}
 	c := outbox.Change{Priority: priority, Key: object.Namespace + "/" + object.Name}
@@ -168,7 +167,7 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priori
 	return s.putRecord(ctx, e.Feed, c, wire.EncodeUpsert(object, priority == outbox.Live))
 }
 
-// skipObject moves the mark past an object that is left out.
+// skipObject advances the mark past an object that is left out.
 func (s *sink) skipObject(ctx context.Context, e watch.Event, priority outbox.Priority) error {
 	if priority == outbox.Bulk || e.Mark == "" {
 		return nil
@@ -179,14 +178,14 @@ func (s *sink) skipObject(ctx context.Context, e watch.Event, priority outbox.Pr
 func (s *sink) delete(ctx context.Context, e watch.Event) error {
 	header, err := redact.ReadMetadata(e.Raw)
 	if err == nil && header.Name == "" {
-		err = errors.New("it has no name")
+		err = errors.New("the object has no name")
 	}
 	var record []byte
 	if err == nil {
 		record, err = wire.EncodeStep(&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name, ResourceVersion: string(e.Mark)}})
 	}
 	if err != nil {
-		s.log.Warn("a deletion can't be read; the feed is listed anew", "account", s.account, "feed", e.Feed.String(), "error", err)
+		s.log.Warn("cannot read a deletion, listing the feed again", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return watch.ErrUnreadable
 	}
 	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)
@@ -200,7 +199,8 @@ func (s *sink) bookmark(ctx context.Context, e watch.Event) error {
 // digestsPerRecord is how many digests go into one record: 64 KiB of them.
 const digestsPerRecord = 8 << 10
 
-// end closes a snapshot: what the server holds and the cluster does not is named.
+// end ends a snapshot. It sends the digests of objects that the server has and the cluster
+// has not.
 func (s *sink) end(ctx context.Context, e watch.Event) error {
 	x, err := s.snapshot(e.Feed)
 	if err != nil {

@@ -25,9 +25,9 @@ func newSink(t *testing.T) *sink {
 		setAccountError: func(string) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
 }
 
-// TestUnreadableObjectDoesNotStopWatcher holds that no object, whatever it looks like, makes the
-// sink refuse, which would end all feeds of the account: it is left out, its name is
-// found, or its feed is listed anew.
+// TestUnreadableObjectDoesNotStopWatcher checks that no object makes the sink fail, which
+// would end all feeds of the account. An unreadable object is left out, or the feed is
+// listed again.
 func TestUnreadableObjectDoesNotStopWatcher(t *testing.T) {
 	deep := strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)
 	const head = `{"kind":"ConfigMap","apiVersion":"v1",`
@@ -51,10 +51,10 @@ func TestUnreadableObjectDoesNotStopWatcher(t *testing.T) {
 				s.snapshots[pods.Feed] = &index{}
 				err := s.Put(t.Context(), watch.Event{Type: typ, FeedSpec: pods, Raw: []byte(head + object), Mark: "7"})
 				if err != nil && (typ != watch.Delete || !errors.Is(err, watch.ErrUnreadable)) {
-					t.Error(err)
+					t.Errorf("got error %v, want none", err)
 				}
 				if strings.HasPrefix(why, "deep") && err != nil {
-					t.Errorf("its name can be read: %v", err)
+					t.Errorf("readable name: got error %v, want none", err)
 				}
 			})
 		}

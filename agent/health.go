@@ -12,13 +12,13 @@ import (
 //
 //	GET /health            200 while the agent is connected to its server, else 503
 //	GET /health/readiness  the same
-//	GET /health/liveness   200 as long as the agent's own loops turn, whatever its
-//	                       server and clusters do; a restart would help against nothing else
+//	GET /health/liveness   200 while the agent's own loops run, whatever the state of its
+//	                       server and clusters, because a restart would not help these
 //
-// Accounts whose clusters can't be reached change nothing: another replica could do
-// no better. Only requests from this machine (or pod), or with a trusted client
+// Unreachable clusters do not affect readiness, because another replica could not reach
+// them either. Only requests from this machine (or pod), or with a trusted client
 // certificate, get account names and errors, because errors name addresses and quote
-// what answers there.
+// responses.
 func Handler(a *Agent, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	ready := func(w http.ResponseWriter, r *http.Request) {
@@ -44,10 +44,10 @@ func Handler(a *Agent, log *slog.Logger) http.Handler {
 	return mux
 }
 
-// health is the answer to all of them.
+// health is the body of all responses.
 type health struct {
 	Health  string `json:"status"`
-	*Status        // nil where the caller may not know more
+	*Status        // nil if the caller is not trusted
 }
 
 func (h health) write(w http.ResponseWriter, log *slog.Logger) {
@@ -56,12 +56,12 @@ func (h health) write(w http.ResponseWriter, log *slog.Logger) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	if err := json.NewEncoder(w).Encode(h); err != nil {
-		log.Debug("answer not sent", "error", err)
+		log.Debug("cannot send the health response", "error", err)
 	}
 }
 
-// isTrusted reports whether a caller may know what is wrong. One who comes from this
-// machine by another name may be a page in a browser, whose name leads here.
+// isTrusted reports whether a caller may see errors. A request from this machine whose Host
+// is not a loopback name may come from a web page in a browser (DNS rebinding).
 func isTrusted(r *http.Request) bool {
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true

@@ -15,20 +15,19 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// newAgent has one account, of a cluster that nobody has.
+// newAgent returns an agent with one account, whose cluster does not exist.
 func newAgent(t *testing.T) *Agent {
 	t.Helper()
 	return New(Config{Uplink: uplink.Config{Target: "passthrough:///nowhere.invalid:1", Creds: insecure.NewCredentials(), Agent: "a"},
-		Accounts: []Account{{Name: "prod", Access: watch.Access{KubeconfigFile: "/nowhere/kubeconfig"}}}}, slog.New(slog.DiscardHandler))
+		Accounts: []Account{{Name: "prod", Access: kube.Access{KubeconfigFile: "/nowhere/kubeconfig"}}}}, slog.New(slog.DiscardHandler))
 }
 
-// TestHealthHidesDetailsFromUntrustedCallers holds that what is wrong with servers and clusters is
-// told on this machine and to those with a trusted certificate, while everybody may
-// know whether something is.
+// TestHealthHidesDetailsFromUntrustedCallers checks that everyone sees whether the agent is
+// healthy, but only callers on this machine or with a trusted certificate see why not.
 func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 	a := newAgent(t)
 	a.accounts["prod"].setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
@@ -41,10 +40,10 @@ func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 		{"a probe at the pod's address", "10.0.0.1:4711", "10.0.0.2:8082", nil, false},
 		{"this machine", "127.0.0.1:4711", "127.0.0.1:8082", nil, true},
 		{"this machine by name", "[::1]:4711", "localhost:8082", nil, true},
-		{"this machine, by an address within another", "[::ffff:127.0.0.1]:4711", "localhost", nil, true},
+		{"this machine by an IPv4-mapped address", "[::ffff:127.0.0.1]:4711", "localhost", nil, true},
 		{"a page in this machine's browser", "127.0.0.1:4711", "evil.example:8082", nil, false},
-		{"a certificate that is trusted", "10.0.0.1:4711", "agent:8082", trusted, true},
-		{"one that nobody looked at", "10.0.0.1:4711", "agent:8082", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
+		{"a trusted certificate", "10.0.0.1:4711", "agent:8082", trusted, true},
+		{"an unverified certificate", "10.0.0.1:4711", "agent:8082", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
 	} {
 		for _, path := range []string{"/health", "/health/readiness"} {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -53,17 +52,17 @@ func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 			Handler(a, a.log).ServeHTTP(w, r)
 			body := w.Body.String()
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"DOWN"`) {
-				t.Errorf("%s: %d %s", tt.why, w.Code, body)
+				t.Errorf("%s: got %d %s, want 503", tt.why, w.Code, body)
 			}
 			if hasDetails := strings.Contains(body, "10.1.2.3") && strings.Contains(body, "prod") && strings.Contains(body, "not connected yet"); hasDetails != tt.wantDetails || !hasDetails && len(body) > 20 {
-				t.Errorf("%s: %s", tt.why, body)
+				t.Errorf("%s: got %s, want details %v", tt.why, body, tt.wantDetails)
 			}
 		}
 	}
 }
 
-// TestLivenessIgnoresServerAndClusters holds that an agent is alive for as long as its own
-// loops turn, without server and cluster, and no longer.
+// TestLivenessIgnoresServerAndClusters checks that an agent is alive while its own loops
+// run, without a server or a cluster.
 func TestLivenessIgnoresServerAndClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t)
@@ -73,24 +72,24 @@ func TestLivenessIgnoresServerAndClusters(t *testing.T) {
 			return w.Code == http.StatusOK
 		}
 		if !alive() {
-			t.Error("it is not alive before it begins")
+			t.Error("before Run: got not alive, want alive")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- a.runLivenessLoop(ctx) }()
 		time.Sleep(time.Hour)
 		if !alive() {
-			t.Error("it is not alive without a server")
+			t.Error("without a server: got not alive, want alive")
 		}
 		cancel()
 		<-done
 		time.Sleep(30 * time.Second)
 		if !alive() {
-			t.Error("it is not alive after half a minute without processor time")
+			t.Error("after half a minute without CPU time: got not alive, want alive")
 		}
 		time.Sleep(time.Minute)
 		if alive() {
-			t.Error("it is alive though its loops stand still")
+			t.Error("with stopped loops: got alive, want not alive")
 		}
 	})
 }

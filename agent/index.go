@@ -9,24 +9,24 @@ import (
 	"github.com/vedette-io/vedette/agent/uplink"
 )
 
-// index is what the server holds of a feed, as digests, while a snapshot of the
-// feed is under way. It is the one thing whose size follows the number of
-// objects: 8 bytes and a bit each, of the feeds that are listed at the moment.
+// index holds the digests of a feed's objects at the server, during a snapshot of the feed.
+// It is the only data whose size grows with the number of objects: 8 bytes and one bit per
+// object of the feeds that are being listed.
 type index struct {
-	ready   chan struct{} // closed when the last piece is there
+	ready   chan struct{} // closed when the last piece has arrived
 	digests []uint64      // sorted once ready
 	seen    []uint64      // a bit for each digest
 }
 
-// prepare readies the index for look-ups.
+// prepare sorts the index for lookups.
 func (x *index) prepare() {
 	slices.Sort(x.digests)
 	x.digests = slices.Compact(x.digests)
 	x.seen = make([]uint64, (len(x.digests)+63)/64)
 }
 
-// has reports whether the server holds an object with this digest, and notes
-// that the cluster does.
+// has reports whether the server has an object with this digest, and marks it as seen in
+// the cluster.
 func (x *index) has(digest uint64) bool {
 	i, found := slices.BinarySearch(x.digests, digest)
 	if found {
@@ -35,8 +35,8 @@ func (x *index) has(digest uint64) bool {
 	return found
 }
 
-// forEachUnseen calls yield with the digests that the cluster has no object of, in
-// pieces of at most n.
+// forEachUnseen calls yield with the digests that were not seen in the cluster, in pieces of
+// at most n.
 func (x *index) forEachUnseen(n int, yield func([]uint64) error) error {
 	var unseen []uint64
 	for i, digest := range x.digests {
@@ -56,13 +56,13 @@ func (x *index) forEachUnseen(n int, yield func([]uint64) error) error {
 	return yield(unseen)
 }
 
-// indexes gathers the indexes of an account's feeds as they arrive.
+// indexes collects the indexes of an account's feeds as they arrive.
 type indexes struct {
 	mu     sync.Mutex
 	byFeed map[vedette.Feed]*index
 }
 
-// expect makes room for a feed's index, in place of one that was not finished.
+// expect prepares for a feed's index. It replaces an unfinished one.
 func (xs *indexes) expect(feed vedette.Feed) *index {
 	xs.mu.Lock()
 	defer xs.mu.Unlock()
@@ -88,7 +88,7 @@ func (xs *indexes) add(piece uplink.Index) {
 	}
 }
 
-// wait waits until the whole index is there.
+// wait waits until the whole index has arrived.
 func (x *index) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// liveness shows whether the agent's loops turn.
+// liveness records that the agent's loops run.
 type liveness struct {
-	lastTick atomic.Pointer[time.Time] // nil before the first beat
+	lastTick atomic.Pointer[time.Time] // nil before the first tick
 }
 
-// livenessTimeout is how long the heart may stand still. A machine that is short of
-// processor time must not have its agents restarted for it.
+// livenessTimeout is how long a tick may be missing. It is long, because agents must not be
+// restarted when their machine is short of CPU time.
 const livenessTimeout = time.Minute
 
-// runLivenessLoop goes on until ctx ends. Each beat takes the locks of the agent and its
-// accounts, which are held for moments only: one that is held for ever stops it.
+// runLivenessLoop ticks until ctx ends. Each tick takes the locks of the agent and its
+// accounts, so that a deadlock stops the ticks.
 func (a *Agent) runLivenessLoop(ctx context.Context) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -33,7 +33,7 @@ func (a *Agent) runLivenessLoop(ctx context.Context) error {
 	}
 }
 
-// isAlive reports whether the heart has beaten lately, or has not begun.
+// isAlive reports whether the last tick is recent, or the loop has not started.
 func (h *liveness) isAlive() bool {
 	lastTick := h.lastTick.Load()
 	return lastTick == nil || time.Since(*lastTick) < livenessTimeout

@@ -5,13 +5,13 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// execute carries out an operation in the cluster of its account. The desk calls
-// it.
+// execute executes an operation in the cluster of its account. The executor calls it.
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	account := a.accounts[op.Account]
 	if account == nil {
@@ -32,9 +32,9 @@ func failedOutcome(op vedette.Operation, status int, reason, message string) ved
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: status, Reason: reason, Message: message}
 }
 
-// initOperator makes the account's operator, which goes on working while the account
-// is another agent's to report.
-func (a *account) initOperator(cluster *watch.Cluster) error {
+// initOperator creates the account's operator. It also works while another agent reports
+// the account.
+func (a *account) initOperator(cluster *kube.Cluster) error {
 	cfg := a.agent.cfg.Operate
 	cfg.CoveredByFeed = a.covers
 	var err error
@@ -51,7 +51,7 @@ func (a *account) initOperator(cluster *watch.Cluster) error {
 	return nil
 }
 
-// covers reports whether a feed of this agent would tell an object: none does while
+// covers reports whether a feed of this agent reports an object. It returns false while
 // another agent reports the account.
 func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
 	a.mu.Lock()
@@ -60,7 +60,7 @@ func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
 	return w != nil && w.Covers(r, o)
 }
 
-// setWatcher has operations tell objects as the feeds of a watcher do.
+// setWatcher makes operations report objects in the same form as the feeds of a watcher.
 func (a *account) setWatcher(w *watch.Watcher, r *redact.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,8 +68,8 @@ func (a *account) setWatcher(w *watch.Watcher, r *redact.Redactor) {
 	a.operator.SetRedactor(r)
 }
 
-// currentOperator returns nil and what keeps the cluster from being reached while
-// there is none.
+// currentOperator returns the operator, or nil and the reason why the cluster cannot be
+// reached.
 func (a *account) currentOperator() (*operate.Operator, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,13 +9,14 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// redactionVersion counts the changes of what redaction does without being told to. An
-// agent with another count has the server forget what the last one told.
+// redactionVersion counts the changes of the built-in redaction rules. If it differs from
+// that of the agent that reported an account before, the server discards the account's
+// objects.
 const redactionVersion = 3
 
-// projectionHash folds what decides how an account's objects look into a short text.
-// Kinds and namespaces are not part of it: they decide which feeds there are,
-// and the server is told those.
+// projectionHash returns a short digest of everything that determines the content of an
+// account's objects. Kinds and namespaces are not part of it, because they determine the
+// feeds, which the agent declares to the server.
 func projectionHash(rules redact.Config, s watch.Selection) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %q %q %t", redactionVersion,
 		rules.Annotations, rules.ConfigMapKeys, rules.Environment, rules.SecretAnnotations, s.OmitNamespaces, s.OnlySpinnakerManaged))

@@ -8,7 +8,8 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestEveryRuleChangesProjectionHash holds that a change of any rule has objects told anew.
+// TestEveryRuleChangesProjectionHash checks that a change of any rule changes the hash, so
+// that objects are sent again.
 func TestEveryRuleChangesProjectionHash(t *testing.T) {
 	hashes := map[string]string{projectionHash(redact.Config{}, watch.Selection{}): "no rule"}
 	for i := range reflect.TypeFor[redact.Config]().NumField() {
@@ -17,7 +18,7 @@ func TestEveryRuleChangesProjectionHash(t *testing.T) {
 		reflect.ValueOf(&c).Elem().Field(i).Set(reflect.ValueOf([]string{"a*"}))
 		hash := projectionHash(c, watch.Selection{})
 		if other, taken := hashes[hash]; taken {
-			t.Errorf("%s has the shape of %s", name, other)
+			t.Errorf("%s: got the hash of %s, want another one", name, other)
 		}
 		hashes[hash] = name
 	}

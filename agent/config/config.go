@@ -107,6 +107,8 @@ type Kubernetes struct {
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
 	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops the fields. Server-side applies always reject such fields.
 	FieldValidation string `config:"fieldValidation" default:"strict"`
+	// Zero the buffers of Go's crypto/tls that held metadata of Secrets. Annotations in it may contain data of a Secret, and without this setting parts of them stay in the agent's memory until something overwrites them. The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with other fields does not read Secrets.
+	WipeTLSBuffers bool `config:"wipeTLSBuffers" default:"false"`
 	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }

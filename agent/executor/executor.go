@@ -1,17 +1,16 @@
-// Package desk is where an agent's operations lie from when they come until the
-// server has acknowledged their outcome.
+// Package executor executes an agent's operations, and keeps their outcomes until the server has
+// acknowledged them.
 //
 // Guarantees:
 //
-//   - An operation that comes twice takes effect once: what was begun is not begun
-//     again, and what has ended is answered from memory.
-//   - An outcome that could not be sent, or was sent and not acknowledged, is there
-//     to be sent on the next connection.
-//   - Memory is bounded. What does not fit any more loses its payload, and what only
-//     was read is forgotten, since it can be read again.
+//   - An operation that is received twice takes effect once. If it has ended, the second request is
+//     answered from memory.
+//   - An outcome that was not sent or not acknowledged is sent again on the next connection.
+//   - Memory is limited. Above the limit the oldest outcomes lose their payload, and those of
+//     read-only operations are forgotten, because these can be repeated.
 //
-// A process that ends takes its desk with it; the server knows by the process's
-// name, and what it does then stands in server/dispatch.
+// Nothing survives the process. The server recognizes a new process by its name; server/dispatch
+// describes what it does then.
 package executor
 
 import (
@@ -26,12 +25,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Config bounds a desk. Zero values mean the defaults.
+// Config limits an Executor. Zero values mean the defaults.
 type Config struct {
-	MaxWorkers      int           // operations that are carried out at once; 64
-	MaxStreams      int           // logs that are read at once; 64
-	MaxOutcomeBytes int           // of outcomes that are remembered; 8 MiB
-	AckTimeout      time.Duration // how long an outcome waits for its acknowledgement; 15 min
+	MaxWorkers      int           // operations that are executed at once; default 64
+	MaxStreams      int           // logs that are read at once; default 64
+	MaxOutcomeBytes int           // bytes of all outcomes that are kept; default 8 MiB
+	AckTimeout      time.Duration // how long an outcome is kept without an acknowledgement; default 15 min
 }
 
 func (c *Config) setDefaults() {
@@ -49,7 +48,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Executor is safe for concurrent use.
+// Executor executes operations. It is safe for concurrent use.
 type Executor struct {
 	cfg         Config
 	handler     func(context.Context, vedette.Operation) vedette.Outcome
@@ -57,37 +56,36 @@ type Executor struct {
 	workers     *semaphore.Weighted
 
 	mu           sync.Mutex
-	ctx          context.Context // of Run; nil before it
+	ctx          context.Context // of Run; nil before Run
 	entries      map[vedette.OperationID]*entry
 	finished     []*entry // in the order in which they ended
-	outcomeBytes int      // of the outcomes of ended
+	outcomeBytes int      // of the outcomes of finished
 	streams      int      // entries whose outcome is a stream
 	wg           sync.WaitGroup
 }
 
-// entry is one operation: under way, then ended, then forgotten.
+// entry is one operation: running, then finished, then removed.
 type entry struct {
 	id         vedette.OperationID
 	readOnly   bool
 	cancel     context.CancelFunc
-	finishedAt time.Time // when it ended; zero while it is under way
-	isStream   bool      // its outcome is being read, and can be read only once
+	finishedAt time.Time // zero while it is running
+	isStream   bool      // its outcome has a Stream, which can be read only once
 	outcome    vedette.Outcome
 	size       int
 }
 
 func (e *entry) isFinished() bool { return !e.finishedAt.IsZero() }
 
-// New returns a desk that carries operations out with do, and gives each outcome
-// to answer, which may fail to send it but must not wait long. Whoever takes an
-// outcome with a Stream closes that, and calls Forget.
+// New returns an Executor that executes operations by handler and passes each outcome to
+// sendOutcome, which may fail to send it, but must not block for long. If the outcome has a Stream,
+// sendOutcome closes it and calls Forget.
 func New(cfg Config, handler func(context.Context, vedette.Operation) vedette.Outcome, sendOutcome func(vedette.Outcome)) *Executor {
 	cfg.setDefaults()
 	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: semaphore.NewWeighted(int64(cfg.MaxWorkers)), entries: map[vedette.OperationID]*entry{}}
 }
 
-// Run lets operations be carried out until ctx ends, and returns when those that
-// were under way have.
+// Run executes operations until ctx ends. It returns when the running ones have ended.
 func (x *Executor) Run(ctx context.Context) error {
 	x.mu.Lock()
 	x.ctx = ctx
@@ -105,7 +103,7 @@ func (x *Executor) Run(ctx context.Context) error {
 	}
 }
 
-// Submit takes an operation. It does not wait.
+// Submit starts an operation and returns at once.
 func (x *Executor) Submit(op vedette.Operation) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,7 +114,7 @@ func (x *Executor) Submit(op vedette.Operation) {
 		return
 	}
 	if x.ctx == nil || x.ctx.Err() != nil {
-		return // the agent is ending; the server learns that from the connection
+		return // the agent stops; the server sees that by the connection
 	}
 	ctx, cancel := context.WithCancel(x.ctx)
 	e := &entry{id: op.ID, readOnly: op.Args == nil || op.Reads(), cancel: cancel}
@@ -136,7 +134,7 @@ func (x *Executor) execute(ctx context.Context, e *entry, op vedette.Operation) 
 	out.ID = op.ID
 	x.mu.Lock()
 	if out.Stream != nil && x.streams >= x.cfg.MaxStreams {
-		_ = out.Stream.Close() // nothing of it was read
+		_ = out.Stream.Close() // nothing was read from it
 		out = tooManyStreamsOutcome(op, x.cfg.MaxStreams)
 	}
 	x.finishLocked(e, out)
@@ -144,7 +142,7 @@ func (x *Executor) execute(ctx context.Context, e *entry, op vedette.Operation) 
 	x.sendOutcome(out)
 }
 
-// acquireWorker waits for its turn, until the operation's deadline at most.
+// acquireWorker waits for a worker until the operation's deadline, and reports whether it got one.
 func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) bool {
 	if !op.Deadline.IsZero() {
 		var cancel context.CancelFunc
@@ -156,12 +154,12 @@ func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) bool
 
 func busyOutcome(op vedette.Operation, workers int) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
-		Message: "the agent had no worker free before the deadline; nothing was done. It carries out " + strconv.Itoa(workers) + " operations at once"}
+		Message: "no worker of the agent was free before the deadline; nothing was done. The agent executes at most " + strconv.Itoa(workers) + " operations at once"}
 }
 
 func tooManyStreamsOutcome(op vedette.Operation, streams int) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
-		Message: "the agent sends " + strconv.Itoa(streams) + " logs already, and no more at once; end one of those that are followed"}
+		Message: "the agent already sends " + strconv.Itoa(streams) + " logs, which is the limit; stop following one of them"}
 }
 
 func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
@@ -173,7 +171,7 @@ func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
 	}
 	e.cancel()
 	if x.entries[e.id] != e {
-		return // nobody wants it any more
+		return // it was canceled
 	}
 	e.outcome, e.size = out, outcomeSize(out)
 	x.finished = append(x.finished, e)
@@ -185,8 +183,8 @@ func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
 	}
 }
 
-// dropPayloadLocked takes an outcome's payload, and reports whether the entry is still
-// there: what was only read is not.
+// dropPayloadLocked removes the payload of an outcome. That of a read-only operation it removes
+// completely. It reports whether the entry still exists.
 func (x *Executor) dropPayloadLocked(e *entry) bool {
 	if e.readOnly {
 		x.removeLocked(e)
@@ -214,8 +212,8 @@ func (x *Executor) removeLocked(e *entry) {
 	}
 }
 
-// Cancel says that nobody waits for an operation. One that only reads is broken
-// off; one that changes something goes on to its end.
+// Cancel stops an operation whose outcome is no longer needed, if it is read-only. Others continue,
+// because stopping halfway would leave unknown what took effect.
 func (x *Executor) Cancel(id vedette.OperationID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -224,8 +222,7 @@ func (x *Executor) Cancel(id vedette.OperationID) {
 	}
 }
 
-// Forget says that the outcome of an operation has arrived, or that its stream is
-// read no more.
+// Forget removes an operation whose outcome is acknowledged, or whose stream is closed.
 func (x *Executor) Forget(id vedette.OperationID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -234,8 +231,7 @@ func (x *Executor) Forget(id vedette.OperationID) {
 	}
 }
 
-// Unacknowledged returns the outcomes that were not acknowledged, oldest first, for a
-// new connection to send.
+// Unacknowledged returns the outcomes to send on a new connection, oldest first.
 func (x *Executor) Unacknowledged() []vedette.Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -246,14 +242,14 @@ func (x *Executor) Unacknowledged() []vedette.Outcome {
 	return outcomes
 }
 
-// Running returns how many operations are under way.
+// Running returns the number of operations that have not ended.
 func (x *Executor) Running() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.entries) - len(x.finished) - x.streams
 }
 
-// expire forgets what nobody has acknowledged for long: its server is gone.
+// expire removes outcomes that were not acknowledged for AckTimeout, because their server is gone.
 func (x *Executor) expire(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

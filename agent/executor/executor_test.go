@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// testbed is a desk whose operations end when they are told to.
+// testbed is an Executor whose operations end when complete is called.
 type testbed struct {
 	*Executor
 	t *testing.T
@@ -58,7 +58,7 @@ func (b *testbed) handle(ctx context.Context, op vedette.Operation) vedette.Outc
 	case out := <-result:
 		return out
 	case <-ctx.Done():
-		return vedette.Outcome{State: vedette.Failed, Message: "broken off"}
+		return vedette.Outcome{State: vedette.Failed, Message: "canceled"}
 	}
 }
 
@@ -95,23 +95,23 @@ func (b *testbed) unacknowledgedIDs() []string {
 func TestDuplicateOperationRunsOnce(t *testing.T) {
 	runTestbed(t, Config{}, func(b *testbed) {
 		b.submit("a", "a")
-		b.wantEqual("begun", b.started, "a")
+		b.wantEqual("started", b.started, "a")
 		b.complete("a", vedette.Outcome{State: vedette.Done})
 		b.submit("a") // the acknowledgement was lost with its connection
-		b.wantEqual("begun", b.started, "a")
-		b.wantEqual("answered", b.sent, "a done 0", "a done 0")
-		b.wantEqual("unanswered", b.unacknowledgedIDs(), "a")
+		b.wantEqual("started", b.started, "a")
+		b.wantEqual("sent", b.sent, "a done 0", "a done 0")
+		b.wantEqual("unacknowledged", b.unacknowledgedIDs(), "a")
 		b.Forget("a")
-		b.wantEqual("unanswered", b.unacknowledgedIDs())
+		b.wantEqual("unacknowledged", b.unacknowledgedIDs())
 	})
 }
 
 func TestForgetWhileRunning(t *testing.T) {
 	runTestbed(t, Config{}, func(b *testbed) {
 		b.submit("a")
-		b.Forget("a") // of an earlier life of the id; it must not be begun again
+		b.Forget("a") // a late acknowledgement; the operation must not start again
 		b.submit("a")
-		b.wantEqual("begun", b.started, "a")
+		b.wantEqual("started", b.started, "a")
 		b.complete("a", vedette.Outcome{State: vedette.Done})
 	})
 }
@@ -123,14 +123,14 @@ func TestCancelStopsReadsOnly(t *testing.T) {
 		b.Cancel("read")
 		b.Cancel("write")
 		synctest.Wait()
-		b.wantEqual("what is under way", []string{fmt.Sprint(b.Running())}, "1")
+		b.wantEqual("running", []string{fmt.Sprint(b.Running())}, "1")
 		b.complete("write", vedette.Outcome{State: vedette.Done})
-		b.wantEqual("unanswered", b.unacknowledgedIDs(), "write")
+		b.wantEqual("unacknowledged", b.unacknowledgedIDs(), "write")
 	})
 }
 
-// What does not fit loses its payload, the oldest first; what was read is
-// forgotten, and what was written is not.
+// Above the limit the oldest outcomes lose their payload. Those of read-only operations are
+// removed, others are not.
 func TestOutcomeMemoryIsBounded(t *testing.T) {
 	runTestbed(t, Config{MaxOutcomeBytes: 4000}, func(b *testbed) {
 		big := []json.RawMessage{json.RawMessage(strings.Repeat("x", 2500))}
@@ -146,12 +146,12 @@ func TestOutcomeMemoryIsBounded(t *testing.T) {
 			}
 			return got
 		}
-		b.wantEqual("what is remembered", remembered(), "a 0 0", "b 1 0")
+		b.wantEqual("kept outcomes", remembered(), "a 0 0", "b 1 0")
 		b.submit("c", "d")
 		b.complete("c", vedette.Outcome{State: vedette.Done, Warnings: []string{strings.Repeat("x", 2500)}})
-		b.wantEqual("what is remembered", remembered(), "a 0 0", "b 0 0", "c 0 1")
+		b.wantEqual("kept outcomes", remembered(), "a 0 0", "b 0 0", "c 0 1")
 		b.complete("d", vedette.Outcome{State: vedette.Done, Objects: big})
-		b.wantEqual("what is remembered", remembered(), "a 0 0", "b 0 0", "c 0 0", "d 1 0")
+		b.wantEqual("kept outcomes", remembered(), "a 0 0", "b 0 0", "c 0 0", "d 1 0")
 	})
 }
 
@@ -173,31 +173,30 @@ func TestWorkerLimit(t *testing.T) {
 		b.submit("c")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		b.wantEqual("answered", b.sent, "b failed 0") // it never had a turn, and says so
+		b.wantEqual("sent", b.sent, "b failed 0") // it got no worker
 		b.complete("a", vedette.Outcome{State: vedette.Done})
-		b.wantEqual("begun", b.started, "a", "c")
+		b.wantEqual("started", b.started, "a", "c")
 		b.complete("c", vedette.Outcome{State: vedette.Done})
 	})
 }
 
-// A log is read once: it is not remembered, and its context lives until it is
-// forgotten.
+// A stream is read once, so it is not kept, and its context stays open until Forget.
 func TestStreamLimit(t *testing.T) {
 	runTestbed(t, Config{MaxStreams: 1}, func(b *testbed) {
 		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
 		b.complete("log", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
-		b.wantEqual("unanswered", b.unacknowledgedIDs())
+		b.wantEqual("unacknowledged", b.unacknowledgedIDs())
 		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
-		b.wantEqual("answered", b.sent, "log done 0")
+		b.wantEqual("sent", b.sent, "log done 0")
 		b.Submit(vedette.Operation{ID: "other", Args: vedette.LogsArgs{}})
 		synctest.Wait()
 		b.complete("other", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
-		b.wantEqual("answered", b.sent, "log done 0", "other failed 0")
+		b.wantEqual("sent", b.sent, "log done 0", "other failed 0")
 		b.Forget("log")
 		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
 		synctest.Wait()
-		b.wantEqual("begun", b.started, "log", "other", "log")
+		b.wantEqual("started", b.started, "log", "other", "log")
 	})
 }

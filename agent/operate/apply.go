@@ -8,125 +8,122 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/artifact"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// apply brings an object to what a manifest says.
-func (o *Operator) apply(ctx context.Context, a vedette.ApplyArgs) result {
-	m, err := parseManifest(a.Manifest)
+// apply applies a manifest, by the strategy of the operation.
+func (r *run) apply(ctx context.Context, a vedette.ApplyArgs) result {
+	m, err := manifest.Parse(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
 	if a.Fields == vedette.FieldValidationDefault {
-		a.Fields = o.cfg.FieldValidation
+		a.Fields = r.operator.cfg.FieldValidation
 	}
 	if err := checkFieldValidation(a.Fields); err != nil {
 		return errorResult(err)
 	}
-	r := o.applyManifest(withFieldValidation(ctx, a.Fields), m, a)
-	r.err = maskManifestValues(ctx, m, r.err)
-	return r
+	r.fieldValidation = fieldValidationParams[a.Fields]
+	res := r.applyManifest(ctx, m, a)
+	res.err = r.maskManifestValues(m, res.err)
+	return res
 }
 
-func (o *Operator) applyManifest(ctx context.Context, m manifest, a vedette.ApplyArgs) result {
-	p, err := o.resolveManifest(ctx, &m, a.Namespace)
+func (r *run) applyManifest(ctx context.Context, m manifest.Manifest, a vedette.ApplyArgs) result {
+	p, err := r.resolveManifest(ctx, &m, a.Namespace)
 	if err != nil {
 		return errorResult(err)
 	}
-	m.clearDigest()
-	if m.name == "" {
-		return o.create(ctx, p, m)
+	artifact.ClearDigest(m)
+	if m.Name == "" {
+		return r.create(ctx, p, m)
 	}
 	switch a.Strategy {
 	case vedette.StrategyCreateOnly:
-		return o.create(ctx, p, m)
+		return r.create(ctx, p, m)
 	case vedette.StrategyReplace:
-		return o.replace(ctx, p, m)
+		return r.replace(ctx, p, m)
 	case vedette.StrategyRecreate:
-		return o.recreate(ctx, p, m)
+		return r.recreate(ctx, p, m)
 	case vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts:
-		return o.applyByMode(ctx, p, m, a)
+		return r.applyByMode(ctx, p, m, a)
 	}
-	return errorResult(vedette.Errorf(vedette.Invalid, "there is no strategy %q", a.Strategy))
+	return errorResult(vedette.Errorf(vedette.Invalid, "%q is not a strategy", a.Strategy))
 }
 
-func (o *Operator) applyByMode(ctx context.Context, p resourcePath, m manifest, a vedette.ApplyArgs) result {
-	var r result
-	if opts := o.applyOptionsFor(p, m, a); opts.serverSide {
-		r = o.applyServerSide(ctx, p, m, opts)
+func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest.Manifest, a vedette.ApplyArgs) result {
+	var res result
+	if opts := r.applyOptionsFor(p, m, a.Strategy); opts.ServerSide {
+		res = r.applyServerSide(ctx, p, m, opts, a.Compare)
 	} else {
-		r = o.applyClientSide(ctx, p, m)
+		res = r.applyClientSide(ctx, p, m)
 	}
-	warnIfDeleting(ctx, p, r.Objects)
-	return r
+	r.warnIfDeleting(p, res.Objects)
+	return res
 }
 
-// warnIfDeleting warns that what was applied goes away all the same.
-func warnIfDeleting(ctx context.Context, p resourcePath, applied []json.RawMessage) {
+// warnIfDeleting warns if the object that was applied is being deleted.
+func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 	var o struct {
 		Metadata struct{ DeletionTimestamp string }
 	}
 	if len(applied) == 1 && json.Unmarshal(applied[0], &o) == nil && o.Metadata.DeletionTimestamp != "" {
-		warn(ctx, fmt.Sprintf("%s is being deleted, with what was applied to it: apply it again once it is gone", p.key()))
+		r.warnings.add(fmt.Sprintf("%s was applied, but is being deleted: apply it again when it is gone", p.key()))
 	}
 }
 
-func (o *Operator) applyOptionsFor(p resourcePath, m manifest, a vedette.ApplyArgs) applyOptions {
-	opts := o.cfg.ServerSideApply.optionsFor(p.Resource, m, a.Strategy)
-	opts.compare = a.Compare
-	if !opts.serverSide && a.Strategy == vedette.StrategyDefault && len(m.encode()) > maxAnnotationBytes && !o.cfg.ServerSideApply.isDisabledFor(p.Resource) {
-		opts.serverSide, opts.force = true, true // its annotation would not fit; nobody asked for either way
-	}
-	return opts
+func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, s vedette.Strategy) apply.Options {
+	return r.operator.cfg.ServerSideApply.OptionsFor(p.Resource, m, s)
 }
 
-// maxAnnotationBytes is what all annotations of an object may take together, less
-// some room for others.
-const maxAnnotationBytes = 250 << 10
-
-// resolveManifest finds where a manifest's object belongs, and writes the namespace into
-// the manifest, as kubectl does.
-func (o *Operator) resolveManifest(ctx context.Context, m *manifest, namespace string) (resourcePath, error) {
-	t := vedette.Target{Kind: m.kind, APIVersion: m.apiVersion, Namespace: firstNonEmpty(m.namespace, firstNonEmpty(namespace, "default")), Name: m.name}
-	p, err := o.resolveTarget(ctx, t)
+// resolveManifest returns the path of a manifest's object, and writes the kind and the namespace
+// into the manifest, as kubectl does.
+func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespace string) (resourcePath, error) {
+	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")), Name: m.Name}
+	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
 	}
-	m.object["kind"] = p.Kind.Name // "deployment" is what some people write
+	m.Object["kind"] = p.Kind.Name // it may be written in lower case
 	if p.namespace != "" {
-		m.meta()["namespace"] = p.namespace
+		m.Meta()["namespace"] = p.namespace
 	} else {
-		delete(m.meta(), "namespace")
+		delete(m.Meta(), "namespace")
 	}
 	return p, nil
 }
 
-// create posts a manifest. It is not tried again once it may have been taken:
-// without a name there would be two, with one it would fail in spite of success.
-func (o *Operator) create(ctx context.Context, p resourcePath, m manifest) result {
-	o.setDigest(ctx, p, m)
-	return o.createObject(ctx, p, m.object, "kubectl-create", true)
+// create creates an object. It does not retry if the object may have been created: without a name
+// there would be two, and with a name the retry would fail in spite of success.
+func (r *run) create(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	r.setDigest(ctx, p, m)
+	return r.createObject(ctx, p, m.Object, "kubectl-create", true)
 }
 
-// createObject creates an object.
-func (o *Operator) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
-	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest{object: withoutPreconditions(tree)}.encode(),
+func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }
 
-// liveObject is an object as it is in the cluster.
+// object is a JSON object. Whole numbers in it are int64.
+type object = map[string]any
+
+// liveObject is an object in the cluster.
 type liveObject struct {
 	raw         []byte
 	version     string
-	lastApplied string // by kubectl, as its annotation says; empty where that is missing
+	lastApplied string // the last-applied annotation; empty for none
 }
 
-// getLive reads an object; nil where it is not there.
-func (o *Operator) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
-	raw, _, err := o.do(ctx, p, request{})
+// getLive returns an object, nil if it does not exist.
+func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) {
+	raw, _, err := r.do(ctx, p, request{})
 	if isNotFound(err) {
 		return nil, nil
 	}
@@ -142,7 +139,7 @@ func (o *Operator) getLive(ctx context.Context, p resourcePath) (*liveObject, er
 	if err := json.Unmarshal(raw, &decoded); err != nil {
 		return nil, decodeError(p, err)
 	}
-	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[lastApplied]}
+	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[apply.LastApplied]}
 	if p.isSecret() {
 		current.raw, err = withTypeMeta(p, raw)
 	}
@@ -150,11 +147,11 @@ func (o *Operator) getLive(ctx context.Context, p resourcePath) (*liveObject, er
 }
 
 func decodeError(p resourcePath, err error) error {
-	return vedette.Errorf(vedette.Unavailable, "what the cluster sent for %s makes no sense: %w", p.key(), err)
+	return vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid: %w", p.key(), err)
 }
 
-// withTypeMeta has an object call itself what it is: one that was asked for as metadata
-// does not.
+// withTypeMeta sets kind and apiVersion, which in an object that was read as metadata are those of
+// PartialObjectMetadata.
 func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	var tree object
 	if err := json.Unmarshal(raw, &tree); err != nil {
@@ -162,20 +159,6 @@ func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	}
 	tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()
 	return json.Marshal(tree)
-}
-
-// nested returns what stands at a path of members, nil where something is missing.
-func nested(from any, path ...string) any {
-	for _, name := range path {
-		o, _ := from.(object)
-		from = o[name]
-	}
-	return from
-}
-
-func nestedString(from any, path ...string) string {
-	s, _ := nested(from, path...).(string)
-	return s
 }
 
 func firstNonEmpty(a, b string) string {

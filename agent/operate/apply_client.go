@@ -4,137 +4,67 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
-	"k8s.io/apimachinery/pkg/util/mergepatch"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// applyClientSide merges a manifest with what was applied last and with what is
-// there, as kubectl apply does.
-func (o *Operator) applyClientSide(ctx context.Context, p resourcePath, m manifest) result {
-	desired := withLastApplied(m)
-	var r result
-	err := o.retryOnConflict(ctx, func() error {
-		current, err := o.getLive(ctx, p)
+// applyClientSide merges a manifest with the live object and with what was applied last, as
+// kubectl apply does.
+func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	desired := apply.Annotate(m)
+	var res result
+	err := r.retryOnConflict(ctx, func() error {
+		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return err
 		}
 		if current == nil {
-			r = o.createObject(ctx, p, desired.objectToCreate(m), clientSideManager, false)
+			res = r.createObject(ctx, p, desired.ObjectToCreate(m), apply.ClientSideManager, false)
 		} else {
-			r = o.patchExisting(ctx, p, current, desired)
+			res = r.patchExisting(ctx, p, current, desired)
 		}
-		return asConflict(current != nil, r.err)
+		return asConflict(current != nil, res.err)
 	})
 	if err != nil {
 		return errorResult(err)
 	}
-	return r
+	return res
 }
 
-// asConflict makes a conflict of it when what was not there when it was read is there
-// when it is created: by another, or by us with an answer that was lost.
+// asConflict turns AlreadyExists into a conflict if the object did not exist when it was read.
+// Somebody else created it since, or a request of ours whose answer was lost.
 func asConflict(existed bool, err error) error {
-	r := asStatusError(err)
-	if existed || r == nil || r.Reason != "AlreadyExists" {
+	statusErr := asStatusError(err)
+	if existed || statusErr == nil || statusErr.Reason != "AlreadyExists" {
 		return err
 	}
-	return &statusError{Status: r.Status, Reason: "Conflict", Message: r.Message}
+	return &statusError{Status: statusErr.Status, Reason: "Conflict", Message: statusErr.Message}
 }
 
-// annotatedManifest is a manifest with itself as its last-applied annotation.
-type annotatedManifest struct {
-	raw         []byte
-	lastApplied string // the annotation
-}
-
-// withLastApplied writes the annotation byte for byte as kubectl does. The manifest itself
-// stays as it was.
-func withLastApplied(m manifest) annotatedManifest {
-	meta := m.meta()
-	annotations, _ := meta["annotations"].(object)
-	if annotations == nil {
-		annotations = object{}
-		meta["annotations"] = annotations
-	}
-	delete(annotations, lastApplied)
-	for name, value := range annotations {
-		if value == nil {
-			annotations[name] = "" // as kubectl reads it, unlike any other null
-		}
-	}
-	delete(meta, "managedFields")
-	annotation := string(append(m.encode(), '\n'))
-	annotations[lastApplied] = annotation
-	raw := m.encode()
-	delete(annotations, lastApplied)
-	return annotatedManifest{raw, annotation}
-}
-
-// objectToCreate is what creates the object. In a patch a null takes something away, so that
-// a new object has nothing there; the annotation keeps the nulls, as what was applied.
-func (a annotatedManifest) objectToCreate(m manifest) object {
-	tree := withoutNulls(m.object).(object)
-	tree["metadata"].(object)["annotations"].(object)[lastApplied] = a.lastApplied // which annotated saw to
-	return tree
-}
-
-// patchExisting patches what is there.
-func (o *Operator) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) result {
-	patch, patchType, err := o.threeWayPatch(ctx, p, current, desired)
+func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) result {
+	patch, patchType, err := r.threeWayPatch(ctx, p, current, desired)
 	if err != nil {
 		return errorResult(err)
 	}
 	if string(patch) == "{}" {
-		return o.objectResultSince(p, current.raw, http.StatusOK, current.version)
+		return r.objectResultSince(p, current.raw, http.StatusOK, current.version)
 	}
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPatch, contentType: patchType, body: patch,
-		query: url.Values{"fieldManager": {clientSideManager}}, isManifest: true})
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: string(patchType), body: patch,
+		query: url.Values{"fieldManager": {apply.ClientSideManager}}, isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResultSince(p, raw, status, current.version)
+	return r.objectResultSince(p, raw, status, current.version)
 }
 
-// threeWayPatch computes the patch from what is there to what is wanted. Kinds with a
-// strategic merge patch get one, custom kinds a JSON merge patch.
-func (o *Operator) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired annotatedManifest) ([]byte, string, error) {
-	rules, err := o.lookupPatchMeta(ctx, p.Resource)
+func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) ([]byte, types.PatchType, error) {
+	rules, err := r.lookupPatchMeta(ctx, p.Resource)
 	if err != nil {
 		return nil, "", err
 	}
-	if rules != nil && current.lastApplied == desired.lastApplied { // nothing was dropped, which is all that the original is for
-		patch, err := strategicpatch.CreateThreeWayMergePatch(nil, desired.raw, current.raw, rules, true)
-		return patch, contentTypeStrategicPatch, mergeError(p, err)
-	}
-	original, modified, err := o.mergeInputs(p, current, desired)
-	if err != nil {
-		return nil, "", err
-	}
-	if rules != nil {
-		patch, err := strategicpatch.CreateThreeWayMergePatch(original, modified, current.raw, rules, true)
-		return patch, contentTypeStrategicPatch, mergeError(p, err)
-	}
-	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, current.raw,
-		mergepatch.RequireKeyUnchanged("apiVersion"), mergepatch.RequireKeyUnchanged("kind"), mergepatch.RequireMetadataKeyUnchanged("name"))
-	return patch, contentTypeMergePatch, mergeError(p, err)
-}
-
-// mergeError says why a merge can't be done. The merge's own words quote what they
-// merge, which may be anything.
-func mergeError(p resourcePath, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case mergepatch.IsPreconditionFailed(err):
-		return vedette.Errorf(vedette.Invalid, "the manifest of %s changes apiVersion, kind or name of what was applied last", p.key())
-	}
-	if _, key, found := strings.Cut(err.Error(), "does not contain declared merge key: "); found {
-		return vedette.Errorf(vedette.Invalid, "an element of a list in the manifest of %s, or in what is there, lacks its key %q", p.key(), key)
-	}
-	return vedette.Errorf(vedette.Invalid, "the manifest of %s has other types than what is there or was applied last: correct it, replace it or apply it server-side", p.key())
+	return apply.ThreeWayMerge{Key: p.key(), Desired: desired, Live: current.raw, LastApplied: current.lastApplied,
+		Manager: r.operator.cfg.Manager, Rules: rules}.Patch()
 }

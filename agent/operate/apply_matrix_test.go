@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// applier is one who applies manifests, in one of two ways.
+// applier applies manifests, by the agent or by kubectl.
 type applier struct {
 	name  string
 	apply func(b *testbed, objects []object)
@@ -44,7 +44,7 @@ func fullDeployment(name, tag string) object {
 	}, []any{object{"name": "kept", "emptyDir": object{}}, object{"name": "dropped", "emptyDir": object{}}})
 }
 
-// reducedDeployment is the same without a sidecar, an environment variable, a port, a mount
+// reducedDeployment is fullDeployment without a sidecar, an environment variable, a port, a mount
 // and its volume.
 func reducedDeployment(name, tag string) object {
 	return deploymentManifest(name, []any{
@@ -62,9 +62,8 @@ func deploymentManifest(name string, containers, volumes []any) object {
 				"spec": object{"containers": containers, "volumes": volumes}}}}
 }
 
-// TestRemovedFieldsAreDeleted is the matrix that the predecessor failed:
-// after every history of one and two writers, the agent's apply drops what the
-// manifest dropped, and leaves the object as kubectl's own apply does.
+// TestRemovedFieldsAreDeleted runs a matrix of histories with one and two writers. After each, the
+// agent's apply must remove what the manifest dropped, and leave the object as kubectl's apply does.
 func TestRemovedFieldsAreDeleted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	finalAppliers := map[string][2]applier{"csa": {agentClient, kubectlClient}, "ssa": {agentServer, kubectlServer}}
@@ -123,11 +122,11 @@ func comparePair(t *testing.T, b *testbed, name string, history []applier) {
 	for what, list := range map[string]any{"containers": dig(pod, "containers"), "volumes": dig(pod, "volumes"),
 		"env": dig(main, "env"), "ports": dig(main, "ports"), "mounts": dig(main, "volumeMounts")} {
 		if l, _ := list.([]any); len(l) != 1 {
-			t.Errorf("the agent left %d %s: %v", len(l), what, l)
+			t.Errorf("got %d %s after the agent's apply: %v", len(l), what, l)
 		}
 	}
 	if image := dig(main, "image"); image != "example.com/main:3" {
-		t.Errorf("the image is %v", image)
+		t.Errorf("image: got %v", image)
 	}
 	if strings.HasSuffix(name, ".csa") && onlyServerSide(history) {
 		return // kubectl's client-side apply leaves it all behind: nothing tells it what was applied
@@ -151,7 +150,7 @@ func onlyServerSide(h []applier) bool {
 	return !slices.ContainsFunc(h, func(w applier) bool { return strings.HasSuffix(w.name, "csa") })
 }
 
-// managers are the managed fields, without times and those of controllers.
+// managers returns the managed fields without times and without those of controllers.
 func managers(o object) map[string]any {
 	all := map[string]any{}
 	entries, _ := dig(o, "metadata", "managedFields").([]any)

@@ -2,151 +2,125 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// The field managers of kubectl. API servers treat the first as a special case
-// twice: it keeps the last-applied annotation in step, and is in no conflict
-// with what that annotation says.
-const (
-	kubectlManager     = "kubectl"
-	clientSideManager  = "kubectl-client-side-apply"
-	lastAppliedManager = "kubectl-last-applied"
-)
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// applyServerSide lets the API server merge a manifest, and makes what earlier
-// client-side applies wrote ours, so that it disappears with the manifest's
-// fields.
-func (o *Operator) applyServerSide(ctx context.Context, p resourcePath, m manifest, opts applyOptions) result {
-	delete(m.meta(), "managedFields") // copied from a live object; refused otherwise
-	o.clearPreconditionsIfMissing(ctx, p, m)
-	o.setDigest(ctx, p, m)
-	body, previousVersion := m.encode(), ""
-	if opts.compare {
-		previousVersion = o.liveVersion(ctx, p)
+// applyServerSide lets the API server merge a manifest. It takes over the fields of earlier
+// client-side applies, because fields of another manager would remain when the manifest drops them.
+func (r *run) applyServerSide(ctx context.Context, p resourcePath, m manifest.Manifest, opts apply.Options, compare bool) result {
+	delete(m.Meta(), "managedFields") // copied from a live object; the API server would reject it
+	r.clearPreconditionsIfMissing(ctx, p, m)
+	r.setDigest(ctx, p, m)
+	body, previousVersion := m.Encode(), ""
+	if compare {
+		previousVersion = r.liveVersion(ctx, p)
 	}
-	raw, status, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force)
+	raw, status, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force)
 	if err != nil {
 		return errorResult(err)
 	}
-	if isDryRun(ctx) { // what follows builds on what is not there. kubectl asks for it, and is told nothing else
-		return o.objectResult(p, raw, status)
+	if r.dryRun { // the rest needs an apply that took effect
+		return r.objectResult(p, raw, status)
 	}
-	reapplied, err := o.takeOverAndReapply(ctx, p, raw, body, opts)
+	reapplied, err := r.takeOverAndReapply(ctx, p, raw, body, opts)
 	switch {
-	case err != nil && opts.clearManagedFields: // which was asked for
+	case err != nil && opts.ClearManagedFields: // it was requested, so it must not fail silently
 		return errorResult(err)
 	case err != nil:
-		warn(ctx, err.Error())
+		r.warnings.add(err.Error())
 	case reapplied != nil:
 		raw = reapplied
 	}
-	return o.objectResultSince(p, raw, status, previousVersion)
+	return r.objectResultSince(p, raw, status, previousVersion)
 }
 
-// takeOverAndReapply takes over the fields of earlier managers, and applies once more
-// where there were any, so that those disappear that the manifest does not hold. It
-// returns nil where there were none. What fails here fails after the apply itself.
-func (o *Operator) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts applyOptions) ([]byte, error) {
-	changed, err := o.takeOverFields(ctx, p, applied, opts)
+// takeOverAndReapply takes over the fields of earlier managers. If there were any, it applies again,
+// to remove those that the manifest does not have, and returns the object; otherwise nil. If it
+// fails, the first apply has already taken effect.
+func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, body []byte, opts apply.Options) ([]byte, error) {
+	changed, err := r.takeOverFields(ctx, p, applied, opts)
 	if err != nil {
-		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so that fields that the manifest no longer has may still be there; the next apply tries again: %w", p.key(), err)
+		return nil, fmt.Errorf("%s was applied, but the fields of its earlier managers could not be taken over, so fields that the manifest no longer has may remain; the next apply retries: %w", p.key(), err)
 	}
 	if !changed {
 		return nil, nil
 	}
-	raw, _, err := o.sendApplyPatch(ctx, p, body, o.cfg.Manager, opts.force || opts.clearManagedFields)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force || opts.ClearManagedFields)
 	if err != nil {
-		return nil, fmt.Errorf("%s was applied and the fields of its earlier managers were taken over, but those that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
+		return nil, fmt.Errorf("%s was applied, but fields that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
 	}
 	return raw, nil
 }
 
-// liveVersion returns the version of an object, empty where it can't be read: what it
-// is compared with is not known then, which is no failure.
-func (o *Operator) liveVersion(ctx context.Context, p resourcePath) string {
-	raw, _, err := o.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
+// liveVersion returns the resourceVersion of an object, empty if it can't be read. That is not an
+// error: the outcome just does not say whether the object changed.
+func (r *run) liveVersion(ctx context.Context, p resourcePath) string {
+	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)})
 	if err != nil {
 		return ""
 	}
 	return resourceVersionOf(raw)
 }
 
-func (o *Operator) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, manager string, force bool) ([]byte, int, error) {
+func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, manager string, force bool) ([]byte, int, error) {
 	query := url.Values{"fieldManager": {manager}}
 	if force {
 		query.Set("force", "true")
 	}
 	var raw []byte
 	var status int
-	err := o.retryOnConflict(ctx, func() (err error) {
-		raw, status, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
+	err := r.retryOnConflict(ctx, func() (err error) {
+		raw, status, err = r.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
 		return err
 	})
 	return raw, status, err
 }
 
-// retryOnConflict repeats what ended in a conflict that reading again may cure.
-func (o *Operator) retryOnConflict(ctx context.Context, try func() error) error {
-	backoff := o.cfg.InitialBackoff
-	for attempt := 1; ; attempt++ {
-		err := try()
-		if !isConflict(err) || attempt >= o.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
-			return err
-		}
-		backoff = min(2*backoff, o.cfg.MaxBackoff)
-	}
-}
-
-// takeOverFields moves fields of client-side applies, or of all managers where that is
-// asked for, to the manager of server-side applies. It reports whether anything
-// was moved.
-func (o *Operator) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts applyOptions) (bool, error) {
+// takeOverFields moves the fields of client-side applies, or of all managers if opts says so, to the
+// manager of server-side applies. It reports whether there were any.
+func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, opts apply.Options) (bool, error) {
 	meta, err := parseMeta(raw)
 	if err != nil {
 		return false, err
 	}
-	if opts.clearManagedFields {
-		return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) { return o.soleManagerPatch(meta) })
+	if opts.ClearManagedFields {
+		return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+			return apply.SoleManagerPatch(meta, r.operator.cfg.Manager)
+		})
 	}
-	owners := clientSideManagers(meta)
+	owners := apply.ClientSideManagers(meta)
 	if owners.Len() == 0 {
 		return false, nil
 	}
-	if meta, err = o.keepLastApplied(ctx, p, meta); err != nil {
+	if meta, err = r.keepLastApplied(ctx, p, meta); err != nil {
 		return false, err
 	}
-	return o.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
-		return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, o.cfg.Manager)
+	return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
+		return apply.TakeOverPatch(meta, owners, r.operator.cfg.Manager)
 	})
 }
 
-// patchManagedFields sends the patch that a function makes of managed fields, and makes it
-// anew from what is there where another was faster.
-func (o *Operator) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
-	err = o.retryOnConflict(ctx, func() error {
+// patchManagedFields sends the patch that makePatch returns for the metadata. After a conflict it
+// reads the metadata again.
+func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
+	err = r.retryOnConflict(ctx, func() error {
 		patch, err := makePatch(meta)
 		if err != nil || patch == nil {
 			return err
 		}
-		_, _, err = o.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeJSONPatch, body: patch, accept: acceptMetadata})
+		_, _, err = r.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeJSONPatch, body: patch, accept: acceptMetadata})
 		changed = err == nil
 		if !isConflict(err) {
 			return err
 		}
-		raw, _, readErr := o.do(ctx, p, request{accept: acceptMetadata})
+		raw, _, readErr := r.do(ctx, p, request{accept: acceptMetadata})
 		if readErr != nil {
 			return readErr
 		}
@@ -158,77 +132,27 @@ func (o *Operator) patchManagedFields(ctx context.Context, p resourcePath, meta 
 	return changed, err
 }
 
-// isConflict reports whether another writer was faster. Conflicts of field
-// managers are none of these.
-func isConflict(err error) bool {
-	r := asStatusError(err)
-	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
-}
-
-// keepLastApplied gives the annotation of client-side applies a manager of its
-// own, or it would vanish and a later client-side apply would miss it. A Secret's
-// annotation may vanish: it is a copy of its data.
-func (o *Operator) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
-	value, exists := meta.Annotations[lastApplied]
-	owners := csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationApply, lastAppliedPath())
-	if !exists || len(owners) > 0 || o.cfg.Manager != kubectlManager || p.isSecret() {
-		return meta, nil
+// keepLastApplied gives the last-applied annotation its own manager if needed. It returns the
+// object's new metadata.
+func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	body, err := apply.LastAppliedManifest(meta, p.key(), p.APIVersion(), r.operator.cfg.Manager)
+	if err != nil || body == nil {
+		return meta, err
 	}
-	inner := object{"name": p.name, "annotations": object{lastApplied: value}}
-	if p.namespace != "" {
-		inner["namespace"] = p.namespace
-	}
-	body, err := json.Marshal(object{"apiVersion": p.APIVersion(), "kind": p.Kind.Name, "metadata": inner})
-	if err != nil {
-		return nil, err
-	}
-	raw, _, err := o.sendApplyPatch(ctx, p, body, lastAppliedManager, false)
+	raw, _, err := r.sendApplyPatch(ctx, p, body, apply.LastAppliedManager, false)
 	if err != nil {
 		return nil, err
 	}
 	return parseMeta(raw)
 }
 
-// clientSideManagers are the managers that own the annotation of client-side
-// applies.
-func clientSideManagers(meta *metav1.PartialObjectMetadata) sets.Set[string] {
-	names := sets.New[string]()
-	for _, entry := range csaupgrade.FindFieldsOwners(meta.ManagedFields, metav1.ManagedFieldsOperationUpdate, lastAppliedPath()) {
-		names.Insert(entry.Manager)
+// clearPreconditionsIfMissing removes the preconditions of a manifest whose object does not
+// exist, so that it can be created. If that is unknown, the next request reports why.
+func (r *run) clearPreconditionsIfMissing(ctx context.Context, p resourcePath, m manifest.Manifest) {
+	if !m.HasPreconditions() {
+		return
 	}
-	return names
-}
-
-func lastAppliedPath() *fieldpath.Set {
-	return fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", lastApplied))
-}
-
-// soleManagerPatch plans to make our manager the only one. What is owned through a
-// subresource, as status and an autoscaler's replicas are, stays as it is.
-func (o *Operator) soleManagerPatch(meta *metav1.PartialObjectMetadata) ([]byte, error) {
-	names := sets.New[string]()
-	renamed := meta.DeepCopy()
-	for i, entry := range renamed.ManagedFields {
-		isOurs := entry.Manager == o.cfg.Manager && entry.Operation == metav1.ManagedFieldsOperationApply
-		if entry.Subresource != "" || isOurs {
-			continue
-		}
-		// A name of its own for each: csaupgrade takes one entry per name.
-		name := fmt.Sprintf("%s/%d", entry.Manager, i)
-		renamed.ManagedFields[i].Manager, renamed.ManagedFields[i].Operation = name, metav1.ManagedFieldsOperationUpdate
-		names.Insert(name)
+	if _, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata)}); isNotFound(err) {
+		m.ClearPreconditions()
 	}
-	if names.Len() == 0 {
-		return nil, nil
-	}
-	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, o.cfg.Manager)
-}
-
-// parseMeta reads an object's metadata.
-func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
-	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &meta); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the metadata that the cluster sent makes no sense: %w", err)
-	}
-	return &meta, nil
 }

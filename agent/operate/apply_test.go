@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 func configMap(name string, data object) object {
@@ -32,7 +33,7 @@ func TestApplyThenGet(t *testing.T) {
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "missing")}, 404, `configmaps "missing" not found`)
 	b.wantFailure(vedette.GetArgs{Target: b.target("confmap", "a")}, 404, "confmap")
-	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "../secrets/x")}, 400, "no name")
+	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "../secrets/x")}, 400, "not a valid name")
 }
 
 func TestListReadsAllPages(t *testing.T) {
@@ -48,10 +49,10 @@ func TestListReadsAllPages(t *testing.T) {
 		size += len(o)
 	}
 	if len(out.Objects) != 621 || size < 12_000_000 { // one is kube-root-ca.crt
-		t.Errorf("listed %d objects of %d bytes", len(out.Objects), size)
+		t.Errorf("list: got %d objects of %d bytes", len(out.Objects), size)
 	}
 	if out := b.mustExecute(vedette.ListArgs{Target: b.target("cm", ""), LabelSelector: "half=1"}); len(out.Objects) != 310 {
-		t.Errorf("half of them are %d", len(out.Objects))
+		t.Errorf("list by label: got %d objects", len(out.Objects))
 	}
 }
 
@@ -64,17 +65,17 @@ func TestApplyLargeObjects(t *testing.T) {
 			"spec": object{"v": strings.Repeat(value, 1_400_000)}})
 	}
 	if got, _ := dig(b.live(core, "configmaps", "big"), "data", "v").(string); got != strings.Repeat("b", 900_000) {
-		t.Errorf("the ConfigMap holds %d bytes", len(got))
+		t.Errorf("ConfigMap: got %d bytes", len(got))
 	}
 	if got, _ := dig(b.live("/apis/"+b.customGroup()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat("b", 1_400_000) {
-		t.Errorf("the custom resource holds %d bytes", len(got))
+		t.Errorf("custom resource: got %d bytes", len(got))
 	}
 	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "small"},
 		"spec": object{"v": strings.Repeat("x", 300_000)}}), Namespace: b.namespace, Strategy: vedette.StrategyClientSide}, 422, "Too long", "262144")
 }
 
-// TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near to what etcd
-// takes. Client-side there would be twice as much.
+// TestApplyLargeObjectsWithEveryStrategy writes 1.4 MB, which is near the limit of etcd. A client-side
+// apply would need twice as much.
 func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Blob", "blobs")
@@ -85,17 +86,17 @@ func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 		for _, value := range []string{"a", "b"} {
 			out := b.apply(s, blob("big", value))
 			if len(out.Objects) != 1 || len(out.Objects[0]) < 1_400_000 {
-				t.Errorf("%q told %d objects", s, len(out.Objects))
+				t.Errorf("strategy %q: got %d objects", s, len(out.Objects))
 			}
 			if got, _ := dig(b.live("/apis/"+b.customGroup()+"/v1", "blobs", "big"), "spec", "v").(string); got != strings.Repeat(value, 1_400_000) {
-				t.Errorf("%q left %d bytes", s, len(got))
+				t.Errorf("strategy %q: got %d bytes in the cluster", s, len(got))
 			}
 		}
 	}
 	b.apply(vedette.StrategyCreateOnly, blob("created", "c"))
 	out := b.execute(vedette.ApplyArgs{Manifest: encode(t, blob("big", "d")), Namespace: b.namespace, Strategy: vedette.StrategyClientSide})
 	if out.State != vedette.Failed || out.Status != 422 {
-		t.Errorf("client-side it is %s %d: %.300s", out.State, out.Status, out.Message)
+		t.Errorf("client-side apply: got %s %d: %.300s", out.State, out.Status, out.Message)
 	}
 	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": b.customGroup() + "/v1", "kind": "Blob", "metadata": object{"name": "bigger"},
 		"spec": object{"v": strings.Repeat("x", 3_200_000)}}), Namespace: b.namespace}, 413, "limit is")
@@ -103,7 +104,7 @@ func TestApplyLargeObjectsWithEveryStrategy(t *testing.T) {
 
 func (b *testbed) customGroup() string { return b.namespace + ".example.com" }
 
-// createCustomKind defines a kind that takes anything, and waits until it is served.
+// createCustomKind creates a kind without a schema, and waits until it is served.
 func (b *testbed) createCustomKind(kind, plural string) {
 	b.Helper()
 	b.createCustomKindVersion(b.customGroup(), "v1", kind, plural, nil)
@@ -134,7 +135,7 @@ func TestCustomKindMergeMatchesKubectl(t *testing.T) {
 	}
 	ours, theirs := b.live("/apis/"+b.customGroup()+"/v1", "things", "ours"), b.live("/apis/"+b.customGroup()+"/v1", "things", "theirs")
 	if a, k := encode(t, ours["spec"]), encode(t, theirs["spec"]); !bytes.Equal(a, k) || bytes.Contains(a, []byte("dropped")) {
-		t.Errorf("the agent left %s, kubectl %s", a, k)
+		t.Errorf("got %s from the agent, want %s as from kubectl", a, k)
 	}
 }
 
@@ -149,19 +150,19 @@ func TestApplyErrors(t *testing.T) {
 		words         string
 	}{
 		{"nothing", "", 400, "empty"},
-		{"a list", "[1]", 400, "no object"},
-		{"text", "hello", 400, "no object"},
-		{"broken JSON", `{"a":`, 400, "no JSON"},
+		{"a list", "[1]", 400, "not a JSON object"},
+		{"text", "hello", 400, "not a JSON object"},
+		{"broken JSON", `{"a":`, 400, "not JSON"},
 		{"broken YAML", "a: [", 400, "neither JSON nor YAML"},
 		{"two documents", "kind: A\n---\nkind: B\n", 400, "more than one document"},
 		{"no metadata", `{"apiVersion":"v1","kind":"Pod"}`, 400, "no metadata"},
 		{"no kind", `{"apiVersion":"v1","metadata":{"name":"a"}}`, 400, "no kind"},
 		{"no apiVersion", `{"kind":"Pod","metadata":{"name":"a"}}`, 400, "no apiVersion"},
 		{"no name", `{"apiVersion":"v1","kind":"Pod","metadata":{}}`, 400, "metadata.name"},
-		{"a name that is a number", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}`, 400, "no text"},
+		{"a name that is a number", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}`, 400, "not a string"},
 		{"an unknown kind", `{"apiVersion":"v1","kind":"Pot","metadata":{"name":"a"}}`, 404, `no kind "Pot"`},
 		{"an unknown version", `{"apiVersion":"apps/v9","kind":"Deployment","metadata":{"name":"a"}}`, 404, "apps/v9"},
-		{"no version", `{"apiVersion":"a/b/c","kind":"Deployment","metadata":{"name":"a"}}`, 400, "no apiVersion"},
+		{"no version", `{"apiVersion":"a/b/c","kind":"Deployment","metadata":{"name":"a"}}`, 400, "not an apiVersion"},
 		{"what the API server refuses", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[]}}`, 422, "spec.ports: Required value"},
 		{"a namespace that isn't", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}}`, 404, `namespaces "nowhere" not found`},
 		{"a name that is none", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"A_B"}}`, 422, "RFC 1123"},
@@ -178,18 +179,18 @@ func TestImmutableFieldErrorIsPassedThrough(t *testing.T) {
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
 	out := b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace}, 422, "field is immutable")
 	if out.Reason != "Invalid" {
-		t.Errorf("the reason is %q", out.Reason)
+		t.Errorf("reason: got %q", out.Reason)
 	}
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
 	b.apply(vedette.StrategyRecreate, d)
 	after := b.live(apps, "deployments", "d")
 	if dig(after, "metadata", "uid") == before || dig(after, "spec", "selector", "matchLabels", "app") != "other" {
-		t.Errorf("recreate left %v", after["metadata"])
+		t.Errorf("recreate: got %v", after["metadata"])
 	}
 }
 
-// TestRecreateRejectsInvalidManifestBeforeDelete has manifests refused that no API server takes, and not
-// those that only what is there stands against.
+// TestRecreateRejectsInvalidManifestBeforeDelete checks that a manifest that the API server would reject
+// deletes nothing, and that errors that only the live object causes do not prevent a recreate.
 func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	d := fullDeployment("d", "1")
@@ -198,7 +199,7 @@ func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	d["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
 	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: vedette.StrategyRecreate}, 422, "`selector` does not match template `labels`")
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
-		t.Error("what was to be recreated is gone, and nothing took its place")
+		t.Error("recreate: the old object is gone and there is no new one")
 	}
 	s := object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "s"},
 		"spec": object{"type": "NodePort", "ports": []any{object{"port": 80, "nodePort": 30123}}}}
@@ -206,7 +207,7 @@ func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	s["spec"].(object)["ports"] = []any{object{"port": 81, "nodePort": 30123}}
 	b.apply(vedette.StrategyRecreate, s)
 	if port := dig(b.live(core, "services", "s"), "spec", "ports").([]any)[0].(object)["port"]; port != 81.0 {
-		t.Errorf("the Service was not recreated: its port is %v", port)
+		t.Errorf("recreate: got port %v of the Service", port)
 	}
 }
 
@@ -221,20 +222,20 @@ func TestApplyModes(t *testing.T) {
 	cm := func() object { return configMap("c", object{"a": "1"}) }
 	for _, tt := range []struct {
 		why        string
-		mode       operate.ApplyMode
+		mode       apply.Mode
 		object     object
 		serverSide bool
 	}{
-		{"a service is applied client-side", operate.ApplyMode{}, service(), false},
-		{"a ConfigMap is not", operate.ApplyMode{}, cm(), true},
-		{"true asks for server-side", operate.ApplyMode{}, annotated(service(), "true"), true},
-		{"and enabled", operate.ApplyMode{}, annotated(service(), "enabled"), true},
-		{"and force-conflicts", operate.ApplyMode{}, annotated(service(), "force-conflicts"), true},
-		{"false does not", operate.ApplyMode{}, annotated(cm(), "false"), false},
-		{"always wins", operate.ApplyMode{Enabled: "always"}, service(), true},
-		{"never wins", operate.ApplyMode{Enabled: "never"}, annotated(service(), "true"), false},
-		{"a kind wins over its annotation", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
-		{"another kind does not", operate.ApplyMode{Kinds: []operate.KindApplyMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
+		{"a service is applied client-side", apply.Mode{}, service(), false},
+		{"a ConfigMap is not", apply.Mode{}, cm(), true},
+		{"true asks for server-side", apply.Mode{}, annotated(service(), "true"), true},
+		{"and enabled", apply.Mode{}, annotated(service(), "enabled"), true},
+		{"and force-conflicts", apply.Mode{}, annotated(service(), "force-conflicts"), true},
+		{"false does not", apply.Mode{}, annotated(cm(), "false"), false},
+		{"always wins", apply.Mode{Enabled: "always"}, service(), true},
+		{"never wins", apply.Mode{Enabled: "never"}, annotated(service(), "true"), false},
+		{"a kind wins over its annotation", apply.Mode{Kinds: []apply.KindMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
+		{"another kind does not", apply.Mode{Kinds: []apply.KindMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
 	} {
 		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
 			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
@@ -245,12 +246,12 @@ func TestApplyModes(t *testing.T) {
 			}
 			_, serverSide := managers(b.live(core, plural, name))["kubectl Apply"]
 			if serverSide != tt.serverSide {
-				t.Errorf("server-side is %v", serverSide)
+				t.Errorf("server-side: got %v", serverSide)
 			}
 		})
 	}
-	if _, err := operate.New(nil, operate.Config{ServerSideApply: operate.ApplyMode{Enabled: "sometimes"}}); err == nil {
-		t.Error("a mode that means nothing is taken")
+	if _, err := operate.New(nil, operate.Config{ServerSideApply: apply.Mode{Enabled: "sometimes"}}); err == nil {
+		t.Error("an unknown mode is accepted")
 	}
 }
 
@@ -264,17 +265,17 @@ func TestFieldManagerConflicts(t *testing.T) {
 	}
 	b.apply(vedette.StrategyForceConflicts, reducedDeployment("d", "3")) // the rest is still other's
 	if n := len(dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)); n != 2 {
-		t.Errorf("%d containers are left of those that another manager holds too", n)
+		t.Errorf("got %d containers that another manager owns too", n)
 	}
 	cleared := reducedDeployment("d", "3")
 	cleared["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/ssa-clear-managed-fields": "true"}
 	b.apply(vedette.StrategyForceConflicts, cleared)
 	d := b.live(apps, "deployments", "d")
 	if n := len(dig(d, "spec", "template", "spec", "containers").([]any)); n != 1 {
-		t.Errorf("%d containers are left after the managed fields were cleared", n)
+		t.Errorf("got %d containers after the managed fields were cleared", n)
 	}
 	if strings.Contains(string(encode(t, dig(d, "metadata", "managedFields"))), `"other"`) {
-		t.Error("another manager is left")
+		t.Error("got another manager beside ours")
 	}
 }
 
@@ -283,7 +284,7 @@ func TestReplaceAndGenerateName(t *testing.T) {
 	b.apply(vedette.StrategyReplace, configMap("r", object{"a": "1", "b": "2"}))
 	b.apply(vedette.StrategyReplace, configMap("r", object{"a": "3"}))
 	if got := b.live(core, "configmaps", "r")["data"]; string(encode(t, got)) != `{"a":"3"}` {
-		t.Errorf("replace left %v", got)
+		t.Errorf("replace: got %v", got)
 	}
 	outdated := configMap("r", object{"a": "4"})
 	outdated["metadata"].(object)["resourceVersion"] = "1"
@@ -292,7 +293,7 @@ func TestReplaceAndGenerateName(t *testing.T) {
 	generated := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"generateName": "g-"}}
 	one, two := b.apply(vedette.StrategyDefault, generated), b.apply(vedette.StrategyRecreate, generated)
 	if one.Keys[0].Name == two.Keys[0].Name || !strings.HasPrefix(one.Keys[0].Name, "g-") {
-		t.Errorf("generated %v and %v", one.Keys, two.Keys)
+		t.Errorf("generated names: got %v and %v", one.Keys, two.Keys)
 	}
 }
 
@@ -306,7 +307,7 @@ func TestSecretDataIsNotReturned(t *testing.T) {
 	for i, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		outcomes = append(outcomes, encode(t, b.apply(s, secret(fmt.Sprint("k", i))))...)
 		if got := dig(b.live(core, "secrets", "s"), "data", fmt.Sprint("k", i)); got == nil {
-			t.Errorf("%q did not write it", s)
+			t.Errorf("strategy %q: the object was not written", s)
 		}
 	}
 	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.GetArgs{Target: b.target("secret", "s")}))...)
@@ -321,7 +322,7 @@ func TestSecretDataIsNotReturned(t *testing.T) {
 		for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyReplace} {
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, bad), Namespace: b.namespace, Strategy: s})
 			if out.State != vedette.Failed {
-				t.Errorf("%q of %v: %s", s, bad, out.State)
+				t.Errorf("strategy %q of %v: got %s", s, bad, out.State)
 			}
 			outcomes = append(outcomes, encode(t, out)...)
 		}
@@ -330,7 +331,7 @@ func TestSecretDataIsNotReturned(t *testing.T) {
 	outcomes = append(outcomes, encode(t, b.mustExecute(vedette.DeleteArgs{Target: b.target("secret", "s")}))...)
 	for _, form := range []string{canary, "dHIwdWI0ZG9yLWFuZC0z"} {
 		if i := bytes.Index(outcomes, []byte(form)); i >= 0 {
-			t.Errorf("an outcome tells the secret: %s", outcomes[max(0, i-300):min(len(outcomes), i+80)])
+			t.Errorf("an outcome contains the secret: %s", outcomes[max(0, i-300):min(len(outcomes), i+80)])
 		}
 	}
 }
@@ -346,8 +347,8 @@ func TestOperationEndsByDeadline(t *testing.T) {
 	}
 }
 
-// TestApplyReportsUnchanged holds whether an apply says that it changed nothing, and what it
-// asks for that.
+// TestApplyReportsUnchanged checks whether an apply reports that it changed nothing, and which
+// requests it needs for that.
 func TestApplyReportsUnchanged(t *testing.T) {
 	s := newRequestLog(t)
 	drift := func(plural, name string) {
@@ -372,25 +373,25 @@ func TestApplyReportsUnchanged(t *testing.T) {
 				return s.mustExecute(vedette.ApplyArgs{Manifest: encode(t, configMap(name, object{"a": value})), Namespace: s.namespace, Strategy: tt.strategy, Compare: tt.compare})
 			}
 			if out := apply("1"); out.Unchanged || out.Status != 201 {
-				t.Errorf("new: %d, unchanged %v", out.Status, out.Unchanged)
+				t.Errorf("new object: got status %d, unchanged %v", out.Status, out.Unchanged)
 			}
 			out := apply("1")
 			if methods := s.takeMethods(); out.Unchanged != tt.unchanged || methods != tt.methods {
-				t.Errorf("the same: unchanged %v after %s, want %v after %s", out.Unchanged, methods, tt.unchanged, tt.methods)
+				t.Errorf("same manifest: got unchanged %v after %s, want %v after %s", out.Unchanged, methods, tt.unchanged, tt.methods)
 			}
 			if out := apply("2"); out.Unchanged {
-				t.Error("changed, it is unchanged")
+				t.Error("changed manifest: got unchanged")
 			}
 			drift("configmaps", name)
 			if tt.strategy == vedette.StrategyServerSide {
 				return // another manager's now
 			}
 			if out := apply("2"); out.Unchanged {
-				t.Error("brought back, it is unchanged")
+				t.Error("restored object: got unchanged")
 			}
 			data := s.live(core, "configmaps", name)["data"]
 			if want := tt.strategy == vedette.StrategyReplace; dig(data, "a") != "2" || (dig(data, "b") == nil) != want {
-				t.Errorf("it has %v", data)
+				t.Errorf("data: got %v", data)
 			}
 		})
 	}

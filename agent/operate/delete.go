@@ -17,26 +17,25 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// delete deletes one object or all that a selector fits, and waits until they
-// are gone.
-func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
+// delete deletes one object, or those that match a selector, and waits until they are gone.
+func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return errorResult(err)
 	}
 	if a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces) {
-		return errorResult(vedette.Errorf(vedette.Invalid, "the delete names %s and chooses others: leave one out", a.Name))
+		return errorResult(vedette.Errorf(vedette.Invalid, "the delete has both the name %s and a selection: remove one of them", a.Name))
 	}
 	if a.Name != "" {
-		p, err := o.resolveObject(ctx, a.Target)
+		p, err := r.resolveObject(ctx, a.Target)
 		if err != nil {
 			return errorResult(err)
 		}
-		return o.deleteOne(ctx, p, a)
+		return r.deleteOne(ctx, p, a)
 	}
 	if err := checkSelection(a); err != nil {
 		return errorResult(err)
 	}
-	p, err := o.resolveTarget(ctx, a.Target)
+	p, err := r.resolveTarget(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -46,22 +45,22 @@ func (o *Operator) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	case p.Namespaced && p.namespace == "":
 		p.namespace = "default"
 	}
-	return o.deleteSelected(ctx, p, a)
+	return r.deleteSelected(ctx, p, a)
 }
 
-// checkSelection refuses a delete that would choose more than its caller can have meant.
+// checkSelection rejects a selection that matches more than the caller can have meant.
 func checkSelection(a vedette.DeleteArgs) error {
 	labels, fields := a.LabelSelector != "", a.FieldSelector != ""
 	switch {
 	case labels && !hasLabelRequirements(a.LabelSelector), fields && !hasFieldRequirements(a.FieldSelector), !labels && !fields && !a.All:
-		return vedette.Errorf(vedette.Invalid, "the delete names neither an object nor labels: it would delete every %s", a.Kind)
+		return vedette.Errorf(vedette.Invalid, "the delete has neither a name nor a selector: it would delete every %s", a.Kind)
 	case a.All && (labels || fields):
-		return vedette.Errorf(vedette.Invalid, "the delete means all objects, and some by a selector: leave one out")
+		return vedette.Errorf(vedette.Invalid, "the delete has both a selector and all: remove one of them")
 	}
 	return nil
 }
 
-// hasFieldRequirements is selects for fields.
+// hasFieldRequirements is hasLabelRequirements for fields.
 func hasFieldRequirements(selector string) bool {
 	if strings.ContainsRune(selector, 0) {
 		return false
@@ -70,9 +69,9 @@ func hasFieldRequirements(selector string) bool {
 	return err != nil || !parsed.Empty()
 }
 
-// hasLabelRequirements reports whether a selector asks for anything at all. One of white space
-// fits every object, and a zero byte ends a selector for its parser, so that what
-// stands behind it would not count. What is broken otherwise the cluster refuses.
+// hasLabelRequirements reports whether a selector restricts anything. A selector of white space
+// matches every object, and a zero byte ends a selector for its parser, so that the text after it
+// would be ignored. Other invalid selectors are rejected by the cluster.
 func hasLabelRequirements(selector string) bool {
 	if strings.ContainsRune(selector, 0) {
 		return false
@@ -81,13 +80,13 @@ func hasLabelRequirements(selector string) bool {
 	return err != nil || !parsed.Empty()
 }
 
-func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
-	a.MissingOK, a.OnlyKnown = true, true // one that went by itself is gone, and what took its name since was not chosen
-	var r result
+	a.MissingOK, a.OnlyKnown = true, true // an object that is gone is no error, and a new one of its name was not selected
+	var res result
 	var errs []error
 	var pending []deletion
 	for _, item := range items {
@@ -96,9 +95,9 @@ func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette
 			return errorResult(err)
 		}
 		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
-		v, err := o.requestDelete(ctx, p, a)
+		v, err := r.requestDelete(ctx, p, a)
 		switch {
-		case isConflict(err): // with another one of that name
+		case isConflict(err): // its name belongs to a new object
 			pending = append(pending, deletion{resourcePath: p, uid: a.KnownUID, gone: true})
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
@@ -107,69 +106,68 @@ func (o *Operator) deleteSelected(ctx context.Context, p resourcePath, a vedette
 		}
 	}
 	for _, v := range pending {
-		r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
-		if err := o.awaitDeletion(ctx, v, a); err != nil {
+		res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
+		if err := r.awaitDeletion(ctx, v, a); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	r.err = errors.Join(errs...)
-	return r
+	res.err = errors.Join(errs...)
+	return res
 }
 
-func (o *Operator) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	v, err := o.requestDelete(ctx, p, a)
+func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
+	v, err := r.requestDelete(ctx, p, a)
 	if err != nil {
 		return errorResult(err)
 	}
 	if v.uid == "" {
 		return result{}
 	}
-	r := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
-	r.err = o.awaitDeletion(ctx, v, a)
-	return r
+	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
+	res.err = r.awaitDeletion(ctx, v, a)
+	return res
 }
 
 // deletion is an object that is being deleted.
 type deletion struct {
 	resourcePath
-	uid  string // empty where nothing was there
-	gone bool   // it is known to be
+	uid  string // empty if there was no object
+	gone bool   // no need to wait
 }
 
-// requestDelete asks for the deletion of an object. Its uid, known or read, keeps another
-// one under the same name from being deleted, or waited for.
-func (o *Operator) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
+// requestDelete requests the deletion of an object by its uid, which is known or read. So a new
+// object with the same name is neither deleted nor waited for.
+func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
 	if a.KnownUID != "" {
-		v, err := o.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
-		if !isStaleUID(ctx, err, a) {
+		v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
+		if !r.isStaleUID(err, a) {
 			return v, err
 		}
 	}
-	meta, err := o.getMeta(ctx, p)
+	meta, err := r.getMeta(ctx, p)
 	if isNotFound(err) && a.MissingOK {
 		return deletion{}, nil
 	}
 	if err != nil {
 		return deletion{}, err
 	}
-	v, err := o.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
-	if isNotFound(err) { // it went between the two
+	v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
+	if isNotFound(err) { // it was deleted between the two requests
 		v.gone, err = true, nil
 	}
 	return v, err
 }
 
-// isStaleUID reports whether a deletion failed of a uid that is out of date. Where an
-// answer was lost before, what conflicts with the uid may have come after an object
-// that we deleted ourselves.
-func isStaleUID(ctx context.Context, err error, a vedette.DeleteArgs) bool {
-	return isConflict(err) && !a.OnlyKnown && !hasLostAnswer(ctx) || isNotFound(err) && isKindNotFound(err)
+// isStaleUID reports whether a deletion failed because its uid is out of date. After a lost answer
+// that is not certain: we may have deleted the object of the uid ourselves, and the one that
+// conflicts may be new.
+func (r *run) isStaleUID(err error, a vedette.DeleteArgs) bool {
+	return isConflict(err) && !a.OnlyKnown && !r.lost.hasLostAnswer() || isNotFound(err) && isKindNotFound(err)
 }
 
-// deleteByUID asks for the deletion of the object of a uid. One that is not there is gone,
-// which is no failure where it may be, or where a request of ours whose answer was
-// lost may have deleted it.
-func (o *Operator) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs) (deletion, error) {
+// deleteByUID requests the deletion of the object with a uid. That it does not exist is not an error
+// if the caller allows it, or if a request whose answer was lost may have deleted it.
+func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs) (deletion, error) {
 	policy, err := parsePropagation(a.Propagation)
 	if err != nil {
 		return deletion{}, err
@@ -182,8 +180,8 @@ func (o *Operator) deleteByUID(ctx context.Context, v deletion, a vedette.Delete
 	if err != nil {
 		return deletion{}, err
 	}
-	raw, _, err := o.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
-	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || hasLostAnswer(ctx)) {
+	raw, _, err := r.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
+	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || r.lost.hasLostAnswer()) {
 		v.gone, err = true, nil
 		return v, nil
 	}
@@ -191,35 +189,35 @@ func (o *Operator) deleteByUID(ctx context.Context, v deletion, a vedette.Delete
 	return v, err
 }
 
-// confirmsDeletion reports whether the answer to a deletion says that it is complete: instead
-// of the object it names the uid of what was.
+// confirmsDeletion reports whether the response to a deletion says that the object is gone: then it
+// is a Status with the uid, and not the object.
 func confirmsDeletion(response []byte, uid string) bool {
 	var s metav1.Status
 	return json.Unmarshal(response, &s) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
 		s.Details != nil && string(s.Details.UID) == uid
 }
 
-func (o *Operator) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjectMetadata, error) {
-	raw, _, err := o.do(ctx, p, request{accept: acceptMetadata + "," + contentTypeJSON})
+func (r *run) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjectMetadata, error) {
+	raw, _, err := r.do(ctx, p, request{accept: acceptMetadata + "," + contentTypeJSON})
 	if err != nil {
 		return nil, err
 	}
 	return parseMeta(raw)
 }
 
-// awaitDeletion waits until an object is gone, or another one stands under its name.
-func (o *Operator) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArgs) error {
+// awaitDeletion waits until an object is gone, or its name belongs to a new object.
+func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArgs) error {
 	if a.NoWait || v.gone {
 		return nil
 	}
 	backoff := 20 * time.Millisecond
 	for {
-		meta, err := o.getMeta(ctx, v.resourcePath)
+		meta, err := r.getMeta(ctx, v.resourcePath)
 		if isNotFound(err) || err == nil && string(meta.UID) != v.uid {
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is being deleted, and whether it is gone can't be read: %w", v.key(), err)
+			return fmt.Errorf("%s is being deleted, but reading whether it is gone failed: %w", v.key(), err)
 		}
 		if ctx.Err() != nil || !sleep(ctx, backoff) {
 			return deletionTimeout(v, meta)
@@ -228,21 +226,21 @@ func (o *Operator) awaitDeletion(ctx context.Context, v deletion, a vedette.Dele
 	}
 }
 
-// deletionTimeout says what an object that is being deleted waits for.
+// deletionTimeout returns an error with the reason why an object is not gone yet.
 func deletionTimeout(v deletion, meta *metav1.PartialObjectMetadata) error {
-	reason := "the cluster did not say what for"
+	reason := "the reason is unknown"
 	switch {
 	case meta == nil:
 	case len(meta.Finalizers) > 0:
 		reason = "it waits for its finalizers: " + strings.Join(meta.Finalizers, ", ")
 	case meta.DeletionGracePeriodSeconds != nil:
-		reason = fmt.Sprintf("it has %d s to end", *meta.DeletionGracePeriodSeconds)
+		reason = fmt.Sprintf("its grace period is %d s", *meta.DeletionGracePeriodSeconds)
 	}
 	return &statusError{Status: http.StatusGatewayTimeout, Reason: "Timeout",
 		Message: fmt.Sprintf("%s is being deleted, but was not gone before the operation's deadline: %s", v.key(), reason)}
 }
 
-// parsePropagation reads a policy in any case.
+// parsePropagation reads a policy, ignoring case.
 func parsePropagation(s string) (metav1.DeletionPropagation, error) {
 	switch strings.ToLower(s) {
 	case "", "background", "true":
@@ -252,5 +250,5 @@ func parsePropagation(s string) (metav1.DeletionPropagation, error) {
 	case "orphan", "false":
 		return metav1.DeletePropagationOrphan, nil
 	}
-	return "", vedette.Errorf(vedette.Invalid, "%q is no propagation policy: write foreground, background or orphan", s)
+	return "", vedette.Errorf(vedette.Invalid, "%q is not a propagation policy: write foreground, background or orphan", s)
 }

@@ -29,16 +29,16 @@ func TestDelete(t *testing.T) {
 	for i, k := range out.Keys {
 		names = append(names, k.Name)
 		if len(out.UIDs) != len(out.Keys) || out.UIDs[i] != uids[k.Name] {
-			t.Errorf("the uid of %s is one of %v, want %v", k.Name, out.UIDs, uids[k.Name])
+			t.Errorf("uid of %s: got one of %v, want %v", k.Name, out.UIDs, uids[k.Name])
 		}
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"a", "b"}) {
-		t.Errorf("deleted %v", names)
+		t.Errorf("deleted: got %v", names)
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("configmap", "a")}, 404)
 	b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", "a")}, 404, `"a" not found`)
 	if out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true}); len(out.Keys) != 0 {
-		t.Errorf("deleted %v, which was not there", out.Keys)
+		t.Errorf("deleted: got %v, want nothing", out.Keys)
 	}
 	for _, selector := range []string{"", " \t", "\x00", "pick=no\x00,never=this"} {
 		b.wantFailure(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: selector}, 400, "every configmap")
@@ -57,10 +57,10 @@ func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
 	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second),
 		Args: vedette.DeleteArgs{Target: b.target("cm", "stuck")}})
 	if out.State != vedette.Failed || out.Status != 504 || time.Since(start) > 2*time.Second {
-		t.Errorf("after %v: %+v", time.Since(start), out)
+		t.Errorf("after %v: got %+v", time.Since(start), out)
 	}
 	if len(out.UIDs) != 1 || out.UIDs[0] != dig(b.live(core, "configmaps", "stuck"), "metadata", "uid") {
-		t.Errorf("what is being deleted has the uids %v", out.UIDs)
+		t.Errorf("uids of an object that is being deleted: got %v", out.UIDs)
 	}
 	for _, words := range []string{"example.com/never", "stuck", "not gone"} {
 		b.wantContains(out.Message, words)
@@ -83,7 +83,7 @@ func TestDeletePropagation(t *testing.T) {
 		if kept {
 			rs := dig(b.live(apps, "replicasets", ""), "items", 0)
 			if dig(rs, "metadata", "uid") != uid || dig(rs, "metadata", "ownerReferences") != nil {
-				t.Errorf("%q left %v", policy, dig(rs, "metadata"))
+				t.Errorf("propagation %q: got %v", policy, dig(rs, "metadata"))
 			}
 			b.mustExecute(vedette.DeleteArgs{Target: b.target("rs", dig(rs, "metadata", "name").(string))})
 		}
@@ -97,7 +97,7 @@ func TestDeleteGracePeriod(t *testing.T) {
 	none := int64(0)
 	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("pod", "p"), GraceSeconds: &none})
 	if len(out.Keys) != 1 || out.Keys[0] != (vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: b.namespace, Name: "p"}) {
-		t.Errorf("deleted %v", out.Keys)
+		t.Errorf("deleted: got %v", out.Keys)
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("pod", "p")}, 404)
 	b.apply(vedette.StrategyDefault, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "q"}, "spec": object{
@@ -105,17 +105,17 @@ func TestDeleteGracePeriod(t *testing.T) {
 	long := int64(7)
 	b.mustExecute(vedette.DeleteArgs{Target: b.target("pod", "q"), GraceSeconds: &long, NoWait: true})
 	if got := dig(b.live(core, "pods", "q"), "metadata", "deletionGracePeriodSeconds"); got != float64(7) {
-		t.Errorf("it has a grace of %v", got)
+		t.Errorf("grace period: got %v", got)
 	}
 	out = b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: vedette.DeleteArgs{Target: b.target("pod", "q")}})
 	if out.State != vedette.Failed || out.Status != 504 {
-		t.Errorf("what nobody ends is %+v", out)
+		t.Errorf("pod that does not end: got %+v", out)
 	}
-	b.wantContains(out.Message, "s to end")
+	b.wantContains(out.Message, "grace period is")
 }
 
-// requestLog is a bench that notes what is asked of the API server, but for what it serves.
-// It breaks off the answers to as many deletions as breaks says.
+// requestLog is a testbed that records the requests to the API server, except discovery. It aborts
+// the responses to the first deletions.
 type requestLog struct {
 	*testbed
 	mu           sync.Mutex
@@ -161,8 +161,7 @@ func (s *requestLog) create(o object) (uid string) {
 	return dig(decode(s, out.Objects[0]), "metadata", "uid").(string)
 }
 
-// TestDeleteByUID holds what a known uid spares, and what becomes of one that is out
-// of date.
+// TestDeleteByUID checks which requests a known uid saves, and what happens if it is out of date.
 func TestDeleteByUID(t *testing.T) {
 	s := newRequestLog(t)
 	unknownUID := "00000000-0000-0000-0000-000000000000"
@@ -205,13 +204,13 @@ func TestDeleteByUID(t *testing.T) {
 			}
 			out := s.execute(tt.args)
 			if methods := s.takeMethods(); methods != tt.methods {
-				t.Errorf("it asked %s, want %s", methods, tt.methods)
+				t.Errorf("requests: got %s, want %s", methods, tt.methods)
 			}
 			if out.State == vedette.Done == (tt.status != 0) || tt.status != 0 && out.Status != tt.status {
-				t.Errorf("%s %d %s", out.State, out.Status, out.Message)
+				t.Errorf("got %s %d %s", out.State, out.Status, out.Message)
 			}
 			if named := len(out.UIDs) == 1 && out.UIDs[0] == uid && len(out.Keys) == 1; named != tt.uid {
-				t.Errorf("it names %v %v, want %s: %v", out.Keys, out.UIDs, uid, tt.uid)
+				t.Errorf("got keys %v and uids %v, want uid %s: %v", out.Keys, out.UIDs, uid, tt.uid)
 			}
 		})
 	}
@@ -219,19 +218,19 @@ func TestDeleteByUID(t *testing.T) {
 	must(t, plane.Patch(t.Context(), s.path(core, "configmaps", "e"), object{"metadata": object{"finalizers": nil}}))
 }
 
-// TestDeleteByUIDRetriesLostAnswer breaks off the answer to a deletion that was done.
+// TestDeleteByUIDRetriesLostAnswer aborts the response to a deletion that took effect.
 func TestDeleteByUIDRetriesLostAnswer(t *testing.T) {
 	s := newRequestLog(t)
 	uid := s.create(configMap("a", nil))
 	s.abortDeletes = 1
 	out := s.mustExecute(vedette.DeleteArgs{Target: s.target("configmap", "a"), KnownUID: uid})
 	if methods := s.takeMethods(); methods != "DELETE DELETE" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
-		t.Errorf("it asked %s and names %v", methods, out.UIDs)
+		t.Errorf("got requests %s and uids %v", methods, out.UIDs)
 	}
 }
 
-// TestDeleteByUIDSparesNewObject has an object made anew between a deletion whose
-// answer is lost and the next try.
+// TestDeleteByUIDSparesNewObject creates the object again between a deletion whose response is lost
+// and its retry.
 func TestDeleteByUIDSparesNewObject(t *testing.T) {
 	var b *testbed
 	lost := false
@@ -247,15 +246,15 @@ func TestDeleteByUIDSparesNewObject(t *testing.T) {
 	uid := dig(decode(t, b.apply(vedette.StrategyCreateOnly, configMap("a", nil)).Objects[0]), "metadata", "uid").(string)
 	out := b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a"), KnownUID: uid})
 	if out.State != vedette.Lost {
-		t.Errorf("%s %d %s", out.State, out.Status, out.Message)
+		t.Errorf("got %s %d %s", out.State, out.Status, out.Message)
 	}
 	if dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
-		t.Error("what came after is gone too")
+		t.Error("the object that was created later is gone too")
 	}
 }
 
-// TestDeleteBySelectorSparesNewObject has an object made anew, without the labels that it was
-// chosen by, before its deletion comes.
+// TestDeleteBySelectorSparesNewObject creates an object again, without the labels that selected it,
+// before its deletion is requested.
 func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 	var b *testbed
 	swapped := false
@@ -272,14 +271,14 @@ func TestDeleteBySelectorSparesNewObject(t *testing.T) {
 	uid := dig(decode(t, b.apply(vedette.StrategyCreateOnly, selected).Objects[0]), "metadata", "uid").(string)
 	out := b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", ""), LabelSelector: "old=yes"})
 	if !swapped || dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
-		t.Error("what took the name is gone")
+		t.Error("the new object with the same name is gone")
 	}
 	if len(out.UIDs) != 1 || out.UIDs[0] != uid {
-		t.Errorf("it names %v, want %s", out.UIDs, uid)
+		t.Errorf("uids: got %v, want %s", out.UIDs, uid)
 	}
 }
 
-// TestDeleteOfRemovedKind holds that a 404 for a kind tells nothing of its object.
+// TestDeleteOfRemovedKind checks that the 404 of a kind is not taken for that of an object.
 func TestDeleteOfRemovedKind(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Thing", "things")
@@ -289,6 +288,6 @@ func TestDeleteOfRemovedKind(t *testing.T) {
 	must(t, plane.Delete(t.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things."+b.customGroup()))
 	must(t, plane.Await(t.Context(), "/apis", func(o object) bool { return !strings.Contains(string(encode(t, o)), b.customGroup()) }))
 	if out := b.execute(vedette.DeleteArgs{Target: target, KnownUID: "u", MissingOK: true}); len(out.UIDs) != 0 {
-		t.Errorf("of a kind that is gone it names %v", out.UIDs)
+		t.Errorf("uids after the kind was deleted: got %v", out.UIDs)
 	}
 }

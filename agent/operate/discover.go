@@ -6,10 +6,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// DiscoverResult is what a discover tells: the Result of its outcome is one.
+// DiscoverResult is the Result of a discover operation, as JSON.
 type DiscoverResult struct {
 	Kinds []DiscoveredKind `json:"kinds"`
-	// UnknownGroups are those whose API servers do not answer.
+	// UnknownGroups are groups whose API servers do not respond.
 	UnknownGroups []string `json:"unknownGroups,omitempty"`
 }
 
@@ -24,16 +24,17 @@ type DiscoveredKind struct {
 	Namespaced bool     `json:"namespaced"`
 }
 
-// discover asks the cluster for its kinds, and has later operations ask anew.
-func (o *Operator) discover(ctx context.Context) result {
-	cat, err := o.cluster.Discover(ctx)
+// discover returns the kinds of the cluster. It invalidates the cache, because a user who discovers
+// expects that later operations find the same kinds.
+func (r *run) discover(ctx context.Context) result {
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return errorResult(err)
 	}
-	o.invalidateKinds()
+	r.operator.kinds.invalidate()
 	d := DiscoverResult{Kinds: []DiscoveredKind{}, UnknownGroups: cat.UnknownGroups}
-	for _, r := range cat.Resources {
-		d.Kinds = append(d.Kinds, toDiscoveredKind(r))
+	for _, resource := range cat.Resources {
+		d.Kinds = append(d.Kinds, toDiscoveredKind(resource))
 	}
 	return jsonResult(d)
 }

@@ -1,20 +1,17 @@
-// Package operate carries out one operation against one cluster, to one
-// outcome. There is a file per verb.
+// Package operate executes operations in one cluster. There is a file per verb.
 //
-// What kubectl does by itself, on the way between a manifest and the API server,
-// is done here as kubectl does it, with its field managers: an object that
-// kubectl (and through it Clouddriver) wrote goes on to be theirs and ours alike,
-// so that what a manifest no longer says disappears whoever wrote it.
+// What kubectl does between a manifest and the API server is done here as kubectl does it, with
+// its field managers. So kubectl (and Clouddriver, which runs it) and Vedette can apply the same
+// object in turn, and each removes the fields that the manifest no longer has.
 //
 // Guarantees:
 //
-//   - An operation ends by its deadline, in exactly one outcome.
-//   - A failure carries the API server's own status, reason and whole text.
-//   - What is tried again is a conflict on something that we read, throttling, and
-//     a timeout of something idempotent. Nothing else is.
-//   - A dry run changes nothing: every request of it that would says so to the API
-//     server, and nothing of its answer is told as a feed would tell it.
-//   - Secrets are asked for as metadata; what an outcome holds is redacted; no text
-//     repeats the data of a Secret's manifest, and nothing of a manifest outlives
-//     its operation.
+//   - An operation ends by its deadline, with exactly one outcome.
+//   - A failure has the API server's own status, reason and complete message.
+//   - Only conflicts on something that was read, throttling, and timeouts of idempotent requests
+//     are retried.
+//   - A dry run changes nothing. Each of its requests that could change something has
+//     dryRun=All, and no object of its outcome is stored.
+//   - Secrets are read as metadata. Objects in outcomes are redacted, messages do not quote the
+//     data of a Secret's manifest, and nothing of a manifest is kept after its operation.
 package operate

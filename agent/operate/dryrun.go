@@ -7,23 +7,14 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// dryRunKey marks the context of an operation that is a dry run. It is looked at
-// where requests are sent, so that no verb can forget it.
-type dryRunKey struct{}
-
-func withDryRun(ctx context.Context) context.Context {
-	return context.WithValue(ctx, dryRunKey{}, true)
-}
-
-func isDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
-
-// dryRunAll is the one value that API servers know: all stages but the storage.
+// dryRunAll is the only value that API servers accept: they run all stages but storing.
 const dryRunAll = "All"
 
-// asDryRun is the same request as a dry run. API servers read the options of a
-// deletion from its body and, where it has one, from nowhere else.
+// asDryRun returns the request as a dry run. API servers read the options of a deletion from its
+// body; if it has one, they ignore the query.
 func (req request) asDryRun() request {
 	req.dryRun, req.nonIdempotent = true, false
 	if req.method == http.MethodDelete {
@@ -48,73 +39,72 @@ func withDryRunOption(body []byte) []byte {
 	return raw
 }
 
-// previewRecreate tells what would be created in the place of an object that a dry
-// run leaves where it is. To create it under its own name would fail for that, and
-// to merge it into what is there for the very fields that a recreate is asked for.
-// So the API server is asked to make up a name, which the answer does not tell.
-func (o *Operator) previewRecreate(ctx context.Context, p resourcePath, m manifest) result {
-	preview := manifest{object: copyObject(m.object)}
-	delete(preview.meta(), "name")
-	preview.meta()["generateName"] = m.name + "-"
-	raw, status, err := o.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.encode(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
+// previewRecreate returns the object that a recreate would create. In a dry run the live object is
+// still there. A creation with its name would fail, and an apply would fail for the immutable
+// fields because of which users recreate. So the API server generates a name, which is then replaced.
+func (r *run) previewRecreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	preview := manifest.Manifest{Object: manifest.Copy(m.Object)}
+	delete(preview.Meta(), "name")
+	preview.Meta()["generateName"] = m.Name + "-"
+	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.Encode(),
+		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return errorResult(err)
 	}
-	created := manifest{object: tree}
-	created.meta()["name"] = m.name
-	delete(created.meta(), "generateName")
-	return o.objectResult(p, created.encode(), status)
+	created := manifest.Manifest{Object: tree}
+	created.Meta()["name"] = m.Name
+	delete(created.Meta(), "generateName")
+	return r.objectResult(p, created.Encode(), status)
 }
 
-// withReplicas tells an object with the replicas that a dry run has asked for, which the
-// cluster tells of the Scale only. Kinds that keep the number elsewhere than all
-// built-in ones are told as they are, and a message says so.
+// withReplicas sets the replicas that a dry run requested, because the API server returns them in the
+// Scale only. If the kind does not have spec.replicas, the object stays as it is, and a message says
+// so.
 func withReplicas(raw []byte, replicas int64) ([]byte, string, error) {
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return nil, "", err
 	}
 	spec, _ := tree["spec"].(object)
 	if _, exists := spec["replicas"]; !exists {
-		return raw, "the object is told as it is: its kind does not keep the number of replicas in spec.replicas", nil
+		return raw, "the object is shown as it is now: its kind does not have the number of replicas in spec.replicas", nil
 	}
 	spec["replicas"] = replicas
 	raw, err = json.Marshal(tree)
 	return raw, "", err
 }
 
-// dryRunVersion is the version of what a dry run would create. API servers give it
-// none, and what redacts objects takes none without one; dry takes it out again.
+// dryRunVersion is the resourceVersion of objects that a dry run creates. API servers set none, but
+// the redactor requires one; cleanDryRunOutcome removes it.
 const dryRunVersion = "0"
 
-// withDryRunVersion gives what a dry run created a version, where it has none.
+// withDryRunVersion sets dryRunVersion if the object has no resourceVersion.
 func withDryRunVersion(raw []byte) ([]byte, error) {
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	if err != nil {
 		return nil, err
 	}
-	if meta, _ := tree["metadata"].(object); meta != nil && nestedString(meta, "resourceVersion") == "" {
+	if meta, _ := tree["metadata"].(object); meta != nil && manifest.NestedString(meta, "resourceVersion") == "" {
 		meta["resourceVersion"] = dryRunVersion
 	}
 	return json.Marshal(tree)
 }
 
-// cleanDryRunOutcome makes an outcome that of a dry run: nothing of it must be stored, and its
-// version, which does not move, tells nothing of what would be changed.
+// cleanDryRunOutcome removes the object to store, and Unchanged, because a dry run does not change
+// the resourceVersion by which that is decided.
 func cleanDryRunOutcome(out vedette.Outcome) vedette.Outcome {
 	out.CacheObject, out.Unchanged = nil, false
 	for i, raw := range out.Objects {
-		tree, err := parseObject(raw, "object")
-		if err != nil || nestedString(tree, "metadata", "resourceVersion") != dryRunVersion {
+		tree, err := manifest.ParseObject(raw, "object")
+		if err != nil || manifest.NestedString(tree, "metadata", "resourceVersion") != dryRunVersion {
 			continue
 		}
 		delete(tree["metadata"].(object), "resourceVersion")
-		out.Objects[i] = manifest{object: tree}.encode()
+		out.Objects[i] = manifest.Manifest{Object: tree}.Encode()
 	}
 	return out
 }

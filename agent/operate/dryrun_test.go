@@ -17,21 +17,21 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// dryRun carries out a dry run.
+// dryRun executes an operation as a dry run.
 func (b *testbed) dryRun(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, DryRun: true, Deadline: time.Now().Add(time.Minute)})
 	if out.Unchanged {
-		b.Errorf("the dry run of %+v says that nothing would be changed", args)
+		b.Errorf("dry run of %+v: got Unchanged", args)
 	}
 	if out.CacheObject != nil {
-		b.Errorf("the dry run of %+v would be stored: %+v", args, out.CacheObject.Key)
+		b.Errorf("dry run of %+v: got an object to store: %+v", args, out.CacheObject.Key)
 	}
 	return out
 }
 
-// resourceVersions are the resourceVersions of what stands in the namespace, but for what a
-// controller puts into every new one.
+// resourceVersions returns the resourceVersions of all objects in the namespace, except those that a
+// controller creates in every namespace.
 func (b *testbed) resourceVersions(lists ...string) map[string]any {
 	b.Helper()
 	all := map[string]any{}
@@ -51,8 +51,8 @@ func colorConfigMap(name, colour string) object {
 	return configMap(name, object{"colour": colour})
 }
 
-// TestDryRunChangesNothing holds of everything that changes something that its dry
-// run tells what would become of the object, and leaves all as it is.
+// TestDryRunChangesNothing checks for all verbs and strategies that the dry run returns the object as
+// it would become, and changes nothing.
 func TestDryRunChangesNothing(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	service := func(port int) object {
@@ -112,24 +112,23 @@ func TestDryRunChangesNothing(t *testing.T) {
 				t.Fatalf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)
 			}
 			if got := dig(decode(t, out.Objects[0]), tt.path...); got != tt.want {
-				t.Errorf("it would have %v, want %v", got, tt.want)
+				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
 	if created := decode(t, b.dryRun(cases[0].args).Objects[0]); dig(created, "metadata", "resourceVersion") != nil {
-		t.Errorf("what is not there has a version: %v", created)
+		t.Errorf("new object: got a resourceVersion: %v", created)
 	}
 	restarted := b.dryRun(vedette.RestartArgs{Target: b.target("deployment", "web")})
 	if at := dig(decode(t, restarted.Objects[0]), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"); at == nil {
-		t.Errorf("restarted, it would be %s", restarted.Objects[0])
+		t.Errorf("restart: got %s", restarted.Objects[0])
 	}
 	if after := b.resourceVersions(lists...); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
 	}
 }
 
-// awaitObserved waits until the controllers have nothing more to say of objects of
-// apps.
+// awaitObserved waits until the controllers have observed the current generation of objects of apps.
 func (b *testbed) awaitObserved(names ...string) {
 	b.Helper()
 	for _, name := range names {
@@ -141,8 +140,7 @@ func (b *testbed) awaitObserved(names ...string) {
 	}
 }
 
-// TestDryRunDelete holds that what would be deleted is told and stays, and that
-// nobody waits for it to go.
+// TestDryRunDelete checks that the dry run of a delete names the objects, keeps them, and does not wait.
 func TestDryRunDelete(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"a", "b"} {
@@ -164,11 +162,11 @@ func TestDryRunDelete(t *testing.T) {
 			got = append(got, key.Name)
 		}
 		if strings.Join(got, " ") != names || out.State != vedette.Done {
-			t.Errorf("%+v would delete %v: %s %s", args, got, out.State, out.Message)
+			t.Errorf("dry run of %+v: got deleted %v: %s %s", args, got, out.State, out.Message)
 		}
 	}
 	if out := b.dryRun(vedette.DeleteArgs{Target: b.target("cm", "none")}); out.Status != 404 {
-		t.Errorf("what is not there: %+v", out)
+		t.Errorf("missing object: got %+v", out)
 	}
 	if after := b.resourceVersions(core + " configmaps"); !maps.Equal(before, after) {
 		t.Errorf("before %v\nafter  %v", before, after)
@@ -191,7 +189,7 @@ func TestDryRunMatchesKubectl(t *testing.T) {
 		theirs := decode(t, []byte(b.kubectl(args...)))
 		out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, manifest), Namespace: b.namespace, Strategy: strategy})
 		if out.State != vedette.Done {
-			t.Fatalf("%+v", out)
+			t.Fatalf("got %+v", out)
 		}
 		ours := decode(t, out.Objects[0])
 		for _, part := range []string{"spec", "metadata"} {
@@ -209,8 +207,7 @@ func TestDryRunMatchesKubectl(t *testing.T) {
 	}
 }
 
-// TestDryRunDoesNotReturnSecretData holds that the data of a Secret does not leave by a
-// dry run, done or refused.
+// TestDryRunDoesNotReturnSecretData checks that no outcome of a dry run contains the data of a Secret.
 func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	secret := func(value string) object {
@@ -222,16 +219,15 @@ func TestDryRunDoesNotReturnSecretData(t *testing.T) {
 			raw, err := json.Marshal(out)
 			must(t, err)
 			if out.State != vedette.Done || strings.Contains(string(raw), "c4n4ry") || strings.Contains(string(raw), "YzRuNHJ5") {
-				t.Errorf("round %d, %q: %s", round, s, raw)
+				t.Errorf("round %d, strategy %q: got %s", round, s, raw)
 			}
 		}
 		b.apply(vedette.StrategyDefault, secret("other"))
 	}
 }
 
-// TestDryRunIsRetriedAfterLostAnswer holds that a dry run whose answer is lost is asked
-// for again, whatever it would do, and that where all are lost it fails: nothing can
-// have become of it.
+// TestDryRunIsRetriedAfterLostAnswer checks that a dry run is retried whatever it does, and that it
+// fails, and is not lost, if all responses are lost: nothing can have taken effect.
 func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 	var aborts atomic.Int32 // that are still to come
 	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool {
@@ -239,7 +235,7 @@ func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 			return false
 		}
 		if r.Method != http.MethodDelete && r.URL.Query().Get("dryRun") != "All" {
-			t.Errorf("%s %s is no dry run", r.Method, r.URL)
+			t.Errorf("%s %s is not a dry run", r.Method, r.URL)
 		}
 		if aborts.Add(-1) < 0 {
 			return false
@@ -269,15 +265,15 @@ func TestDryRunIsRetriedAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// TestDryRunReportsErrors holds that a refusal comes through.
+// TestDryRunReportsErrors checks that the error of the API server is in the outcome.
 func TestDryRunReportsErrors(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	out := b.dryRun(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "a"}, "spec": object{"ports": []any{}}}), Namespace: b.namespace})
 	if out.State != vedette.Failed || out.Status != 422 {
-		t.Errorf("%+v", out)
+		t.Errorf("got %+v", out)
 	}
 	b.wantContains(out.Message, "spec.ports: Required value")
 	if out := b.dryRun(nil); out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || out.Message != "this agent knows no operation without arguments" {
-		t.Errorf("what is not known is %+v", out)
+		t.Errorf("unknown operation: got %+v", out)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// events tells the Events of one object, as kubectl describe finds them. An
-// object that is gone has Events still, found by kind and name.
-func (o *Operator) events(ctx context.Context, t vedette.Target) result {
-	p, err := o.resolveObject(ctx, t)
+// events returns the Events of one object, as kubectl describe does. Those of an object that is gone
+// are found by kind and name.
+func (r *run) events(ctx context.Context, t vedette.Target) result {
+	p, err := r.resolveObject(ctx, t)
 	if err != nil {
 		return errorResult(err)
 	}
 	selector := fields.Set{"involvedObject.kind": p.Kind.Name, "involvedObject.name": p.name}
-	meta, err := o.getMeta(ctx, p)
+	meta, err := r.getMeta(ctx, p)
 	switch {
 	case err == nil:
 		selector["involvedObject.uid"] = string(meta.UID)
@@ -25,26 +25,26 @@ func (o *Operator) events(ctx context.Context, t vedette.Target) result {
 		return errorResult(err)
 	}
 	target := vedette.Target{Kind: "Event", APIVersion: "v1", Namespace: firstNonEmpty(p.namespace, "default")}
-	list, err := o.resolveTarget(ctx, target)
+	list, err := r.resolveTarget(ctx, target)
 	if err != nil {
 		return errorResult(err)
 	}
-	items, err := o.listAll(ctx, list, "", selector.AsSelector().String())
+	items, err := r.listAll(ctx, list, "", selector.AsSelector().String())
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.listResult(list, items)
+	return r.listResult(list, items)
 }
 
-// listResult is the result that tells many objects.
-func (o *Operator) listResult(p resourcePath, items []json.RawMessage) result {
-	var r result
+// listResult is the result of a verb that returns several objects.
+func (r *run) listResult(p resourcePath, items []json.RawMessage) result {
+	var res result
 	for _, raw := range items {
-		obj, err := o.redactObject(p.Resource, raw)
+		obj, err := r.redactObject(p.Resource, raw)
 		if err != nil {
 			return errorResult(err)
 		}
-		r.Objects = append(r.Objects, obj.Body)
+		res.Objects = append(res.Objects, obj.Body)
 	}
-	return r
+	return res
 }

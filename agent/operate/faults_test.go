@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// newProxyTestbed is a bench whose requests go through a proxy that may take them, as
-// the way to an API server does on a bad day. take reports whether it did.
+// newProxyTestbed is a testbed whose requests pass a proxy. Intercept reports whether it handled a
+// request itself.
 func newProxyTestbed(t *testing.T, intercept func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *testbed {
 	t.Helper()
 	return newProxyTestbedWithConfig(t, operate.Config{InitialBackoff: time.Millisecond}, intercept)
@@ -39,7 +39,7 @@ func newProxyTestbedWithConfig(t *testing.T, cfg operate.Config, intercept func(
 	}))
 	t.Cleanup(server.Close)
 	kubeconfig := fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}]}`, server.URL)
-	c, err := watch.Connect(watch.Access{KubeconfigContents: []byte(kubeconfig)}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigContents: []byte(kubeconfig)}, kube.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	b := newTestbed(t, operate.Config{})
@@ -85,7 +85,7 @@ func TestRetriedErrors(t *testing.T) {
 			})
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, configMap("c", object{"a": "1"})), Namespace: b.namespace})
 			if (out.State == vedette.Done) != tt.ok || requests.Load() != tt.want {
-				t.Errorf("%s %d after %d requests", out.State, out.Status, requests.Load())
+				t.Errorf("got %s %d after %d requests", out.State, out.Status, requests.Load())
 			}
 			if !tt.ok && (out.Status != tt.code || out.Reason != tt.reason || !strings.HasSuffix(out.Message, "end")) {
 				t.Errorf("got %d %s: %s", out.Status, out.Reason, out.Message)
@@ -94,8 +94,8 @@ func TestRetriedErrors(t *testing.T) {
 	}
 }
 
-// TestErrorBodyWithInvalidUTF8 tells what a proxy says in an encoding of its own. The wire
-// would not take it as it is, and the outcome would never arrive.
+// TestErrorBodyWithInvalidUTF8 returns the error of a proxy in another encoding. gRPC would reject it
+// unchanged, and the outcome would never arrive.
 func TestErrorBodyWithInvalidUTF8(t *testing.T) {
 	b := newProxyTestbed(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		w.WriteHeader(http.StatusForbidden)
@@ -105,8 +105,8 @@ func TestErrorBodyWithInvalidUTF8(t *testing.T) {
 	b.wantFailure(vedette.GetArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: "n", Name: "p"}}, 403, "acc\uFFFDs interdit")
 }
 
-// TestErrorsThatAreNotRetried is the caller's fault, and what would be done twice,
-// whatever the configuration says.
+// TestErrorsThatAreNotRetried checks errors of the caller, and requests that are not idempotent, with
+// all retry policies.
 func TestErrorsThatAreNotRetried(t *testing.T) {
 	create := vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"g-"}}`)}
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("timeout", object{"a": "1"}))}
@@ -136,13 +136,13 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 				})
 			tt.args.Namespace = b.namespace
 			if out := b.execute(tt.args); out.State != vedette.Failed || out.Status != tt.code || requests.Load() != tt.want {
-				t.Errorf("%s %d after %d requests, want %d", out.State, out.Status, requests.Load(), tt.want)
+				t.Errorf("got %s %d after %d requests, want %d", out.State, out.Status, requests.Load(), tt.want)
 			}
 		})
 	}
 }
 
-// TestRetryLimit counts requests to an API server that is never well.
+// TestRetryLimit counts the requests to an API server that always fails.
 func TestRetryLimit(t *testing.T) {
 	for _, tt := range []struct {
 		why     string
@@ -162,7 +162,7 @@ func TestRetryLimit(t *testing.T) {
 				return isWrite(r)
 			})
 			if out := b.execute(vedette.ApplyArgs{Manifest: encode(t, configMap("c", nil)), Namespace: b.namespace}); out.Status != 503 || requests.Load() != tt.want {
-				t.Errorf("%+v after %d requests", out, requests.Load())
+				t.Errorf("got %+v after %d requests", out, requests.Load())
 			}
 		})
 	}
@@ -181,17 +181,17 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 	b.apply(vedette.StrategyDefault, configMap("c", nil))
 	if waited := time.Now().UnixMilli() - last.Load(); waited < 1000 {
-		t.Errorf("it waited %d ms", waited)
+		t.Errorf("waited %d ms", waited)
 	}
 	last.Store(0)
 	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(500 * time.Millisecond),
 		Args: vedette.ApplyArgs{Manifest: encode(t, configMap("c", object{"b": "2"})), Namespace: b.namespace}})
 	if out.State != vedette.Failed || out.Status != 429 || out.Message != "slow down" {
-		t.Errorf("what can't wait that long is %+v", out)
+		t.Errorf("Retry-After after the deadline: got %+v", out)
 	}
 }
 
-// TestLostAnswer lets requests through and breaks off their answers.
+// TestLostAnswer forwards requests and aborts their responses.
 func TestLostAnswer(t *testing.T) {
 	var attempts atomic.Int32
 	b := newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, backend http.Handler) bool {
@@ -204,24 +204,24 @@ func TestLostAnswer(t *testing.T) {
 	out := b.execute(vedette.ApplyArgs{Manifest: encode(t, object{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": object{"generateName": "g-", "labels": object{"generated": "yes"}}}), Namespace: b.namespace})
 	if out.State != vedette.Lost || !strings.Contains(out.Message, "may have taken effect") {
-		t.Errorf("a create is %+v", out)
+		t.Errorf("create: got %+v", out)
 	}
 	if got := b.mustExecute(vedette.ListArgs{Target: b.target("configmap", ""), LabelSelector: "generated=yes"}); len(got.Objects) != 1 {
-		t.Errorf("it was made %d times", len(got.Objects))
+		t.Errorf("got %d objects, want 1", len(got.Objects))
 	}
 	for _, s := range []vedette.Strategy{vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyReplace} {
 		attempts.Store(0)
 		b.apply(s, configMap("named", object{"by": string(s)}))
 		if got := dig(b.live(core, "configmaps", "named"), "data", "by"); got != string(s) || attempts.Load() < 2 {
-			t.Errorf("%s left %v after %d requests", s, got, attempts.Load())
+			t.Errorf("strategy %s: got %v after %d requests", s, got, attempts.Load())
 		}
 	}
 	attempts.Store(0)
 	b.mustExecute(vedette.DeleteArgs{Target: b.target("configmap", "named")})
 }
 
-// TestUncertainOutcomeIsLost answers the first request that writes in a way that
-// leaves open whether it took effect, and all that follow with a no.
+// TestUncertainOutcomeIsLost answers the first write with an error that leaves open whether it took
+// effect, and all others with one that does not.
 func TestUncertainOutcomeIsLost(t *testing.T) {
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("open", object{"a": "1"}))}
 	create := vedette.ApplyArgs{Manifest: apply.Manifest, Strategy: vedette.StrategyCreateOnly}
@@ -242,7 +242,7 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 		{"etcd is gone", create, refuse(500, "", "etcdserver: request timed out"), nil, vedette.Lost, "etcdserver: request timed out"},
 		{"out of time", create, refuse(504, "Timeout", "no time"), nil, vedette.Lost, "no time"},
 		{"no from a load balancer", create, refuse(502, "", "bad gateway"), nil, vedette.Lost, "bad gateway"},
-		{"no words at all", create, func(w http.ResponseWriter) { w.WriteHeader(502) }, nil, vedette.Lost, "502 Bad Gateway, without a word"},
+		{"no words at all", create, func(w http.ResponseWriter) { w.WriteHeader(502) }, nil, vedette.Lost, "502 Bad Gateway, without a message"},
 		{"no from a webhook", create, refuse(500, "InternalError", "failed calling webhook"), nil, vedette.Failed, "failed calling webhook"},
 		{"down, then refused", apply, refuse(503, "ServiceUnavailable", "not ready"), refuse(422, "Invalid", "not like this"), vedette.Failed, "not like this"},
 	} {
@@ -284,7 +284,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	if out.State != vedette.Failed || out.Status != 503 {
 		t.Errorf("got %+v", out)
 	}
-	b.wantContains(out.Message, "down.example.com/v1 is down")
+	b.wantContains(out.Message, "down.example.com/v1 is unavailable")
 	b.wantFailure(vedette.GetArgs{Target: b.target("thing.down.example.com", "a")}, 503, "down.example.com")
 	b.apply(vedette.StrategyDefault, configMap("others-work", nil))
 }
@@ -297,7 +297,7 @@ func TestQuotaAndRBACErrors(t *testing.T) {
 		403, "exceeded quota: none")
 	kubeconfig, err := plane.UserKubeconfig("nobody")
 	must(t, err)
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	must(t, err)
 	defer c.Close()
 	if b.op, err = operate.New(c, operate.Config{}); err != nil {

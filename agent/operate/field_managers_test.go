@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestFieldManagersMatchKubectl scales and rolls out by kubectl and by us, and holds that the
-// fields have the same managers then.
+// TestFieldManagersMatchKubectl scales and rolls out by kubectl and by the agent, and compares the
+// field managers.
 func TestFieldManagersMatchKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"theirs", "ours"} {
@@ -40,7 +40,7 @@ func TestFieldManagersMatchKubectl(t *testing.T) {
 	}
 }
 
-// TestUndoWarnsOfClientSideApply holds that an undo warns of applies, as kubectl does.
+// TestUndoWarnsOfClientSideApply checks that an undo warns as kubectl does.
 func TestUndoWarnsOfClientSideApply(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for name, strategy := range map[string]vedette.Strategy{"client": vedette.StrategyClientSide, "server": vedette.StrategyServerSide} {
@@ -53,13 +53,13 @@ func TestUndoWarnsOfClientSideApply(t *testing.T) {
 		out := b.mustExecute(vedette.UndoArgs{Target: b.target("deployment", name)})
 		warned := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "was applied client-side")
 		if kubectl := strings.Contains(string(shown), "Warning: "); kubectl != warned {
-			t.Errorf("%s: it warns %q, and kubectl says %s", name, out.Warnings, shown)
+			t.Errorf("%s: got warnings %q, want as kubectl %s", name, out.Warnings, shown)
 		}
 	}
 }
 
-// TestTakeOverFailureIsWarned applies server-side what was applied client-side, where the
-// managed fields may not be moved. The apply itself is done, and says so.
+// TestTakeOverFailureIsWarned applies server-side what was applied client-side, while the managed
+// fields cannot be moved. The apply succeeds, with a warning.
 func TestTakeOverFailureIsWarned(t *testing.T) {
 	for _, refused := range []string{"the move", "the second apply"} {
 		t.Run(refused, func(t *testing.T) {
@@ -84,10 +84,10 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 				applies = 0
 				out := b.apply(vedette.StrategyForceConflicts, o)
 				if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "was applied") || !strings.Contains(out.Warnings[0], "nobody moves fields here") {
-					t.Fatalf("it warns %q", out.Warnings)
+					t.Fatalf("warnings: got %q", out.Warnings)
 				}
 				if o["kind"] == "Secret" && strings.Contains(out.Warnings[0], "dHIw") {
-					t.Errorf("it tells the Secret: %q", out.Warnings)
+					t.Errorf("warnings contain the Secret: %q", out.Warnings)
 				}
 			}
 			cleared := fullDeployment("d", "2")
@@ -98,7 +98,7 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 	}
 }
 
-// TestApplyWarnsOfDeletion applies to what waits for a finalizer, as kubectl does.
+// TestApplyWarnsOfDeletion applies to an object that waits for a finalizer.
 func TestApplyWarnsOfDeletion(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	deleting := configMap("c", object{"a": "1"})
@@ -108,7 +108,7 @@ func TestApplyWarnsOfDeletion(t *testing.T) {
 	for _, s := range []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide} {
 		out := b.apply(s, deleting)
 		if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "is being deleted") {
-			t.Errorf("%q warns %q", s, out.Warnings)
+			t.Errorf("strategy %q: got warnings %q", s, out.Warnings)
 		}
 	}
 	must(t, plane.Patch(t.Context(), b.path(core, "configmaps", "c"), object{"metadata": object{"finalizers": nil}}))

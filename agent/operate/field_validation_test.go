@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestUnknownFieldsAreRejected applies manifests with a field that no API server
-// knows, new ones and to what is there, and holds the words against kubectl's.
+// TestUnknownFieldsAreRejected applies manifests with an unknown field, to new and to existing objects,
+// and compares the message with kubectl's.
 func TestUnknownFieldsAreRejected(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	good := fullDeployment("d", "1")
@@ -23,7 +23,7 @@ func TestUnknownFieldsAreRejected(t *testing.T) {
 	_, err := plane.Kubectl(t.Context(), "-n", b.namespace, "apply", "-f", file)
 	words := `unknown field "spec.replica"`
 	if err == nil || !strings.Contains(err.Error(), words) {
-		t.Fatalf("kubectl says %v", err)
+		t.Fatalf("kubectl: got %v", err)
 	}
 	refused := func(s vedette.Strategy, status int, words string) {
 		t.Helper()
@@ -36,12 +36,12 @@ func TestUnknownFieldsAreRejected(t *testing.T) {
 	refused(vedette.StrategyClientSide, 422, words) // of a patch it is told so
 	refused(vedette.StrategyReplace, 400, words)
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)[0].(object)["image"]; image != "example.com/main:1" {
-		t.Errorf("what was refused has run: the image is %v", image)
+		t.Errorf("rejected manifest was applied: got image %v", image)
 	}
 	before := dig(b.live(apps, "deployments", "d"), "metadata", "uid")
 	refused(vedette.StrategyRecreate, 400, words)
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
-		t.Error("what was to be recreated is gone, and nothing took its place")
+		t.Error("recreate: the old object is gone and there is no new one")
 	}
 	for _, s := range []vedette.Strategy{vedette.StrategyServerSide, vedette.StrategyForceConflicts} { // which never take them
 		refused(s, 500, ".spec.replica: field not declared in schema")
@@ -55,18 +55,18 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	for _, s := range []vedette.Strategy{vedette.StrategyCreateOnly, vedette.StrategyClientSide, vedette.StrategyReplace, vedette.StrategyRecreate} {
 		b.wantWarnings(b.mustExecute(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Strategy: s, Fields: vedette.FieldValidationIgnore}))
 		if dig(b.live(apps, "deployments", "d"), "spec", "replica") != nil {
-			t.Error("a field that nobody knows is there")
+			t.Error("an unknown field was stored")
 		}
 	}
 	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, d), Namespace: b.namespace, Fields: "often"}, 400, `no field validation "often": write strict, warn or ignore`)
 	if _, err := operate.New(nil, operate.Config{FieldValidation: "often"}); err == nil {
-		t.Error("a word that means nothing was taken")
+		t.Error("an unknown field validation is accepted")
 	}
 }
 
-// TestUnknownFieldsCauseWarnings writes a manifest with two such fields in each way, new
-// and over what is there. The API server warns of each, and drops both; where it merges
-// by itself it takes none, as with kubectl.
+// TestUnknownFieldsCauseWarnings writes a manifest with two unknown fields by each strategy, to new and
+// existing objects. The API server warns of both and drops them, but rejects them in a server-side
+// apply, as with kubectl.
 func TestUnknownFieldsCauseWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	withUnknownFields := func(replicas int) vedette.ApplyArgs {
@@ -87,7 +87,7 @@ func TestUnknownFieldsCauseWarnings(t *testing.T) {
 		b.wantWarnings(b.mustExecute(vedette.GetArgs{Target: d}))
 		live := b.live(apps, "deployments", "d")
 		if dig(live, "spec", "replica") != nil || dig(live, "spec", "replicas") != float64(i) {
-			t.Errorf("%s left %v", s, live["spec"])
+			t.Errorf("%s: got %v", s, live["spec"])
 		}
 		b.wantWarnings(b.dryRun(withStrategy(withUnknownFields(5), vedette.StrategyReplace)), want...)
 		b.wantWarnings(b.wantFailure(withStrategy(withUnknownFields(-1), s), 422, "spec.replicas: Invalid value: -1"), want...)

@@ -12,18 +12,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// firstLineTimeout is how long a container that is followed may write nothing before its
-// log counts as open. A kubelet answers with the first line and not before; a
-// refusal comes at once.
+// firstLineTimeout is how long to wait for the first line of a log that is followed. After it the
+// log counts as open, because a kubelet sends its response with the first line, but errors at
+// once.
 const firstLineTimeout = 300 * time.Millisecond
 
-// openFollowed opens the log of a container that may write nothing for hours.
-func (o *Operator) openFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+// openFollowed opens the log of a container that may write nothing for hours. The caller closes it.
+func (r *run) openFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	pending := &pendingLog{ready: make(chan struct{}), cancel: cancel}
-	go func() { // ends with its answer, or with Close or ctx
+	go func() { // ends with the response, Close or ctx
 		defer close(pending.ready)
-		pending.log, pending.err = o.readLogUntilOpen(ctx, p, a, container)
+		pending.log, pending.err = r.readLogUntilOpen(ctx, p, a, container)
 	}()
 	timer := time.NewTimer(firstLineTimeout)
 	defer timer.Stop()
@@ -38,12 +38,12 @@ func (o *Operator) openFollowed(ctx context.Context, p resourcePath, a vedette.L
 	return pending, nil
 }
 
-// readLogUntilOpen asks again where a transport has lost its patience. What is written
-// between two requests is in the second.
-func (o *Operator) readLogUntilOpen(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+// readLogUntilOpen retries after a timeout of the transport. The next request includes what is
+// written in between.
+func (r *run) readLogUntilOpen(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	started := time.Now()
 	for {
-		log, err := o.readLog(ctx, p, a, container)
+		log, err := r.readLog(ctx, p, a, container)
 		var t interface{ Timeout() bool }
 		if err == nil || ctx.Err() != nil || !errors.As(err, &t) || !t.Timeout() {
 			return log, err
@@ -71,7 +71,7 @@ func (s *pendingLog) Read(b []byte) (int, error) {
 	return s.log.Read(b)
 }
 
-// Close gives the log up, open or not.
+// Close closes the log, or cancels its opening.
 func (s *pendingLog) Close() error {
 	s.cancel()
 	<-s.ready
@@ -81,14 +81,14 @@ func (s *pendingLog) Close() error {
 	return s.log.Close()
 }
 
-// followAll follows all containers at once, line by line. It ends when all of
-// them end.
-func (o *Operator) followAll(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
-	logs, err := o.openAllFollowed(ctx, p, a, containers)
+// followAll follows all containers at once, line by line. The log ends when those of all containers
+// have ended.
+func (r *run) followAll(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+	logs, err := r.openAllFollowed(ctx, p, a, containers)
 	if err != nil {
 		return nil, err
 	}
-	r, w := io.Pipe()
+	reader, w := io.Pipe()
 	var mu sync.Mutex
 	var copies sync.WaitGroup
 	for _, log := range logs {
@@ -97,18 +97,18 @@ func (o *Operator) followAll(ctx context.Context, p resourcePath, a vedette.Logs
 			copyLines(w, &mu, log)
 		})
 	}
-	go func() { // ends with the logs, which end with the reader or ctx
+	go func() { // ends with the logs, which end when the reader is closed or ctx ends
 		copies.Wait()
 		w.Close()
 	}()
-	return r, nil
+	return reader, nil
 }
 
-func (o *Operator) openAllFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
+func (r *run) openAllFollowed(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) ([]io.ReadCloser, error) {
 	var logs []io.ReadCloser
 	var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 	for _, name := range containers {
-		log, err := o.openLog(ctx, p, a, name)
+		log, err := r.openLog(ctx, p, a, name)
 		switch {
 		case err == nil:
 			logs = append(logs, log)
@@ -127,8 +127,8 @@ func (o *Operator) openAllFollowed(ctx context.Context, p resourcePath, a vedett
 	return logs, nil
 }
 
-// copyLines writes whole lines, so that those of several logs don't run into
-// each other. A line that is longer than the buffer is written in parts.
+// copyLines writes whole lines, because several logs have the same writer. A line that is longer
+// than the buffer is written in parts.
 func copyLines(w io.Writer, mu *sync.Mutex, log io.Reader) {
 	lines := bufio.NewReaderSize(log, 32<<10)
 	for {

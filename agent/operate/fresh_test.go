@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestFreshOnlyForObjectsOfFeeds writes objects that an account's feeds do and don't
-// tell.
+// TestFreshOnlyForObjectsOfFeeds writes objects that an account's feeds cover, and others.
 func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	must(t, startPlane())
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(t, err)
 	defer c.Close()
 	cat, err := c.Discover(t.Context())
@@ -44,14 +44,14 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	} {
 		out := b.apply("", tt.object)
 		if (out.CacheObject != nil) != tt.want || len(out.Objects) != 1 {
-			t.Errorf("an object %s is fresh: %v, %d objects", tt.why, out.CacheObject != nil, len(out.Objects))
+			t.Errorf("object %s: got an object to store: %v, %d objects", tt.why, out.CacheObject != nil, len(out.Objects))
 		}
 	}
 	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.CacheObject != nil || len(out.Keys) != 1 {
-		t.Errorf("what no feed tells is recached as %+v", out)
+		t.Errorf("recache of an object that no feed covers: got %+v", out)
 	}
 	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.CacheObject == nil {
-		t.Error("what a feed tells is not recached")
+		t.Error("recache of an object that a feed covers: got nothing")
 	}
 }
 

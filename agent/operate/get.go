@@ -5,52 +5,62 @@ import (
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/vedette-io/vedette"
 )
 
 // get reads one object.
-func (o *Operator) get(ctx context.Context, a vedette.GetArgs) result {
-	p, err := o.resolveObject(ctx, a.Target)
+func (r *run) get(ctx context.Context, a vedette.GetArgs) result {
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := o.do(ctx, p, request{})
+	raw, status, err := r.do(ctx, p, request{})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }
 
-// objectResult is the result that tells one object.
-func (o *Operator) objectResult(p resourcePath, raw []byte, status int) result {
-	return o.objectResultSince(p, raw, status, "")
+// objectResult is the result of a verb that returns one object.
+func (r *run) objectResult(p resourcePath, raw []byte, status int) result {
+	return r.objectResultSince(p, raw, status, "")
 }
 
-// objectResultSince is told, of an object whose version was known before it was written;
-// empty where it was not.
-func (o *Operator) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
-	obj, err := o.redactObject(p.Resource, raw)
+// objectResultSince is objectResult for an object that had previousVersion before the request. It is
+// unchanged if it still has. Empty means unknown.
+func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
+	obj, err := r.redactObject(p.Resource, raw)
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, CacheObject: o.freshObject(p.Resource, &obj),
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, CacheObject: r.freshObject(p.Resource, &obj),
 		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
 }
 
-// freshObject is an object where a feed tells it too, and nil where none does: nobody
-// would ever tell that it is gone.
-func (o *Operator) freshObject(r vedette.Resource, obj *vedette.Object) *vedette.Object {
-	if o.cfg.CoveredByFeed != nil && !o.cfg.CoveredByFeed(r, obj) {
+// freshObject returns the object to store, nil if no feed covers it, because nothing would report
+// its deletion.
+func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) *vedette.Object {
+	if r.operator.cfg.CoveredByFeed != nil && !r.operator.cfg.CoveredByFeed(resource, obj) {
 		return nil
 	}
 	return obj
 }
 
-// redactObject is an object as it may leave.
-func (o *Operator) redactObject(r vedette.Resource, raw []byte) (vedette.Object, error) {
-	obj, _, err := o.redactor.Load().Object(nil, r, raw)
+// redactObject returns an object as it may leave the agent.
+func (r *run) redactObject(resource vedette.Resource, raw []byte) (vedette.Object, error) {
+	obj, _, err := r.operator.redactor.Load().Object(nil, resource, raw)
 	if err != nil {
-		return obj, fmt.Errorf("redact a %s: %w", r.Kind, err)
+		return obj, fmt.Errorf("redact a %s: %w", resource.Kind, err)
 	}
 	return obj, nil
+}
+
+func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
+	}
+	return &meta, nil
 }

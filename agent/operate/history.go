@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 const (
@@ -21,41 +22,41 @@ const (
 // revision is one entry of a workload's history.
 type revision struct {
 	number    int64
-	tree      object // the ReplicaSet or ControllerRevision that holds it
-	isCurrent bool   // as what the workload asks for now
+	tree      object // the ReplicaSet or ControllerRevision
+	isCurrent bool   // its template is that of the workload
 }
 
-// history tells the revisions of a workload, the oldest first.
-func (o *Operator) history(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
+// history returns the revisions of a workload, oldest first.
+func (r *run) history(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "history", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
-	revisions, err := o.revisions(ctx, p, tree)
+	revisions, err := r.revisions(ctx, p, tree)
 	if err != nil {
 		return errorResult(err)
 	}
 	history := []vedette.Revision{}
-	for _, r := range revisions {
-		history = append(history, vedette.Revision{Number: r.number, Current: r.isCurrent, Name: nestedString(r.tree, "metadata", "name"),
-			ChangeCause: nestedString(r.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
+	for _, rev := range revisions {
+		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: manifest.NestedString(rev.tree, "metadata", "name"),
+			ChangeCause: manifest.NestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
 	return jsonResult(history)
 }
 
-// jsonResult is the result of a verb that has no object to tell.
+// jsonResult is the result of a verb that returns no object.
 func jsonResult(v any) result {
 	raw, err := json.Marshal(v)
 	return result{Outcome: vedette.Outcome{Result: raw}, err: err}
 }
 
-// revisions reads the history of a workload, the oldest first.
-func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
+// revisions returns the history of a workload, oldest first.
+func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
 	revisionKind := "ControllerRevision"
 	if p.Kind.Name == "Deployment" {
 		revisionKind = "ReplicaSet"
 	}
-	list, err := o.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
+	list, err := r.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -63,66 +64,66 @@ func (o *Operator) revisions(ctx context.Context, p resourcePath, tree object) (
 	if err != nil {
 		return nil, err
 	}
-	items, err := o.listAll(ctx, list, labels, "")
+	items, err := r.listAll(ctx, list, labels, "")
 	if err != nil {
 		return nil, err
 	}
-	uid := nestedString(tree, "metadata", "uid")
+	uid := manifest.NestedString(tree, "metadata", "uid")
 	var all []revision
 	for _, raw := range items {
-		item, err := parseObject(raw, revisionKind)
+		item, err := manifest.ParseObject(raw, revisionKind)
 		if err != nil {
 			return nil, err
 		}
-		if r, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
-			all = append(all, r)
+		if rev, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
+			all = append(all, rev)
 		}
 	}
 	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
 	return all, nil
 }
 
-// selectorOf returns a workload's selector as a query has it.
+// selectorOf returns a workload's selector as a query parameter.
 func selectorOf(tree object) (string, error) {
-	raw, err := json.Marshal(nested(tree, "spec", "selector"))
+	raw, err := json.Marshal(manifest.Nested(tree, "spec", "selector"))
 	if err != nil {
 		return "", err
 	}
 	var s metav1.LabelSelector
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&s)
 	if err != nil {
-		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector makes no sense: %w", err)
+		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	return selector.String(), nil
 }
 
 func isControlledBy(item object, uid string) bool {
-	owners, _ := nested(item, "metadata", "ownerReferences").([]any)
+	owners, _ := manifest.Nested(item, "metadata", "ownerReferences").([]any)
 	return slices.ContainsFunc(owners, func(owner any) bool {
-		return nested(owner, "controller") == true && nestedString(owner, "uid") == uid
+		return manifest.Nested(owner, "controller") == true && manifest.NestedString(owner, "uid") == uid
 	})
 }
 
-// revisionOf numbers a ReplicaSet by its annotation, a ControllerRevision by
-// itself.
+// revisionOf returns the revision of a ReplicaSet, by its annotation, or of a ControllerRevision. It
+// reports false if the item has no number.
 func revisionOf(item, tree object, revisionKind string) (revision, bool) {
 	if revisionKind == "ReplicaSet" {
-		n, err := strconv.ParseInt(nestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
+		n, err := strconv.ParseInt(manifest.NestedString(item, "metadata", "annotations", revisionAnnotation), 10, 64)
 		return revision{n, item, reflect.DeepEqual(templateOf(item), templateOf(tree))}, err == nil
 	}
 	n, ok := item["revision"].(int64)
-	return revision{n, item, reflect.DeepEqual(nested(item, "data"), rollbackPatch(tree))}, ok
+	return revision{n, item, reflect.DeepEqual(manifest.Nested(item, "data"), rollbackPatch(tree))}, ok
 }
 
-// templateOf returns a copy of a workload's pods without what the Deployment
-// controller adds to tell them apart.
+// templateOf returns a copy of a workload's pod template without the label that the Deployment
+// controller adds to that of a ReplicaSet.
 func templateOf(tree object) object {
-	template := copyObject(nested(tree, "spec", "template"))
+	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	meta, _ := template["metadata"].(object)
-	if labels, _ := nested(meta, "labels").(object); labels != nil {
+	if labels, _ := manifest.Nested(meta, "labels").(object); labels != nil {
 		delete(labels, hashLabel)
 	}
 	if meta["creationTimestamp"] == nil {
@@ -131,37 +132,10 @@ func templateOf(tree object) object {
 	return template
 }
 
-// rollbackPatch is what a ControllerRevision holds of a workload: a patch that puts
-// its template back.
+// rollbackPatch returns the data of a ControllerRevision of the workload: a patch that restores its
+// template.
 func rollbackPatch(tree object) any {
-	template := copyObject(nested(tree, "spec", "template"))
+	template := manifest.Copy(manifest.Nested(tree, "spec", "template"))
 	template["$patch"] = "replace"
 	return object{"spec": object{"template": template}}
-}
-
-// copyObject returns a deep copy of an object, an empty one for what is none.
-func copyObject(v any) object {
-	fresh, _ := deepCopy(v).(object)
-	if fresh == nil {
-		return object{}
-	}
-	return fresh
-}
-
-func deepCopy(v any) any {
-	switch v := v.(type) {
-	case object:
-		fresh := make(object, len(v))
-		for name, member := range v {
-			fresh[name] = deepCopy(member)
-		}
-		return fresh
-	case []any:
-		fresh := make([]any, len(v))
-		for i, element := range v {
-			fresh[i] = deepCopy(element)
-		}
-		return fresh
-	}
-	return v
 }

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// kindCache keeps what the cluster told of its kinds. What is looked for and not
-// found is asked for anew, so that a kind may come at any time; what was found
-// is asked for anew when it is old, or when its path answers 404.
+// kindCache caches the kinds of the cluster. A kind that is not found is discovered again, because
+// it may have been created since. A kind that was found is discovered again when the entry is old,
+// or when its path returns 404.
 type kindCache struct {
 	mu        sync.Mutex
-	catalogue watch.Catalogue
+	catalogue kube.Catalogue
 	versions  map[string]cachedVersion // by apiVersion
 }
 
@@ -29,34 +30,34 @@ type cachedVersion struct {
 
 const kindsTTL = 10 * time.Minute
 
-// resolveResource finds the resource that a target means.
-func (o *Operator) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
+// resolveResource returns the resource that a target names.
+func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
 	if t.Kind == "" {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the operation names no kind")
 	}
 	if t.APIVersion != "" {
-		return o.resolveInVersion(ctx, t.APIVersion, t.Kind)
+		return r.resolveInVersion(ctx, t.APIVersion, t.Kind)
 	}
-	return o.resolveByName(ctx, t.Kind)
+	return r.resolveByName(ctx, t.Kind)
 }
 
-// resolveInVersion finds a kind of one version of a group, as a manifest names it.
-func (o *Operator) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
-	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !isPathSegment(part) }) {
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is no apiVersion", apiVersion)
+// resolveInVersion returns a kind of one version of a group, as in a manifest.
+func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
+	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !manifest.IsPathSegment(part) }) {
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is not an apiVersion", apiVersion)
 	}
-	o.kinds.mu.Lock()
-	v, ok := o.kinds.versions[apiVersion]
-	o.kinds.mu.Unlock()
-	if r, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
-		return r, nil
+	r.operator.kinds.mu.Lock()
+	v, ok := r.operator.kinds.versions[apiVersion]
+	r.operator.kinds.mu.Unlock()
+	if resource, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
+		return resource, nil
 	}
-	resources, err := o.fetchResources(ctx, apiVersion)
+	resources, err := r.fetchResources(ctx, apiVersion)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	if r, found := findResource(resources, kind); found {
-		return r, nil
+	if resource, found := findResource(resources, kind); found {
+		return resource, nil
 	}
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
 		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
@@ -70,16 +71,16 @@ func findResource(resources []vedette.Resource, kind string) (vedette.Resource, 
 	return resources[i], true
 }
 
-// fetchResources asks for all kinds of one version of a group, those that can't be
-// watched included.
-func (o *Operator) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
-	body, _, err := o.send(ctx, request{path: groupVersionPath(apiVersion)})
+// fetchResources requests all kinds of one version of a group, including those that can't be
+// watched.
+func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
+	body, _, err := r.send(ctx, request{path: groupVersionPath(apiVersion)})
 	switch statusCode(err) {
 	case 0:
 	case http.StatusNotFound:
 		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
 	case http.StatusServiceUnavailable:
-		return nil, vedette.Errorf(vedette.Unavailable, "the API server behind apiVersion %s is down: look at its APIService (%v)", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the API server of apiVersion %s is unavailable: check its APIService (%v)", apiVersion, err)
 	}
 	if err != nil {
 		return nil, err
@@ -88,63 +89,49 @@ func (o *Operator) fetchResources(ctx context.Context, apiVersion string) ([]ved
 	if err != nil {
 		return nil, err
 	}
-	o.kinds.mu.Lock()
-	defer o.kinds.mu.Unlock()
-	if o.kinds.versions == nil {
-		o.kinds.versions = map[string]cachedVersion{}
+	r.operator.kinds.mu.Lock()
+	defer r.operator.kinds.mu.Unlock()
+	if r.operator.kinds.versions == nil {
+		r.operator.kinds.versions = map[string]cachedVersion{}
 	}
-	o.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
+	r.operator.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
 	return resources, nil
 }
 
 // parseResourceList reads a metav1.APIResourceList.
 func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, error) {
-	var list struct {
-		Resources []struct {
-			Name, SingularName, Kind string
-			ShortNames               []string
-			Namespaced               bool
-		}
-	}
+	var list kube.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's description of %s makes no sense: %w", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's list of the kinds of %s is invalid: %w", apiVersion, err)
 	}
 	group, v, found := strings.Cut(apiVersion, "/")
 	if !found {
 		group, v = "", apiVersion
 	}
-	var all []vedette.Resource
-	for _, r := range list.Resources {
-		if strings.Contains(r.Name, "/") { // a subresource
-			continue
-		}
-		all = append(all, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: v,
-			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
-	}
-	return all, nil
+	return list.Kinds(group, v, func([]string) bool { return true }), nil
 }
 
-// resolveByName finds a kind by the name that a user wrote.
-func (o *Operator) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
-	o.kinds.mu.Lock()
-	cat := o.kinds.catalogue
-	o.kinds.mu.Unlock()
-	if r, err := chooseResource(cat, name); err == nil {
-		return r, nil
+// resolveByName returns a kind by a name that a user wrote, for example "deploy".
+func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource, error) {
+	r.operator.kinds.mu.Lock()
+	cat := r.operator.kinds.catalogue
+	r.operator.kinds.mu.Unlock()
+	if resource, err := chooseResource(cat, name); err == nil {
+		return resource, nil
 	}
-	cat, err := o.cluster.Discover(ctx)
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	o.kinds.mu.Lock()
-	o.kinds.catalogue = cat
-	o.kinds.mu.Unlock()
+	r.operator.kinds.mu.Lock()
+	r.operator.kinds.catalogue = cat
+	r.operator.kinds.mu.Unlock()
 	return chooseResource(cat, name)
 }
 
-// chooseResource takes the kind that a name means. Kubernetes' own groups come first,
-// among them the core, because users who write "event" or "ingress" mean those.
-func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) {
+// chooseResource returns the kind that a name means. Kubernetes' own groups take precedence, and
+// among them the core group, because users who write "event" or "ingress" mean those.
+func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	var native, others []vedette.Resource
 	for _, r := range cat.Resources { // sorted by group, the core group first
 		switch {
@@ -161,18 +148,18 @@ func chooseResource(cat watch.Catalogue, name string) (vedette.Resource, error) 
 	case len(others) == 1:
 		return others[0], nil
 	case len(others) > 1:
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the cluster serves %q as %s and as %s: write the one that is meant", name, others[0].Kind, others[1].Kind)
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them", name, others[0].Kind, others[1].Kind)
 	case len(cat.UnknownGroups) > 0:
-		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q, or it is one of %s, whose API servers are down", name, strings.Join(cat.UnknownGroups, ", "))
+		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name, strings.Join(cat.UnknownGroups, ", "))
 	}
 	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
 }
 
-// invalidateKinds makes the next operations ask for kinds anew.
-func (o *Operator) invalidateKinds() {
-	o.kinds.mu.Lock()
-	defer o.kinds.mu.Unlock()
-	o.kinds.catalogue, o.kinds.versions = watch.Catalogue{}, nil
+// invalidate makes the next operations discover kinds again.
+func (c *kindCache) invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.catalogue, c.versions = kube.Catalogue{}, nil
 }
 
 func groupVersionPath(apiVersion string) string {

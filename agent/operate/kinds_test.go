@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestBuiltInKindMergeMatchesKubectl applies two manifests of each kind one after the
-// other, by the agent and by kubectl, and compares what is left.
+// TestBuiltInKindMergeMatchesKubectl applies two manifests of each kind in turn, by the agent and by
+// kubectl, and compares the objects.
 func TestBuiltInKindMergeMatchesKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	port := func(name string, n int) object { return object{"name": name, "port": n, "targetPort": n} }
@@ -72,7 +72,7 @@ func TestBuiltInKindMergeMatchesKubectl(t *testing.T) {
 	}
 }
 
-// getNormalized is an object without what differs between any two.
+// getNormalized returns an object without the fields that differ between any two.
 func (b *testbed) getNormalized(path, name string) string {
 	b.Helper()
 	group, plural, _ := strings.Cut(path, "|")
@@ -89,8 +89,8 @@ func (b *testbed) getNormalized(path, name string) string {
 	return string(encode(b, o))
 }
 
-// TestAmbiguousKindName asks for the group where two serve a kind, and finds
-// Kubernetes' own where one of them is that.
+// TestAmbiguousKindName checks that a kind that two groups serve is ambiguous, unless one of them is
+// Kubernetes' own.
 func TestAmbiguousKindName(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	one, two := "one."+b.customGroup(), "two."+b.customGroup()
@@ -104,7 +104,7 @@ func TestAmbiguousKindName(t *testing.T) {
 		}))
 		got := decode(t, b.mustExecute(vedette.GetArgs{Target: b.target("Twin."+group, "a")}).Objects[0])
 		if got["of"] != group {
-			t.Errorf("of %s was read %v", group, got["of"])
+			t.Errorf("group %s: got %v", group, got["of"])
 		}
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)

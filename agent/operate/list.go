@@ -10,25 +10,24 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// pageLimit is how many objects a list asks for at a time.
+// pageLimit is the number of objects in a page of a list.
 const pageLimit = 500
 
-// list reads all objects of a kind, page by page.
-func (o *Operator) list(ctx context.Context, a vedette.ListArgs) result {
-	p, err := o.resolveTarget(ctx, a.Target)
+// list returns all objects of a kind that match the selectors.
+func (r *run) list(ctx context.Context, a vedette.ListArgs) result {
+	p, err := r.resolveTarget(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.listResult(p, items)
+	return r.listResult(p, items)
 }
 
-// listAll reads the objects of a place page by page. A list that the API server
-// forgot half-way begins again.
-func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
+// listAll returns the objects of a collection that match the selectors.
+func (r *run) listAll(ctx context.Context, p resourcePath, labels, fields string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageLimit)}}
 	if labels != "" {
 		query.Set("labelSelector", labels)
@@ -41,7 +40,7 @@ func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields s
 		accept = acceptMetadataList
 	}
 	var items []json.RawMessage
-	err := o.forEachPage(ctx, p, request{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
+	err := r.forEachPage(ctx, p, request{query: query, accept: accept}, func(page []json.RawMessage, first bool) error {
 		if first {
 			items = nil
 		}
@@ -51,11 +50,11 @@ func (o *Operator) listAll(ctx context.Context, p resourcePath, labels, fields s
 	return items, err
 }
 
-// forEachPage hands over the objects of a place page by page. It begins again, with
-// first, after the API server forgot the list half-way.
-func (o *Operator) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
+// forEachPage calls handle with the pages of a collection. If the continue token expires, it begins
+// again with the first page.
+func (r *run) forEachPage(ctx context.Context, p resourcePath, req request, handle func(page []json.RawMessage, first bool) error) error {
 	for first := true; ; {
-		page, next, err := o.fetchPage(ctx, p, req)
+		page, next, err := r.fetchPage(ctx, p, req)
 		if statusCode(err) == http.StatusGone && req.query.Has("continue") {
 			req.query.Del("continue")
 			first = true
@@ -72,8 +71,8 @@ func (o *Operator) forEachPage(ctx context.Context, p resourcePath, req request,
 	}
 }
 
-func (o *Operator) fetchPage(ctx context.Context, p resourcePath, req request) (items []json.RawMessage, next string, err error) {
-	raw, _, err := o.do(ctx, p, req)
+func (r *run) fetchPage(ctx context.Context, p resourcePath, req request) (items []json.RawMessage, next string, err error) {
+	raw, _, err := r.do(ctx, p, req)
 	if err != nil {
 		return nil, "", err
 	}
@@ -85,7 +84,7 @@ func (o *Operator) fetchPage(ctx context.Context, p resourcePath, req request) (
 		Items    []json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, "", vedette.Errorf(vedette.Unavailable, "the cluster's list of %s makes no sense: %w", p.Kind, err)
+		return nil, "", vedette.Errorf(vedette.Unavailable, "the cluster's list of %s is invalid: %w", p.Kind, err)
 	}
 	return list.Items, list.Metadata.Continue, nil
 }

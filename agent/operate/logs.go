@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+// defaultContainerAnnotation names the container whose log is returned by default.
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
-// logs opens what the containers of a pod wrote. The deadline bounds the
-// opening; reading may take as long as ctx lasts.
-func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
+// logs opens the logs of a pod's containers. The deadline applies to opening. Reading may take until
+// ctx ends.
+func (r *run) logs(ctx context.Context, deadline time.Time, a vedette.LogsArgs) result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(time.Until(deadline), func() { cancel(context.DeadlineExceeded) })
-	stream, err := o.openLogs(ctx, a)
+	stream, err := r.openLogs(ctx, a)
 	if !timer.Stop() && err == nil {
 		stream.Close()
 		err = context.DeadlineExceeded
@@ -37,22 +38,22 @@ func (o *Operator) logs(ctx context.Context, deadline time.Time, a vedette.LogsA
 	return result{Outcome: vedette.Outcome{Stream: &cancelingReadCloser{stream, func() { cancel(nil) }}}}
 }
 
-// cancelingReadCloser ends what feeds a stream along with it.
+// cancelingReadCloser cancels the requests behind a stream when it is closed.
 type cancelingReadCloser struct {
 	io.ReadCloser
 	cancel func()
 }
 
-// Close ends the stream and all requests behind it.
+// Close closes the stream and cancels the requests behind it.
 func (c *cancelingReadCloser) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()
 }
 
-func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, error) {
+func (r *run) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadCloser, error) {
 	a.Kind = firstNonEmpty(a.Kind, "Pod")
 	a.APIVersion = firstNonEmpty(a.APIVersion, "v1")
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -60,58 +61,56 @@ func (o *Operator) openLogs(ctx context.Context, a vedette.LogsArgs) (io.ReadClo
 		return nil, vedette.Errorf(vedette.Invalid, "a %s has no logs: name one of its pods", p.Kind)
 	}
 	if a.Container != "" && !a.AllContainers {
-		return o.openLog(ctx, p, a, a.Container)
+		return r.openLog(ctx, p, a, a.Container)
 	}
-	containers, defaultName, err := o.containers(ctx, p)
+	containers, defaultName, err := r.containers(ctx, p)
 	switch {
 	case err != nil:
 		return nil, err
 	case !a.AllContainers:
-		return o.openLog(ctx, p, a, defaultName)
+		return r.openLog(ctx, p, a, defaultName)
 	case a.Follow:
-		return o.followAll(ctx, p, a, containers)
+		return r.followAll(ctx, p, a, containers)
 	}
-	return o.openSequentially(ctx, p, a, containers)
+	return r.openSequentially(ctx, p, a, containers)
 }
 
-// containers returns a pod's containers, the init containers first, and the one
-// that is meant where none is named.
-func (o *Operator) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
-	raw, _, err := o.do(ctx, p, request{})
+// containers returns the names of a pod's containers, init containers first, and the default one.
+func (r *run) containers(ctx context.Context, p resourcePath) (names []string, defaultName string, err error) {
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return nil, "", err
 	}
-	pod, err := parseObject(raw, "pod")
+	pod, err := manifest.ParseObject(raw, "pod")
 	if err != nil {
 		return nil, "", err
 	}
 	for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		list, _ := nested(pod, "spec", field).([]any)
+		list, _ := manifest.Nested(pod, "spec", field).([]any)
 		for i, c := range list {
-			names = append(names, nestedString(c, "name"))
+			names = append(names, manifest.NestedString(c, "name"))
 			if field == "containers" && i == 0 {
-				defaultName = nestedString(c, "name")
+				defaultName = manifest.NestedString(c, "name")
 			}
 		}
 	}
-	return names, firstNonEmpty(nestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
+	return names, firstNonEmpty(manifest.NestedString(pod, "metadata", "annotations", defaultContainerAnnotation), defaultName), nil
 }
 
-// openLog opens one container's log. One that is followed opens when its
-// container writes.
-func (o *Operator) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+// openLog opens one container's log.
+func (r *run) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
 	if a.Follow {
-		return o.openFollowed(ctx, p, a, container)
+		return r.openFollowed(ctx, p, a, container)
 	}
-	return o.readLog(ctx, p, a, container)
+	return r.readLog(ctx, p, a, container)
 }
 
-func (o *Operator) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := o.cluster.Stream(ctx, watch.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+func (r *run) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
+	resp, err := r.operator.cluster.Stream(ctx, kube.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}
-	collectWarnings(ctx, resp.Header)
+	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, readStatusError(resp)
@@ -138,17 +137,16 @@ func logQuery(a vedette.LogsArgs, container string) url.Values {
 	return q
 }
 
-// openSequentially opens one container's log after the other. A container that has none
-// (it did not start yet, or never before) is passed over, unless that goes for
-// all of them.
-func (o *Operator) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
+// openSequentially opens the containers' logs one after the other. Containers without a log, for
+// example because they have not started, are skipped, unless none has one.
+func (r *run) openSequentially(ctx context.Context, p resourcePath, a vedette.LogsArgs, containers []string) (io.ReadCloser, error) {
 	logs := &logChain{}
 	logs.next = func() (io.ReadCloser, error) {
 		var lastErr error = vedette.Errorf(vedette.NotFound, "%s has no containers", p.key())
 		for len(containers) > 0 {
 			name := containers[0]
 			containers = containers[1:]
-			log, err := o.openLog(ctx, p, a, name)
+			log, err := r.openLog(ctx, p, a, name)
 			if statusCode(err) != http.StatusBadRequest {
 				return log, err
 			}
@@ -161,19 +159,19 @@ func (o *Operator) openSequentially(ctx context.Context, p resourcePath, a vedet
 	return logs, err
 }
 
-// noMoreLogsError says that there is no further log, and why.
+// noMoreLogsError means that no further container has a log. It wraps the last reason.
 type noMoreLogsError struct{ error }
 
 // Unwrap returns the reason.
 func (e *noMoreLogsError) Unwrap() error { return e.error }
 
-// logChain reads one log after the other.
+// logChain reads several logs as one.
 type logChain struct {
 	current io.ReadCloser
 	next    func() (io.ReadCloser, error)
 }
 
-// Read goes on with the next log where one ends.
+// Read continues with the next log when one ends.
 func (c *logChain) Read(b []byte) (int, error) {
 	for {
 		n, err := c.current.Read(b)
@@ -195,7 +193,7 @@ func (c *logChain) Read(b []byte) (int, error) {
 	}
 }
 
-// suppressEOF keeps the end of one log from being taken for the end of all.
+// suppressEOF removes an EOF that came with data, because it is not the end of the chain.
 func suppressEOF(n int, err error) error {
 	if n > 0 && errors.Is(err, io.EOF) {
 		return nil
@@ -207,5 +205,5 @@ type emptyReader struct{}
 
 func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-// Close ends the log that is being read.
+// Close closes the log that is being read.
 func (c *logChain) Close() error { return c.current.Close() }

@@ -1,40 +1,28 @@
 package operate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 )
 
-// lostTracker are what an operation does not know of its own requests: that one which
-// changes something was sent, and neither it nor the same one once more was
-// answered by a success. Whatever such an operation fails of in the end, it can't
-// say that it did not take effect: an API server that refuses when it is asked
-// again, or is gone by then, may have done it the first time.
+// lostTracker records whether an operation sent a request that may have changed something, and
+// got a success neither for it nor for a retry of it. If such an operation fails later, for
+// whatever reason, it is lost and not failed, because the first request may have taken effect.
 type lostTracker struct {
 	mu    sync.Mutex
 	first *lostError
 }
 
-type lostTrackerKey struct{}
-
-// withLostTracker begins the account of one operation.
-func withLostTracker(ctx context.Context) (context.Context, *lostTracker) {
-	l := &lostTracker{}
-	return context.WithValue(ctx, lostTrackerKey{}, l), l
-}
-
-// recordLost notes that a request failed, of which an answer was lost before, and
-// returns its error. The verbs go by it: what conflicts with itself is read again.
-func recordLost(ctx context.Context, lost *lostError, err error) error {
-	l, ok := ctx.Value(lostTrackerKey{}).(*lostTracker)
-	if !ok || lost == nil {
+// record records the lost answer of a request, nil for none, that failed in the end. It returns
+// the request's error unchanged: verbs decide by it, for example to read again after a conflict.
+func (l *lostTracker) record(lost *lostError, err error) error {
+	if lost == nil {
 		return err
 	}
-	if r := asStatusError(lost); r != nil { // its words and its reason may repeat the data of a Secret
-		lost = &lostError{err: fmt.Errorf("it answered %d %s", r.Status, http.StatusText(r.Status))}
+	if statusErr := asStatusError(lost); statusErr != nil { // its message and reason may quote the data of a Secret
+		lost = &lostError{err: fmt.Errorf("it answered %d %s", statusErr.Status, http.StatusText(statusErr.Status))}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,19 +32,14 @@ func recordLost(ctx context.Context, lost *lostError, err error) error {
 	return err
 }
 
-// hasLostAnswer reports whether an answer was lost so far, and none came to the same
-// request made again but a no.
-func hasLostAnswer(ctx context.Context) bool {
-	l, ok := ctx.Value(lostTrackerKey{}).(*lostTracker)
-	if !ok {
-		return false
-	}
+// hasLostAnswer reports whether the answer of a request was lost, and no retry of it succeeded.
+func (l *lostTracker) hasLostAnswer() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first != nil
 }
 
-// finalError returns the error that an operation ends with.
+// finalError returns the error that the operation ends with.
 func (l *lostTracker) finalError(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// testbed is a namespace and an operator that works in it.
+// testbed is a namespace and an operator for it.
 type testbed struct {
 	testing.TB
 	namespace string
@@ -58,7 +58,7 @@ type testbed struct {
 func newTestbed(t testing.TB, cfg operate.Config) *testbed {
 	t.Helper()
 	must(t, startPlane())
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
 	op, err := operate.New(c, cfg)
@@ -69,32 +69,32 @@ func newTestbed(t testing.TB, cfg operate.Config) *testbed {
 	return b
 }
 
-// execute carries out an operation within a minute.
+// execute executes an operation, within a minute.
 func (b *testbed) execute(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	return b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
 }
 
-// mustExecute carries out an operation that must succeed.
+// mustExecute executes an operation that must succeed.
 func (b *testbed) mustExecute(args vedette.Args) vedette.Outcome {
 	b.Helper()
 	out := b.execute(args)
 	if out.State != vedette.Done {
-		b.Fatalf("%s: %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
+		b.Fatalf("%s: got %s %d %s: %s", args.Verb(), out.State, out.Status, out.Reason, out.Message)
 	}
 	return out
 }
 
-// wantFailure carries out an operation that must fail with a status and words.
+// wantFailure executes an operation that must fail with a status and a message that contains words.
 func (b *testbed) wantFailure(args vedette.Args, status int, words ...string) vedette.Outcome {
 	b.Helper()
 	out := b.execute(args)
 	if out.State != vedette.Failed || out.Status != status {
-		b.Errorf("%s: %s %d %s: %s; want it to fail with %d", args.Verb(), out.State, out.Status, out.Reason, out.Message, status)
+		b.Errorf("%s: got %s %d %s: %s, want failed %d", args.Verb(), out.State, out.Status, out.Reason, out.Message, status)
 	}
 	for _, w := range words {
 		if !strings.Contains(out.Message, w) {
-			b.Errorf("%s: %q does not say %q", args.Verb(), out.Message, w)
+			b.Errorf("%s: got %q, want it to contain %q", args.Verb(), out.Message, w)
 		}
 	}
 	return out
@@ -132,7 +132,7 @@ func (b *testbed) kubectlApply(objects []object, flags ...string) {
 	b.kubectl(append([]string{"apply", "-f", file}, flags...)...)
 }
 
-// path is the path of a namespaced object of a core or apps kind.
+// path returns the path of a namespaced object of a core or apps kind.
 func (b *testbed) path(group, plural, name string) string {
 	return strings.TrimSuffix(group+"/namespaces/"+b.namespace+"/"+plural+"/"+name, "/")
 }
@@ -171,7 +171,7 @@ func decode(t testing.TB, raw []byte) object {
 	return o
 }
 
-// dig follows members and, by number, elements.
+// dig follows members by name and elements by index.
 func dig(v any, path ...any) any {
 	for _, step := range path {
 		switch s := step.(type) {

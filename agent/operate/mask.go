@@ -1,46 +1,33 @@
 package operate
 
 import (
-	"context"
 	"errors"
 	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// maskManifestValues takes the values of a Secret's manifest out of what was said of it, which is
-// the text and the reason of an error, nil for none, and warnings: API servers quote
-// what they can't take, and webhooks what they like. Of a manifest of another kind these
-// are the values of the Secrets that it embeds.
-func maskManifestValues(ctx context.Context, m manifest, err error) error {
-	valuesOf := mask.EmbeddedSecretValues
-	if m.isSecret() {
-		valuesOf = mask.SecretValues
-	}
-	return maskValues(ctx, func() mask.Values { return valuesOf(m.encode()) }, err)
+// maskManifestValues masks the values of the Secret that a manifest is or embeds, in err, nil
+// for none, and in the warnings so far. API servers quote the values that they reject, and
+// admission webhooks write what they like.
+func (r *run) maskManifestValues(m manifest.Manifest, err error) error {
+	return r.maskValues(func() mask.Values { return mask.ManifestValues(m.Encode()) }, err)
 }
 
-// isSecret reports whether a manifest is that of a Secret. One that was located says its
-// kind as the cluster does, whatever its user wrote.
-func (m manifest) isSecret() bool { return mask.IsSecretKind(nestedString(m.object, "kind")) }
-
-// maskPatchValues does the same for a patch of an object at a place.
-func maskPatchValues(ctx context.Context, p resourcePath, patch []byte, err error) error {
-	valuesOf := mask.EmbeddedSecretValues
-	if p.isSecret() {
-		valuesOf = mask.SecretValues
-	}
-	return maskValues(ctx, func() mask.Values { return valuesOf(patch) }, err)
+// maskPatchValues masks the values of the Secret that a patch is for or embeds.
+func (r *run) maskPatchValues(p resourcePath, patch []byte, err error) error {
+	return r.maskValues(func() mask.Values { return mask.PatchValues(p.Kind.Name, patch) }, err)
 }
 
-// maskValues does the same for values, which are asked for only where something was said.
-func maskValues(ctx context.Context, parseValues func() mask.Values, err error) error {
-	if err == nil && !hasWarnings(ctx) {
+// maskValues calls parseValues only if there is a text to mask, because that is expensive.
+func (r *run) maskValues(parseValues func() mask.Values, err error) error {
+	if err == nil && r.warnings.isEmpty() {
 		return nil
 	}
 	values := parseValues()
-	rewriteWarnings(ctx, func(texts []string) []string {
+	r.warnings.rewrite(func(texts []string) []string {
 		warnings := make([]mask.Text, len(texts))
 		for i, text := range texts {
 			warnings[i] = mask.Text{Value: text, Truncated: utf8.RuneCountInString(text) == truncatedWarningRunes}
@@ -50,8 +37,8 @@ func maskValues(ctx context.Context, parseValues func() mask.Values, err error) 
 	if err == nil {
 		return nil
 	}
-	if r := asStatusError(err); r != nil { // of which only the webhook's or the API server's code should stand there
-		r.Reason = values.Mask(r.Reason)
+	if statusErr := asStatusError(err); statusErr != nil { // a webhook may write a value there too
+		statusErr.Reason = values.Mask(statusErr.Reason)
 	}
 	if text := values.Mask(err.Error()); text != err.Error() {
 		return withMessage(err, text)
@@ -59,19 +46,20 @@ func maskValues(ctx context.Context, parseValues func() mask.Values, err error) 
 	return err
 }
 
-// truncatedWarningRunes is how many characters API servers leave of a warning where one answer
-// has too many.
+// truncatedWarningRunes is the length to which API servers cut a warning if the warnings of one
+// response are too long together, in characters.
 const truncatedWarningRunes = 256
 
-// withMessage is the same failure in other words. Nothing of the old ones is kept.
+// withMessage returns an error of the same kind with another message. The result does not wrap
+// err, because its message must not be kept.
 func withMessage(err error, text string) error {
 	var lost *lostError
-	var r *statusError
+	var statusErr *statusError
 	switch {
 	case errors.As(err, &lost):
 		return &lostError{message: text}
-	case errors.As(err, &r):
-		return &statusError{Status: r.Status, Reason: r.Reason, Message: text}
+	case errors.As(err, &statusErr):
+		return &statusError{Status: statusErr.Status, Reason: statusErr.Reason, Message: text}
 	case vedette.KindOf(err) != "":
 		return vedette.Errorf(vedette.KindOf(err), "%s", text)
 	}

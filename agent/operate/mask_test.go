@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// TestErrorsAreMasked holds that neither the words nor the reason of a failure
-// tell a value, and that it stays the failure that it was.
+// TestErrorsAreMasked checks that message and reason of an error contain no value, and that it stays an
+// error of the same kind.
 func TestErrorsAreMasked(t *testing.T) {
-	m, err := parseManifest([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
+	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"secrets","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,14 +25,14 @@ func TestErrorsAreMasked(t *testing.T) {
 	}{
 		{denied, vedette.Failed, `403 *** admission webhook "w" denied the request: it is ***`},
 		{fmt.Errorf("apply: %w", &statusError{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
-		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent and its answer did not come, so that it may have taken effect: *** broke off"},
+		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent, but the response did not arrive, so it may have taken effect: *** broke off"},
 		{vedette.Errorf(vedette.NotFound, "no hunter2"), vedette.Failed, "404 NotFound no ***"},
 		{errors.New(`bad: "hunter2"`), vedette.Failed, `500 InternalError bad: "***"`},
 		{errors.New("nothing"), vedette.Failed, "500 InternalError nothing"},
 	} {
-		out := errorOutcome(maskManifestValues(t.Context(), m, tt.err))
+		out := errorOutcome(testRun().maskManifestValues(m, tt.err))
 		if got := fmt.Sprintln(out.Status, out.Reason, out.Message); strings.TrimSpace(got) != tt.want || out.State != tt.state {
-			t.Errorf("it is %s: %swant %s: %s", out.State, got, tt.state, tt.want)
+			t.Errorf("got %s: %swant %s: %s", out.State, got, tt.state, tt.want)
 		}
 	}
 }

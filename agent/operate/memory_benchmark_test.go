@@ -30,8 +30,8 @@ func procStatus(b testing.TB, name string) (kilobytes float64) {
 	return kilobytes
 }
 
-// resetPeakMemory gives back what is free and begins to measure anew. It returns what
-// is left.
+// resetPeakMemory returns free memory to the operating system, resets the peak, and returns the memory
+// in use.
 func resetPeakMemory(b testing.TB) float64 {
 	b.Helper()
 	debug.FreeOSMemory()
@@ -39,8 +39,7 @@ func resetPeakMemory(b testing.TB) float64 {
 	return procStatus(b, "VmRSS") * 1024
 }
 
-// BenchmarkPeakMemory tells the most memory that the process had in one operation,
-// and how much of that was more than before.
+// BenchmarkPeakMemory reports the peak memory of the process in one operation, and its growth.
 func BenchmarkPeakMemory(b *testing.B) {
 	s := newTestbed(b, operate.Config{})
 	s.createCustomKind("Blob", "blobs")

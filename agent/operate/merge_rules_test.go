@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 // TestMergeRulesMatchOpenAPI compares our rules, field by field, with what
@@ -25,7 +25,7 @@ func TestMergeRulesMatchOpenAPI(t *testing.T) {
 	} {
 		t.Run(apiVersion, func(t *testing.T) {
 			body := getOpenAPI(t, apiVersion)
-			ours, err := operate.MergeRulesOf(apiVersion, body)
+			ours, err := apply.ParseSchema(apiVersion, body)
 			must(t, err)
 			var document struct {
 				Components struct{ Schemas map[string]*spec.Schema }
@@ -33,14 +33,14 @@ func TestMergeRulesMatchOpenAPI(t *testing.T) {
 			must(t, json.Unmarshal(body, &document))
 			c := &rulesComparer{T: t, schemas: document.Components.Schemas, seen: map[*spec.Schema]bool{}}
 			for _, kind := range kinds {
-				if ours[kind] == nil {
-					t.Errorf("%s has no rules", kind)
+				if ours.Rules(kind) == nil {
+					t.Errorf("%s: got no rules", kind)
 					continue
 				}
-				c.compare(kind, ours[kind], strategicpatch.PatchMetaFromOpenAPIV3{Schema: c.findKind(kind), SchemaList: c.schemas})
+				c.compare(kind, ours.Rules(kind), strategicpatch.PatchMetaFromOpenAPIV3{Schema: c.findKind(kind), SchemaList: c.schemas})
 			}
 			if c.fields < 50 || apiVersion != "apiextensions.k8s.io/v1" && c.merged == 0 {
-				t.Errorf("only %d fields were compared, of which %d merge", c.fields, c.merged)
+				t.Errorf("compared only %d fields, of which %d merge", c.fields, c.merged)
 			}
 		})
 	}

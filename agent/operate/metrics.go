@@ -5,36 +5,37 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// metricsAPIVersion is what the metrics server serves.
+// metricsAPIVersion is the API of the metrics server.
 const metricsAPIVersion = "metrics.k8s.io/v1beta1"
 
-// metrics tells what the containers of one pod, or of many, use.
-func (o *Operator) metrics(ctx context.Context, a vedette.MetricsArgs) result {
-	p, err := o.resolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
+// metrics returns the resource usage of the containers of one pod or of several.
+func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
+	p, err := r.resolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
 	switch vedette.KindOf(err) {
 	case "":
 	case vedette.NotFound:
-		return errorResult(vedette.Errorf(vedette.NotFound, "the cluster serves no metrics of pods: install its metrics server"))
+		return errorResult(vedette.Errorf(vedette.NotFound, "the cluster serves no pod metrics: install the metrics server in it"))
 	}
 	if err != nil {
 		return errorResult(err)
 	}
 	if a.Name == "" {
-		items, err := o.listAll(ctx, p, a.LabelSelector, "")
+		items, err := r.listAll(ctx, p, a.LabelSelector, "")
 		if err != nil {
 			return errorResult(err)
 		}
-		return o.listResult(p, items)
+		return r.listResult(p, items)
 	}
-	if err := checkName(a.Name); err != nil {
+	if err := manifest.CheckName(a.Name); err != nil {
 		return errorResult(err)
 	}
 	p.namespace = firstNonEmpty(p.namespace, "default")
-	raw, _, err := o.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.listResult(p, []json.RawMessage{raw})
+	return r.listResult(p, []json.RawMessage{raw})
 }

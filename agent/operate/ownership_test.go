@@ -36,7 +36,7 @@ const (
 )
 
 // TestMapEntriesOfOtherManagersAreKept applies client-side what was applied server-side before, and
-// holds that what other managers own stays, whatever the manifest drops around it.
+// checks that fields of other managers stay, whatever the manifest drops around them.
 func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	empty, filled := func() any { return object{} }, func() any { return object{"ours": "1", "both": "2"} }
@@ -81,7 +81,7 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 			for where, got := range map[string]any{"labels": dig(live, "metadata", "labels"), "annotations": annotations,
 				"template": dig(live, "spec", "template", "metadata", "annotations")} {
 				if got := string(encode(t, got)); got != tt.want {
-					t.Errorf("%s: %s, want %s", where, got, tt.want)
+					t.Errorf("%s: got %s, want %s", where, got, tt.want)
 				}
 			}
 		})
@@ -104,7 +104,7 @@ func TestListElementsOfOtherManagersAreKept(t *testing.T) {
 	pod := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec")
 	if got := string(encode(t, []any{dig(pod, "containers", 0, "env"), dig(pod, "containers", 1, "name"), dig(pod, "volumes")})); got !=
 		`[[{"name":"INJECTED","value":"1"}],"sidecar",[{"emptyDir":{},"name":"injected"}]]` {
-		t.Errorf("left are %s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -129,13 +129,13 @@ func TestCustomResourceFieldsOfOtherManagersAreKept(t *testing.T) {
 		var live struct{ Spec json.RawMessage }
 		must(t, json.Unmarshal(out.Objects[0], &live))
 		if string(live.Spec) != tt.want {
-			t.Errorf("%s: left is %s, want %s", name, live.Spec, tt.want)
+			t.Errorf("%s: got %s, want %s", name, live.Spec, tt.want)
 		}
 	}
 }
 
-// TestRemovedSecretKeysAreDeleted drops keys of Secrets between applies of both ways, and holds that
-// they are gone, that others' keys stay, and that data is never read for it.
+// TestRemovedSecretKeysAreDeleted drops keys of Secrets between server-side and client-side applies,
+// and checks that they are gone, that others' keys stay, and that data is never read for it.
 func TestRemovedSecretKeysAreDeleted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	secret := func(name string) object {
@@ -159,7 +159,7 @@ func TestRemovedSecretKeysAreDeleted(t *testing.T) {
 			tt.drop(last)
 			b.apply(vedette.StrategyClientSide, last)
 			if got := string(encode(t, b.live(core, "secrets", name)["data"])); got != tt.want {
-				t.Errorf("%s: the Secret holds %s, want %s", name, got, tt.want)
+				t.Errorf("%s: got %s in the Secret, want %s", name, got, tt.want)
 			}
 		}
 	}

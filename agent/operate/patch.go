@@ -9,37 +9,36 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// patch changes one object by a patch of one of three languages.
-func (o *Operator) patch(ctx context.Context, a vedette.PatchArgs) result {
+// patch changes one object by a strategic merge patch, a JSON merge patch or a JSON patch.
+func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	body, contentType, err := parsePatch(a)
 	if err != nil {
 		return errorResult(err)
 	}
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	if contentType == contentTypeJSONPatch {
-		if body, err = o.checkJSONPatch(ctx, p, body); err != nil {
+		if body, err = r.checkJSONPatch(ctx, p, body); err != nil {
 			return errorResult(err)
 		}
 	}
-	raw, status, err := o.patchObject(ctx, p, contentType, body)
-	err = maskPatchValues(ctx, p, body, err)
+	raw, status, err := r.patchObject(ctx, p, contentType, body)
+	err = r.maskPatchValues(p, body, err)
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }
 
-// patchObject sends a patch. Of a JSON patch, twice is not the same as once. A
-// conflict stands in the way of a patch that names a resourceVersion, which
-// trying again does not cure, and of one that lost a race in the API server,
-// which that tries again itself.
-func (o *Operator) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
-	return o.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
+// patchObject sends a patch. It does not retry conflicts: they occur if the patch has a
+// resourceVersion, which a retry does not help, or in a race that the API server has retried itself.
+func (r *run) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
+	return r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {"kubectl-patch"}}, nonIdempotent: contentType == contentTypeJSONPatch})
 }
 
@@ -55,29 +54,30 @@ func parsePatch(a vedette.PatchArgs) ([]byte, string, error) {
 		body, err := parseMergePatch(a.Patch)
 		return body, contentTypeStrategicPatch, err
 	}
-	return nil, "", vedette.Errorf(vedette.Invalid, "%q is no type of patch: write strategic, merge or json", a.Type)
+	return nil, "", vedette.Errorf(vedette.Invalid, "%q is not a type of patch: write strategic, merge or json", a.Type)
 }
 
 func parseMergePatch(raw []byte) ([]byte, error) {
-	o, err := parseObject(raw, "patch")
+	o, err := manifest.ParseObject(raw, "patch")
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(o)
 }
 
-// parseJSONPatch reads a JSON patch: a list, of whose steps the API server judges.
+// parseJSONPatch reads a JSON patch. It checks only that it is a list; the API server checks the
+// steps.
 func parseJSONPatch(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] != '[' && raw[0] != '{' {
 		var err error
-		if raw, err = yamlToJSON(raw, "patch"); err != nil {
+		if raw, err = manifest.YAMLToJSON(raw, "patch"); err != nil {
 			return nil, err
 		}
 	}
 	var steps []json.RawMessage
 	if err := json.Unmarshal(raw, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the patch is no list of steps, as type json asks for%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the patch is not a list of steps, as the type json requires%s", manifest.SyntaxErrorOffset(err))
 	}
 	return raw, nil
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// checkJSONPatch checks a JSON patch before it is sent, and returns what is to be sent. No
-// step may copy, move or test what redaction keeps back: of a Secret that is all of its
-// data; of other objects Secrets that they embed, and what rules redact.
-func (o *Operator) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) ([]byte, error) {
+// checkJSONPatch checks a JSON patch and returns the one to send. No step may copy, move or test a
+// value that redaction removes, because the response would reveal it. That is all data of a Secret;
+// in other objects, Secrets that they embed, and values that rules redact.
+func (r *run) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) ([]byte, error) {
 	if p.isSecret() {
 		return checkSecretPatch(body)
 	}
@@ -22,52 +23,51 @@ func (o *Operator) checkJSONPatch(ctx context.Context, p resourcePath, body []by
 	if err != nil || len(sources) == 0 {
 		return body, err
 	}
-	raw, _, err := o.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return nil, err
 	}
-	redacted, err := o.redactedPointers(p, raw)
+	redacted, err := r.redactedPointers(p, raw)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range sources {
 		if slices.ContainsFunc(redacted, s.pointer.overlaps) {
-			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch can't be carried out, because it could tell a value that is not shown of %s: "+
-				"write a value of its own, by add or replace", s.number, p.key())
+			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch is rejected, because it could reveal a redacted value of %s: "+
+				"use add or replace with a value in the patch", s.number, p.key())
 		}
 	}
 	return body, nil
 }
 
-// patchSource is what a step of a JSON patch reads of the object.
+// patchSource is a value of the object that a step of a JSON patch reads.
 type patchSource struct {
 	number  int // of the step, from 1
 	pointer jsonPointer
 }
 
-// parsePatchSources returns what the steps of a patch read. Of steps that are none, the API
-// server judges.
+// parsePatchSources returns the values that a patch reads. Invalid steps are left to the API server.
 func parsePatchSources(body []byte) ([]patchSource, error) {
-	var steps []map[string]any // a struct would take "FROM" for from, as no API server does
+	var steps []map[string]any // decoding into a struct ignores case, but API servers do not
 	if err := json.Unmarshal(body, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
 	var all []patchSource
 	for i, s := range steps {
 		switch s["op"] {
 		case "test":
-			all = append(all, patchSource{i + 1, parseJSONPointer(nestedString(s, "path"))})
+			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "path"))})
 		case "copy", "move":
-			all = append(all, patchSource{i + 1, parseJSONPointer(nestedString(s, "from"))})
+			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "from"))})
 		}
 	}
 	return all, nil
 }
 
-// redactedPointers returns where an object holds what redaction keeps back. managedFields hold
-// no values.
-func (o *Operator) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, error) {
-	obj, err := o.redactObject(p.Resource, raw)
+// redactedPointers returns where an object has values that redaction removes. managedFields are
+// excluded, because they contain no values.
+func (r *run) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, error) {
+	obj, err := r.redactObject(p.Resource, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (o *Operator) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, 
 	return appendRedacted(nil, nil, full, redacted), nil
 }
 
-// appendRedacted appends where a tree differs from what is told of it.
+// appendRedacted appends the pointers to where full differs from redacted.
 func appendRedacted(all []jsonPointer, path jsonPointer, full, redacted any) []jsonPointer {
 	switch w := full.(type) {
 	case object:
@@ -100,7 +100,7 @@ func appendRedacted(all []jsonPointer, path jsonPointer, full, redacted any) []j
 			return all
 		}
 	case []any:
-		if t, ok := redacted.([]any); ok && len(t) == len(w) { // nothing is cut from lists
+		if t, ok := redacted.([]any); ok && len(t) == len(w) { // redaction removes no elements
 			for i, value := range w {
 				all = appendRedacted(all, append(slices.Clip(path), strconv.Itoa(i)), value, t[i])
 			}
@@ -113,11 +113,11 @@ func appendRedacted(all []jsonPointer, path jsonPointer, full, redacted any) []j
 	return append(all, path)
 }
 
-// jsonPointer is a JSON pointer: the names and indexes on the way to a value.
+// jsonPointer is a JSON pointer: the names and indexes on the path to a value.
 type jsonPointer []string
 
-// parseJSONPointer reads a pointer as API servers do, which pass over what stands before the
-// first slash. One without a slash is taken for the whole object.
+// parseJSONPointer reads a pointer as API servers do, which ignore the text before the first slash.
+// A pointer without a slash means the whole object.
 func parseJSONPointer(text string) jsonPointer {
 	_, text, found := strings.Cut(text, "/")
 	if !found {
@@ -130,8 +130,8 @@ func parseJSONPointer(text string) jsonPointer {
 	return parts
 }
 
-// overlaps reports whether one of two values may be the other one, or a part of it.
-// Earlier steps may have moved the elements of lists, so that all indexes are alike.
+// overlaps reports whether one of two values may be a part of the other, or the same. All indexes
+// are treated as equal, because earlier steps may have moved the elements of lists.
 func (p jsonPointer) overlaps(other jsonPointer) bool {
 	for i := range min(len(p), len(other)) {
 		if p[i] != other[i] && !(isIndex(p[i]) && isIndex(other[i])) {

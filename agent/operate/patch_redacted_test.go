@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestJSONPatchCannotRevealRedactedValues sends JSON patches that copy, move or guess Secrets
-// that other objects embed, and what rules redact, and such that do so with the rest.
+// TestJSONPatchCannotRevealRedactedValues sends JSON patches that copy, move or guess embedded Secrets
+// and values that rules redact, and patches that do so with other values.
 func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
@@ -45,7 +45,7 @@ func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 		args := vedette.PatchArgs{Target: b.target(tt.kind, tt.name), Type: vedette.JSONPatch, Patch: []byte(tt.patch)}
 		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 			if accepted := out.State == vedette.Done; accepted != tt.accepted || !accepted && out.Status != 400 {
-				t.Errorf("%s: %s %d %s", tt.patch, out.State, out.Status, out.Message)
+				t.Errorf("%s: got %s %d %s", tt.patch, out.State, out.Status, out.Message)
 			}
 			b.wantNoneOf(tt.patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}

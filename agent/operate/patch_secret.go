@@ -6,30 +6,31 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// patchStep is one step of a JSON patch that puts nothing but its own value anywhere.
+// patchStep is a step of a JSON patch that does not read the object.
 type patchStep struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// checkSecretPatch checks a JSON patch of a Secret and encodes it anew. Steps that copy or
-// move would bring data to where it can be read, be it in the answer to a dry run, and
-// a test tells whether a guess is right. What is sent is what was checked: a member
-// that stands twice in a step, or that is not known, does not reach the API server.
+// checkSecretPatch checks a JSON patch of a Secret and encodes it again. A copy or move could bring
+// data to where it is readable, for example in the response to a dry run, and a test confirms a
+// guess. The patch is encoded again so that what is sent is what was checked: duplicate or unknown
+// members of a step do not reach the API server.
 func checkSecretPatch(raw []byte) ([]byte, error) {
 	var members []map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", syntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
 	steps := make([]patchStep, len(members))
 	for i, m := range members {
 		s, err := parsePatchStep(m)
 		if err != nil || !s.isSafe() {
-			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch can't be carried out on a Secret, because it could tell its data: "+
-				"steps may add and replace by a value of their own, remove, and test labels and %s", i+1, strings.Join(testablePaths, ", "))
+			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch is rejected, because it could reveal the data of a Secret: "+
+				"a step may add, replace or remove a value, and test labels and %s", i+1, strings.Join(testablePaths, ", "))
 		}
 		steps[i] = s
 	}
@@ -44,11 +45,10 @@ func parsePatchStep(members map[string]json.RawMessage) (patchStep, error) {
 	return s, json.Unmarshal(members["path"], &s.Path)
 }
 
-// testablePaths are what a step may test of a Secret, beside a label: all of it is told in
-// answers.
+// testablePaths are the values that a step may test beside labels. Responses contain them anyway.
 var testablePaths = []string{"/metadata/name", "/metadata/namespace", "/metadata/uid", "/metadata/resourceVersion", "/type", "/immutable"}
 
-// isSafe reports whether all that a step tells of a Secret may be told.
+// isSafe reports whether the response to a step reveals no data.
 func (s patchStep) isSafe() bool {
 	switch {
 	case s.Op == "remove":

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// encodings are the forms in which a value could leave: as it is, in base64, in
-// hexadecimal digits, and all of these backwards, each in two halves too.
+// encodings returns the forms in which a value could leave: unchanged, in base64, in hexadecimal, and
+// all of these reversed, each in two halves too.
 func encodings(value string) [][]byte {
 	var all [][]byte
 	for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value))} {
@@ -27,20 +27,20 @@ func encodings(value string) [][]byte {
 	return all
 }
 
-// wantNoneOf holds that none of the values stands in what was told.
+// wantNoneOf checks that the output contains none of the values.
 func (b *testbed) wantNoneOf(what string, output []byte, values ...string) {
 	b.Helper()
 	for _, value := range values {
 		for _, form := range encodings(value) {
 			if i := bytes.Index(output, form); i >= 0 {
-				b.Errorf("%s tells a value as %q: %s", what, form, output[max(0, i-200):min(len(output), i+60)])
+				b.Errorf("%s contains a value as %q: %s", what, form, output[max(0, i-200):min(len(output), i+60)])
 				return
 			}
 		}
 	}
 }
 
-// The values of a Secret with canaries, and where they stand.
+// The values of a Secret with canaries, named by where they are.
 const (
 	canaryInData        = "qZ7-in-the-data-wK4"
 	canaryInLastApplied = "vB9-as-kubectl-applied-it-mX2"
@@ -62,8 +62,8 @@ func (b *testbed) secretPatch(name string, kind vedette.PatchType, patch string)
 	return vedette.PatchArgs{Target: b.target("secret", name), Type: kind, Patch: []byte(patch)}
 }
 
-// TestJSONPatchCannotRevealSecretData sends JSON patches that copy, move or guess what
-// a Secret holds, in all ways to write them, as dry runs and in earnest.
+// TestJSONPatchCannotRevealSecretData sends JSON patches that copy, move or guess the data of a Secret, in
+// all notations, with and without a dry run.
 func TestJSONPatchCannotRevealSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -95,19 +95,18 @@ func TestJSONPatchCannotRevealSecretData(t *testing.T) {
 			args.Kind = kind
 			for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 				if out.State != vedette.Failed || out.Status != 400 {
-					t.Errorf("%s of %s: %s %d %s", patch, kind, out.State, out.Status, out.Message)
+					t.Errorf("%s of %s: got %s %d %s", patch, kind, out.State, out.Status, out.Message)
 				}
 				b.wantNoneOf(patch, encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 			}
 		}
 	}
 	if after := encode(t, b.live(core, "secrets", "s")); !bytes.Equal(before, after) {
-		t.Errorf("the Secret was %s and is %s", before, after)
+		t.Errorf("Secret: got %s before and %s after", before, after)
 	}
 }
 
-// TestSafeSecretPatchesAreAccepted does with a Secret what patches with values of
-// their own can do.
+// TestSafeSecretPatchesAreAccepted changes a Secret by steps that write their own values.
 func TestSafeSecretPatchesAreAccepted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -122,10 +121,10 @@ func TestSafeSecretPatchesAreAccepted(t *testing.T) {
 	}
 	live := b.live(core, "secrets", "s")
 	if data, _ := dig(live, "data").(object); data["more"] != "bW9yZQ==" || data["password"] != "b3RoZXI=" || data["last"] != "aGFuZA==" {
-		t.Errorf("it holds %v", data)
+		t.Errorf("data: got %v", data)
 	}
 	if dig(live, "metadata", "labels", "tier") != "back" || dig(live, "metadata", "annotations", "example.com/note") != nil {
-		t.Errorf("its metadata is %v", live["metadata"])
+		t.Errorf("metadata: got %v", live["metadata"])
 	}
 	b.wantFailure(b.secretPatch("s", vedette.JSONPatch, `[{"op":"test","path":"/metadata/resourceVersion","value":"1"},{"op":"add","path":"/data/a","value":"YQ=="}]`), 422)
 }

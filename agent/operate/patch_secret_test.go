@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// FuzzSecretPatch holds that what answers tell of a patch of a Secret does not depend
-// on the Secret's values: two Secrets that differ in nothing else are patched, as API
-// servers patch them, and both patches succeed with the same answer, or both fail.
+// FuzzSecretPatch checks that the response to a patch of a Secret does not depend on the Secret's values:
+// two Secrets that differ only in these are patched as API servers patch them, and both patches return
+// the same, or both fail.
 func FuzzSecretPatch(f *testing.F) {
 	for _, seed := range []string{
 		`[{"op":"add","path":"/data/x","value":"eA=="},{"op":"remove","path":"/data/password"}]`,
@@ -41,18 +41,18 @@ func FuzzSecretPatch(f *testing.F) {
 		}
 		patch, err := jsonpatch.DecodePatch(steps)
 		if err != nil {
-			t.Fatalf("%s was made of %s: %v", steps, raw, err)
+			t.Fatalf("got %s of %s: %v", steps, raw, err)
 		}
 		first, firstOK := patchAndRedact(patch, r, resource, "Zmlyc3Q=")
 		second, secondOK := patchAndRedact(patch, r, resource, "c2Vjb25kLWFuZC1sb25nZXI=")
 		if firstOK != secondOK || !bytes.Equal(first, second) {
-			t.Errorf("%s tells one Secret from another: %v %s, and %v %s", raw, firstOK, first, secondOK, second)
+			t.Errorf("%s distinguishes two Secrets: got %v %s and %v %s", raw, firstOK, first, secondOK, second)
 		}
 	})
 }
 
-// patchAndRedact is what is told of a Secret with a value after a patch, and whether the
-// patch could be applied. API servers recover from what panics, too.
+// patchAndRedact returns the redacted Secret with a value after a patch, and whether the patch succeeded.
+// Like API servers, it recovers from panics.
 func patchAndRedact(patch jsonpatch.Patch, r *redact.Redactor, resource vedette.Resource, value string) (output []byte, ok bool) {
 	defer func() {
 		if recover() != nil {

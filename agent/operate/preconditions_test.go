@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// TestNullsAreOmitted creates objects from manifests with nulls, which mean the same
-// in an object that is new as in one that is there: nothing.
+// TestNullsAreOmitted creates objects from manifests with nulls, which mean no value, in new objects as
+// in existing ones.
 func TestNullsAreOmitted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCustomKind("Thing", "things")
@@ -27,13 +27,13 @@ func TestNullsAreOmitted(t *testing.T) {
 		t.Helper()
 		limits := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers", 0, "resources", "limits")
 		if got := string(encode(t, limits)); got != `{"memory":"64Mi"}` {
-			t.Errorf("%s: the limits are %s", what, got)
+			t.Errorf("%s: got limits %s", what, got)
 		}
 		if got := string(encode(t, dig(b.live(core, "services", "s"), "spec", "selector"))); got != `{"a":"b"}` {
-			t.Errorf("%s: the selector is %s", what, got)
+			t.Errorf("%s: got selector %s", what, got)
 		}
 		if got := string(encode(t, b.live("/apis/"+b.customGroup()+"/v1", "things", "t")["spec"])); got != `{"list":[{"c":1},null]}` {
-			t.Errorf("%s: the custom resource holds %s", what, got)
+			t.Errorf("%s: got custom resource %s", what, got)
 		}
 	}
 	b.kubectlApply(manifestsWithNulls(), "--validate=false") // it can't validate nulls in a List
@@ -47,15 +47,15 @@ func TestNullsAreOmitted(t *testing.T) {
 	check("recreated")
 }
 
-// withExportedMetadata is a manifest as it was written out of another cluster.
+// withExportedMetadata returns a manifest as it is exported from another cluster.
 func withExportedMetadata(o object) object {
 	o["metadata"].(object)["resourceVersion"] = "12345"
 	o["metadata"].(object)["uid"] = "b3b4ce1c-8f0b-4a6f-8d1b-0a34bd2b8a52"
 	return o
 }
 
-// TestPreconditionsOfMissingObjectsAreIgnored applies manifests that name a version and a uid. They
-// pin the object that is there; one that is missing is created.
+// TestPreconditionsOfMissingObjectsAreIgnored applies manifests with a resourceVersion and a uid. They
+// restrict the apply to the existing object; a missing one is created.
 func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	strategies := []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts, vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly}
@@ -64,13 +64,13 @@ func TestPreconditionsOfMissingObjectsAreIgnored(t *testing.T) {
 		for _, o := range []object{withExportedMetadata(configMap(name, object{"k": "1"})), withExportedMetadata(serviceManifest(name))} {
 			out := b.apply(s, o)
 			if out.Status != 201 {
-				t.Errorf("%q of a missing %s: %d", s, o["kind"], out.Status)
+				t.Errorf("strategy %q of a missing %s: got %d", s, o["kind"], out.Status)
 			}
 			if s == vedette.StrategyRecreate || s == vedette.StrategyCreateOnly {
 				continue
 			}
 			if second := b.execute(vedette.ApplyArgs{Manifest: encode(t, o), Namespace: b.namespace, Strategy: s}); second.Status != 409 {
-				t.Errorf("%q of another version of a %s: %s %d %s", s, o["kind"], second.State, second.Status, second.Message)
+				t.Errorf("strategy %q of another version of a %s: got %s %d %s", s, o["kind"], second.State, second.Status, second.Message)
 			}
 		}
 	}

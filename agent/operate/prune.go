@@ -8,49 +8,50 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// defaultPruneKinds are those that kubectl prunes unless it is told which.
+// defaultPruneKinds are the kinds that kubectl prunes by default.
 var defaultPruneKinds = []string{
 	"core/v1/ConfigMap", "core/v1/Endpoints", "core/v1/PersistentVolumeClaim", "core/v1/Pod", "core/v1/ReplicationController", "core/v1/Secret",
 	"core/v1/Service", "batch/v1/Job", "batch/v1/CronJob", "networking.k8s.io/v1/Ingress", "apps/v1/DaemonSet", "apps/v1/Deployment",
 	"apps/v1/ReplicaSet", "apps/v1/StatefulSet", "core/v1/Namespace", "core/v1/PersistentVolume",
 }
 
-// prune deletes what was applied once and is not among what is kept. It does not
-// wait until that is gone, as kubectl does not.
-func (o *Operator) prune(ctx context.Context, a vedette.PruneArgs) result {
-	collections, err := o.pruneCollections(ctx, a)
+// prune deletes the objects that were applied client-side and are not in Keep. Like kubectl, it does
+// not wait until they are gone.
+func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
+	collections, err := r.pruneCollections(ctx, a)
 	if err != nil {
 		return errorResult(err)
 	}
-	var r result
+	var res result
 	for _, p := range collections {
-		prunable, err := o.listPrunable(ctx, p, a)
+		prunable, err := r.listPrunable(ctx, p, a)
 		if err != nil {
-			r.err = fmt.Errorf("prune %s: %w", p.Plural, err)
-			return r
+			res.err = fmt.Errorf("prune %s: %w", p.Plural, err)
+			return res
 		}
 		for _, v := range prunable {
-			deleted, err := o.pruneOne(ctx, v, a)
+			deleted, err := r.pruneOne(ctx, v, a)
 			if err != nil {
-				r.err = errors.Join(r.err, fmt.Errorf("prune %s: %w", v.key(), err))
+				res.err = errors.Join(res.err, fmt.Errorf("prune %s: %w", v.key(), err))
 			} else if deleted {
-				r.Keys, r.UIDs = append(r.Keys, v.key()), append(r.UIDs, v.uid)
+				res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
 			}
 		}
 	}
-	return r
+	return res
 }
 
-// pruneCollections are the lists to look through, namespaced kinds first: all of them are
-// found before anything is deleted.
-func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
+// pruneCollections returns the collections to search, namespaced kinds first. It resolves all kinds
+// before anything is deleted, so that a misspelled one deletes nothing.
+func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
 	switch hasSelector := a.LabelSelector != ""; {
 	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
-		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither labels nor says all: it would delete whatever was applied and is not among what is kept")
+		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither a labelSelector nor all: it would delete every applied object that is not kept")
 	case hasSelector && a.All:
-		return nil, vedette.Errorf(vedette.Invalid, "the prune means all objects, and some by labels: leave one out")
+		return nil, vedette.Errorf(vedette.Invalid, "the prune has both a labelSelector and all: remove one of them")
 	}
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([
 		if err != nil {
 			return nil, err
 		}
-		p, err := o.resolveTarget(ctx, t)
+		p, err := r.resolveTarget(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -74,11 +75,11 @@ func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([
 			continue
 		}
 		for _, t.Namespace = range a.Namespaces {
-			if p, err = o.resolveTarget(ctx, t); err != nil {
+			if p, err = r.resolveTarget(ctx, t); err != nil {
 				return nil, err
 			}
 			if p.namespace == "" {
-				return nil, vedette.Errorf(vedette.Invalid, "one of the namespaces to prune has no name: it would be all of them")
+				return nil, vedette.Errorf(vedette.Invalid, "a namespace to prune has an empty name, which would mean all namespaces")
 			}
 			namespaced = append(namespaced, p)
 		}
@@ -86,11 +87,11 @@ func (o *Operator) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([
 	return append(namespaced, clusterScoped...), nil
 }
 
-// parsePruneKind reads a kind as kubectl's allowlist has it.
+// parsePruneKind reads a kind in the form of kubectl's --prune-allowlist.
 func parsePruneKind(kind string) (vedette.Target, error) {
 	parts := strings.Split(kind, "/")
 	if len(parts) != 3 || slices.Contains(parts[1:], "") {
-		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is no kind to prune: write group/version/kind, as in apps/v1/Deployment or core/v1/Pod", kind)
+		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is not a kind to prune: write group/version/kind, for example apps/v1/Deployment or core/v1/Pod", kind)
 	}
 	if parts[0] == "core" || parts[0] == "" {
 		return vedette.Target{Kind: parts[2], APIVersion: parts[1]}, nil
@@ -98,9 +99,9 @@ func parsePruneKind(kind string) (vedette.Target, error) {
 	return vedette.Target{Kind: parts[2], APIVersion: parts[0] + "/" + parts[1]}, nil
 }
 
-// listPrunable finds what of a list was applied and is not kept.
-func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
-	items, err := o.listAll(ctx, p.collection(), a.LabelSelector, "")
+// listPrunable returns the objects of a collection that were applied and are not in Keep.
+func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
+	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, "")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.P
 		if err != nil {
 			return nil, err
 		}
-		if _, applied := meta.Annotations[lastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
+		if _, applied := meta.Annotations[apply.LastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
 			continue
 		}
 		v := deletion{resourcePath: p, uid: string(meta.UID)}
@@ -120,10 +121,9 @@ func (o *Operator) listPrunable(ctx context.Context, p resourcePath, a vedette.P
 	return found, nil
 }
 
-// pruneOne deletes the object that was found, and no other one of its name. It
-// reports whether that was there.
-func (o *Operator) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
-	_, err := o.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
+// pruneOne deletes an object by its uid, and reports whether it existed.
+func (r *run) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
+	_, err := r.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
 	if isConflict(err) {
 		return false, nil
 	}

@@ -22,8 +22,8 @@ func serviceManifest(name string) object {
 	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name}, "spec": object{"selector": object{"a": "b"}, "ports": []any{object{"port": 80}}}}
 }
 
-// createPruneObjects applies what a prune finds: by kubectl, by the agent, server-side,
-// and by nobody's apply.
+// createPruneObjects applies the objects that a prune finds, by kubectl, by the agent and server-side,
+// and creates others without an apply.
 func (b *testbed) createPruneObjects() {
 	b.Helper()
 	shop, other := object{"part": "shop"}, object{"part": "other"}
@@ -44,8 +44,8 @@ func prunedNames(out vedette.Outcome) []string {
 	return all
 }
 
-// TestPruneMatchesKubectl holds that the agent prunes what kubectl does, and that a dry
-// run tells it before.
+// TestPruneMatchesKubectl checks that the agent prunes the same objects as kubectl, and that a dry run
+// returns them.
 func TestPruneMatchesKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createPruneObjects()
@@ -63,13 +63,13 @@ func TestPruneMatchesKubectl(t *testing.T) {
 		Keep: []string{dig(b.live(core, "configmaps", "kept"), "metadata", "uid").(string)}}
 	out := b.dryRun(args)
 	if got := prunedNames(out); out.State != vedette.Done || len(theirs) != 4 || !slices.Equal(got, theirs) {
-		t.Errorf("a dry run prunes %v, kubectl's %v: %s", got, theirs, out.Message)
+		t.Errorf("dry run: got %v, want as kubectl %v: %s", got, theirs, out.Message)
 	}
 	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, theirs) {
-		t.Errorf("it prunes %v, kubectl would %v", got, theirs)
+		t.Errorf("got %v, want as kubectl %v", got, theirs)
 	}
 	if got := prunedNames(b.mustExecute(args)); len(got) != 0 {
-		t.Errorf("once more it prunes %v", got)
+		t.Errorf("second prune: got %v", got)
 	}
 	for _, name := range []string{"kept", "of-others", "server-side", "by-hand"} {
 		b.live(core, "configmaps", name)
@@ -82,38 +82,37 @@ func TestPruneSelectedKinds(t *testing.T) {
 	b.createPruneObjects()
 	args := vedette.PruneArgs{Kinds: []string{"core/v1/Service"}, Namespaces: []string{b.namespace}, All: true}
 	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, []string{"service/by-agent", "service/old"}) {
-		t.Errorf("it prunes %v", got)
+		t.Errorf("got %v", got)
 	}
 	b.createCustomKind("Thing", "things")
 	b.kubectlApply([]object{{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "old"}}})
 	args.Kinds = []string{b.customGroup() + "/v1/Thing"}
 	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, []string{"thing/old"}) {
-		t.Errorf("of its own kind it prunes %v", got)
+		t.Errorf("custom kind: got %v", got)
 	}
 	args.Namespaces, args.Kinds = nil, []string{"core/v1/ConfigMap"}
 	if got := prunedNames(b.mustExecute(args)); len(got) != 0 {
-		t.Errorf("nowhere it prunes %v", got)
+		t.Errorf("no namespaces: got %v", got)
 	}
 }
 
 func TestInvalidPruneIsRejected(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for words, args := range map[string]vedette.PruneArgs{
-		"neither labels nor says all": {Namespaces: []string{b.namespace}},
-		"neither labels nor says":     {LabelSelector: " "},
-		"leave one out":               {All: true, LabelSelector: "a=b"},
-		"is no kind to prune":         {All: true, Kinds: []string{"Deployment"}},
-		"is no kind to prun":          {All: true, Kinds: []string{"apps/v1/"}},
-		"one of the namespaces":       {All: true, Namespaces: []string{""}},
-		"sideways":                    {All: true, Propagation: "sideways"},
+		"neither a labelSelector nor all": {Namespaces: []string{b.namespace}},
+		"neither a labelSelector":         {LabelSelector: " "},
+		"remove one of them":              {All: true, LabelSelector: "a=b"},
+		"is not a kind to prune":          {All: true, Kinds: []string{"Deployment"}},
+		"is not a kind to prun":           {All: true, Kinds: []string{"apps/v1/"}},
+		"has an empty name":               {All: true, Namespaces: []string{""}},
+		"sideways":                        {All: true, Propagation: "sideways"},
 	} {
 		b.wantFailure(args, 400, words)
 	}
 	b.wantFailure(vedette.PruneArgs{All: true, Kinds: []string{"apps/v1/Pot"}, Namespaces: []string{"x"}}, 404, `no kind "Pot"`)
 }
 
-// TestDeleteBySelector holds what a delete chooses by fields, by nothing, and across
-// namespaces.
+// TestDeleteBySelector checks selections by fields, by nothing, and across namespaces.
 func TestDeleteBySelector(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	otherNamespace := b.namespace + "-2"
@@ -142,7 +141,7 @@ func TestDeleteBySelector(t *testing.T) {
 		out := b.mustExecute(tt.args)
 		got := slices.DeleteFunc(deletedKeys(out), func(s string) bool { return strings.HasSuffix(s, "kube-root-ca.crt") })
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%+v deleted %v, want %v", tt.args, got, tt.want)
+			t.Errorf("%+v: got %v, want %v", tt.args, got, tt.want)
 		}
 	}
 	for _, args := range []vedette.DeleteArgs{

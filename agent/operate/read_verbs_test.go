@@ -57,18 +57,18 @@ func TestLogs(t *testing.T) {
 		{vedette.LogsArgs{Target: pod, SinceTime: time.Now().Add(time.Hour)}, []string{"--since-time=" + time.Now().Add(time.Hour).Format(time.RFC3339)}},
 	} {
 		if a, k := b.readLogs(tt.args), b.kubectl(append([]string{"logs", "p"}, tt.flags...)...); a != k && tt.args.SinceSeconds == nil {
-			t.Errorf("%v: the agent read %q, kubectl %q", tt.flags, a, k)
+			t.Errorf("%v: got %q, want as kubectl %q", tt.flags, a, k)
 		}
 	}
 	if got := b.readLogs(vedette.LogsArgs{Target: pod, TailLines: &two}); got != "two\nthree\n" {
-		t.Errorf("the last two lines are %q", got)
+		t.Errorf("last two lines: got %q", got)
 	}
 	if n := strings.Count(b.readLogs(vedette.LogsArgs{Target: pod, AllContainers: true}), "three"); n != 3 {
-		t.Errorf("%d containers were read", n)
+		t.Errorf("got logs of %d containers", n)
 	}
 	_, refused := plane.Kubectl(t.Context(), "-n", b.namespace, "logs", "p", "--previous")
 	if out := b.execute(vedette.LogsArgs{Target: pod, Previous: true}); (out.State == vedette.Failed) != (refused != nil) {
-		t.Errorf("previous: the agent %s %s, kubectl %v", out.State, out.Message, refused)
+		t.Errorf("previous: got %s %s, want as kubectl %v", out.State, out.Message, refused)
 	}
 	b.wantFailure(vedette.LogsArgs{Target: pod, Container: "none"}, 400, "none is not valid for pod p")
 	b.wantFailure(vedette.LogsArgs{Target: b.target("pod", "none")}, 404, `"none" not found`)
@@ -85,14 +85,14 @@ func TestFollowLogs(t *testing.T) {
 		out := b.op.Execute(ctx, vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.LogsArgs{
 			Target: b.target("pod", "p"), Follow: true, TailLines: &none, AllContainers: all}})
 		if out.State != vedette.Done {
-			t.Fatalf("%+v", out)
+			t.Fatalf("got %+v", out)
 		}
 		lines := bufio.NewScanner(out.Stream)
 		seen := 0
 		for i := 0; seen < 6; i++ {
 			must(t, plane.AppendLog(fmt.Sprint("follow ", i)))
 			if lines.Scan(); !strings.HasPrefix(lines.Text(), "follow ") {
-				t.Fatalf("all %v: read %q, %v", all, lines.Text(), lines.Err())
+				t.Fatalf("all %v: got %q, %v", all, lines.Text(), lines.Err())
 			}
 			seen++
 		}
@@ -107,7 +107,7 @@ func TestLargeLogs(t *testing.T) {
 	must(t, plane.AppendLog(slices.Repeat([]string{line}, 10_000)...))
 	n := int64(10_000)
 	if got := len(b.readLogs(vedette.LogsArgs{Target: b.target("pod", "p"), Container: "main", TailLines: &n})); got != 10_000*2_001 {
-		t.Errorf("read %d bytes", got)
+		t.Errorf("got %d bytes", got)
 	}
 }
 
@@ -129,13 +129,13 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	if out := b.mustExecute(vedette.EventsArgs{Target: b.target("deploy", "none")}); len(out.Objects) != 0 {
-		t.Errorf("an object that never was has %d events", len(out.Objects))
+		t.Errorf("object that never existed: got %d events", len(out.Objects))
 	}
 }
 
 func TestMetrics(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	b.wantFailure(vedette.MetricsArgs{Namespace: b.namespace}, 404, "install its metrics server")
+	b.wantFailure(vedette.MetricsArgs{Namespace: b.namespace}, 404, "install the metrics server")
 	group := "metrics.k8s.io"
 	b.createCustomKindVersion(group, "v1beta1", "PodMetrics", "pods", object{"api-approved.kubernetes.io": "unapproved, for a test"})
 	must(t, plane.Create(t.Context(), b.path("/apis/metrics.k8s.io/v1beta1", "pods", ""), object{"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics",
@@ -160,7 +160,7 @@ func TestDiscoverFindsNewKinds(t *testing.T) {
 	}
 	is := func(k operate.DiscoveredKind) bool { return k.Kind == "Latecomer" && k.Group == b.customGroup() }
 	if slices.ContainsFunc(kinds(), is) {
-		t.Error("it is there too early")
+		t.Error("the kind exists too early")
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("latecomer", "a")}, 404)
 	b.createCustomKind("Latecomer", "latecomers")
@@ -171,7 +171,7 @@ func TestDiscoverFindsNewKinds(t *testing.T) {
 		}))
 	}
 	if !slices.ContainsFunc(kinds(), is) {
-		t.Error("it is not told")
+		t.Error("the kind was not discovered")
 	}
 }
 
@@ -186,6 +186,6 @@ func TestRecache(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if out := b.wantFailure(vedette.RecacheArgs{Target: b.target("configmap", "none")}, 404); len(out.Keys) != 1 || out.Keys[0].Name != "none" {
-		t.Errorf("what is gone is %v", out.Keys)
+		t.Errorf("missing object: got keys %v", out.Keys)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// recache reads one object in the form in which feeds tell it. The key of one
-// that is gone stands in the outcome that says so.
-func (o *Operator) recache(ctx context.Context, t vedette.Target) result {
-	p, err := o.resolveObject(ctx, t)
+// recache reads one object in the form that feeds report. If it is gone, the outcome has its key, so
+// that the server can delete it.
+func (r *run) recache(ctx context.Context, t vedette.Target) result {
+	p, err := r.resolveObject(ctx, t)
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := o.do(ctx, p, request{})
+	raw, status, err := r.do(ctx, p, request{})
 	if err != nil {
 		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}, err: err}
 	}
-	obj, err := o.redactObject(p.Resource, raw)
+	obj, err := r.redactObject(p.Resource, raw)
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, CacheObject: o.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
+	return result{Outcome: vedette.Outcome{Status: status, CacheObject: r.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
 }

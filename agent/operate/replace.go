@@ -7,104 +7,104 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // replaceManager is kubectl's field manager of a replace.
 const replaceManager = "kubectl-replace"
 
-// replace puts a manifest in the place of what is there, or creates it. A
-// manifest that says a resourceVersion replaces that version only.
-func (o *Operator) replace(ctx context.Context, p resourcePath, m manifest) result {
-	delete(m.meta(), "managedFields")
-	o.setDigest(ctx, p, m)
-	o.clearPreconditionsIfMissing(ctx, p, m)
-	hasVersion := m.meta()["resourceVersion"] != nil // a uid alone says nothing of the version
-	var r result
+// replace replaces an object by a manifest, or creates it. A manifest with a resourceVersion
+// replaces only that version.
+func (r *run) replace(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	delete(m.Meta(), "managedFields")
+	r.setDigest(ctx, p, m)
+	r.clearPreconditionsIfMissing(ctx, p, m)
+	hasVersion := m.Meta()["resourceVersion"] != nil // a uid does not restrict the version
+	var res result
 	try := func() error {
 		var existed bool
-		existed, r = o.replaceOnce(ctx, p, m, hasVersion)
-		return asConflict(existed, r.err)
+		existed, res = r.replaceOnce(ctx, p, m, hasVersion)
+		return asConflict(existed, res.err)
 	}
 	if hasVersion {
-		_ = try() // another version is there, and will be
-		return r
+		_ = try() // a retry would conflict again
+		return res
 	}
-	if err := o.retryOnConflict(ctx, try); err != nil {
+	if err := r.retryOnConflict(ctx, try); err != nil {
 		return errorResult(err)
 	}
-	return r
+	return res
 }
 
-// replaceOnce reports whether there was something to replace.
-func (o *Operator) replaceOnce(ctx context.Context, p resourcePath, m manifest, hasVersion bool) (existed bool, r result) {
+// replaceOnce also reports whether the object existed.
+func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manifest, hasVersion bool) (existed bool, res result) {
 	if !hasVersion {
-		current, err := o.getLive(ctx, p)
+		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return true, errorResult(err)
 		}
 		if current == nil {
-			return false, o.createObject(ctx, p, m.object, "kubectl-create", false)
+			return false, r.createObject(ctx, p, m.Object, "kubectl-create", false)
 		}
-		m.meta()["resourceVersion"] = current.version
-		defer delete(m.meta(), "resourceVersion")
+		m.Meta()["resourceVersion"] = current.version
+		defer delete(m.Meta(), "resourceVersion")
 	}
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.encode(),
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPut, contentType: contentTypeJSON, body: m.Encode(),
 		query: url.Values{"fieldManager": {replaceManager}}, isManifest: true})
 	if err != nil {
 		return true, errorResult(err)
 	}
-	previousVersion, _ := m.meta()["resourceVersion"].(string)
-	return true, o.objectResultSince(p, raw, status, previousVersion)
+	previousVersion, _ := m.Meta()["resourceVersion"].(string)
+	return true, r.objectResultSince(p, raw, status, previousVersion)
 }
 
-// recreate deletes what is there, waits until it is gone, and applies. A manifest that
-// no API server would take is refused before, while the object is still there.
-func (o *Operator) recreate(ctx context.Context, p resourcePath, m manifest) result {
-	m.clearPreconditions()
+// recreate deletes an object, waits until it is gone, and applies the manifest. A manifest that the
+// API server would reject is rejected before, while the object still exists.
+func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+	m.ClearPreconditions()
 	toCreate := m
-	if !o.applyOptionsFor(p, m, defaultApplyArgs).serverSide {
-		toCreate.object = withoutNulls(m.object).(object) // as it will be created
+	if !r.applyOptionsFor(p, m, vedette.StrategyDefault).ServerSide {
+		toCreate.Object = manifest.WithoutNulls(m.Object) // as it will be created
 	}
-	if err := o.dryRunCreate(ctx, p, toCreate); err != nil {
+	if err := r.dryRunCreate(ctx, p, toCreate); err != nil {
 		return errorResult(err)
 	}
-	deleted := o.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: isDryRun(ctx)})
+	deleted := r.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: r.dryRun})
 	if deleted.err != nil {
 		return deleted
 	}
-	if isDryRun(ctx) && len(deleted.Keys) > 0 {
-		return o.previewRecreate(ctx, p, toCreate)
+	if r.dryRun && len(deleted.Keys) > 0 {
+		return r.previewRecreate(ctx, p, toCreate)
 	}
-	return o.applyByMode(ctx, p, m, defaultApplyArgs)
+	return r.applyByMode(ctx, p, m, defaultApplyArgs)
 }
 
-// defaultApplyArgs is how a manifest is applied where nobody says how.
+// defaultApplyArgs apply a manifest by the mode of its kind.
 var defaultApplyArgs = vedette.ApplyArgs{Strategy: vedette.StrategyDefault}
 
-// dryRunCreate has the API server judge the creation of an object that may be there
-// still, and returns what stands against the manifest itself.
-func (o *Operator) dryRunCreate(ctx context.Context, p resourcePath, m manifest) error {
-	if isDryRun(ctx) {
-		return nil // all of it is one
+// dryRunCreate returns why the API server would reject the manifest, nil if it would not or if that
+// is unknown. The object may exist, so other errors are expected.
+func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest.Manifest) error {
+	if r.dryRun {
+		return nil // the operation itself is one
 	}
-	_, _, err := o.do(withDryRun(ctx), p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.encode(),
-		query: url.Values{"fieldManager": {o.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
-	if r := asStatusError(err); r != nil && r.isInvalidManifest(p.Kind) {
+	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.Encode(),
+		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
+	if statusErr := asStatusError(err); statusErr != nil && statusErr.isInvalidManifest(p.Kind) {
 		return err
 	}
 	return nil
 }
 
-// serviceKind is told as invalid, too, where another Service has its address or port.
+// serviceKind is also invalid if its address or port is in use, for example by the live object.
 var serviceKind = vedette.Kind{Name: "Service"}
 
-// isInvalidManifest reports whether a creation was refused for what the manifest says. That the
-// name is taken, a quota used up, or that the API server may not be asked, tells
-// nothing of what will be once the object is gone; nor does what a webhook says, which
-// may have looked at it.
-func (r *statusError) isInvalidManifest(k vedette.Kind) bool {
-	if strings.HasPrefix(r.Message, "admission webhook ") {
+// isInvalidManifest reports whether a creation failed because of the manifest. Other errors may
+// disappear with the live object: that its name exists, that a quota is used up, and those of
+// webhooks, which may have looked at it.
+func (e *statusError) isInvalidManifest(k vedette.Kind) bool {
+	if strings.HasPrefix(e.Message, "admission webhook ") {
 		return false
 	}
-	return r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity && k != serviceKind
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity && k != serviceKind
 }

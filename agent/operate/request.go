@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// The media types of patches.
+// The media types of request bodies.
 const (
 	contentTypeJSON           = "application/json"
 	contentTypeStrategicPatch = "application/strategic-merge-patch+json"
@@ -27,13 +27,13 @@ const (
 	contentTypeApplyPatch     = "application/apply-patch+yaml" // JSON is YAML too
 )
 
-// The forms in which Secrets are asked for, whatever is done to them.
+// The media types that Secrets are requested in by all verbs: without their data.
 const (
 	acceptMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// request is one request.
+// request is one request to the API server.
 type request struct {
 	method        string
 	path          string
@@ -41,10 +41,10 @@ type request struct {
 	accept        string
 	contentType   string
 	body          []byte
-	nonIdempotent bool // doing it twice is not the same as doing it once
-	sensitive     bool // the answer may hold a Secret's data: the caller clears it
-	isManifest    bool // the body is a user's manifest, or what is to come of one
-	dryRun        bool // the cluster judges it and changes nothing; send sets it
+	nonIdempotent bool // it must not be sent again if it may have taken effect
+	sensitive     bool // the response may hold the data of a Secret: the caller clears it
+	isManifest    bool // the body is a user's manifest, or is computed from one
+	dryRun        bool // send sets it
 }
 
 // isReadOnly reports whether a request changes nothing.
@@ -52,7 +52,7 @@ func (req request) isReadOnly() bool {
 	return req.dryRun || req.method == "" || req.method == http.MethodGet
 }
 
-// withQuery is the same request with one more parameter.
+// withQuery returns the request with one more parameter.
 func (req request) withQuery(parameter, value string) request {
 	req.query = maps.Clone(req.query)
 	if req.query == nil {
@@ -62,17 +62,19 @@ func (req request) withQuery(parameter, value string) request {
 	return req
 }
 
-// send makes a request and returns the body of a success. Throttling and what
-// broke off are tried again while the context lasts.
-func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
-	req = req.addFieldValidation(ctx)
-	if isDryRun(ctx) && !req.isReadOnly() {
+// send sends a request and returns the body and the status of a successful response. It retries as
+// the retry policy says, until ctx ends.
+func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
+	if req.isManifest && r.fieldValidation != "" { // old API servers ignore it
+		req = req.withQuery("fieldValidation", r.fieldValidation)
+	}
+	if r.dryRun && !req.isReadOnly() {
 		req = req.asDryRun()
 	}
-	backoff := o.cfg.InitialBackoff
-	var lost *lostError // the last answer that did not come, or did not say
+	backoff := r.operator.cfg.InitialBackoff
+	var lost *lostError // the last response that did not arrive, or left open what happened
 	for attempt := 1; ; attempt++ {
-		body, status, err := o.sendOnce(ctx, req)
+		body, status, err := r.sendOnce(ctx, req)
 		if err == nil && req.dryRun && status == http.StatusCreated {
 			body, err = withDryRunVersion(body)
 		}
@@ -82,34 +84,34 @@ func (o *Operator) send(ctx context.Context, req request) ([]byte, int, error) {
 		if !errors.As(err, &lost) && !req.isReadOnly() && mayHaveTakenEffect(err) {
 			lost = &lostError{err: err}
 		}
-		if ctx.Err() != nil || !o.cfg.Retry.shouldRetry(req, err, attempt) {
-			return body, status, recordLost(ctx, lost, err)
+		if ctx.Err() != nil || !r.operator.cfg.Retry.shouldRetry(req, err, attempt) {
+			return body, status, r.lost.record(lost, err)
 		}
-		delay := o.cfg.Retry.Backoff
+		delay := r.operator.cfg.Retry.Backoff
 		if delay <= 0 {
 			delay = backoff/2 + rand.N(backoff)
 		}
 		if !sleep(ctx, max(retryAfter(err), delay)) {
-			return nil, status, recordLost(ctx, lost, err)
+			return nil, status, r.lost.record(lost, err)
 		}
-		backoff = min(2*backoff, o.cfg.MaxBackoff)
+		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
 	}
 }
 
-func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
-	resp, err := o.cluster.Do(ctx, watch.Request{
+func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
+	resp, err := r.operator.cluster.Do(ctx, kube.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
 	}
 	defer resp.Body.Close()
-	collectWarnings(ctx, resp.Header)
+	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return nil, resp.StatusCode, readStatusError(resp)
 	}
 	body, err := readAll(resp.Body, req.sensitive)
 	if err != nil && req.isReadOnly() {
-		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "%s broke off in the middle of its answer: %w", o.cluster.Host(), err)
+		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "the response of %s ended early: %w", r.operator.cluster.Host(), err)
 	}
 	if err != nil {
 		return nil, resp.StatusCode, &lostError{err: err}
@@ -117,24 +119,24 @@ func (o *Operator) sendOnce(ctx context.Context, req request) ([]byte, int, erro
 	return body, resp.StatusCode, nil
 }
 
-// classifySendError tells a request that never left from one whose answer is missing.
+// classifySendError returns a lostError if the request may have reached the API server.
 func (req request) classifySendError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !strings.Contains(err.Error(), cause.Error()) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if req.isReadOnly() || !watch.MayHaveBeenSent(err) {
+	if req.isReadOnly() || !kube.MayHaveBeenSent(err) {
 		return err
 	}
 	return &lostError{err: err}
 }
 
-// responseBuffers are buffers for what answers are read into.
+// responseBuffers are reused, because responses are read without knowing their size.
 var responseBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxPooledBufferBytes bounds the buffers that are kept.
+// maxPooledBufferBytes limits the size of buffers that are kept.
 const maxPooledBufferBytes = 64 << 10
 
-// readAll reads all. What it outgrew is cleared where that is asked for.
+// readAll reads a body. If it is sensitive, no copy but the result is left in memory.
 func readAll(r io.Reader, sensitive bool) ([]byte, error) {
 	if sensitive {
 		return readSensitive(r)
@@ -143,7 +145,7 @@ func readAll(r io.Reader, sensitive bool) ([]byte, error) {
 	b.Reset()
 	_, err := b.ReadFrom(r)
 	all := bytes.Clone(b.Bytes())
-	clear(b.Bytes()) // metadata of a Secret may hold its data
+	clear(b.Bytes()) // the metadata of a Secret may hold its data
 	if b.Cap() <= maxPooledBufferBytes {
 		responseBuffers.Put(b)
 	}
@@ -170,11 +172,11 @@ func readSensitive(r io.Reader) ([]byte, error) {
 	}
 }
 
-// isRetryable reports whether trying again may help and does no harm.
+// isRetryable reports whether a retry may succeed and does no harm.
 func (req request) isRetryable(err error) bool {
 	if r := asStatusError(err); r != nil {
 		switch r.Status {
-		case http.StatusTooManyRequests: // refused before anything was done
+		case http.StatusTooManyRequests: // rejected before anything was done
 			return true
 		case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return !req.nonIdempotent
@@ -197,7 +199,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// sleep waits, unless the context would be over by then.
+// sleep waits for d and reports true. If ctx ends before, it reports false, at once if it can.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false

@@ -6,62 +6,48 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// secretKind is asked for as metadata only, whatever is done to it.
+// secretKind is read as metadata only, by all verbs.
 var secretKind = vedette.Kind{Name: "Secret"}
 
-// resourcePath is where an object, or a list of them, is found.
+// resourcePath is the path of an object, or of a collection, in the API.
 type resourcePath struct {
 	vedette.Resource
 	namespace string // empty for cluster-scoped kinds, and for all namespaces
-	name      string // empty for a list
+	name      string // empty for a collection
 }
 
-// resolveObject resolves a target to the place of one object.
-func (o *Operator) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
-	if err := checkName(t.Name); err != nil {
+// resolveObject returns the path of the one object that a target names.
+func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath, error) {
+	if err := manifest.CheckName(t.Name); err != nil {
 		return resourcePath{}, err
 	}
-	p, err := o.resolveTarget(ctx, t)
+	p, err := r.resolveTarget(ctx, t)
 	if p.Namespaced && p.namespace == "" {
 		p.namespace = "default"
 	}
 	return p, err
 }
 
-// resolveTarget resolves a target to a place, whose name may be empty.
-func (o *Operator) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
-	if t.Namespace != "" && !isPathSegment(t.Namespace) {
-		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is no name of a namespace", t.Namespace)
+// resolveTarget returns the path of a target whose name may be empty.
+func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {
+	if t.Namespace != "" && !manifest.IsPathSegment(t.Namespace) {
+		return resourcePath{}, vedette.Errorf(vedette.Invalid, "%q is not a valid name of a namespace", t.Namespace)
 	}
-	r, err := o.resolveResource(ctx, t)
+	resource, err := r.resolveResource(ctx, t)
 	if err != nil {
 		return resourcePath{}, err
 	}
-	p := resourcePath{Resource: r, name: t.Name}
-	if r.Namespaced {
+	p := resourcePath{Resource: resource, name: t.Name}
+	if resource.Namespaced {
 		p.namespace = t.Namespace
 	}
 	return p, nil
 }
 
-// checkName refuses what would lead to another path than that of an object.
-func checkName(name string) error {
-	if name == "" {
-		return vedette.Errorf(vedette.Invalid, "the operation names no object")
-	}
-	if !isPathSegment(name) {
-		return vedette.Errorf(vedette.Invalid, "%q is no name of an object", name)
-	}
-	return nil
-}
-
-func isPathSegment(name string) bool {
-	return name != "." && name != ".." && !strings.ContainsAny(name, "/%?#\x00\r\n")
-}
-
-// urlPath is the path of the object, or of the list where there is no name.
+// urlPath returns the URL path of the object, or of the collection if there is no name.
 func (p resourcePath) urlPath() string {
 	path := groupVersionPath(p.APIVersion())
 	if p.namespace != "" {
@@ -78,7 +64,7 @@ func (p resourcePath) collection() resourcePath { p.name = ""; return p }
 
 func (p resourcePath) isSecret() bool { return p.Kind == secretKind }
 
-// acceptHeader is the form in which an object of the place is asked for.
+// acceptHeader returns the media type in which the object is requested.
 func (p resourcePath) acceptHeader() string {
 	if p.isSecret() {
 		return acceptMetadata
@@ -86,30 +72,41 @@ func (p resourcePath) acceptHeader() string {
 	return contentTypeJSON
 }
 
+// withFullObjectFallback accepts whole objects too, from API servers that cannot send metadata
+// alone, but not of Secrets.
+func withFullObjectFallback(p resourcePath, accept string) string {
+	if p.isSecret() {
+		return accept
+	}
+	return accept + "," + contentTypeJSON
+}
+
 func (p resourcePath) key() vedette.Key {
 	return vedette.Key{Kind: p.Kind, Namespace: p.namespace, Name: p.name}
 }
 
-// do makes a request for one object of the place, or for its list.
-func (o *Operator) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
+// do sends a request for an object or a collection. The path of req is that of a subresource. Errors
+// and warnings about Secrets do not quote their data.
+func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
 	req.path = p.urlPath() + req.path
 	if req.accept == "" {
 		req.accept = p.acceptHeader()
 	}
-	body, status, err := o.send(ctx, req)
-	if r := asStatusError(err); r != nil {
-		r.maskQuotedValues(p)
+	body, status, err := r.send(ctx, req)
+	if statusErr := asStatusError(err); statusErr != nil {
+		statusErr.maskQuotedValues(p)
 	}
-	if p.isSecret() && hasWarnings(ctx) {
-		suppressSecretWarnings(ctx)
+	if p.isSecret() && !r.warnings.isEmpty() {
+		r.warnings.suppressSecrets()
 	}
 	if status == http.StatusNotFound && isKindNotFound(err) {
-		o.invalidateKinds()
+		r.operator.kinds.invalidate()
 	}
 	return body, status, err
 }
 
-// isKindNotFound reports whether a 404 names no object: then the kind itself is gone.
+// isKindNotFound reports whether an error is the 404 of an unknown path: then the kind is gone, and
+// not the object.
 func isKindNotFound(err error) bool {
 	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found")
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestAPIVersionPathTraversalIsRejected refuses an apiVersion with which a path would be
-// another one for a proxy that resolves it, under which a Secret would be of another group.
+// TestAPIVersionPathTraversalIsRejected rejects each apiVersion with which a proxy could resolve the path
+// to another one, under which a Secret would have another group.
 func TestAPIVersionPathTraversalIsRejected(t *testing.T) {
 	for _, apiVersion := range []string{"..", "../v1", "a/..", "a/.", "./v1", "/", "/v1", "v1/", "a/b/c", "a/%2e%2e", "a?b/v1", "a/v1\n"} {
-		_, err := (&Operator{}).resolveInVersion(t.Context(), apiVersion, "Secret")
+		_, err := testRun().resolveInVersion(t.Context(), apiVersion, "Secret")
 		if vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%q: %v", apiVersion, err)
+			t.Errorf("%q: got %v, want an error of kind Invalid", apiVersion, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,33 +11,30 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// RetryPolicy are which failed requests are made again, and how often. Throttling,
-// what an API server could not do in time, and what broke off are, unless that
-// could do something twice. Conflicts are apart from all this: what lost a race
-// is read again and merged anew, Config.Tries times.
+// RetryPolicy determines which failed requests are retried, and how often. By default these are
+// throttled requests, timeouts of the API server, and connections that broke, unless something
+// could happen twice. Conflicts are not covered: they are resolved by reading and merging again,
+// up to Config.MaxConflictAttempts times.
 //
-// Never made again is what is the caller's fault (4xx but 429), which is also
-// how the absence of an object is told, and what is not idempotent and may have
-// taken effect.
+// Never retried are errors of the caller (4xx except 429), which include that an object does not
+// exist, and requests that are not idempotent and may have taken effect.
 type RetryPolicy struct {
-	Disabled bool // nothing is
-	// MaxRetries bounds how often one request is made again; zero for as long as the
-	// operation lasts, and for 3 times where only Any or Texts ask for it.
+	Disabled bool // nothing is retried
+	// MaxRetries limits the retries of one request. Zero means until the deadline, but 3 for
+	// errors that are retried because of AnyError or ErrorSubstrings.
 	MaxRetries int
-	// Backoff is between two; zero for one that doubles (Config.FirstRetry).
+	// Backoff is the delay before a retry; zero for one that doubles (Config.InitialBackoff).
 	Backoff time.Duration
-	// AnyError adds whatever the cluster could not do.
+	// AnyError adds all other errors of the cluster.
 	AnyError bool
-	// ErrorSubstrings add what the cluster could not do and said with one of these in it,
-	// in any case.
+	// ErrorSubstrings add errors of the cluster whose message contains one of them, ignoring case.
 	ErrorSubstrings []string
 }
 
-// defaultConfiguredRetries is how often what only Any and Texts ask for is made again.
+// defaultConfiguredRetries is the limit for errors that only AnyError or ErrorSubstrings add.
 const defaultConfiguredRetries = 3
 
-// shouldRetry reports whether to make a request again that was made and failed so
-// many times.
+// shouldRetry reports whether to retry a request whose attempt, counted from 1, failed.
 func (r RetryPolicy) shouldRetry(req request, err error, attempt int) bool {
 	switch {
 	case r.Disabled:
@@ -47,7 +45,7 @@ func (r RetryPolicy) shouldRetry(req request, err error, attempt int) bool {
 	return r.isConfiguredRetry(req, err) && attempt <= cmp.Or(max(r.MaxRetries, 0), defaultConfiguredRetries)
 }
 
-// isConfiguredRetry reports whether a user asked for another try.
+// isConfiguredRetry reports whether AnyError or ErrorSubstrings add an error.
 func (r RetryPolicy) isConfiguredRetry(req request, err error) bool {
 	if req.nonIdempotent || isClientError(err) {
 		return false
@@ -67,4 +65,16 @@ func isClientError(err error) bool {
 		return true
 	}
 	return false
+}
+
+// retryOnConflict calls try, which reads what it changes, until it does not end in a conflict.
+func (r *run) retryOnConflict(ctx context.Context, try func() error) error {
+	backoff := r.operator.cfg.InitialBackoff
+	for attempt := 1; ; attempt++ {
+		err := try()
+		if !isConflict(err) || attempt >= r.operator.cfg.MaxConflictAttempts || !sleep(ctx, backoff) {
+			return err
+		}
+		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
+	}
 }

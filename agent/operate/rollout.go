@@ -9,89 +9,88 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// rolloutManager is kubectl's field manager of a restart, a pause and a resume. It has no
-// name for an undo, nor for scaling, and API servers take that of its program then.
+// rolloutManager is kubectl's field manager for restart, pause and resume. For undo and scale it
+// sends none, and API servers use the name of the program.
 const rolloutManager = "kubectl-rollout"
 
-// restartedAtAnnotation is the annotation of a template whose change rolls pods out anew.
+// restartedAtAnnotation is changed in the template to restart the pods.
 const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// getWorkload finds an object that rolls out pods, and reads it.
-func (o *Operator) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
-	p, err := o.resolveObject(ctx, t)
+// getWorkload reads an object of one of the kinds. The action is for the error of other kinds.
+func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
+	p, err := r.resolveObject(ctx, t)
 	if err != nil {
 		return p, nil, err
 	}
 	if p.Kind.Group != "apps" || !slices.Contains(kinds, p.Kind.Name) {
 		return p, nil, vedette.Errorf(vedette.Invalid, "%s.%s %q: %s is not supported", p.Plural, p.Kind.Group, p.name, action)
 	}
-	raw, _, err := o.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return p, nil, err
 	}
-	tree, err := parseObject(raw, "object")
+	tree, err := manifest.ParseObject(raw, "object")
 	return p, tree, err
 }
 
-// restart rolls the same pods out once more.
-func (o *Operator) restart(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
+// restart replaces the pods of a workload by equal ones.
+func (r *run) restart(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "restarting", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") == true {
+	if manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before a restart", p.key()))
 	}
 	now := time.Now().Format(time.RFC3339)
-	if nestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
-		// Twice within a second would be once.
+	if manifest.NestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
+		// The annotation has seconds, so a second restart within one would have no effect.
 		if !sleep(ctx, time.Second) {
-			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted within this second", p.key()))
+			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted less than a second ago: try again", p.key()))
 		}
 		now = time.Now().Format(time.RFC3339)
 	}
-	return o.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAtAnnotation: now}}}})
+	return r.patchSpec(ctx, p, object{"template": object{"metadata": object{"annotations": object{restartedAtAnnotation: now}}}})
 }
 
-// pause stops a rollout.
-func (o *Operator) pause(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "pausing", "Deployment")
+func (r *run) pause(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "pausing", "Deployment")
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") == true {
+	if manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.name))
 	}
-	return o.patchSpec(ctx, p, object{"paused": true})
+	return r.patchSpec(ctx, p, object{"paused": true})
 }
 
-// resume lets a paused rollout go on.
-func (o *Operator) resume(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "resuming", "Deployment")
+func (r *run) resume(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "resuming", "Deployment")
 	if err != nil {
 		return errorResult(err)
 	}
-	if nested(tree, "spec", "paused") != true {
+	if manifest.Nested(tree, "spec", "paused") != true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.name))
 	}
-	return o.patchSpec(ctx, p, object{"paused": nil})
+	return r.patchSpec(ctx, p, object{"paused": nil})
 }
 
-func (o *Operator) patchSpec(ctx context.Context, p resourcePath, spec object) result {
+func (r *run) patchSpec(ctx context.Context, p resourcePath, spec object) result {
 	body, err := json.Marshal(object{"spec": spec})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, rolloutManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, rolloutManager, contentTypeStrategicPatch, body)
 }
 
-func (o *Operator) patchRollout(ctx context.Context, p resourcePath, manager, contentType string, body []byte) result {
-	raw, status, err := o.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
+func (r *run) patchRollout(ctx context.Context, p resourcePath, manager, contentType string, body []byte) result {
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {manager}}, nonIdempotent: contentType == contentTypeJSONPatch})
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.objectResult(p, raw, status)
+	return r.objectResult(p, raw, status)
 }

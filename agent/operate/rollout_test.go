@@ -16,11 +16,11 @@ import (
 func (b *testbed) wantContains(text, words string) {
 	b.Helper()
 	if !strings.Contains(text, words) {
-		b.Errorf("%q does not say %q", text, words)
+		b.Errorf("got %q, want it to contain %q", text, words)
 	}
 }
 
-// workloadManifest is a workload of a kind with one pod.
+// workloadManifest is a workload with one pod.
 func workloadManifest(kind, name, tag string) object {
 	spec := object{"selector": object{"matchLabels": object{"app": name}},
 		"template": object{"metadata": object{"labels": object{"app": name}},
@@ -65,7 +65,7 @@ func TestRollouts(t *testing.T) {
 			wantSameImage := func(action string) {
 				t.Helper()
 				if a, k := b.image(plural, "ours"), b.image(plural, "theirs"); a != k {
-					t.Errorf("after %s the agent left %v and kubectl %v", action, a, k)
+					t.Errorf("%s: got %v, want as kubectl %v", action, a, k)
 				}
 			}
 			b.wantHistory(kind, 1, 2, 3)
@@ -79,12 +79,12 @@ func TestRollouts(t *testing.T) {
 			b.kubectl("rollout", "undo", kind+"/theirs", "--to-revision=1")
 			wantSameImage("undo to a revision")
 			if image := b.image(plural, "ours"); image != "example.com/m:1" {
-				t.Errorf("revision 1 has the image %v", image)
+				t.Errorf("revision 1: got image %v", image)
 			}
 			b.awaitRollout(kind, "ours")
 			b.mustExecute(vedette.UndoArgs{Target: b.target(kind, "ours"), RevisionsBack: 2})
 			if image := b.image(plural, "ours"); image != "example.com/m:3" {
-				t.Errorf("two revisions back is the image %v", image)
+				t.Errorf("two revisions back: got image %v", image)
 			}
 			b.awaitRollout(kind, "ours")
 			b.wantFailure(vedette.UndoArgs{Target: b.target(kind, "ours"), Revision: 99}, 404, "unable to find specified revision 99 in history")
@@ -97,8 +97,7 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// wantHistory compares the numbers of revisions with those that are wanted, and
-// returns the last.
+// wantHistory compares the numbers of the revisions with want, and returns the last revision.
 func (b *testbed) wantHistory(kind string, want ...int64) int64 {
 	b.Helper()
 	var revisions []vedette.Revision
@@ -108,10 +107,10 @@ func (b *testbed) wantHistory(kind string, want ...int64) int64 {
 		got = append(got, r.Number)
 	}
 	if want != nil && fmt.Sprint(got) != fmt.Sprint(want) {
-		b.Errorf("the history of the %s is %v, want %v", kind, got, want)
+		b.Errorf("history of %s: got %v, want %v", kind, got, want)
 	}
 	if last := revisions[len(revisions)-1]; !last.Current {
-		b.Errorf("the last revision of the %s is not current: %+v", kind, revisions)
+		b.Errorf("last revision of %s is not current: got %+v", kind, revisions)
 	}
 	return revisions[len(revisions)-1].Number
 }
@@ -125,7 +124,7 @@ func (b *testbed) checkRestarts(kind, plural string) {
 	first := restartedAt()
 	b.mustExecute(vedette.RestartArgs{Target: b.target(kind, "ours")})
 	if first == nil || restartedAt() == first {
-		b.Errorf("the %s was restarted at %v and at %v", kind, first, restartedAt())
+		b.Errorf("%s: got restarts at %v and at %v", kind, first, restartedAt())
 	}
 	if kind != "Deployment" {
 		b.wantFailure(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "pausing is not supported")
@@ -135,14 +134,14 @@ func (b *testbed) checkRestarts(kind, plural string) {
 	b.wantFailure(vedette.ResumeArgs{Target: b.target(kind, "ours")}, 400, "is not paused")
 	b.mustExecute(vedette.PauseArgs{Target: b.target(kind, "ours")})
 	if dig(b.live(apps, plural, "ours"), "spec", "paused") != true {
-		b.Error("it is not paused")
+		b.Error("not paused")
 	}
 	b.wantFailure(vedette.PauseArgs{Target: b.target(kind, "ours")}, 400, "is already paused")
 	b.wantFailure(vedette.RestartArgs{Target: b.target(kind, "ours")}, 400, "resume it")
 	b.wantFailure(vedette.UndoArgs{Target: b.target(kind, "ours")}, 400, "resume it")
 	b.mustExecute(vedette.ResumeArgs{Target: b.target(kind, "ours")})
 	if dig(b.live(apps, plural, "ours"), "spec", "paused") != nil {
-		b.Error("it is still paused")
+		b.Error("still paused")
 	}
 }
 
@@ -152,7 +151,7 @@ func TestScaleAndPatch(t *testing.T) {
 	for _, kind := range []string{"deployment", "Deployment.apps"} {
 		out := b.mustExecute(vedette.ScaleArgs{Target: b.target(kind, "d"), Replicas: 2})
 		if dig(decode(t, out.Objects[0]), "spec", "replicas") != float64(2) {
-			t.Errorf("scaled to %s", out.Objects[0])
+			t.Errorf("scale: got %s", out.Objects[0])
 		}
 	}
 	b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d")})
@@ -163,20 +162,20 @@ func TestScaleAndPatch(t *testing.T) {
 
 	b.mustExecute(vedette.PatchArgs{Target: b.target("deployment", "d"), Patch: []byte(`spec: {template: {spec: {containers: [{name: sidecar, image: "example.com/s:2"}]}}}`)})
 	if c := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any); len(c) != 2 || !strings.Contains(fmt.Sprint(c), "example.com/s:2") {
-		t.Errorf("the strategic patch left %v", c)
+		t.Errorf("strategic patch: got %v", c)
 	}
 	b.mustExecute(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "merge", Patch: []byte(`{"data":{"a":null,"b":"2"}}`)})
 	b.mustExecute(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"add","path":"/data/c","value":"3"}]`)})
 	if got := encode(t, b.live(core, "configmaps", "c")["data"]); string(got) != `{"b":"2","c":"3"}` {
-		t.Errorf("the patches left %s", got)
+		t.Errorf("patches: got %s", got)
 	}
-	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "no list of steps")
+	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "not a list of steps")
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"test","path":"/data/c","value":"9"}]`)}, 422)
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
 }
 
-// TestScaleReadsFromWatchCache holds that what was scaled is read at the version that it
-// got, which needs no etcd, and anew where an API server can't tell that.
+// TestScaleReadsFromWatchCache checks that a scaled object is read at its new version, which needs no
+// etcd, and read again if the API server cannot serve that version.
 func TestScaleReadsFromWatchCache(t *testing.T) {
 	var versions []string
 	cacheIsBehind := false
@@ -197,10 +196,10 @@ func TestScaleReadsFromWatchCache(t *testing.T) {
 		versions, cacheIsBehind = nil, n == 3
 		out := decode(t, b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: n}).Objects[0])
 		if got := dig(out, "spec", "replicas"); got != float64(n) {
-			t.Errorf("it tells %v replicas, want %d", got, n)
+			t.Errorf("got %v replicas, want %d", got, n)
 		}
 		if len(versions) != want || versions[0] == "" || want == 2 && versions[1] != "" {
-			t.Errorf("it was read at %q", versions)
+			t.Errorf("read at versions: got %q", versions)
 		}
 	}
 }

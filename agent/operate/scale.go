@@ -8,59 +8,60 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// scale sets the number of replicas, by the subresource that any kind may have.
-func (o *Operator) scale(ctx context.Context, a vedette.ScaleArgs) result {
+// scale sets the number of replicas by the subresource scale, which custom kinds may have too.
+func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	if a.Replicas < 0 {
-		return errorResult(vedette.Errorf(vedette.Invalid, "%d replicas can't be had", a.Replicas))
+		return errorResult(vedette.Errorf(vedette.Invalid, "the number of replicas is %d: it must not be negative", a.Replicas))
 	}
-	p, err := o.resolveObject(ctx, a.Target)
+	p, err := r.resolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, a.Replicas)
 	var scale []byte
-	err = o.retryOnConflict(ctx, func() (err error) {
-		scale, _, err = o.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
-			query: url.Values{"fieldManager": {kubectlManager}}})
+	err = r.retryOnConflict(ctx, func() (err error) {
+		scale, _, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
+			query: url.Values{"fieldManager": {apply.KubectlManager}}})
 		return err
 	})
-	raw, status, readErr := o.readAtLeast(ctx, p, resourceVersionOf(scale)) // the Scale tells nothing that a reader knows
+	raw, status, readErr := r.readAtLeast(ctx, p, resourceVersionOf(scale)) // the response is a Scale, and not the object
 	switch {
 	case isNotFound(err) && readErr == nil:
-		return errorResult(vedette.Errorf(vedette.Invalid, "a %s can't be scaled", p.Kind))
+		return errorResult(vedette.Errorf(vedette.Invalid, "a %s can't be scaled: its kind has no subresource scale", p.Kind))
 	case err != nil:
 		return errorResult(err)
 	case readErr != nil:
-		return errorResult(fmt.Errorf("%s is scaled, and can't be read: %w", p.key(), readErr))
+		return errorResult(fmt.Errorf("%s was scaled, but reading it failed: %w", p.key(), readErr))
 	}
-	if !isDryRun(ctx) {
-		return o.objectResult(p, raw, status)
+	if !r.dryRun {
+		return r.objectResult(p, raw, status)
 	}
 	raw, message, err := withReplicas(raw, a.Replicas)
 	if err != nil {
 		return errorResult(err)
 	}
-	r := o.objectResult(p, raw, status)
-	r.Message = message
-	return r
+	res := r.objectResult(p, raw, status)
+	res.Message = message
+	return res
 }
 
-// readAtLeast reads an object as it is at a version, or newer. API servers tell that
-// from their memory, without asking etcd. What fails of it is asked for as it is
-// now: a watch cache may be behind, and some API servers have none.
-func (o *Operator) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
+// readAtLeast reads an object at a version or newer, which API servers serve from memory, without
+// etcd. If that fails, it reads the current one, because a watch cache may be behind, and some API
+// servers have none.
+func (r *run) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
 	if version != "" {
-		raw, status, err := o.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true}) // the next try is the one below
+		raw, status, err := r.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true}) // no retries: the request below is one
 		if err == nil {
 			return raw, status, nil
 		}
 	}
-	return o.do(ctx, p, request{})
+	return r.do(ctx, p, request{})
 }
 
-// resourceVersionOf returns the resourceVersion of an object, empty where there is none.
+// resourceVersionOf returns the resourceVersion of an object, empty for none.
 func resourceVersionOf(raw []byte) string {
 	var o struct {
 		Metadata struct{ ResourceVersion string }

@@ -2,67 +2,66 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// schemaCache keep the merge rules of the groups that were applied client-side
-// lately. Documents of big groups take long to read, and their rules some hundred
-// kilobytes, so that none are kept for longer than they are likely to be of use.
+// schemaCache keeps the merge rules of the groups of recent client-side applies. Large documents
+// take long to read, but their rules take some hundred kilobytes, so they are kept only for a
+// while after their last use.
 type schemaCache struct {
 	ttl          time.Duration
 	mu           sync.Mutex
-	byAPIVersion map[string]*versionSchema // by apiVersion
+	byAPIVersion map[string]*cachedSchema
 }
 
-// versionSchema is what an OpenAPI document tells of the kinds of one version.
-type versionSchema struct {
-	byKind map[string]*mergeRules // of the kinds that take a strategic merge patch
+// cachedSchema is the schema of one version of a group.
+type cachedSchema struct {
+	*apply.Schema
 	expiry *time.Timer
 }
 
-// maxSchemas bounds how many are kept.
+// maxSchemas limits the number of cached schemas.
 const maxSchemas = 4
 
-// lookupPatchMeta returns the merge rules of a kind, nil for one that has none, as
-// custom kinds.
-func (o *Operator) lookupPatchMeta(ctx context.Context, r vedette.Resource) (strategicpatch.LookupPatchMeta, error) {
-	s, err := o.fetchSchema(ctx, r.APIVersion())
+// lookupPatchMeta returns the merge rules of a kind, nil for a kind without a strategic merge
+// patch, for example a custom kind.
+func (r *run) lookupPatchMeta(ctx context.Context, resource vedette.Resource) (strategicpatch.LookupPatchMeta, error) {
+	s, err := r.fetchSchema(ctx, resource.APIVersion())
 	switch {
-	case isNotFound(err) && !vedette.IsNativeGroup(r.Kind.Group):
-		return nil, nil // an aggregated API that describes nothing has no strategic merge either
+	case isNotFound(err) && !vedette.IsNativeGroup(resource.Kind.Group):
+		return nil, nil // an aggregated API without a description has no strategic merge patch either
 	case isNotFound(err):
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster does not describe %s by OpenAPI v3, which a client-side apply needs: apply it server-side", r.APIVersion())
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster serves no OpenAPI v3 document of %s, which a client-side apply needs: apply it server-side", resource.APIVersion())
 	case err != nil:
 		return nil, err
-	case s.byKind[r.Kind.Name] == nil:
-		return nil, nil
 	}
-	return s.byKind[r.Kind.Name], nil
+	return s.Rules(resource.Kind.Name), nil
 }
 
-func (o *Operator) fetchSchema(ctx context.Context, apiVersion string) (*versionSchema, error) {
-	if s := o.schemas.get(apiVersion); s != nil {
+func (r *run) fetchSchema(ctx context.Context, apiVersion string) (*cachedSchema, error) {
+	if s := r.operator.schemas.get(apiVersion); s != nil {
 		return s, nil
 	}
-	body, _, err := o.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion)})
+	body, _, err := r.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion)})
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSchema(apiVersion, body)
+	schema, err := apply.ParseSchema(apiVersion, body)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's OpenAPI document of %s makes no sense: %w", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's OpenAPI document of %s is invalid: %w", apiVersion, err)
 	}
-	o.schemas.put(apiVersion, s)
+	s := &cachedSchema{Schema: schema}
+	r.operator.schemas.put(apiVersion, s)
 	return s, nil
 }
 
-func (s *schemaCache) get(apiVersion string) *versionSchema {
+func (s *schemaCache) get(apiVersion string) *cachedSchema {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.byAPIVersion[apiVersion]
@@ -72,12 +71,12 @@ func (s *schemaCache) get(apiVersion string) *versionSchema {
 	return found
 }
 
-// put keeps a schema until it was idle for long, or another one takes its room.
-func (s *schemaCache) put(apiVersion string, entry *versionSchema) {
+// put keeps a schema until it was not used for the TTL, or is replaced by another one.
+func (s *schemaCache) put(apiVersion string, entry *cachedSchema) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byAPIVersion == nil {
-		s.byAPIVersion = map[string]*versionSchema{}
+		s.byAPIVersion = map[string]*cachedSchema{}
 	}
 	for other, old := range s.byAPIVersion {
 		if len(s.byAPIVersion) < maxSchemas && other != apiVersion {
@@ -90,66 +89,10 @@ func (s *schemaCache) put(apiVersion string, entry *versionSchema) {
 	entry.expiry = time.AfterFunc(s.ttl, func() { s.remove(apiVersion, entry) })
 }
 
-func (s *schemaCache) remove(apiVersion string, entry *versionSchema) {
+func (s *schemaCache) remove(apiVersion string, entry *cachedSchema) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byAPIVersion[apiVersion] == entry {
 		delete(s.byAPIVersion, apiVersion)
 	}
-}
-
-// openAPIDocument is the part of an OpenAPI document that is read.
-type openAPIDocument struct {
-	Paths map[string]struct {
-		Patch *struct {
-			Kind        groupVersionKind `json:"x-kubernetes-group-version-kind"`
-			RequestBody struct {
-				Content map[string]struct{}
-			} `json:"requestBody"`
-		}
-	}
-	Components struct {
-		Schemas map[string]*openAPISchema
-	}
-}
-
-type groupVersionKind struct{ Group, Version, Kind string }
-
-func (k groupVersionKind) apiVersion() string {
-	return vedette.Resource{Kind: vedette.Kind{Group: k.Group}, Version: k.Version}.APIVersion()
-}
-
-func parseSchema(apiVersion string, body []byte) (*versionSchema, error) {
-	var d openAPIDocument
-	if err := json.Unmarshal(body, &d); err != nil {
-		return nil, err
-	}
-	strategicKinds := d.strategicKinds(apiVersion)
-	builder := &ruleBuilder{types: d.Components.Schemas, built: map[*openAPISchema]*mergeRules{}}
-	s := &versionSchema{byKind: map[string]*mergeRules{}}
-	for _, component := range d.Components.Schemas {
-		if component == nil {
-			continue
-		}
-		for _, k := range component.Kinds {
-			if k.apiVersion() == apiVersion && strategicKinds[k.Kind] {
-				s.byKind[k.Kind] = builder.rulesFor(component)
-			}
-		}
-	}
-	return s, nil
-}
-
-// strategicKinds are the kinds of a version that take a strategic merge patch.
-func (d *openAPIDocument) strategicKinds(apiVersion string) map[string]bool {
-	kinds := map[string]bool{}
-	for _, path := range d.Paths {
-		if path.Patch == nil || path.Patch.Kind.apiVersion() != apiVersion {
-			continue
-		}
-		if _, found := path.Patch.RequestBody.Content[contentTypeStrategicPatch]; found {
-			kinds[path.Patch.Kind.Kind] = true
-		}
-	}
-	return kinds
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// status tells how far a rollout is, as kubectl rollout status judges it.
-func (o *Operator) status(ctx context.Context, t vedette.Target) result {
-	p, tree, err := o.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
+// status returns the progress of a rollout, by the rules of kubectl rollout status.
+func (r *run) status(ctx context.Context, t vedette.Target) result {
+	p, tree, err := r.getWorkload(ctx, t, "status", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
@@ -30,7 +31,7 @@ func rolloutStatus(p resourcePath, tree object) vedette.RolloutStatus {
 	return w.statefulSet()
 }
 
-// workloadState reads numbers out of a workload; what is missing is 0.
+// workloadState reads the numbers of a workload; a missing one is 0.
 type workloadState struct {
 	name string
 	tree object
@@ -39,11 +40,11 @@ type workloadState struct {
 func (w workloadState) status(field string) int64 { return nestedInt64(w.tree, "status", field) }
 
 func (w workloadState) isRollingUpdate() bool {
-	return nestedString(w.tree, "spec", "updateStrategy", "type") == "RollingUpdate"
+	return manifest.NestedString(w.tree, "spec", "updateStrategy", "type") == "RollingUpdate"
 }
 
 func nestedInt64(from any, path ...string) int64 {
-	n, _ := nested(from, path...).(int64)
+	n, _ := manifest.Nested(from, path...).(int64)
 	return n
 }
 
@@ -56,9 +57,9 @@ func rolloutDone(format string, args ...any) vedette.RolloutStatus {
 }
 
 func (w workloadState) deployment() vedette.RolloutStatus {
-	conditions, _ := nested(w.tree, "status", "conditions").([]any)
+	conditions, _ := manifest.Nested(w.tree, "status", "conditions").([]any)
 	for _, c := range conditions {
-		if nestedString(c, "type") == "Progressing" && nestedString(c, "reason") == "ProgressDeadlineExceeded" {
+		if manifest.NestedString(c, "type") == "Progressing" && manifest.NestedString(c, "reason") == "ProgressDeadlineExceeded" {
 			return vedette.RolloutStatus{Failed: true, Message: fmt.Sprintf("deployment %q exceeded its progress deadline", w.name)}
 		}
 	}
@@ -89,7 +90,7 @@ func (w workloadState) daemonSet() vedette.RolloutStatus {
 
 func (w workloadState) statefulSet() vedette.RolloutStatus {
 	desired, ready, updated := nestedInt64(w.tree, "spec", "replicas"), w.status("readyReplicas"), w.status("updatedReplicas")
-	rollingUpdate, isRollingUpdate := nested(w.tree, "spec", "updateStrategy", "rollingUpdate").(object)
+	rollingUpdate, isRollingUpdate := manifest.Nested(w.tree, "spec", "updateStrategy", "rollingUpdate").(object)
 	firstOrdinal := nestedInt64(rollingUpdate, "partition")
 	switch {
 	case !w.isRollingUpdate():
@@ -100,8 +101,8 @@ func (w workloadState) statefulSet() vedette.RolloutStatus {
 		return rolloutInProgress("%d of %d new pods of the partition have been updated", updated, desired-firstOrdinal)
 	case isRollingUpdate:
 		return rolloutDone("stateful set %q rolled out: %d new pods have been updated", w.name, updated)
-	case nestedString(w.tree, "status", "updateRevision") != nestedString(w.tree, "status", "currentRevision"):
-		return rolloutInProgress("%d pods are at revision %s", updated, nestedString(w.tree, "status", "updateRevision"))
+	case manifest.NestedString(w.tree, "status", "updateRevision") != manifest.NestedString(w.tree, "status", "currentRevision"):
+		return rolloutInProgress("%d pods are at revision %s", updated, manifest.NestedString(w.tree, "status", "updateRevision"))
 	}
 	return rolloutDone("stateful set %q successfully rolled out", w.name)
 }

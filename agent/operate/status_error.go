@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,25 +11,28 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// statusError is an API server's no, in its own words.
+// statusError is an error response of the API server.
 type statusError struct {
 	Status     int
 	Reason     string
 	Message    string
 	RetryAfter time.Duration
-	causes     []statusCause
+	causes     []kube.StatusCause
 }
 
-// Error returns the message as it came.
-func (r *statusError) Error() string { return r.Message }
+// Error returns the message of the API server, unchanged.
+func (e *statusError) Error() string { return e.Message }
 
-// isFieldManagerConflict reports whether a conflict is one of server-side apply, which trying
-// again does not cure.
-func (r *statusError) isFieldManagerConflict() bool {
-	for _, cause := range r.causes {
+// isFieldManagerConflict reports whether a conflict is one of server-side apply, which a retry does
+// not resolve.
+func (e *statusError) isFieldManagerConflict() bool {
+	for _, cause := range e.causes {
 		if cause.Reason == "FieldManagerConflict" {
 			return true
 		}
@@ -38,42 +40,36 @@ func (r *statusError) isFieldManagerConflict() bool {
 	return false
 }
 
-// maxErrorBodyBytes bounds the text of an API server's no. Admission webhooks can be
-// talkative, but what is beyond this is no message.
+// maxErrorBodyBytes limits the body of an error response. Admission webhooks may write long
+// messages.
 const maxErrorBodyBytes = 4 << 20
 
 func readStatusError(resp *http.Response) *statusError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBodyBytes)) // what came says enough
-	r := parseStatusError(body)
-	r.Status = resp.StatusCode
-	if r.Reason == "" {
-		r.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBodyBytes)) // a part of the body is enough
+	e := parseStatusError(body)
+	e.Status = resp.StatusCode
+	if e.Reason == "" {
+		e.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
 	}
-	if r.Message == "" { // as from a load balancer whose API servers are all gone
-		r.Message = fmt.Sprintf("%d %s, without a word from the API server or what stands before it", resp.StatusCode, http.StatusText(resp.StatusCode))
+	if e.Message == "" { // for example from a load balancer without API servers
+		e.Message = fmt.Sprintf("%d %s, without a message of the API server or of a proxy before it", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
-		r.RetryAfter = time.Duration(n) * time.Second
+		e.RetryAfter = time.Duration(n) * time.Second
 	}
-	return r
+	return e
 }
 
-// parseStatusError reads a metav1.Status, or takes the text where it is none.
+// parseStatusError reads a metav1.Status. Of any other body it takes the text as the message.
 func parseStatusError(body []byte) *statusError {
-	var s struct {
-		Kind, Reason, Message string
-		Details               struct {
-			RetryAfterSeconds int
-			Causes            []statusCause
-		}
-	}
-	if err := json.Unmarshal(body, &s); err != nil || s.Kind != "Status" {
+	s, ok := kube.DecodeStatus(body)
+	if !ok {
 		return &statusError{Message: strings.TrimSpace(string(body))}
 	}
 	return &statusError{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second, causes: s.Details.Causes}
 }
 
-// statusCode returns the status of the refusal in err's chain, or 0.
+// statusCode returns the status of the statusError in err's chain, or 0.
 func statusCode(err error) int {
 	if r := asStatusError(err); r != nil {
 		return r.Status
@@ -83,9 +79,15 @@ func statusCode(err error) int {
 
 func isNotFound(err error) bool { return statusCode(err) == http.StatusNotFound }
 
-// mayHaveTakenEffect reports whether a no to a request that changes something leaves open
-// whether it took effect: whoever gave it had asked somebody else, and was not
-// answered.
+// isConflict reports whether another writer was faster. Conflicts of field managers are excluded,
+// because to read again does not resolve them.
+func isConflict(err error) bool {
+	r := asStatusError(err)
+	return r != nil && r.Status == http.StatusConflict && r.Reason == string(metav1.StatusReasonConflict) && !r.isFieldManagerConflict()
+}
+
+// mayHaveTakenEffect reports whether a request that failed with err may have taken effect. Of such
+// an error the sender is a proxy, or an API server that got no response from etcd.
 func mayHaveTakenEffect(err error) bool {
 	r := asStatusError(err)
 	if r == nil {
@@ -101,34 +103,34 @@ func mayHaveTakenEffect(err error) bool {
 	return false
 }
 
-// etcdErrorSubstrings are in the texts of errors that an API server has from etcd, or from the
-// way to it, and passes on with status 500. What else has that status tells of what
-// it does before, and so do webhooks that don't answer.
+// etcdErrorSubstrings are in the messages of errors that an API server gets from etcd, or from the
+// connection to it, and returns with status 500. Other errors with that status, and those of
+// webhooks, happen before anything is written.
 var etcdErrorSubstrings = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled", "transport is closing"}
 
-// lostError says that a request that changes something was sent and that its
-// answer did not come, or did not say whether it was done.
+// lostError means that a request that may change something was sent, but its response did not
+// arrive, or left open whether the request took effect.
 type lostError struct {
 	err     error
-	message string // what is told in place of err, where its words must not be kept
+	message string // replaces that of err if it must not be kept
 }
 
-// Error tells what was known.
+// Error says whether the response is missing or inconclusive, and why.
 func (e *lostError) Error() string {
 	if e.message != "" {
 		return e.message
 	}
 	if mayHaveTakenEffect(e.err) {
-		return fmt.Sprintf("the cluster did not say whether the request took effect: %v", e.err)
+		return fmt.Sprintf("the cluster's response leaves open whether the request took effect: %v", e.err)
 	}
-	return fmt.Sprintf("the request was sent and its answer did not come, so that it may have taken effect: %v", e.err)
+	return fmt.Sprintf("the request was sent, but the response did not arrive, so it may have taken effect: %v", e.err)
 }
 
-// Unwrap returns what broke it off.
+// Unwrap returns the cause.
 func (e *lostError) Unwrap() error { return e.err }
 
-// errorOutcome turns an error into an outcome. The cluster's own words win over what
-// happened after them.
+// errorOutcome turns an error into an outcome. An error of the API server takes precedence over a
+// deadline that passed after it.
 func errorOutcome(err error) vedette.Outcome {
 	var lost *lostError
 	var r *statusError
@@ -163,7 +165,7 @@ func statusForErrorKind(k vedette.ErrorKind) (int, string) {
 	return http.StatusInternalServerError, "InternalError"
 }
 
-// asStatusError returns the refusal in err's chain, or nil.
+// asStatusError returns the statusError in err's chain, or nil.
 func asStatusError(err error) *statusError {
 	var r *statusError
 	if errors.As(err, &r) {

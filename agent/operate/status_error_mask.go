@@ -1,60 +1,46 @@
 package operate
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// statusCause is one fault that an API server found with what it refused.
-type statusCause struct{ Reason, Field, Message string }
-
-// The fields of causes that quote what no manifest or patch of a user holds: of a
-// patch that does not fit, API servers tell the whole object that it would make.
+// patchField is the field of causes that quote more than the user's patch: if the result of a patch
+// is invalid, API servers quote the whole object that would result.
 const patchField = "patch"
 
-// maskQuotedValues takes out of a refusal what it quotes of the object at a place. The values
-// in a Secret are not known here, so that no quoted value passes. Webhooks and what
-// else has words of its own are not judged by them.
-func (r *statusError) maskQuotedValues(p resourcePath) {
+// maskQuotedValues removes the values that an error quotes of the live object. Those of a Secret
+// are not known here, so all quoted values are removed. The messages of webhooks and of field
+// manager conflicts are kept, because they do not have the form of causes.
+func (e *statusError) maskQuotedValues(p resourcePath) {
 	var messages []string
 	hasQuotes := false
-	for _, c := range r.causes {
+	for _, c := range e.causes {
 		if c.Field == "" || !p.isSecret() && c.Field != patchField {
 			continue
 		}
 		hasQuotes = true
-		messages = append(messages, c.Field+": "+c.messageWithoutValue(p.isSecret()))
+		messages = append(messages, c.Field+": "+messageWithoutValue(c, p.isSecret()))
 	}
-	if hasQuotes && !strings.HasPrefix(r.Message, "admission webhook ") && !r.isFieldManagerConflict() {
-		r.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.name, strings.Join(messages, ", "))
+	if hasQuotes && !strings.HasPrefix(e.Message, "admission webhook ") && !e.isFieldManagerConflict() {
+		e.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.name, strings.Join(messages, ", "))
 	}
-	if p.isSecret() && secretDataPattern.MatchString(r.Message) {
-		r.Message = fmt.Sprintf("the API server refused the request: its words are not shown, since they quote %s %q", p.Kind, p.name)
+	if p.isSecret() && secretDataPattern.MatchString(e.Message) {
+		e.Message = fmt.Sprintf("the API server rejected the request; its message is not shown, because it quotes %s %q", p.Kind, p.name)
 	}
 }
 
-// suppressSecretWarnings takes away the warnings about a Secret in which its data is quoted.
-func suppressSecretWarnings(ctx context.Context) {
-	rewriteWarnings(ctx, func(texts []string) []string {
-		for i, text := range texts {
-			if secretDataPattern.MatchString(text) {
-				texts[i] = "a warning is not shown, since it quotes a Secret"
-			}
-		}
-		return texts
-	})
-}
-
-// secretDataPattern fits texts in which an object or a patch with a Secret's data is quoted: as
+// secretDataPattern matches texts that quote an object or a patch with the data of a Secret: as
 // JSON, however often escaped, as Go prints it, or as YAML.
 var secretDataPattern = regexp.MustCompile(`[dD]ata\\*"?\s*:(\s|\\+[nrt])*(\{|\w*map\[)|[dD]ata:\s*(\n|\\+n)\s*\\*"?[\w.-]+\\*"?:`)
 
-// messageWithoutValue is what a cause says, without the value that it quotes. A value that
-// is not quoted as a string has no end that can be found.
-func (c statusCause) messageWithoutValue(secret bool) string {
+// messageWithoutValue returns the message of a cause without the value that it quotes. If the value
+// is not a quoted string, its end is unknown, so the rest of the message is removed too.
+func messageWithoutValue(c kube.StatusCause, secret bool) string {
 	prefix, rest, found := strings.Cut(c.Message, ": ")
 	if !found || !valueQuotingPrefixes[prefix] {
 		return c.Message
@@ -73,11 +59,11 @@ func (c statusCause) messageWithoutValue(secret bool) string {
 	return prefix + ": " + detail
 }
 
-// valueQuotingPrefixes holds how the texts of causes begin that quote a value.
+// valueQuotingPrefixes are the beginnings of the messages that quote a value.
 var valueQuotingPrefixes = map[string]bool{"Invalid value": true, "Unsupported value": true, "Duplicate value": true, "Not found": true,
 	"Too many": true, "Too few": true}
 
-// decodeErrorPattern fits what is wrong with an object that can't be decoded, in words that
-// quote nothing of it. API servers before 1.23 quote what stands around the fault.
+// decodeErrorPattern matches the part of decoding errors that quotes nothing of the object. API
+// servers before 1.23 quote the text around the error.
 var decodeErrorPattern = regexp.MustCompile(`json: cannot unmarshal (object|array|string|bool|number) into Go (struct field [\w.]+|value) of type [\w.\[\]]+|` +
 	`illegal base64 data at input byte \d+|unrecognized type: \w+`)

@@ -12,9 +12,8 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestErrorsDoNotQuoteSecrets has the API server refuse what is made of a Secret
-// by patches that do not fit it. Of a patch that makes something that can't be
-// read, API servers tell the whole of it.
+// TestErrorsDoNotQuoteSecrets sends patches whose result is an invalid Secret. If the result cannot be
+// decoded, API servers quote all of it.
 func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -35,18 +34,18 @@ func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	} {
 		for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
 			if out.State != vedette.Failed || out.Message == "" {
-				t.Errorf("%s: %s %d %s", args.Patch, out.State, out.Status, out.Message)
+				t.Errorf("%s: got %s %d %s", args.Patch, out.State, out.Status, out.Message)
 			}
 			b.wantNoneOf(string(args.Patch), encode(t, out), canaryInData, canaryInLastApplied, canaryInAnnotation)
 		}
 	}
 	out := b.execute(b.secretPatch("s", vedette.MergePatch, `{"metadata":{"labels":{"a":"not a label!"}}}`))
 	if !strings.Contains(out.Message, `Secret "s" is invalid: metadata.labels: Invalid value: a valid label must be`) {
-		t.Errorf("it does not say what is wrong: %s", out.Message)
+		t.Errorf("the message has no reason: got %s", out.Message)
 	}
 }
 
-// TestSecretErrorsAreUseful holds that what is told says what is wrong.
+// TestSecretErrorsAreUseful checks that a masked message still has the reason.
 func TestSecretErrorsAreUseful(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createCanarySecret("s")
@@ -62,8 +61,7 @@ func TestSecretErrorsAreUseful(t *testing.T) {
 	b.wantFailure(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")
 }
 
-// TestErrorsDoNotQuoteRedactedValues does it for other kinds, of which rules redact
-// some values: what does not fit is told without the object.
+// TestErrorsDoNotQuoteRedactedValues does the same for other kinds of which rules redact values.
 func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
@@ -76,8 +74,8 @@ func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOlderAPIServersAreMasked holds that words of older API servers, and of others
-// than API servers, are not shown where they hold data.
+// TestErrorsOfOlderAPIServersAreMasked checks that messages of older API servers, and of proxies, are
+// not shown if they quote data.
 func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 	status := func(message, causes string) string {
 		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":` + string(encode(t, message)) +
@@ -90,14 +88,14 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 			`Secret "s" is invalid: patch: Invalid value`},
 		{"a value that is no string", status("x", `{"reason":"FieldValueInvalid","field":"data","message":`+string(encode(t, `Invalid value: `+document+`: bad`))+`}`),
 			`Secret "s" is invalid: data: Invalid value`},
-		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its words are not shown, since they quote Secret"},
-		{"as Go prints", status(`bad: map[data:map[password:`+canaryInData+`]]`, ""), "its words are not shown"},
-		{"escaped", status(string(encode(t, document)), ""), "its words are not shown"},
-		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + canaryInData + "\"}}", "its words are not shown"},
-		{"as YAML", "kind: Secret\ndata:\n  password: " + canaryInData, "its words are not shown"},
-		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+canaryInData+`"`, ""), "its words are not shown"},
-		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+canaryInData+`}}`, ""), "its words are not shown"},
-		{"no Status", document, "its words are not shown"},
+		{"without causes", status(`Secret "s" is invalid: `+document, ""), "its message is not shown, because it quotes Secret"},
+		{"as Go prints", status(`bad: map[data:map[password:`+canaryInData+`]]`, ""), "its message is not shown"},
+		{"escaped", status(string(encode(t, document)), ""), "its message is not shown"},
+		{"laid out", "{\n  \"data\" : {\n \"password\": \"" + canaryInData + "\"}}", "its message is not shown"},
+		{"as YAML", "kind: Secret\ndata:\n  password: " + canaryInData, "its message is not shown"},
+		{"as YAML within JSON", status("bad:\n"+`"data:\\n  password: `+canaryInData+`"`, ""), "its message is not shown"},
+		{"a struct", status(`&Secret{Data:map[string][]uint8{"p": `+canaryInData+`}}`, ""), "its message is not shown"},
+		{"no Status", document, "its message is not shown"},
 		{"several", status("x", `{"reason":"FieldValueRequired","field":"data[a]","message":"Required value: say it"},{"reason":"FieldValueNotSupported","field":"type","message":`+
 			string(encode(t, `Unsupported value: "`+canaryInData+`": supported values: "A", "B"`))+`}`),
 			`Secret "s" is invalid: data[a]: Required value: say it, type: Unsupported value: supported values: "A", "B"`},
@@ -117,8 +115,8 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 	}
 }
 
-// TestErrorsDoNotQuoteEmbeddedSecrets has an API server refuse an object that embeds a
-// Secret, for a value in it.
+// TestErrorsDoNotQuoteEmbeddedSecrets has the API server reject an object because of a value in a Secret
+// that it embeds.
 func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 	work := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "w"},
 		"spec": object{"manifests": []any{object{"kind": "Secret", "data": object{"password": canaryInData}}}, "ref": object{"kind": "Secret", "name": "open-name"}}}
@@ -140,8 +138,8 @@ func TestErrorsDoNotQuoteEmbeddedSecrets(t *testing.T) {
 	}
 }
 
-// TestWarningsDoNotQuoteSecrets has an API server quote a whole Secret in a warning, whose
-// values no operation holds.
+// TestWarningsDoNotQuoteSecrets has the API server quote a complete Secret in a warning, whose values the
+// operation does not know.
 func TestWarningsDoNotQuoteSecrets(t *testing.T) {
 	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if strings.Contains(r.URL.Path, "/secrets") {
@@ -156,7 +154,7 @@ func TestWarningsDoNotQuoteSecrets(t *testing.T) {
 		b.secretPatch("s", vedette.MergePatch, `{"stringData":{"a":"other"}}`), vedette.DeleteArgs{Target: b.target("secret", "s")},
 	} {
 		out := b.mustExecute(args)
-		b.wantWarnings(out, "a warning is not shown, since it quotes a Secret", "of no data: it is old")
+		b.wantWarnings(out, "a warning is not shown, because it quotes a Secret", "of no data: it is old")
 		b.wantNoneOf(string(args.Verb()), encode(t, out), canaryInData)
 	}
 }

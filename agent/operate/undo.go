@@ -7,55 +7,56 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// preservedAnnotations are a Deployment's own; all others come from the ReplicaSet
-// that it goes back to.
+// preservedAnnotations keep the Deployment's value in an undo. All others get that of the ReplicaSet.
 var preservedAnnotations = []string{
-	lastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
+	apply.LastApplied, revisionAnnotation, "deployment.kubernetes.io/revision-history",
 	"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", "deprecated.deployment.rollback.to",
 }
 
-// undo rolls a workload back. It takes no effect, and says so, where the
-// workload is at that revision.
-func (o *Operator) undo(ctx context.Context, a vedette.UndoArgs) result {
-	p, tree, err := o.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
+// undo rolls a workload back to a revision. If it already has its template, nothing changes, and the
+// message says so.
+func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
+	p, tree, err := r.getWorkload(ctx, a.Target, "undoing", "Deployment", "StatefulSet", "DaemonSet")
 	if err != nil {
 		return errorResult(err)
 	}
-	revisions, err := o.revisions(ctx, p, tree)
+	revisions, err := r.revisions(ctx, p, tree)
 	if err != nil {
 		return errorResult(err)
 	}
-	warnIfClientSideApplied(ctx, p, tree)
+	r.warnIfClientSideApplied(p, tree)
 	target, err := targetRevision(p, revisions, a)
 	if err != nil {
 		return errorResult(err)
 	}
-	if p.Kind.Name == "Deployment" && nested(tree, "spec", "paused") == true {
+	if p.Kind.Name == "Deployment" && manifest.Nested(tree, "spec", "paused") == true {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
 	}
 	if target.isCurrent {
 		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", target.number)}}
 	}
 	if p.Kind.Name == "Deployment" {
-		return o.undoDeployment(ctx, p, tree, target)
+		return r.undoDeployment(ctx, p, tree, target)
 	}
-	body, err := json.Marshal(nested(target.tree, "data"))
+	body, err := json.Marshal(manifest.Nested(target.tree, "data"))
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeStrategicPatch, body)
 }
 
-// warnIfClientSideApplied warns that an undo leaves the annotation of client-side applies as it is.
-func warnIfClientSideApplied(ctx context.Context, p resourcePath, tree object) {
-	if nestedString(tree, "metadata", "annotations", lastApplied) != "" {
-		warn(ctx, fmt.Sprintf("%s was applied client-side: an undo leaves its annotation %s as it is, so that the next apply may not see what the undo brought back. Apply the earlier manifest instead", p.key(), lastApplied))
+// warnIfClientSideApplied warns that an undo does not change the last-applied annotation.
+func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
+	if manifest.NestedString(tree, "metadata", "annotations", apply.LastApplied) != "" {
+		r.warnings.add(fmt.Sprintf("%s was applied client-side, and an undo does not change its annotation %s: the next apply may keep fields that the undo restored. Apply the earlier manifest instead", p.key(), apply.LastApplied))
 	}
 }
 
-// targetRevision chooses the revision to go back to.
+// targetRevision returns the revision to roll back to.
 func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revision, error) {
 	switch {
 	case a.Revision < 0 || a.RevisionsBack < 0:
@@ -75,18 +76,17 @@ func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revisio
 	return all[len(all)-1-max(1, a.RevisionsBack)], nil
 }
 
-// undoDeployment puts the ReplicaSet's template and annotations in the place of
-// the Deployment's.
-func (o *Operator) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
+// undoDeployment replaces the Deployment's template and annotations by those of the ReplicaSet.
+func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
 	annotations := object{}
-	replicaSetAnnotations, _ := nested(target.tree, "metadata", "annotations").(object)
+	replicaSetAnnotations, _ := manifest.Nested(target.tree, "metadata", "annotations").(object)
 	for name, value := range replicaSetAnnotations {
 		if !slices.Contains(preservedAnnotations, name) {
 			annotations[name] = value
 		}
 	}
 	for _, name := range preservedAnnotations {
-		if value := nestedString(tree, "metadata", "annotations", name); value != "" {
+		if value := manifest.NestedString(tree, "metadata", "annotations", name); value != "" {
 			annotations[name] = value
 		}
 	}
@@ -97,5 +97,5 @@ func (o *Operator) undoDeployment(ctx context.Context, p resourcePath, tree obje
 	if err != nil {
 		return errorResult(err)
 	}
-	return o.patchRollout(ctx, p, kubectlManager, contentTypeJSONPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeJSONPatch, body)
 }

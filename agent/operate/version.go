@@ -2,127 +2,106 @@ package operate
 
 import (
 	"context"
-	"regexp"
+	"encoding/json"
+	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/artifact"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-// The annotations by which Spinnaker knows the versions of one thing.
-const (
-	artifactType     = "artifact.spinnaker.io/type"
-	artifactName     = "artifact.spinnaker.io/name"
-	artifactLocation = "artifact.spinnaker.io/location"
-	artifactVersion  = "artifact.spinnaker.io/version"
-)
-
-// version tells which version a manifest becomes, by the rules of Clouddriver:
-// that of an object that was made from the same manifest, or else the one after
-// the highest that there is.
-func (o *Operator) version(ctx context.Context, a vedette.VersionArgs) result {
-	m, err := parseManifest(a.Manifest)
+// version returns which version of its artifact a manifest becomes.
+func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
+	m, err := manifest.Parse(a.Manifest)
 	if err != nil {
 		return errorResult(err)
 	}
-	v, err := o.computeVersion(ctx, m, a.Namespace)
-	if err = maskManifestValues(ctx, m, err); err != nil {
+	v, err := r.chooseVersion(ctx, m, a.Namespace)
+	if err = r.maskManifestValues(m, err); err != nil {
 		return errorResult(err)
 	}
 	return jsonResult(v)
 }
 
-func (o *Operator) computeVersion(ctx context.Context, m manifest, namespace string) (vedette.Version, error) {
-	if m.name == "" {
-		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: what gets its name from the cluster has no versions", m.kind)
+func (r *run) chooseVersion(ctx context.Context, m manifest.Manifest, namespace string) (vedette.Version, error) {
+	if m.Name == "" {
+		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: objects whose names the cluster generates have no versions", m.Kind)
 	}
-	p, err := o.resolveManifest(ctx, &m, namespace)
+	p, err := r.resolveManifest(ctx, &m, namespace)
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	s := series{p.Kind, p.namespace, m.name}
-	candidates, err := o.listCandidates(ctx, p, s)
+	series := artifact.Series{Kind: p.Kind, Namespace: p.namespace, Name: m.Name}
+	candidates, err := r.listCandidates(ctx, p, series)
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	defer wipeCandidates(candidates)
-	return o.chooseVersion(ctx, p, s, m, candidates)
+	defer artifact.Wipe(candidates)
+	return artifact.Chooser{Series: series, Manifest: m, Salts: &r.operator.salts, ReadConfigMap: r.configMapReader(p)}.Choose(ctx, candidates)
 }
 
-// chooseVersion finds the version of a manifest among what was made before. Where two
-// were made from it, which takes a race of two deployments, it is the newer one.
-func (o *Operator) chooseVersion(ctx context.Context, p resourcePath, s series, m manifest, candidates []candidate) (vedette.Version, error) {
-	if len(candidates) == 0 {
-		return vedette.Version{}, nil
-	}
-	v := vedette.Version{Latest: candidates[len(candidates)-1].name}
-	for _, x := range candidates {
-		v.Number = max(v.Number, x.number+1)
-	}
-	c := comparison{operator: o, path: p, manifest: m, digests: map[string][]byte{}}
-	for i := len(candidates) - 1; i >= 0; i-- {
-		x := candidates[i]
-		if x.number < 0 || x.deleting { // it can't be reused
-			continue
+// listCandidates returns the objects of a series in the order of artifact.Sort. It reads metadata
+// only, because most objects need nothing else, and a list of ConfigMaps may be large.
+func (r *run) listCandidates(ctx context.Context, p resourcePath, s artifact.Series) ([]artifact.Candidate, error) {
+	var candidates []artifact.Candidate
+	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList), sensitive: p.isSecret()}
+	err := r.forEachPage(ctx, p.collection(), req, func(page []json.RawMessage, first bool) error {
+		if first {
+			artifact.Wipe(candidates)
+			candidates = nil
 		}
-		same, err := c.matches(ctx, x)
-		if err != nil {
-			return v, err
-		}
-		if same {
-			v.Number, v.Exists = x.number, true
-			o.salts.put(s, x.digest)
-			return v, nil
-		}
-	}
-	o.salts.put(s, newestDigest(candidates))
-	return v, nil
-}
-
-// newestDigest is the content annotation of the newest object that has one.
-func newestDigest(candidates []candidate) (newest sensitiveBytes) {
-	for _, x := range candidates {
-		if len(x.digest) > 0 {
-			newest = x.digest
-		}
-	}
-	return newest
-}
-
-// series are the versions of one thing.
-type series struct {
-	kind      vedette.Kind
-	namespace string
-	name      string // without a version
-}
-
-// seriesOf is the series that an object belongs to by its manifest.
-func seriesOf(p resourcePath, m manifest) series {
-	return series{p.Kind, p.namespace, firstNonEmpty(m.annotation(artifactName), m.name)}
-}
-
-// includes reports whether an object of the series' kind and namespace belongs to
-// it. Others made it that have the same name without the annotations.
-func (s series) includes(annotation func(string) string) bool {
-	kind := s.kind.String()
-	if vedette.IsNativeGroup(s.kind.Group) {
-		kind = s.kind.Name
-	}
-	return strings.EqualFold(annotation(artifactType), "kubernetes/"+kind) && annotation(artifactName) == s.name && annotation(artifactLocation) == s.namespace
-}
-
-var versionPattern = regexp.MustCompile(`^v([0-9]+)$`)
-
-// versionNumber reads the version of an object, by its annotation or else by what its
-// name has after that of the series; -1 where neither tells one.
-func (s series) versionNumber(name, annotation string) int {
-	suffix, _ := strings.CutPrefix(name, s.name+"-")
-	for _, text := range []string{annotation, suffix} {
-		if found := versionPattern.FindStringSubmatch(text); found != nil {
-			if n, err := strconv.ParseUint(found[1], 10, 31); err == nil {
-				return int(n)
+		for _, raw := range page {
+			x, ok, err := s.ParseCandidate(raw)
+			if err != nil {
+				return err
+			}
+			if ok {
+				candidates = append(candidates, x)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		artifact.Wipe(candidates)
+		return nil, err
 	}
-	return -1
+	artifact.Sort(candidates)
+	return candidates, nil
+}
+
+// configMapReader returns a function that reads ConfigMaps beside p.
+func (r *run) configMapReader(p resourcePath) func(context.Context, string) ([]byte, bool, error) {
+	return func(ctx context.Context, name string) ([]byte, bool, error) {
+		p.name = name
+		raw, _, err := r.do(ctx, p, request{})
+		if isNotFound(err) {
+			return nil, false, nil
+		}
+		return raw, true, err
+	}
+}
+
+// setDigest writes the digest of a manifest into it if its object needs one. The salt is that of
+// the live object, so that applying the same manifest again changes nothing, or else that of the
+// series, or else a new one.
+func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest.Manifest) {
+	if !artifact.NeedsDigest(p.Kind, m) {
+		return
+	}
+	salt := r.liveSalt(ctx, p)
+	if salt == nil {
+		salt = r.operator.salts.SaltFor(artifact.SeriesOf(p.key(), m))
+	}
+	artifact.SetDigest(p.Kind, m, salt)
+}
+
+// liveSalt returns the salt of the live object's digest, nil if it has none or can't be read:
+// a new salt does no harm.
+func (r *run) liveSalt(ctx context.Context, p resourcePath) []byte {
+	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata), sensitive: p.isSecret()})
+	if err != nil {
+		return nil
+	}
+	return artifact.SaltOf(raw)
 }

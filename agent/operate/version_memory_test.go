@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // The environment of a child of TestVersionLeavesNoSecretInMemory.
@@ -27,10 +27,10 @@ const (
 	childKubeconfig = "VEDETTE_TEST_KUBECONFIG"
 )
 
-// runVersionChild asks for the version of a manifest, says what came of it, and stays
-// until standard input ends.
+// runVersionChild requests the version of a manifest, prints the outcome, and waits until standard input
+// ends.
 func runVersionChild(manifest, kubeconfig string) {
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{WipeTLSBuffers: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -45,9 +45,9 @@ func runVersionChild(manifest, kubeconfig string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// TestVersionLeavesNoSecretInMemory reads all of the memory of a process that
-// compared a manifest with Secrets that kubectl applied, whose data stands in an
-// annotation. The same with ConfigMaps shows that the search would find it.
+// TestVersionLeavesNoSecretInMemory reads the memory of a process that compared a manifest with Secrets
+// that kubectl applied, whose data is in an annotation. With ConfigMaps it checks that the search finds
+// the text.
 func TestVersionLeavesNoSecretInMemory(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	canary := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-in-a-coal-mine"
@@ -68,13 +68,12 @@ func TestVersionLeavesNoSecretInMemory(t *testing.T) {
 			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
 		}
 		if scanned < 5<<20 {
-			t.Errorf("only %d bytes were searched", scanned)
+			t.Errorf("searched only %d bytes", scanned)
 		}
 	}
 }
 
-// countInChildMemory has a child ask for the version of a manifest, and counts a text in its
-// memory.
+// countInChildMemory has a child request the version of a manifest, and counts a text in its memory.
 func countInChildMemory(t *testing.T, manifest, text string) (n, scanned int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -91,12 +90,12 @@ func countInChildMemory(t *testing.T, manifest, text string) (n, scanned int) {
 	}()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `done {"number":60,"exists":false,"latest":"s-v059"}`) {
-		t.Fatalf("the child said %q", lines.Text())
+		t.Fatalf("child process: got %q", lines.Text())
 	}
 	return searchMemory(t, cmd.Process.Pid, text)
 }
 
-// searchMemory counts a text in all memory that a process can write.
+// searchMemory counts a text in all writable memory of a process.
 func searchMemory(t *testing.T, pid int, text string) (n, scanned int) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
-// computeVersion asks which version a manifest becomes.
+// computeVersion requests the version of a manifest.
 func (b *testbed) computeVersion(o object) vedette.Version {
 	b.Helper()
 	var v vedette.Version
@@ -27,11 +28,11 @@ func (b *testbed) computeVersion(o object) vedette.Version {
 func (b *testbed) wantVersion(o object, want vedette.Version) {
 	b.Helper()
 	if got := b.computeVersion(o); got != want {
-		b.Errorf("the manifest becomes %+v, want %+v", got, want)
+		b.Errorf("version: got %+v, want %+v", got, want)
 	}
 }
 
-// versionedManifest is a manifest as Spinnaker writes it in a version.
+// versionedManifest returns a manifest as Spinnaker writes it into a version.
 func (b *testbed) versionedManifest(o object, version int) object {
 	b.Helper()
 	o = decode(b, encode(b, o))
@@ -44,7 +45,7 @@ func (b *testbed) versionedManifest(o object, version int) object {
 	return o
 }
 
-// deploy asks for the version of a manifest and applies it, as Spinnaker does.
+// deploy requests the version of a manifest and applies it, as Spinnaker does.
 func (b *testbed) deploy(s vedette.Strategy, o object) vedette.Version {
 	b.Helper()
 	v := b.computeVersion(o)
@@ -61,10 +62,10 @@ func podManifest(image string) object {
 		"terminationGracePeriodSeconds": 0, "containers": []any{object{"name": "main", "image": image}}}}
 }
 
-// TestVersions deploys one manifest after the other, of each kind that has
-// versions and in each way that leaves something else to compare with.
+// TestVersions deploys manifests of each kind that has versions, in each way that leaves something else
+// to compare with.
 func TestVersions(t *testing.T) {
-	always := operate.ApplyMode{Enabled: "always"}
+	always := apply.Mode{Enabled: "always"}
 	replicaSet := func(v string) object {
 		o := workloadManifest("ReplicaSet", "s", v)
 		o["spec"].(object)["replicas"] = 0
@@ -72,23 +73,23 @@ func TestVersions(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		why    string
-		mode   operate.ApplyMode
+		mode   apply.Mode
 		by     vedette.Strategy
 		plural string
 		of     func(v string) object
 	}{
-		{"a ConfigMap", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
-		{"a ConfigMap client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
-		{"a ConfigMap with nulls", operate.ApplyMode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a ConfigMap with nulls created", operate.ApplyMode{}, vedette.StrategyCreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
-		{"a Secret", operate.ApplyMode{}, "", "secrets", secretManifest},
-		{"a Secret client-side", operate.ApplyMode{}, vedette.StrategyClientSide, "secrets", secretManifest},
-		{"a Secret replaced", operate.ApplyMode{}, vedette.StrategyReplace, "secrets", secretManifest},
-		{"a Secret recreated", operate.ApplyMode{}, vedette.StrategyRecreate, "secrets", secretManifest},
-		{"a Pod", operate.ApplyMode{}, "", "pods", podManifest},
+		{"a ConfigMap", apply.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap client-side", apply.Mode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v}) }},
+		{"a ConfigMap with nulls", apply.Mode{}, "", "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls client-side", apply.Mode{}, vedette.StrategyClientSide, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a ConfigMap with nulls created", apply.Mode{}, vedette.StrategyCreateOnly, "configmaps", func(v string) object { return configMap("s", object{"v": v, "n": nil}) }},
+		{"a Secret", apply.Mode{}, "", "secrets", secretManifest},
+		{"a Secret client-side", apply.Mode{}, vedette.StrategyClientSide, "secrets", secretManifest},
+		{"a Secret replaced", apply.Mode{}, vedette.StrategyReplace, "secrets", secretManifest},
+		{"a Secret recreated", apply.Mode{}, vedette.StrategyRecreate, "secrets", secretManifest},
+		{"a Pod", apply.Mode{}, "", "pods", podManifest},
 		{"a Pod server-side", always, "", "pods", podManifest},
-		{"a ReplicaSet", operate.ApplyMode{}, "", "replicasets", replicaSet},
+		{"a ReplicaSet", apply.Mode{}, "", "replicasets", replicaSet},
 		{"a ReplicaSet server-side", always, "", "replicasets", replicaSet},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -109,7 +110,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVersionsOfObjectsAppliedByKubectl finds the versions of what Clouddriver's kubectl applied.
+// TestVersionsOfObjectsAppliedByKubectl checks the versions of objects that Clouddriver's kubectl applied.
 func TestVersionsOfObjectsAppliedByKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	number := secretManifest("a")
@@ -125,8 +126,8 @@ func TestVersionsOfObjectsAppliedByKubectl(t *testing.T) {
 	}
 }
 
-// TestVersionsIgnoreOtherSeries ignores what is not of the series, and reads what is in
-// whatever form it stands.
+// TestVersionsIgnoreOtherSeries checks that objects of other series are ignored, and that versions are
+// read in all forms.
 func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	of := func(version string, annotations object) object {
@@ -151,19 +152,19 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{Latest: "c"}) // it has no version that could be reused
 	b.apply("", of("c-v1235", object{"artifact.spinnaker.io/version": "", "artifact.spinnaker.io/type": "kubernetes/CONFIGMAP"}))
 	if got := b.computeVersion(configMap("c", object{"a": "2"})); got.Number != 1236 {
-		t.Errorf("after a version that stands in the name only comes %+v", got)
+		t.Errorf("after a version that only the name has: got %+v", got)
 	}
 	if got := b.computeVersion(configMap("c", object{"a": "1"})); got.Number != 1235 || !got.Exists {
-		t.Errorf("the same manifest is %+v", got)
+		t.Errorf("same manifest: got %+v", got)
 	}
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}}`), Namespace: b.namespace}, 400, "metadata.name")
 	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"Pot","metadata":{"name":"a"}}`), Namespace: b.namespace}, 404, `no kind "Pot"`)
-	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`[]`), Namespace: b.namespace}, 400, "no object")
+	b.wantFailure(vedette.VersionArgs{Manifest: []byte(`[]`), Namespace: b.namespace}, 400, "not a JSON object")
 }
 
-// TestVersionsOfCustomResources has them by the whole name of the kind.
+// TestVersionsOfCustomResources checks that the type of the artifact is the kind with its group.
 func TestVersionsOfCustomResources(t *testing.T) {
-	b := newTestbed(t, operate.Config{ServerSideApply: operate.ApplyMode{Enabled: "always"}})
+	b := newTestbed(t, operate.Config{ServerSideApply: apply.Mode{Enabled: "always"}})
 	b.createCustomKind("Thing", "things")
 	thing := func(n any) object {
 		return object{"apiVersion": b.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "t"}, "spec": object{"n": n, "list": []any{nil, "x", true}}}
@@ -172,13 +173,12 @@ func TestVersionsOfCustomResources(t *testing.T) {
 	first["metadata"].(object)["annotations"].(object)["artifact.spinnaker.io/type"] = "kubernetes/Thing." + b.customGroup()
 	b.apply("", first)
 	if got := string(b.mustExecute(vedette.VersionArgs{Namespace: b.namespace, Manifest: bytes.Replace(encode(t, thing("one")), []byte(`"one"`), []byte("1.0"), 1)}).Result); !strings.Contains(got, `"exists":true`) {
-		t.Errorf("1.0 for 1 is %s", got)
+		t.Errorf("1.0 instead of 1: got %s", got)
 	}
 	b.wantVersion(thing(2), vedette.Version{Number: 1, Latest: "t-v000"})
 }
 
-// TestReapplyChangesNothing applies a Secret again, by this operator and by
-// one that knows no salts.
+// TestReapplyChangesNothing applies a Secret again, by the same operator and by one without salts.
 func TestReapplyChangesNothing(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.deploy("", secretManifest("a"))
@@ -187,7 +187,7 @@ func TestReapplyChangesNothing(t *testing.T) {
 	b.op = b.newOperator(operate.Config{})
 	b.apply("", b.versionedManifest(secretManifest("a"), 0))
 	if after := dig(b.live(core, "secrets", "s-v000"), "metadata", "resourceVersion"); after != before {
-		t.Errorf("its version went from %v to %v", before, after)
+		t.Errorf("resourceVersion: got %v, then %v", before, after)
 	}
 	b.deploy("", secretManifest("b"))
 	salt := func(name string) string {
@@ -196,14 +196,14 @@ func TestReapplyChangesNothing(t *testing.T) {
 		return head
 	}
 	if a, c := salt("s-v000"), salt("s-v001"); a == "" || a != c {
-		t.Errorf("versions of one series have the salts %q and %q", a, c)
+		t.Errorf("salts of one series: got %q and %q", a, c)
 	}
 }
 
-// newOperator is one more operator on the same cluster.
+// newOperator returns another operator for the same cluster.
 func (b *testbed) newOperator(cfg operate.Config) *operate.Operator {
 	b.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	must(b, err)
 	b.Cleanup(c.Close)
 	op, err := operate.New(c, cfg)
@@ -213,8 +213,8 @@ func (b *testbed) newOperator(cfg operate.Config) *operate.Operator {
 
 const contentAnnotation = "vedette.io/content"
 
-// TestVersionAmongThousandConfigMaps asks for a version among many objects, within a
-// bound that says that they were not read one by one.
+// TestVersionAmongThousandConfigMaps requests a version among many objects, within a time that is too
+// short to read them one by one.
 func TestVersionAmongThousandConfigMaps(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	big := strings.Repeat("x", 20_000)
@@ -231,8 +231,7 @@ func TestVersionAmongThousandConfigMaps(t *testing.T) {
 	t.Logf("two versions took %v", time.Since(start))
 }
 
-// TestDigestComparisonEndsByDeadline gives a series more salts than there is time
-// for.
+// TestDigestComparisonEndsByDeadline gives a series more salts than can be compared in time.
 func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for i := range 40 {
@@ -245,12 +244,12 @@ func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	out := b.op.Execute(context.Background(), vedette.Operation{Deadline: time.Now().Add(time.Second),
 		Args: vedette.VersionArgs{Manifest: encode(t, secretManifest("y")), Namespace: b.namespace}})
 	if out.State != vedette.Failed || out.Status != 504 || time.Since(start) > 10*time.Second {
-		t.Errorf("after %v: %+v", time.Since(start), out)
+		t.Errorf("after %v: got %+v", time.Since(start), out)
 	}
 }
 
-// TestVersionDoesNotReturnSecretData looks for the data and for its digest in all
-// that operations tell of a Secret with versions.
+// TestVersionDoesNotReturnSecretData searches for the data and its digest in all outcomes of operations
+// on a Secret with versions.
 func TestVersionDoesNotReturnSecretData(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	const canary = "tr0ub4dor-and-7"
@@ -261,7 +260,7 @@ func TestVersionDoesNotReturnSecretData(t *testing.T) {
 		outcomes = append(outcomes, encode(t, b.apply(s, b.versionedManifest(o, i)))...)
 		live := b.live(core, "secrets", fmt.Sprintf("s-v%03d", i))
 		if has := dig(live, "metadata", "annotations", contentAnnotation) != nil; has == (s == vedette.StrategyClientSide) {
-			t.Errorf("by %q it has a digest: %v", s, has)
+			t.Errorf("strategy %q: got a digest: %v", s, has)
 		}
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.GetArgs{Target: b.target("secret", fmt.Sprintf("s-v%03d", i))}))...)
 		outcomes = append(outcomes, encode(t, b.mustExecute(vedette.RecacheArgs{Target: b.target("secret", fmt.Sprintf("s-v%03d", i))}))...)
@@ -271,7 +270,7 @@ func TestVersionDoesNotReturnSecretData(t *testing.T) {
 		Manifest: encode(t, object{"apiVersion": canary, "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"a": canary}})}))...)
 	for _, form := range []string{canary, "dHIwdWI0ZG9yLWFuZC03", contentAnnotation, "600000."} {
 		if i := bytes.Index(outcomes, []byte(form)); i >= 0 {
-			t.Errorf("%q is told: %s", form, outcomes[max(0, i-300):min(len(outcomes), i+80)])
+			t.Errorf("%q is in an outcome: %s", form, outcomes[max(0, i-300):min(len(outcomes), i+80)])
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,46 +9,34 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// warningCollector are what API servers said to the requests of one operation, beside their
-// answers, and what kubectl would warn of: each text once, in the order in which they
-// came.
+// warningCollector holds the warnings of one operation: those of API servers, and those that
+// kubectl would print itself. Each text is kept once, in the order of arrival.
 type warningCollector struct {
 	mu        sync.Mutex
 	texts     []string
 	bytes     int  // of texts
-	truncated bool // were said than are kept
+	truncated bool // some texts were not kept
 }
 
-// What an operation keeps of warnings. An API server puts 4096 characters of them
-// into one answer, whose longest ones it cuts. Operations of many requests, as a prune
-// is, could gather those of each; nobody reads more than some screens of them, and an
-// outcome is held wherever it waits.
+// The limits exist because an operation of many requests, for example a prune, could collect the
+// warnings of all of them, and its outcome stays in memory until the server has acknowledged it.
+// An API server sends at most 4096 characters of warnings with one response.
 const (
 	maxWarnings     = 100
 	maxWarningBytes = 16 << 10 // bytes of all texts
 )
 
-// truncationNotice stands for the warnings that were one too many.
-const truncationNotice = "there were more warnings, which are not shown: an operation tells the first 100 of them, and up to 16 KiB"
+// truncationNotice replaces the warnings above the limits.
+const truncationNotice = "there were more warnings, which are not shown: an operation reports the first 100 of them, and up to 16 KiB"
 
-// miscPersistentWarning is that of a warning that is meant for people to see. All of API servers
-// have it; caches on the way have others.
+// miscPersistentWarning is the only code that API servers use. Other codes come from caches
+// between them and us.
 const miscPersistentWarning = 299
 
-type warningCollectorKey struct{}
-
-// withWarningCollector begins the account of one operation.
-func withWarningCollector(ctx context.Context) (context.Context, *warningCollector) {
-	w := &warningCollector{}
-	return context.WithValue(ctx, warningCollectorKey{}, w), w
-}
-
-// collectWarnings notes what an answer warns of. What of it is no warning by the rules
-// of the header is passed over, as kubectl does.
-func collectWarnings(ctx context.Context, header http.Header) {
+// addHeader adds the warnings of a response. Values that are malformed are ignored, as in kubectl.
+func (w *warningCollector) addHeader(header http.Header) {
 	values := header.Values("Warning")
-	w, ok := ctx.Value(warningCollectorKey{}).(*warningCollector)
-	if !ok || len(values) == 0 {
+	if len(values) == 0 {
 		return
 	}
 	parsed, _ := utilnet.ParseWarningHeaders(values)
@@ -62,12 +49,8 @@ func collectWarnings(ctx context.Context, header http.Header) {
 	}
 }
 
-// warn adds a warning of our own.
-func warn(ctx context.Context, text string) {
-	w, ok := ctx.Value(warningCollectorKey{}).(*warningCollector)
-	if !ok {
-		return
-	}
+// add adds a warning of our own.
+func (w *warningCollector) add(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.addLocked(strings.ToValidUTF8(text, "\uFFFD"))
@@ -83,13 +66,9 @@ func (w *warningCollector) addLocked(text string) {
 	}
 }
 
-// hasWarnings reports whether anything was warned of so far.
-func hasWarnings(ctx context.Context) bool {
-	w, ok := ctx.Value(warningCollectorKey{}).(*warningCollector)
-	return ok && len(w.list()) > 0
-}
+func (w *warningCollector) isEmpty() bool { return len(w.list()) == 0 }
 
-// list is what the operation's outcome tells.
+// list returns the warnings as the outcome has them. The caller owns the slice.
 func (w *warningCollector) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,12 +78,9 @@ func (w *warningCollector) list() []string {
 	return slices.Clone(w.texts)
 }
 
-// rewriteWarnings rewrites what was warned of so far. What hides bytes may tear letters.
-func rewriteWarnings(ctx context.Context, rewrite func(texts []string) []string) {
-	w, ok := ctx.Value(warningCollectorKey{}).(*warningCollector)
-	if !ok {
-		return
-	}
+// rewrite replaces the texts by those that a function returns for them. The result is made
+// valid UTF-8, because masking may cut a character.
+func (w *warningCollector) rewrite(rewrite func(texts []string) []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	texts, truncated := w.texts, w.truncated
@@ -113,4 +89,16 @@ func rewriteWarnings(ctx context.Context, rewrite func(texts []string) []string)
 		w.addLocked(strings.ToValidUTF8(text, "\uFFFD"))
 	}
 	w.truncated = w.truncated || truncated
+}
+
+// suppressSecrets replaces the warnings that quote the data of a Secret.
+func (w *warningCollector) suppressSecrets() {
+	w.rewrite(func(texts []string) []string {
+		for i, text := range texts {
+			if secretDataPattern.MatchString(text) {
+				texts[i] = "a warning is not shown, because it quotes a Secret"
+			}
+		}
+		return texts
+	})
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// wantWarnings holds what an outcome warns of.
+// wantWarnings compares the warnings of an outcome.
 func (b *testbed) wantWarnings(out vedette.Outcome, want ...string) {
 	b.Helper()
 	if !slices.Equal(out.Warnings, want) {
-		b.Errorf("%s %d %s warns %q, want %q", out.State, out.Status, out.Message, out.Warnings, want)
+		b.Errorf("%s %d %s: got warnings %q, want %q", out.State, out.Status, out.Message, out.Warnings, want)
 	}
 }
 
-// endpointsDeprecated is what API servers say of each request about Endpoints.
+// endpointsDeprecated is the warning of API servers about each request for Endpoints.
 const endpointsDeprecated = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
-// TestDeprecationWarnings does whatever can be done to an object of a deprecated
-// version, by one request or many. It is warned of once, of what fails too.
+// TestDeprecationWarnings executes all verbs on an object of a deprecated version. Each outcome has the
+// warning once, also if the operation fails.
 func TestDeprecationWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	endpoints := func(port int) object {
@@ -51,7 +51,7 @@ func TestDeprecationWarnings(t *testing.T) {
 	b.wantWarnings(b.apply(vedette.StrategyDefault, configMap("c", nil)))
 }
 
-// TestPodSecurityWarnings warns of pods that a namespace is not to run some day.
+// TestPodSecurityWarnings checks warnings about pods that the namespace should not run.
 func TestPodSecurityWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	must(t, plane.Patch(t.Context(), core+"/namespaces/"+b.namespace, object{"metadata": object{"labels": object{"pod-security.kubernetes.io/warn": "restricted"}}}))
@@ -59,13 +59,12 @@ func TestPodSecurityWarnings(t *testing.T) {
 		d := fullDeployment("d"+strings.ToLower(string(s)), "1")
 		out := b.apply(s, d)
 		if len(out.Warnings) != 1 || !strings.HasPrefix(out.Warnings[0], `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (containers "main", "sidecar"`) {
-			t.Errorf("it warns %q", out.Warnings)
+			t.Errorf("warnings: got %q", out.Warnings)
 		}
 	}
 }
 
-// TestWebhookWarnings passes on what a webhook warns of, of what it lets pass and
-// of what it denies.
+// TestWebhookWarnings checks the warnings of a webhook that allows or denies a request.
 func TestWebhookWarnings(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	var response atomic.Pointer[admissionResponse]
@@ -78,8 +77,8 @@ func TestWebhookWarnings(t *testing.T) {
 	b.wantWarnings(b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("d")), Namespace: b.namespace}, 403, "denied the request: no"), want...)
 }
 
-// TestWebhookWarningsAreMasked has a webhook quote what is secret, in warnings that the
-// API server cuts too, of a Secret by whichever of its names.
+// TestWebhookWarningsAreMasked has a webhook quote a Secret in warnings, which the API server also cuts,
+// for all names of the kind.
 func TestWebhookWarningsAreMasked(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	canary := "c4n4ry-" + strings.Repeat("in-a-coal-mine-", 30)
@@ -101,13 +100,13 @@ func TestWebhookWarningsAreMasked(t *testing.T) {
 	response.Store(&admissionResponse{Status: object{"message": "it is " + canary}, Warnings: warnings})
 	for _, args := range []vedette.Args{secret("Secret"), secret("secrets"), patch} {
 		if outcome := encode(t, b.wantFailure(args, 400, "denied the request: it is ***")); bytes.Contains(outcome, []byte("c4n4ry")) {
-			t.Errorf("%s tells the secret: %s", args.Verb(), outcome)
+			t.Errorf("%s: the outcome contains the secret: %s", args.Verb(), outcome)
 		}
 	}
 }
 
-// TestWarningsOfEveryRequestAreReported has each answer warn of its request, and holds that an
-// operation tells all of them: also those whose answer is of no use.
+// TestWarningsOfEveryRequestAreReported adds a warning to each response, and checks that an operation
+// reports all of them, also those of responses that it ignores.
 func TestWarningsOfEveryRequestAreReported(t *testing.T) {
 	var mu sync.Mutex
 	var requests []string
@@ -151,7 +150,7 @@ func TestWarningsOfEveryRequestAreReported(t *testing.T) {
 			}
 		}
 		if b.wantWarnings(out, want...); len(want) == 0 {
-			t.Errorf("%s asked for nothing", args.Verb())
+			t.Errorf("%s: no requests were sent", args.Verb())
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-// admissionReview is what an API server asks a webhook, and what it answers.
+// admissionReview is the request of an API server to a webhook, and the response.
 type admissionReview struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -33,7 +33,7 @@ type admissionResponse struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// reviewedConfigMap is a ConfigMap about which the webhook is asked.
+// reviewedConfigMap is a ConfigMap that is sent to the webhook.
 func reviewedConfigMap(name string) object { return withReviewLabel(configMap(name, nil)) }
 
 func withReviewLabel(o object) object {
@@ -41,8 +41,8 @@ func withReviewLabel(o object) object {
 	return o
 }
 
-// createWebhook has the API server ask a function about each judged ConfigMap or Secret that
-// is written in the namespace, over HTTPS, and waits until it does.
+// createWebhook registers a webhook for each marked ConfigMap or Secret that is written in the namespace,
+// and waits until the API server calls it.
 func (b *testbed) createWebhook(respond func() admissionResponse) {
 	b.Helper()
 	var requests atomic.Int32
@@ -86,8 +86,8 @@ func TestWebhookDenial(t *testing.T) {
 	}
 }
 
-// TestWebhookTimeout fails with the API server's words, which are no timeout
-// by type, and passes where a user has such words tried again.
+// TestWebhookTimeout checks that the timeout of a webhook fails with the message of the API server, and
+// that it is retried if the configuration has a part of the message.
 func TestWebhookTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		why      string
@@ -116,10 +116,10 @@ func TestWebhookTimeout(t *testing.T) {
 			b.op = b.newOperator(operate.Config{Retry: tt.retries, InitialBackoff: time.Millisecond})
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace})
 			if (out.State == vedette.Done) != tt.ok || requests.Load() != tt.requests {
-				t.Errorf("%s after %d questions: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)
+				t.Errorf("got %s after %d requests: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)
 			}
 			if !tt.ok && out.Status != 500 {
-				t.Errorf("the status is %d", out.Status)
+				t.Errorf("got status %d", out.Status)
 			}
 			if !tt.ok {
 				b.wantContains(out.Message, "failed calling webhook")

@@ -1,18 +1,17 @@
-// Package outbox holds the changes that the server has not acknowledged yet:
-// at most one unsent change per object, in the order of each feed, within a
-// budget of bytes. When the budget is used up, Put waits, so whoever reads from
-// the API server stops reading, and the agent's memory stays as it is however
-// long the server is away.
+// Package outbox keeps the changes that the server has not acknowledged: at most one unsent
+// change per object, in the order of each feed, within a budget of bytes. If the budget is
+// used up, Put blocks, so that the agent stops reading from the API server. The agent's
+// memory therefore does not grow however long the server is away.
 //
 // Guarantees:
-//   - A change is kept until it is acknowledged, superseded by a newer change of
-//     the same object, or made void because its feed starts again.
-//   - Changes of a feed leave in the order in which their marks grew.
-//   - Live changes overtake snapshots of other feeds, never those of their own.
-//   - Of snapshots no more is on the way than keeps the server busy.
+//   - A change is kept until it is acknowledged, superseded by a newer change of the same
+//     object, or discarded because its feed starts again.
+//   - Changes of a feed leave in the order of their marks.
+//   - Live changes overtake snapshots of other feeds, but not of their own feed.
+//   - No more bytes of snapshots are in flight than keep the server busy.
 //
-// Less formally: what Take gave and nobody acknowledged comes out again after
-// Rewind, and a server that says how far it got is believed.
+// Less formally: after Rewind, Take returns unacknowledged changes again, unless the server
+// reports in Open that it has stored them.
 package outbox
 
 import (
@@ -23,25 +22,26 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Box is safe for concurrent use. One goroutine may Take.
+// Box keeps changes until they are acknowledged. It is safe for concurrent use, but only one
+// goroutine may call Take.
 type Box struct {
 	limit int
 
 	mu             sync.Mutex
-	used           int // bytes, sent ones included
+	used           int // bytes, including sent changes
 	accounts       map[vedette.AccountName]*account
-	ready          [3]roundRobin         // by lane
-	sent           []*Change             // taken and not acknowledged, oldest first
+	ready          [3]roundRobin         // by priority
+	sent           []*Change             // taken but not acknowledged, oldest first
 	unacked        int                   // bytes of sent
 	snapshotWindow congestionWindow      // of snapshots
-	acked          uint64                // how many of this connection's changes are acknowledged
-	blocked        map[*Change]time.Time // live changes that wait for room, since when
+	acked          uint64                // acknowledged changes of this connection
+	blocked        map[*Change]time.Time // live changes that wait for room, with the start of the wait
 	spaceFreed     chan struct{}
 	workReady      chan struct{}
 }
 
-// account is the part of the box that belongs to one account. Its queues are
-// served only while the server has made this agent the cacher.
+// account is the part of the box that belongs to one account. Its queues are served only
+// while this agent is the cacher.
 type account struct {
 	name   vedette.AccountName
 	open   bool
@@ -49,15 +49,15 @@ type account struct {
 	queues map[vedette.Feed]*queue
 }
 
-// New returns a box that keeps at most limit bytes; one change may exceed it, or
-// a change larger than the box could never leave.
+// New returns a box that keeps at most limit bytes. An empty box accepts a larger change,
+// because the change could never leave otherwise.
 func New(limit int) *Box {
 	return &Box{limit: limit, snapshotWindow: newWindow(), accounts: map[vedette.AccountName]*account{}, blocked: map[*Change]time.Time{},
 		spaceFreed: make(chan struct{}), workReady: make(chan struct{}, 1)}
 }
 
-// Put adds a change, and waits while the box is full. Changes of a snapshot wait
-// at three quarters already, so that a first sync leaves room for what is live.
+// Put adds a change. It blocks while the box is full. Changes of a snapshot already wait
+// while it is three quarters full, so that a first sync leaves room for live changes.
 func (b *Box) Put(ctx context.Context, c Change) error {
 	for {
 		spaceFreed, ok := b.put(&c)
@@ -128,7 +128,7 @@ func (b *Box) queueLocked(name vedette.AccountName, feed vedette.Feed) *queue {
 	return q
 }
 
-// scheduleLocked puts a queue into the ring of its oldest change's lane.
+// scheduleLocked puts a queue into the ring for the priority of its oldest change.
 func (b *Box) scheduleLocked(q *queue) {
 	if q.readyIn != nil {
 		q.readyIn.remove(q)
@@ -141,8 +141,7 @@ func (b *Box) scheduleLocked(q *queue) {
 	b.wakeLocked()
 }
 
-// adjustUsedLocked counts bytes, and wakes those that wait for room when some is given
-// back.
+// adjustUsedLocked adds n to the used bytes. If that frees room, it wakes blocked Puts.
 func (b *Box) adjustUsedLocked(n int) {
 	b.used += n
 	if n < 0 {
@@ -151,8 +150,8 @@ func (b *Box) adjustUsedLocked(n int) {
 	}
 }
 
-// Take waits for changes and moves up to max bytes of them, but at least one,
-// to those sent. Their records stay the box's.
+// Take waits for changes and marks up to maxBytes of them, but at least one, as sent. The box
+// keeps ownership of their records.
 func (b *Box) Take(ctx context.Context, maxBytes int) ([]Change, error) {
 	for {
 		if taken := b.take(maxBytes); len(taken) > 0 {
@@ -185,7 +184,7 @@ func (b *Box) take(maxBytes int) []Change {
 	return taken
 }
 
-// markSentLocked notes that a change is on its way.
+// markSentLocked adds a change to the sent ones.
 func (b *Box) markSentLocked(c *Change) {
 	c.takenAt = time.Now()
 	b.sent = append(b.sent, c)
@@ -195,8 +194,9 @@ func (b *Box) markSentLocked(c *Change) {
 	}
 }
 
-// nextQueueLocked picks the queue to serve: control first, then live, but every
-// fourth turn is the snapshots', or a busy cluster's first sync would never end.
+// nextQueueLocked returns the next queue: control before live before bulk. Every fourth
+// time bulk precedes live, because the first sync of a busy cluster would never end
+// otherwise.
 func (b *Box) nextQueueLocked(round int) *queue {
 	order := [3]Priority{Control, Live, Bulk}
 	if round%4 == 3 {
@@ -213,12 +213,12 @@ func (b *Box) nextQueueLocked(round int) *queue {
 	return nil
 }
 
-// Ack forgets the first n changes that were taken since the last Rewind.
+// Ack drops the first n changes that were taken since the last Rewind.
 func (b *Box) Ack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	freed, bulkFreed := 0, 0
-	var lastBulkTaken time.Time // when the last change of a snapshot among them was taken
+	var lastBulkTaken time.Time // when the last bulk change among them was taken
 	for b.acked < n && len(b.sent) > 0 {
 		c := b.sent[0]
 		b.sent[0] = nil
@@ -241,7 +241,7 @@ func (b *Box) Ack(n uint64) {
 	}
 }
 
-// wakeLocked lets Take look again.
+// wakeLocked makes Take look again.
 func (b *Box) wakeLocked() {
 	select {
 	case b.workReady <- struct{}{}:
@@ -255,36 +255,36 @@ func (b *Box) recordAckLocked(c *Change) {
 	}
 }
 
-// isCurrentLocked reports whether a queue is still its feed's. An account that was
-// forgotten, or a feed, may have come back since: what was sent before is void.
+// isCurrentLocked reports whether q is still the queue of its feed. An account or a feed that
+// was dropped may have come back since. Changes from before that are void.
 func (b *Box) isCurrentLocked(q *queue) bool {
 	a := b.accounts[q.account.name]
 	return a == q.account && a.queues[q.feed] == q
 }
 
-// Unacknowledged returns how many bytes were taken and not acknowledged.
+// Unacknowledged returns how many bytes were taken but not acknowledged.
 func (b *Box) Unacknowledged() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.unacked
 }
 
-// Used returns how many bytes the box holds.
+// Used returns how many bytes the box keeps.
 func (b *Box) Used() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// cancelBlocked says that a change is given up that waited for room.
+// cancelBlocked removes a change that no longer waits for room.
 func (b *Box) cancelBlocked(c *Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.blocked, c)
 }
 
-// PendingSince returns since when the oldest live change has been waiting to be put or
-// taken, or now where none waits.
+// PendingSince returns since when the oldest live change has waited to be put or taken. It
+// returns the current time if none waits.
 func (b *Box) PendingSince() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -302,9 +302,8 @@ func (b *Box) PendingSince() time.Time {
 	return oldest
 }
 
-// Rewind says that the connection is lost: what was taken and not acknowledged
-// goes back to the front of its feed, and every account waits until it is
-// opened again.
+// Rewind notes that the connection is lost. Taken changes that were not acknowledged go back
+// to the front of their feeds, and all accounts are paused until Open.
 func (b *Box) Rewind() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -331,11 +330,11 @@ func (b *Box) pauseLocked(a *account) {
 	}
 }
 
-// Open says that this agent is the cacher of an account, in this term, and how
-// far the server has stored each of its feeds. It returns the feeds that can't
-// go on from there, with the marks to begin again from: what the box held of
-// them is void, and so is what is put until Revive. Whoever reads the feed may be
-// in the midst of it, far ahead of its new beginning.
+// Open notes that this agent is the cacher of an account in the given term. Marks are the
+// marks of the feeds at the server. Open returns the feeds that cannot continue from their
+// marks, with the marks from which they must restart. It discards their changes, and Put
+// discards more of them until ResumeFeed, because the reader of such a feed may still be far
+// ahead of the restart.
 func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedette.Feed]vedette.Mark) map[vedette.Feed]vedette.Mark {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -362,7 +361,7 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 	return restart
 }
 
-// ResumeFeed says that a feed has begun again from a mark that Open gave.
+// ResumeFeed notes that a feed has restarted from a mark that Open returned.
 func (b *Box) ResumeFeed(name vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -371,8 +370,8 @@ func (b *Box) ResumeFeed(name vedette.AccountName, feed vedette.Feed, mark vedet
 	}
 }
 
-// DiscardFeed voids what the box holds of a feed that was not sent yet, because a
-// snapshot begins that covers it.
+// DiscardFeed drops the unsent changes of a feed, because a snapshot that covers them
+// begins.
 func (b *Box) DiscardFeed(name vedette.AccountName, feed vedette.Feed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -382,8 +381,8 @@ func (b *Box) DiscardFeed(name vedette.AccountName, feed vedette.Feed) {
 	b.recountLocked()
 }
 
-// RetainFeeds drops what the box holds of an account's other feeds than these: they
-// are no longer declared, and the server would not know what to do with it.
+// RetainFeeds drops the changes of an account's feeds that are not in feeds, because the
+// server rejects changes of undeclared feeds.
 func (b *Box) RetainFeeds(name vedette.AccountName, feeds map[vedette.Feed]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -399,7 +398,7 @@ func (b *Box) RetainFeeds(name vedette.AccountName, feeds map[vedette.Feed]bool)
 	b.recountLocked()
 }
 
-// Forget drops an account with all that the box holds of it.
+// Forget drops an account with all of its changes.
 func (b *Box) Forget(name vedette.AccountName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -412,7 +411,7 @@ func (b *Box) Forget(name vedette.AccountName) {
 	b.recountLocked()
 }
 
-// recountLocked adds up what is held, after changes were dropped in bulk.
+// recountLocked recomputes the used bytes after changes were dropped in bulk.
 func (b *Box) recountLocked() {
 	used := b.unacked
 	for _, a := range b.accounts {

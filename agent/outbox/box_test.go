@@ -15,8 +15,8 @@ import (
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
 var jobs = vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
 
-func change(feed vedette.Feed, lane Priority, key, mark string) Change {
-	return Change{Account: "a", Feed: feed, Priority: lane, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
+func change(feed vedette.Feed, priority Priority, key, mark string) Change {
+	return Change{Account: "a", Feed: feed, Priority: priority, Key: key, Mark: vedette.Mark(mark), Record: []byte(key + "@" + mark)}
 }
 
 func records(changes []Change) string {
@@ -42,17 +42,17 @@ func TestTakeOrder(t *testing.T) {
 		put  []Change
 		want string
 	}{
-		{"a newer change of an object stands at the end",
+		{"a newer change of an object moves to the end",
 			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(pods, Live, "x", "3")}, "y@2 x@3"},
 		{"live changes overtake another feed's snapshot",
 			[]Change{change(pods, Bulk, "x", ""), change(pods, Bulk, "y", ""), change(jobs, Live, "j", "5")}, "j@5 x@ y@"},
-		{"but not the snapshot of their own feed",
+		{"live changes do not overtake the snapshot of their own feed",
 			[]Change{change(pods, Bulk, "x", ""), change(pods, Bulk, "", "4"), change(pods, Live, "x2", "5")}, "x@ @4 x2@5"},
 		{"a change without a key is never replaced",
 			[]Change{change(pods, Live, "", "1"), change(pods, Live, "", "2")}, "@1 @2"},
-		{"feeds of a lane take turns",
+		{"feeds of one priority take turns",
 			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(jobs, Live, "j", "7")}, "x@1 j@7 y@2"},
-		{"what concerns the account goes first",
+		{"control changes go first",
 			[]Change{change(pods, Live, "x", "1"), {Account: "a", Priority: Control, Record: []byte("declare")}}, "declare x@1"},
 	}
 	for _, tt := range tests {
@@ -62,13 +62,13 @@ func TestTakeOrder(t *testing.T) {
 			putAll(t, b, tt.put...)
 			got, err := b.Take(context.Background(), 1<<20)
 			if err != nil || records(got) != tt.want {
-				t.Errorf("took %q, %v; want %q", records(got), err, tt.want)
+				t.Errorf("got %q, %v, want %q", records(got), err, tt.want)
 			}
 		})
 	}
 }
 
-// takeAll takes all that there is.
+// takeAll takes all available changes.
 func takeAll(t *testing.T, b *Box) string {
 	t.Helper()
 	got, err := b.Take(t.Context(), 1<<20)
@@ -78,9 +78,8 @@ func takeAll(t *testing.T, b *Box) string {
 	return records(got)
 }
 
-// What an account sent and was not acknowledged must not come back when the
-// account was forgotten meanwhile and begun anew: it may be older than what the
-// server has stored since.
+// Unacknowledged changes of an account must not come back if the account was forgotten and
+// opened again meanwhile, because they may be older than what the server has stored since.
 func TestForgottenChangesAreNotResent(t *testing.T) {
 	b := New(1 << 20)
 	b.Open("a", 1, nil)
@@ -91,10 +90,10 @@ func TestForgottenChangesAreNotResent(t *testing.T) {
 	putAll(t, b, change(pods, Live, "x", "9"))
 	b.Rewind()
 	if restart := b.Open("a", 3, map[vedette.Feed]vedette.Mark{pods: "8"}); len(restart) != 0 {
-		t.Errorf("feeds begin again: %v", restart)
+		t.Errorf("got restarts %v, want none", restart)
 	}
 	if got := takeAll(t, b); got != "x@9" {
-		t.Errorf("took %q after the connection was lost, and x@9 was due", got)
+		t.Errorf("got %q after the connection was lost, want x@9", got)
 	}
 }
 
@@ -107,13 +106,13 @@ func TestRetainFeedsDropsOtherFeeds(t *testing.T) {
 	b.RetainFeeds("a", map[vedette.Feed]bool{pods: true})
 	putAll(t, b, Change{Account: "a", Priority: Control, Key: "declare", Record: []byte("declare")})
 	if got := takeAll(t, b); got != "declare x@3" {
-		t.Errorf("took %q, and only the declaration and the change of the feed that is left were due", got)
+		t.Errorf("got %q, want the declaration and the change of the remaining feed", got)
 	}
 	b.Rewind()
 	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "3"})
 	putAll(t, b, change(pods, Live, "y", "4"))
 	if got := takeAll(t, b); got != "declare y@4" {
-		t.Errorf("took %q after the connection was lost", got)
+		t.Errorf("got %q after the connection was lost, want none", got)
 	}
 }
 
@@ -125,7 +124,7 @@ func TestEveryFourthChangeIsBulk(t *testing.T) {
 	}
 	got, _ := b.Take(context.Background(), 1<<20)
 	if want := "l0@0 l1@1 l2@2 b0@ l3@3 l4@4 l5@5 b1@ l6@6 l7@7 b2@ b3@ b4@ b5@ b6@ b7@"; records(got) != want {
-		t.Errorf("took %q\nwant %q", records(got), want)
+		t.Errorf("got  %q\nwant %q", records(got), want)
 	}
 }
 
@@ -142,17 +141,17 @@ func TestPutBlocksWhenFull(t *testing.T) {
 		}()
 		synctest.Wait()
 		if done != 6 || b.Used() > 1000 {
-			t.Fatalf("%d changes fit into %d bytes; want 6 within 1000", done, b.Used())
+			t.Fatalf("got %d changes in %d bytes, want 6 within 1000", done, b.Used())
 		}
 		taken, _ := b.Take(context.Background(), 1<<20)
 		synctest.Wait()
 		if done != 6 {
-			t.Fatalf("what is sent and not acknowledged must still count")
+			t.Fatal("got a Put while unacknowledged changes fill the box, want it to block")
 		}
 		b.Ack(uint64(len(taken)))
 		synctest.Wait()
 		if done != 10 {
-			t.Fatalf("%d changes were put after the acknowledgement, want 10", done)
+			t.Fatalf("got %d changes after the acknowledgement, want 10", done)
 		}
 	})
 }
@@ -168,7 +167,7 @@ func TestPutReturnsContextCause(t *testing.T) {
 		cancel(fmt.Errorf("leaving"))
 		synctest.Wait()
 		if err == nil || err.Error() != "leaving" {
-			t.Errorf("got %v, want the context's cause", err)
+			t.Errorf("got error %v, want the cause of the context", err)
 		}
 	})
 }
@@ -181,13 +180,13 @@ func TestPausedAccountsAreNotServed(t *testing.T) {
 		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
 		synctest.Wait()
 		if got != nil {
-			t.Fatalf("took %q before the account was opened", records(got))
+			t.Fatalf("got %q before Open, want none", records(got))
 		}
 		b.Open("a", 7, map[vedette.Feed]vedette.Mark{pods: "1"})
 		putAll(t, b, change(pods, Live, "y", "2"))
 		synctest.Wait()
 		if records(got) != "y@2" || got[0].Term != 7 {
-			t.Errorf("took %q in term %d, want y@2 in 7: the server had x already", records(got), got[0].Term)
+			t.Errorf("got %q in term %d, want y@2 in term 7", records(got), got[0].Term)
 		}
 	})
 }
@@ -199,16 +198,16 @@ func TestFrequentUpdatesDoNotGrowBox(t *testing.T) {
 	}
 	q := b.accounts["a"].queues[pods]
 	if len(q.items) > 200 || len(q.keys) != 10 {
-		t.Errorf("ten objects take %d places, %d keys", len(q.items), len(q.keys))
+		t.Errorf("got %d places and %d keys for ten objects", len(q.items), len(q.keys))
 	}
 	if want := q.bytes; b.Used() != want {
-		t.Errorf("%d bytes counted, %d held", b.Used(), want)
+		t.Errorf("got %d used bytes, want %d", b.Used(), want)
 	}
 }
 
-// TestStoredStateConvergesToCluster plays a cluster, a box and a server against each
-// other: random changes, partial batches, lost acknowledgements and lost
-// connections. Whatever happens, the server ends with what the cluster has.
+// TestStoredStateConvergesToCluster simulates a cluster, a box and a server with random
+// changes, partial batches, lost acknowledgements and lost connections. In the end the
+// server must have the state of the cluster.
 func TestStoredStateConvergesToCluster(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newSimulation(t, seed)
@@ -217,7 +216,7 @@ func TestStoredStateConvergesToCluster(t *testing.T) {
 		}
 		w.deliverAll()
 		if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
-			t.Fatalf("seed %d: stored %s\ncluster %s", seed, got, want)
+			t.Fatalf("seed %d: got stored %s\nwant %s", seed, got, want)
 		}
 	}
 }
@@ -231,7 +230,7 @@ type simulation struct {
 	log      []Change // every change of the cluster, for a watch that begins again
 	stored   map[string]int
 	mark     int      // the server's
-	bookmark string   // what tells a mark of another agent's from ours
+	bookmark string   // distinguishes the marks of other agents from ours
 	inflight []Change // sent, not yet committed
 	commits  uint64
 }
@@ -303,8 +302,8 @@ func (w *simulation) store(c Change, rv int) {
 	w.stored[c.Key] = rv
 }
 
-// otherAgentReports lets another agent report for a while, which ends with a bookmark
-// that our box knows nothing of.
+// otherAgentReports lets another agent report for a while. It ends with a bookmark that our
+// box does not know.
 func (w *simulation) otherAgentReports() {
 	upTo := w.mark + w.rnd.IntN(w.rv-w.mark+1)
 	for _, c := range w.log {
@@ -325,13 +324,13 @@ func (w *simulation) reconnect() {
 	w.open()
 }
 
-// open resumes, or, where the box can't, replays the cluster's log as a watch
-// from the server's mark does.
+// open resumes. If the box cannot, it replays the cluster's log from the server's mark, as a
+// watch does.
 func (w *simulation) open() {
 	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
 	from := w.mark
 	for feed, mark := range w.box.Open("a", 1, marks) {
-		if w.rnd.IntN(2) == 0 { // the reader has not heard yet
+		if w.rnd.IntN(2) == 0 { // the reader does not know yet
 			w.change()
 			w.send()
 			w.commit()
@@ -354,9 +353,8 @@ func (w *simulation) deliverAll() {
 	}
 }
 
-// TestPendingSinceCountsBlockedPuts holds that an agent whose box is full of what the
-// server has not acknowledged does not call itself up to date, though nothing waits
-// to be taken.
+// TestPendingSinceCountsBlockedPuts checks that PendingSince counts changes that wait in Put,
+// although no change waits to be taken.
 func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(200)
@@ -367,27 +365,27 @@ func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
-		go func() { _ = b.Put(ctx, change(pods, Live, "given up", "2")) }()
+		go func() { _ = b.Put(ctx, change(pods, Live, "canceled", "2")) }()
 		time.Sleep(30 * time.Second)
 		go func() { _ = b.Put(t.Context(), change(pods, Live, "y", "3")) }()
 		time.Sleep(30 * time.Second)
 		if pending := time.Since(b.PendingSince()); pending != time.Minute {
-			t.Errorf("%v behind, and a change has waited for a minute", pending)
+			t.Errorf("got %v pending, want 1m0s", pending)
 		}
 		time.Sleep(time.Minute)
 		if pending := time.Since(b.PendingSince()); pending != 90*time.Second {
-			t.Errorf("%v behind, and of the changes that wait the oldest has for 90 s", pending)
+			t.Errorf("got %v pending, want 1m30s", pending)
 		}
 		b.Ack(1)
 		synctest.Wait()
 		if pending := time.Since(b.PendingSince()); pending != 90*time.Second {
-			t.Errorf("%v behind: the time that a change waited for room counts", pending)
+			t.Errorf("got %v pending, want the time in Put to count", pending)
 		}
 		if taken, err := b.Take(t.Context(), 1<<10); err != nil || records(taken) != "y@3" {
 			t.Fatal(taken, err)
 		}
 		if pending := time.Since(b.PendingSince()); pending != 0 {
-			t.Errorf("%v behind, and nothing waits", pending)
+			t.Errorf("got %v pending, want none", pending)
 		}
 	})
 }

@@ -6,34 +6,34 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Priority is how urgent a change is.
+// Priority is the urgency of a change.
 type Priority int
 
-// The lanes, most urgent first. Within a feed the order of changes is kept
-// whatever their lanes: a live change waits for the snapshot before it.
+// The priorities, most urgent first. Changes of one feed keep their order whatever their
+// priorities: a live change waits for the snapshot before it.
 const (
-	Control Priority = iota // of a whole account; small, and what follows depends on it
-	Live                    // someone may be waiting for it
+	Control Priority = iota // concerns a whole account; small, and later changes depend on it
+	Live                    // a user may be waiting for it
 	Bulk                    // part of a snapshot
 )
 
-// Change is one step of a feed, encoded and ready to be sent.
+// Change is an encoded change of a feed, ready to be sent.
 type Change struct {
 	Account  vedette.AccountName
 	Feed     vedette.Feed
 	Priority Priority
-	// Key says what the change is about. A later change of a feed with the same
-	// key takes the place of one that was not sent yet. Empty: never replaced.
+	// Key identifies what changed. A later change of the feed with the same key replaces an
+	// unsent one. A change with an empty key is never replaced.
 	Key string
-	// Mark is the feed's mark once the change is stored; empty where it moves none.
+	// Mark is the feed's mark once the change is stored; empty if it does not advance the mark.
 	Mark   vedette.Mark
 	Record []byte       // owned by the box from Put on
-	Term   vedette.Term // the account's, set by Take
+	Term   vedette.Term // the term of the account, set by Take
 
 	putAt, takenAt time.Time
-	queue          *queue // that it was put into
+	queue          *queue // the queue that contains it
 }
 
-// size is what a change counts in the box's budget: its bytes and what the box
-// itself needs to keep it.
+// size is how much of the box's budget a change uses: its bytes plus the overhead of the
+// box.
 func (c *Change) size() int { return len(c.Record) + len(c.Key) + 160 }

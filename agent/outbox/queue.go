@@ -2,28 +2,28 @@ package outbox
 
 import "github.com/vedette-io/vedette"
 
-// queue holds a feed's changes that were not sent yet, oldest first, at most
-// one per key. A change that is superseded leaves its place empty and the new
-// one stands at the end, so that the marks of a queue never run ahead: whoever
-// resumes at a mark is told all that came after it, the superseding change too.
+// queue holds the unsent changes of a feed, oldest first, at most one per key. A superseded
+// change leaves its place empty, and the new one is appended at the end, because marks must
+// stay in order: a feed that resumes at a mark must send everything after it, including the
+// superseding change.
 type queue struct {
 	account   *account
 	feed      vedette.Feed
-	items     []*Change // nil where superseded
+	items     []*Change // nil if superseded
 	head      int
-	keys      map[string]int // place of the key's change, counted from the queue's first change ever
-	base      int            // how many changes have left items at its front
-	acked     vedette.Mark   // of the last acknowledged change that moved it
+	keys      map[string]int // index of the key's change, counted from the first change ever
+	base      int            // how many changes were removed from the front of items
+	acked     vedette.Mark   // the mark of the last acknowledged change with one
 	bytes     int
-	suspended bool        // takes nothing until the feed has begun again at acked
-	readyIn   *roundRobin // the ring that the queue stands in; nil while empty or paused
+	suspended bool        // discards changes until the feed has restarted at acked
+	readyIn   *roundRobin // the ring that contains the queue; nil while empty or paused
 }
 
 func newQueue(a *account, feed vedette.Feed) *queue {
 	return &queue{account: a, feed: feed, keys: map[string]int{}}
 }
 
-// put appends a change and returns by how many bytes the queue has grown.
+// put appends a change and returns by how many bytes the queue grew.
 func (q *queue) put(c *Change) int {
 	before := q.bytes
 	if c.Key != "" {
@@ -43,7 +43,7 @@ func (q *queue) supersede(key string) {
 	}
 }
 
-// take removes the oldest change; nil when there is none.
+// take removes and returns the oldest change, or nil.
 func (q *queue) take() *Change {
 	c := q.peek()
 	if c != nil {
@@ -53,7 +53,7 @@ func (q *queue) take() *Change {
 	return c
 }
 
-// peek returns the oldest change and leaves it; nil when there is none.
+// peek returns the oldest change without removing it, or nil.
 func (q *queue) peek() *Change {
 	q.skipSuperseded()
 	if q.head == len(q.items) {
@@ -62,7 +62,7 @@ func (q *queue) peek() *Change {
 	return q.items[q.head]
 }
 
-// skipSuperseded passes over places that were superseded.
+// skipSuperseded moves head past superseded changes.
 func (q *queue) skipSuperseded() {
 	for q.head < len(q.items) && q.items[q.head] == nil {
 		q.head++
@@ -73,8 +73,8 @@ func (q *queue) skipSuperseded() {
 	}
 }
 
-// compact closes the gaps once they are most of the queue. Without it an object
-// that changes all the time while the server is away would grow the queue.
+// compact removes the gaps once they are most of the queue, because an object that changes
+// all the time while the server is away would grow the queue otherwise.
 func (q *queue) compact() {
 	if len(q.items) < 64 || len(q.items) < 2*len(q.keys) {
 		return
@@ -93,8 +93,8 @@ func (q *queue) compact() {
 	q.items, q.head = kept, 0
 }
 
-// requeue puts changes that were sent and not acknowledged back to the front, in
-// their order. Those whose key has a newer change stay: they are still true.
+// requeue puts unacknowledged changes back to the front, in their order. It keeps changes
+// whose key has a newer change, because they are still valid steps of the feed.
 func (q *queue) requeue(sent []*Change) {
 	rest := q.items[q.head:]
 	items := make([]*Change, 0, len(sent)+len(rest))
@@ -113,9 +113,8 @@ func (q *queue) requeue(sent []*Change) {
 	}
 }
 
-// resumeFrom drops what the server has stored already: all changes up to the last
-// one with this mark. It reports false, and leaves the queue alone, where the
-// mark is not one that this queue can go on from.
+// resumeFrom drops what the server has stored: all changes up to the last one with this
+// mark. It returns false and changes nothing if the queue cannot continue from the mark.
 func (q *queue) resumeFrom(mark vedette.Mark) bool {
 	if mark == "" {
 		return false
@@ -137,7 +136,7 @@ func (q *queue) resumeFrom(mark vedette.Mark) bool {
 	return true
 }
 
-// remove leaves the place of a change empty.
+// remove empties the place of a change.
 func (q *queue) remove(i int) {
 	c := q.items[i]
 	if c == nil {
@@ -150,7 +149,7 @@ func (q *queue) remove(i int) {
 	q.items[i] = nil
 }
 
-// clear forgets all changes.
+// clear drops all changes.
 func (q *queue) clear() {
 	q.base += len(q.items)
 	clear(q.items)

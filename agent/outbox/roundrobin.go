@@ -1,7 +1,7 @@
 package outbox
 
-// roundRobin holds the queues of a lane that have something to send, and serves them
-// in turn, so that a busy feed can't starve a quiet one.
+// roundRobin is a ring of the non-empty queues of one priority. It serves them in turn, so
+// that a busy feed cannot starve a quiet one.
 type roundRobin struct {
 	queues []*queue
 }
@@ -21,7 +21,7 @@ func (r *roundRobin) remove(q *queue) {
 	q.readyIn = nil
 }
 
-// next takes the queue whose turn it is out of the ring; nil when none waits.
+// next removes and returns the next queue, or nil.
 func (r *roundRobin) next() *queue {
 	if len(r.queues) == 0 {
 		return nil

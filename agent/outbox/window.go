@@ -2,36 +2,35 @@ package outbox
 
 import "time"
 
-// congestionWindow decides how many bytes of snapshots may be on the way at once. A live
-// change that is sent waits behind all of them, so there should be just enough
-// to keep the server busy. How much that is depends on the server, its database
-// and the network; it shows in how long acknowledgements take. While they come
-// nearly as fast as the fastest came, more is sent; when they take longer, what
-// is on the way only stands in a queue, and less is sent.
+// congestionWindow bounds how many bytes of snapshots are in flight. A live change waits
+// behind all of them, so there should be just enough to keep the server busy. How much that
+// is depends on the server, its database and the network. As in TCP Vegas, the round-trip
+// time of acknowledgements shows it: while it is near its minimum, the window grows; if it
+// is longer, bytes only wait in a queue, and the window shrinks.
 type congestionWindow struct {
 	limit    int           // bytes
 	inflight int           // bytes
-	minRTT   time.Duration // the shortest time between taking and acknowledging; 0 before the first
+	minRTT   time.Duration // the shortest time from Take to Ack; 0 before the first
 }
 
 const (
 	initialWindow = 1 << 20
-	// minWindow keeps a commit's own cost small beside what it writes.
+	// minWindow keeps the fixed cost of a commit small compared to what it writes.
 	minWindow = 512 << 10
 	maxWindow = 16 << 20
-	// maxQueueDelay is what a live change may have to wait for snapshots, about.
+	// maxQueueDelay is about how long a live change may wait for snapshots.
 	maxQueueDelay = 40 * time.Millisecond
 )
 
 func newWindow() congestionWindow { return congestionWindow{limit: initialWindow} }
 
-// full reports whether nothing more of a snapshot should be sent now.
+// full reports whether no more bytes of snapshots should be sent now.
 func (p *congestionWindow) full() bool { return p.inflight >= p.limit }
 
 func (p *congestionWindow) onSend(bytes int) { p.inflight += bytes }
 
-// onAck notes an acknowledgement of so many bytes of snapshots, the last of
-// which were taken so long ago.
+// onAck adapts the window to an acknowledgement of bytes of snapshots. Rtt is the time since
+// the last of them was taken.
 func (p *congestionWindow) onAck(bytes int, rtt time.Duration) {
 	p.inflight -= bytes
 	if p.minRTT == 0 || rtt < p.minRTT {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// largeChange is a change of a snapshot of 64 KiB.
+// largeChange returns a bulk change of 64 KiB.
 func largeChange(i int) Change {
 	return Change{Account: "a", Feed: pods, Priority: Bulk, Key: fmt.Sprint(i), Record: make([]byte, 64<<10-200)}
 }
 
-// fillWindow takes all that may be taken and returns how many bytes are on the way.
+// fillWindow takes as much as possible and returns the bytes in flight.
 func fillWindow(b *Box) int {
 	for len(b.take(1<<30)) > 0 {
 	}
@@ -26,9 +26,9 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 		rtt         time.Duration // between acknowledgements of half of what is on the way; 5 ms the first time
 		least, most int           // bytes on the way in the end
 	}{
-		{"a server that keeps up gets more", 6 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
-		{"a little waiting is fine", 20 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
-		{"behind a slow commit there is no queue", 200 * time.Millisecond, minWindow, minWindow + 64<<10},
+		{"a fast server: the window grows", 6 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
+		{"a short queue: the window grows", 20 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
+		{"slow commits: the window shrinks", 200 * time.Millisecond, minWindow, minWindow + 64<<10},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 					rtt = tt.rtt
 				}
 				if got := fillWindow(b); got < tt.least || got > tt.most {
-					t.Errorf("%d bytes are on the way, want %d to %d", got, tt.least, tt.most)
+					t.Errorf("got %d bytes in flight, want %d to %d", got, tt.least, tt.most)
 				}
 			})
 		})
@@ -65,12 +65,12 @@ func TestLiveChangesOvertakeFullSnapshotWindow(t *testing.T) {
 		go func() { got, _ = b.Take(context.Background(), 1<<20) }()
 		synctest.Wait()
 		if got != nil {
-			t.Fatalf("took %d changes of a snapshot beyond the pace", len(got))
+			t.Fatalf("got %d bulk changes beyond the window, want none", len(got))
 		}
 		putAll(t, b, change(jobs, Live, "j", "5"))
 		synctest.Wait()
 		if records(got) != "j@5" {
-			t.Errorf("took %d changes, want the live one", len(got))
+			t.Errorf("got %d changes, want the live one", len(got))
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestAckReopensSnapshotWindow(t *testing.T) {
 		b.Ack(4)
 		synctest.Wait()
 		if len(got) == 0 {
-			t.Error("nothing was taken after an acknowledgement")
+			t.Error("got no change after an acknowledgement, want one")
 		}
 	})
 }

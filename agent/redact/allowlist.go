@@ -2,14 +2,14 @@ package redact
 
 import "strings"
 
-// allowedAnnotationPrefixes begin the names of the annotations by which Spinnaker groups, versions
-// and routes.
+// allowedAnnotationPrefixes are the prefixes of Spinnaker's own annotations, by which it
+// groups, versions and routes objects.
 var allowedAnnotationPrefixes = []string{"artifact.spinnaker.io/", "caching.spinnaker.io/", "moniker.spinnaker.io/", "strategy.spinnaker.io/", "traffic.spinnaker.io/"}
 
-// allowedAnnotations are further annotations that a Secret keeps. Each holds names,
-// switches or numbers by the definition of those who write it. Not among them are
-// those with a digest of the data, which can be guessed from, and
-// kubernetes.io/change-cause, which may hold a whole command line.
+// allowedAnnotations are further annotations that a Secret keeps. By definition of the tools
+// that write them, they hold names, switches or numbers. Two kinds are missing on purpose:
+// digests of the data, because values can be guessed from them, and
+// kubernetes.io/change-cause, because it may hold a whole command line.
 var allowedAnnotations = map[string]bool{
 	"kubernetes.io/service-account.name": true, "kubernetes.io/service-account.uid": true,
 	"meta.helm.sh/release-name": true, "meta.helm.sh/release-namespace": true,
@@ -23,8 +23,8 @@ var allowedAnnotations = map[string]bool{
 	"kapp.k14s.io/identity": true, "sealedsecrets.bitnami.com/managed": true,
 }
 
-// allowsSecretAnnotation reports whether a Secret keeps annotations of that name, if their value is
-// harmless too.
+// allowsSecretAnnotation reports whether a Secret keeps annotations with that name, provided
+// that safeAnnotation accepts their value.
 func (r *rules) allowsSecretAnnotation(name []byte) bool {
 	if allowedAnnotations[string(name)] || r.secretAnnotations.match(name) {
 		return true
@@ -37,12 +37,12 @@ func (r *rules) allowsSecretAnnotation(name []byte) bool {
 	return false
 }
 
-// maxLabelLength is the length of the longest label that Kubernetes takes, in bytes.
+// maxLabelLength is the length of the longest valid label, in bytes.
 const maxLabelLength = 63
 
-// labelRole decides on one label, whose value starts at i. Selectors need all labels
-// of a Secret, and no label can hold more than a short word: what Kubernetes would not
-// take for one goes.
+// labelRole returns the role of a label, whose value starts at i. Secrets keep all valid
+// labels, because selectors need them and a label can hold only a short word. Values that
+// are not valid labels are dropped.
 func (p *pass) labelRole(i int) role {
 	if !p.inSecret {
 		return roleLabel
@@ -52,13 +52,13 @@ func (p *pass) labelRole(i int) role {
 	}
 	end, escaped, err := p.quoted(i)
 	if err != nil {
-		return roleLabel // walking it will tell
+		return roleLabel // walking it reports the error
 	}
 	text := p.raw[i+1 : end-1]
 	if len(text) > 6*maxLabelLength {
 		return roleDropped
 	}
-	if escaped { // not by plainText: the label's name may stand there
+	if escaped { // not by plainText, because its buffer may hold the name of the label
 		text = unescape(make([]byte, 0, 6*maxLabelLength), text)
 	}
 	if len(text) > maxLabelLength {

@@ -30,8 +30,8 @@ func benchmarkObject(b *testing.B, c Config, projections []vedette.Projection) {
 
 func BenchmarkObject(b *testing.B) {
 	b.Run("plain", func(b *testing.B) { benchmarkObject(b, Config{}, nil) })
-	b.Run("lifts", func(b *testing.B) { benchmarkObject(b, Config{}, podProjections) })
-	b.Run("lifts and rules", func(b *testing.B) {
+	b.Run("projections", func(b *testing.B) { benchmarkObject(b, Config{}, podProjections) })
+	b.Run("projections and rules", func(b *testing.B) {
 		benchmarkObject(b, Config{Environment: []string{"*PASSWORD*", "*TOKEN*"}, Annotations: []string{"*secret*"}}, podProjections)
 	})
 	b.Run("encoding json map", func(b *testing.B) {

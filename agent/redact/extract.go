@@ -2,20 +2,20 @@ package redact
 
 import "strconv"
 
-// maxProjectedValue is the size of the longest value that is lifted, in bytes. What is
-// larger is left out: a summary is for lists, not for contents.
+// maxProjectedValue is the size of the longest extracted value, in bytes. Larger values are
+// left out, because a summary is for lists, not for contents.
 const maxProjectedValue = 4 << 10
 
-// extractor holds the fields of a plan while an object is walked. The text of a
-// field grows as its elements come along; what stands from its mark on belongs
-// to the element at hand and is taken back when the element is read again.
+// extractor collects the fields of a projection while an object is walked. The text of a
+// field grows with its elements. The part from its mark on belongs to the current element
+// and is removed if the element is read again.
 type extractor struct {
 	text  [][]byte // by field
 	marks []int    // by field
-	stack []int    // the marks of the arrays around
+	stack []int    // the marks of the enclosing arrays
 }
 
-// reset makes room for a plan, which may be nil.
+// reset prepares for a projection, which may be nil.
 func (e *extractor) reset(p *projection) {
 	n := 0
 	if p != nil {
@@ -31,8 +31,8 @@ func (e *extractor) reset(p *projection) {
 	e.stack = e.stack[:0]
 }
 
-// clearBelow takes back what the element at hand has given to the fields below n,
-// which may be nil.
+// clearBelow removes what the current element added to the fields below n, which may be
+// nil.
 func (e *extractor) clearBelow(n *node) {
 	if n == nil {
 		return
@@ -42,8 +42,8 @@ func (e *extractor) clearBelow(n *node) {
 	}
 }
 
-// set makes text the element at hand of a field. Of text that makes the field
-// too long only so much is taken that it still is.
+// set makes text the current element of a field. If the field becomes too long, it keeps only
+// enough to notice that later.
 func (e *extractor) set(field int, text []byte) {
 	e.clearField(field)
 	e.appendText(field, text)
@@ -56,8 +56,8 @@ func (e *extractor) appendText(field int, text []byte) {
 	e.text[field] = append(e.text[field], text[:min(len(text), max(free, 0))]...)
 }
 
-// beginArray begins the array whose elements are at star, which may be nil, as for
-// all that follow.
+// beginArray begins the array whose elements are at star. Star may be nil here and in the
+// following functions.
 func (e *extractor) beginArray(star *node) {
 	if star == nil {
 		return
@@ -83,7 +83,7 @@ func (e *extractor) beginElement(star *node, first bool) {
 	}
 }
 
-// endElement ends an element: what it lacks is null.
+// endElement ends an element. Fields that it lacks become null.
 func (e *extractor) endElement(star *node) {
 	if star == nil {
 		return
@@ -107,8 +107,8 @@ func (e *extractor) endArray(star *node) {
 	e.stack = e.stack[:base]
 }
 
-// extract takes the value from i to end for the fields that end at n. It takes
-// it from where it was written, if anything was changed in it.
+// extract sets the fields that end at n to the value from i to end. If the value was
+// redacted, it uses the redacted form.
 func (p *pass) extract(n *node, i, end int, before checkpoint) {
 	value := p.raw[i:end]
 	if p.checkpoint() != before {
@@ -130,8 +130,8 @@ func (p *pass) extract(n *node, i, end int, before checkpoint) {
 	}
 }
 
-// appendSummary writes the fields that were found behind the body, as an
-// object, and returns its length; 0 where none was.
+// appendSummary writes the extracted fields after the body, as an object, and returns its
+// length. The length is 0 if there are no fields.
 func (p *pass) appendSummary() int {
 	if p.projection == nil {
 		return 0
@@ -158,7 +158,7 @@ func (p *pass) appendSummary() int {
 	return len(p.dst) - from
 }
 
-// wipe forgets the texts and keeps their room.
+// wipe zeroes the texts and keeps their memory.
 func (e *extractor) wipe() {
 	for i := range e.text {
 		Wipe(e.text[i][:cap(e.text[i])])

@@ -20,7 +20,7 @@ var (
 
 	someRules = Config{Annotations: []string{"*credential*"}, ConfigMapKeys: []string{"*.key", "secret?"}, Environment: []string{"*password*", "API_?OKEN"}, SecretAnnotations: []string{"kept*", "*/team"}}
 
-	// fuzzFields reach wherever something is cut or replaced.
+	// fuzzFields reach all places where something is cut or replaced.
 	fuzzFields = []vedette.ProjectionField{
 		{Name: "all", Path: "spec"}, {Name: "data", Path: "data"}, {Name: "keys", Path: "data.#"},
 		{Name: "env", Path: "spec.containers.*.env.*.value"}, {Name: "envs", Path: "spec.containers.*.env.#"},
@@ -59,9 +59,8 @@ func depth(raw []byte) int {
 	return deepest
 }
 
-// FuzzObject holds that no bytes make Object panic, that it takes the JSON that
-// encoding/json takes and no other, and that what it makes of it is what the
-// reference makes of it.
+// FuzzObject checks that Object never panics, that it accepts the same JSON as encoding/json,
+// and that its result is that of the reference.
 func FuzzObject(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
@@ -88,17 +87,17 @@ func FuzzObject(f *testing.F) {
 		before := []byte("before")
 		o, dst, err := r.Object(before, ref.resource, raw)
 		if !bytes.Equal(raw, input) || !bytes.HasPrefix(dst, before) {
-			t.Fatal("input or buffer were written to")
+			t.Fatal("Object changed its input or the content of dst")
 		}
 		if err != nil {
 			checkRefusal(t, raw, dst, err)
 			return
 		}
 		if !json.Valid(raw) {
-			t.Fatalf("took what is no JSON: %q", raw)
+			t.Fatalf("%q: got no error, want one for invalid JSON", raw)
 		}
 		if string(dst) != "before"+string(o.Body)+string(o.Summary) {
-			t.Fatalf("buffer %q is not body %q and summary %q", dst, o.Body, o.Summary)
+			t.Fatalf("got buffer %q, want body %q and summary %q", dst, o.Body, o.Summary)
 		}
 		decode(t, o.Body)
 		if unique(raw) && utf8.Valid(raw) {
@@ -110,14 +109,14 @@ func FuzzObject(f *testing.F) {
 func checkRefusal(t *testing.T, raw, dst []byte, err error) {
 	t.Helper()
 	if string(dst) != "before" {
-		t.Fatalf("buffer %q after %v", dst, err)
+		t.Fatalf("got buffer %q after error %v, want it unchanged", dst, err)
 	}
 	if json.Valid(raw) && depth(raw) <= maxDepth && strings.HasPrefix(err.Error(), "byte ") && !strings.HasSuffix(err.Error(), "expected an object") {
-		t.Fatalf("refused JSON %q: %v", raw, err)
+		t.Fatalf("%q: got error %v, want none for valid JSON", raw, err)
 	}
 }
 
-// FuzzReadMetadata holds that Meta agrees with Object.
+// FuzzReadMetadata checks that ReadMetadata agrees with Object.
 func FuzzReadMetadata(f *testing.F) {
 	f.Add([]byte(`{"kind":"Pod","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`))
 	f.Add([]byte(`{"metadata":{"name":"\u0061","resourceVersion":"1","uid":"u"}}`))
@@ -129,7 +128,7 @@ func FuzzReadMetadata(f *testing.F) {
 			return
 		}
 		if err != nil || h.UID != o.UID || h.ResourceVersion != o.ResourceVersion || h.Namespace != o.Namespace || h.Name != o.Name {
-			t.Fatalf("%q: Meta says %+v, %v, Object %+v", raw, h, err, o)
+			t.Fatalf("%q: got metadata %+v, %v, want that of Object %+v", raw, h, err, o)
 		}
 	})
 }
@@ -142,7 +141,7 @@ func FuzzUnescape(f *testing.F) {
 			return
 		}
 		if got := unescape(nil, []byte(s)); string(got) != want {
-			t.Fatalf("unescape(%q) = %q, not %q", s, got, want)
+			t.Fatalf("unescape(%q): got %q, want %q", s, got, want)
 		}
 	})
 }
@@ -155,7 +154,7 @@ func FuzzGlob(f *testing.F) {
 			return
 		}
 		if got, want := compileGlobs([]string{pattern}).match([]byte(name)), anyGlob([]string{pattern}, name); got != want {
-			t.Fatalf("%q on %q: %v, not %v", pattern, name, got, want)
+			t.Fatalf("match(%q, %q): got %v, want %v", pattern, name, got, want)
 		}
 	})
 }

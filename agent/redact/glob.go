@@ -7,10 +7,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// globs are patterns of names, in lower case. An asterisk stands for any run of
-// bytes, slashes included (path.Match would stop at them, and annotations are
-// full of them), a question mark for one byte. Case makes no difference: a rule
-// for *PASSWORD* that lets db_password pass would be a trap.
+// globs are patterns of names, in lower case. An asterisk matches any sequence of bytes,
+// including slashes (path.Match does not match these, and annotations have many), and a
+// question mark one byte. Case is ignored, because users expect a rule for *PASSWORD* to
+// match db_password.
 type globs []string
 
 func compileGlobs(patterns []string) globs {
@@ -31,8 +31,8 @@ func (g globs) match(name []byte) bool {
 	return false
 }
 
-// globMatch goes back to the last asterisk only, which is enough for globs and
-// keeps the worst case at the product of both lengths.
+// globMatch backtracks only to the last asterisk. That is enough for globs and keeps the
+// worst case at the product of both lengths.
 func globMatch(pattern string, name []byte) bool {
 	p, n, star, resume := 0, 0, -1, 0
 	for n < len(name) {
@@ -59,18 +59,18 @@ func lower(c byte) byte {
 	return c
 }
 
-// validateGlobs refuses what would silently match nothing or everything: an
-// empty pattern, and the parts of other glob languages that ours lacks.
+// validateGlobs rejects patterns that would silently match nothing or everything: empty
+// patterns, and the syntax of other glob languages.
 func validateGlobs(setting string, patterns []string) error {
 	var errs []error
 	for i, p := range patterns {
 		switch {
 		case strings.TrimSpace(p) == "":
 			errs = append(errs, vedette.Errorf(vedette.Invalid,
-				"%s, entry %d: the pattern is empty; name what to redact, or remove the entry", setting, i+1))
+				"%s, entry %d: the pattern is empty: write a pattern or remove the entry", setting, i+1))
 		case strings.ContainsAny(p, `[]{}\`):
 			errs = append(errs, vedette.Errorf(vedette.Invalid,
-				"%s, entry %d: the pattern %q uses one of []{}\\; only * (any run) and ? (one character) have a meaning", setting, i+1, p))
+				"%s, entry %d: the pattern %q contains one of []{}\\: use only * (any sequence) and ? (one character)", setting, i+1, p))
 		}
 	}
 	return errors.Join(errs...)

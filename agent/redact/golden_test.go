@@ -12,9 +12,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
+var rewrite = flag.Bool("rewrite", false, "write the expected outputs")
 
-// fileFields are the lifts of all files.
+// fileFields are the projected fields of all files.
 var fileFields = []vedette.ProjectionField{
 	{Name: "images", Path: "spec.containers.*.image"}, {Name: "ports", Path: "spec.containers.*.ports.*.containerPort"},
 	{Name: "templateImages", Path: "spec.template.spec.containers.*.image"}, {Name: "env", Path: "spec.template.spec.containers.*.env.*.value"},
@@ -24,7 +24,7 @@ var fileFields = []vedette.ProjectionField{
 	{Name: "app", Path: "metadata.labels.app"}, {Name: "fields", Path: "metadata.managedFields.#"},
 }
 
-// resourceOf tells the resource by the first word of a file's name.
+// resourceOf returns the resource for the first word of a file name.
 func resourceOf(t *testing.T, name string) vedette.Resource {
 	word, _, _ := strings.Cut(name, "-")
 	r, ok := map[string]vedette.Resource{
@@ -42,8 +42,8 @@ func resourceOf(t *testing.T, name string) vedette.Resource {
 	return r
 }
 
-// TestGoldenFiles redacts each testdata/x.input.json, under someRules where its name
-// ends in -rules, and compares with x.output.json. -rewrite writes those.
+// TestGoldenFiles redacts each testdata/x.input.json, with rules if x ends in -rules, and
+// compares the result with x.output.json. The flag -rewrite writes these files.
 func TestGoldenFiles(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
@@ -69,7 +69,7 @@ func checkFile(t *testing.T, name, input string) {
 		t.Fatal(err)
 	}
 	if bytes.Contains(dst[:cap(dst)], []byte("aHVudGVyMg==")) != (name == "configmap") {
-		t.Errorf("the password is in %s", dst[:cap(dst)])
+		t.Errorf("got the password in %s", dst[:cap(dst)])
 	}
 	if unique(raw) {
 		ref.check(t, raw, o, nil)
@@ -90,7 +90,7 @@ func checkFile(t *testing.T, name, input string) {
 	}
 }
 
-// formatObject shows an object with its body laid out for reading.
+// formatObject formats an object with an indented body.
 func formatObject(t *testing.T, o vedette.Object) []byte {
 	t.Helper()
 	body, summary := json.RawMessage(o.Body), json.RawMessage(o.Summary)

@@ -7,14 +7,14 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// header gathers the texts of an object's header in one buffer, so that they
-// cost one allocation in the end.
+// header collects the texts of an object's header in one buffer, so that they cost one
+// allocation.
 type header struct {
 	bytes       []byte
 	texts       [textCount]span
 	labels      []pair
 	annotations []pair
-	owner       ownerSpans // the one that is being read
+	owner       ownerSpans // the owner that is being read
 	chosenOwner ownerSpans
 }
 
@@ -46,8 +46,8 @@ func (h *header) reset() {
 	h.labels, h.annotations, h.chosenOwner = h.labels[:0], h.annotations[:0], ownerSpans{}
 }
 
-// add takes a text over, with U+FFFD for what is not UTF-8: the API server
-// sends none such, and a header that held it could not be sent on.
+// add copies a text. It replaces invalid UTF-8 by U+FFFD, because protobuf rejects strings
+// that are not UTF-8.
 func (h *header) add(text []byte) span {
 	from := len(h.bytes)
 	if utf8.Valid(text) {
@@ -62,15 +62,15 @@ func (h *header) add(text []byte) span {
 
 func (h *header) beginOwner() { h.owner = ownerSpans{found: true} }
 
-// endOwner chooses the controller, or else the first.
+// endOwner keeps the owner that is the controller, or else the first one.
 func (h *header) endOwner() {
 	if !h.chosenOwner.found || h.owner.controller && !h.chosenOwner.controller {
 		h.chosenOwner = h.owner
 	}
 }
 
-// recordHeader takes what belongs into the header from a member, before its value is
-// walked, and settles the roles that hang on the value.
+// recordHeader copies a member's value into the header if it belongs there, before the value
+// is walked. It returns the final role, which may depend on the value.
 func (p *pass) recordHeader(as role, name []byte, i int) role {
 	h := &p.header
 	switch as {
@@ -118,14 +118,14 @@ func textIndex(name []byte) int {
 	return textCreated
 }
 
-// addString takes the string at i over; it is empty where there is none.
+// addString copies the string at i. It returns an empty span if there is no string.
 func (p *pass) addString(i int) span {
 	text, _ := p.stringAt(i)
 	return p.header.add(text)
 }
 
-// recordAnnotation keeps the name first, since it may stand where annotationRole
-// resolves escapes.
+// recordAnnotation copies the name first, because annotationRole overwrites the buffer that
+// may hold it.
 func (p *pass) recordAnnotation(name []byte, i int) role {
 	if !p.isHeaderAnnotation(name) {
 		return p.annotationRole(name, i)
@@ -167,7 +167,7 @@ func (p *pass) recordOwner(name []byte, i int) {
 	}
 }
 
-// buildObject makes the header of what was gathered.
+// buildObject returns the collected header.
 func (p *pass) buildObject() vedette.Object {
 	h := &p.header
 	apiVersion := h.texts[textAPIVersion]
@@ -201,7 +201,7 @@ func (p *pass) buildObject() vedette.Object {
 	return o
 }
 
-// toMap returns nil for no pairs.
+// toMap returns nil if there are no pairs.
 func toMap(pairs []pair, all string) map[string]string {
 	if len(pairs) == 0 {
 		return nil
@@ -213,8 +213,8 @@ func toMap(pairs []pair, all string) map[string]string {
 	return m
 }
 
-// unixSeconds reads a creationTimestamp; what is none counts as unknown, since an
-// object without an age is better than none.
+// unixSeconds parses a creationTimestamp. An invalid one counts as unknown, because an object
+// without an age is better than no object.
 func unixSeconds(created string) int64 {
 	t, err := time.Parse(time.RFC3339, created)
 	if err != nil {

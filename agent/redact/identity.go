@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// identityRole reads the kind or apiVersion at the object's root. It keeps the role
-// where the value is to be replaced by the resource's.
+// identityRole reads the kind or apiVersion at the object's root. It returns the role
+// unchanged if the value must be replaced by that of the resource.
 func (p *pass) identityRole(as role, i int) role {
 	text, ok := p.stringAt(i)
 	if as == roleRootKind {
@@ -29,9 +29,9 @@ func (p *pass) identityRole(as role, i int) role {
 	return rolePlain
 }
 
-// recordKind looks whether a kind is that of a list. A custom resource's kind may end
-// like one, so others than the well-known ones count only where they also have
-// items and are not what was asked for.
+// recordKind records whether a kind is that of a list. The kind of a custom resource may also
+// end in "List", so unknown kinds count only if the object also has items and is not of the
+// requested kind.
 func (s *rootFacts) recordKind(kind []byte, requested string) {
 	switch {
 	case string(kind) == requested:
@@ -42,8 +42,7 @@ func (s *rootFacts) recordKind(kind []byte, requested string) {
 	}
 }
 
-// replaceIdentity writes the resource's kind or apiVersion in place of the
-// value at i.
+// replaceIdentity replaces the value at i by the resource's kind or apiVersion.
 func (p *pass) replaceIdentity(i int, as role) (int, error) {
 	text := appendQuoted(nil, p.resource.Kind.Name)
 	if as == roleRootAPIVersion {
@@ -59,8 +58,8 @@ func (p *pass) appendAPIVersion(dst []byte) []byte {
 	return append(dst, p.resource.Version...)
 }
 
-// insertMissingIdentity writes kind and apiVersion into a body that has none, before all
-// else as Kubernetes does.
+// insertMissingIdentity writes a missing kind and apiVersion at the beginning of the body, as
+// Kubernetes does.
 func (p *pass) insertMissingIdentity() {
 	if p.facts.kind && p.facts.version {
 		return

@@ -1,22 +1,20 @@
 package redact
 
-// ObjectMeta is what Meta finds. Fields that the object lacks are empty.
+// ObjectMeta is the result of ReadMetadata. Fields that the object lacks are empty.
 type ObjectMeta struct {
 	UID              string
 	ResourceVersion  string
 	Namespace        string
 	Name             string
-	InitialEventsEnd bool // a bookmark with which the API server ends a streamed list
+	InitialEventsEnd bool // the object is the bookmark that ends a streamed list
 }
 
-// initialEventsAnnotation is the annotation of such a bookmark.
+// initialEventsAnnotation is the annotation of that bookmark.
 const initialEventsAnnotation = "k8s.io/initial-events-end"
 
-// ReadMetadata reads an object's metadata and no more of it than that: for BOOKMARK and
-// DELETED events. What stands behind metadata is not even checked to be JSON, nor
-// is what stands before the members that are read more than passed over. So it
-// reads objects that Redactor.Object refuses, as for their depth: they must be
-// known by name when they go.
+// ReadMetadata reads only the metadata of an object, for BOOKMARK and DELETED events. It does
+// not validate anything else. So it also reads objects that Redactor.Object rejects, for
+// example because of their depth: the name of such an object is needed when it is deleted.
 func ReadMetadata(raw []byte) (ObjectMeta, error) {
 	m := metadataScanner{scanner: scanner{raw: raw}}
 	i := m.space(0)
@@ -33,7 +31,7 @@ type metadataScanner struct {
 	done     bool
 }
 
-// members calls take for every member of the object at i, until it is done.
+// members calls take for each member of the object at i, until take is done.
 func (m *metadataScanner) members(i int, handle func(name []byte, value int) (int, error)) (int, error) {
 	i, more, err := m.open(i, '}')
 	for more && err == nil && !m.done {
@@ -51,7 +49,7 @@ func (m *metadataScanner) members(i int, handle func(name []byte, value int) (in
 	return i, err
 }
 
-// skip steps over the value at i, however deep it is.
+// skip moves past the value at i, however deep it is.
 func (m *metadataScanner) skip(i int) (end int, err error) {
 	for depth := 0; ; {
 		switch c := m.at(i); {

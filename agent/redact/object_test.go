@@ -48,11 +48,11 @@ func TestInvalidObjectsAreRejected(t *testing.T) {
 	} {
 		_, dst, err := mustNew(t, Config{}, nil).Object([]byte("x"), pods, []byte(c.raw))
 		if err == nil || err.Error() != c.want || string(dst) != "x" {
-			t.Errorf("%.80s: %v, buffer %q, want %s", c.raw, err, dst, c.want)
+			t.Errorf("%.80s: got error %v and buffer %q, want error %s", c.raw, err, dst, c.want)
 		}
 	}
 	if _, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(deep(511))); err != nil {
-		t.Errorf("511 arrays: %v", err)
+		t.Errorf("511 nested arrays: got error %v, want none", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestKindIsReadFromTheObjectWithoutResource(t *testing.T) {
 	r := mustNew(t, Config{}, nil)
 	o, _, err := r.Object(nil, vedette.Resource{}, []byte(`{`+validMetadata+`,"kind":"Job","apiVersion":"batch/v1"}`))
 	if err != nil || o.Kind != (vedette.Kind{Group: "batch", Name: "Job"}) || o.APIVersion != "batch/v1" {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("got unexpected object %+v, %v", o, err)
 	}
 	_, _, err = r.Object(nil, vedette.Resource{}, []byte(`{`+validMetadata+`}`))
 	if err == nil || err.Error() != "the object lacks kind and apiVersion" {
@@ -72,7 +72,7 @@ func TestKindThatEndsInListIsNotAList(t *testing.T) {
 	resource := vedette.Resource{Kind: vedette.Kind{Group: "net.example.com", Name: "AllowList"}, Version: "v1"}
 	raw := `{"kind":"AllowList","apiVersion":"net.example.com/v1","items":["10.0.0.0/8"],` + validMetadata + `}`
 	if o, _, err := mustNew(t, Config{}, nil).Object(nil, resource, []byte(raw)); err != nil || string(o.Body) != raw {
-		t.Errorf("%s, %v", o.Body, err)
+		t.Errorf("got unexpected body %s, %v", o.Body, err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestBodyIsCopiedByteForByte(t *testing.T) {
 	want := "{ \"kind\" : \"Pod\",\"apiVersion\":\"v1\",\n\"metadata\":{\"name\":\"\\u006e\" ,\"resourceVersion\" : \"1\"} , \"spec\":{\"a\":1.50} }"
 	o, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(raw))
 	if err != nil || string(o.Body) != want {
-		t.Errorf("%v\n%s\n%s", err, o.Body, want)
+		t.Errorf("got error %v and\n%s\nwant\n%s", err, o.Body, want)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestHeaderIsUTF8(t *testing.T) {
 	raw := "{\"metadata\":{\"name\":\"a\xffb\",\"resourceVersion\":\"1\",\"labels\":{\"l\":\"\xc3\"}}}"
 	o, _, err := mustNew(t, Config{}, nil).Object(nil, pods, []byte(raw))
 	if err != nil || o.Name != "a\ufffdb" || o.Labels["l"] != "\ufffd" || !strings.Contains(string(o.Body), "a\xffb") {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("got unexpected object %+v, %v", o, err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestLargeValuesAreNotProjected(t *testing.T) {
 	raw := `{` + validMetadata + `,"spec":{"a":` + text(maxProjectedValue) + `,"b":` + text(maxProjectedValue+1) + `,"list":[{"a":` + text(3000) + `},{"a":` + text(3000) + `}],"c":1}}`
 	o, _, err := mustNew(t, Config{}, projectionFields("spec.a", "spec.b", "spec.list.*.a", "spec.c")).Object(nil, pods, []byte(raw))
 	if err != nil || string(o.Summary) != `{"f0":`+text(maxProjectedValue)+`,"f3":1}` {
-		t.Errorf("%.100s, %v", o.Summary, err)
+		t.Errorf("got unexpected summary %.100s, %v", o.Summary, err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestProjectionPaths(t *testing.T) {
 			want = `{"f0":` + want + `}`
 		}
 		if err != nil || string(o.Summary) != want {
-			t.Errorf("%s: %s, %v, want %s", path, o.Summary, err, want)
+			t.Errorf("%s: got %s, %v, want %s", path, o.Summary, err, want)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestProjectionOfKindOverridesDefault(t *testing.T) {
 	for want, resource := range map[string]vedette.Resource{`{"pod":"K"}`: pods, `{"other":"K"}`: works} {
 		o, _, err := r.Object(nil, resource, []byte(`{"kind":"K",`+validMetadata+`}`))
 		if err != nil || string(o.Summary) != want {
-			t.Errorf("%s, %v, want %s", o.Summary, err, want)
+			t.Errorf("got %s, %v, want %s", o.Summary, err, want)
 		}
 	}
 }
@@ -143,16 +143,16 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 		{config: Config{Annotations: []string{"a[bc]"}}, want: "redact.annotations, entry 1"},
 		{config: Config{ConfigMapKeys: []string{`a\*`}}, want: "redact.configMapKeys, entry 1"},
 		{config: Config{SecretAnnotations: []string{""}}, want: "redact.secretAnnotations, entry 1"},
-		{projections: []vedette.Projection{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `two lifts for kind "Pod"`},
-		{projections: []vedette.Projection{{Fields: projectionFields("")}}, want: "a member's name is empty"},
-		{projections: []vedette.Projection{{Fields: projectionFields("a..b")}}, want: "a member's name is empty"},
-		{projections: []vedette.Projection{{Fields: projectionFields("a.#.b")}}, want: "# must be last"},
-		{projections: []vedette.Projection{{Fields: projectionFields("*.b")}}, want: "an object's root has names only"},
-		{projections: []vedette.Projection{{Fields: []vedette.ProjectionField{{Path: "a"}}}}, want: "is empty or taken"},
+		{projections: []vedette.Projection{{Kind: pods.Kind}, {Kind: pods.Kind}}, want: `kind "Pod" has two projections`},
+		{projections: []vedette.Projection{{Fields: projectionFields("")}}, want: "a part of the path is empty"},
+		{projections: []vedette.Projection{{Fields: projectionFields("a..b")}}, want: "a part of the path is empty"},
+		{projections: []vedette.Projection{{Fields: projectionFields("a.#.b")}}, want: "# must be the last part"},
+		{projections: []vedette.Projection{{Fields: projectionFields("*.b")}}, want: "the path must begin with a name"},
+		{projections: []vedette.Projection{{Fields: []vedette.ProjectionField{{Path: "a"}}}}, want: "is empty or used twice"},
 	} {
 		_, err := New(c.config, c.projections, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.projections != nil && vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%v, want %s", err, c.want)
+			t.Errorf("got error %v, want %s", err, c.want)
 		}
 	}
 }
@@ -160,28 +160,28 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 func TestReadMetadata(t *testing.T) {
 	h, err := ReadMetadata([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12","creationTimestamp":null,"annotations":{"x":"y","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
 	if err != nil || h != (ObjectMeta{ResourceVersion: "12", InitialEventsEnd: true}) {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("got unexpected metadata %+v, %v", h, err)
 	}
 	h, err = ReadMetadata([]byte(`{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1\u0032","annotations":{"k8s.io/initial-events-end":"false"}}`))
 	if err != nil || h != (ObjectMeta{UID: "c", Namespace: "b", Name: "a", ResourceVersion: "12"}) {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("got unexpected metadata %+v, %v", h, err)
 	}
 	deep := strings.Repeat(`{"a":[`, 5000) + strings.Repeat(`]}`, 5000)
 	h, err = ReadMetadata([]byte(`{"spec":` + deep + `,"metadata":{"managedFields":[` + deep + `,{"a":"}"},null,-1.5e3],"name":"a","namespace":"b"}}`))
 	if err != nil || h != (ObjectMeta{Namespace: "b", Name: "a"}) {
-		t.Errorf("of a deep object: %+v, %v", h, err)
+		t.Errorf("deep object: got %+v, %v", h, err)
 	}
 	for _, raw := range []string{`{"spec":[}`, `{"spec":]`, `{"spec":{"a"`, `{"spec":[[`, `{"spec":`, `{"spec":x}`} {
 		if h, err := ReadMetadata([]byte(raw)); err == nil && h != (ObjectMeta{}) {
-			t.Errorf("%s: %+v", raw, h)
+			t.Errorf("%s: got unexpected metadata %+v", raw, h)
 		}
 	}
 	if _, err := ReadMetadata([]byte(`{"metadata":{"name":`)); err == nil {
-		t.Error("took what ends early")
+		t.Error("truncated object: got no error, want one")
 	}
 }
 
-// TestRedactorIsSafeForConcurrentUse runs under -race.
+// TestRedactorIsSafeForConcurrentUse is meant for the race detector.
 func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 	r := mustNew(t, someRules, podProjections[0].Fields)
 	raw := typicalPod(t)
@@ -196,7 +196,7 @@ func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 			for range 200 {
 				o, dst, err := r.Object(buf[:0], pods, raw)
 				if buf = dst; err != nil || string(o.Body) != string(first.Body) || string(o.Summary) != string(first.Summary) {
-					t.Errorf("%v: %s %s", err, o.Body, o.Summary)
+					t.Errorf("got unexpected result %s, %s, %v", o.Body, o.Summary, err)
 					return
 				}
 			}
@@ -205,8 +205,8 @@ func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestObjectAllocatesOnlyTheHeader counts: one text, and two for each map. It
-// goes round the pool, which forgets at random under -race.
+// TestObjectAllocatesOnlyTheHeader counts allocations: one for the text, and two for each
+// map. It does not use the pool, which drops values at random under the race detector.
 func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
 	r := mustNew(t, Config{}, podProjections[0].Fields)
 	raw := typicalPod(t)
@@ -219,13 +219,13 @@ func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
 		p.buildObject()
 		p.release()
 	}); n > 5 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("got %v allocations, want at most 5", n)
 	}
 }
 
 func TestWipe(t *testing.T) {
 	b := []byte(canary)
 	if Wipe(b); string(b) != strings.Repeat("\x00", len(canary)) {
-		t.Errorf("%q", b)
+		t.Errorf("got unexpected bytes %q", b)
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// pass is the work on one object. It scans forward and copies behind: what is
-// kept is not copied member by member but in runs, each as long as nothing is
-// cut.
+// pass redacts one object. It scans ahead and copies what is kept later, in runs that are as
+// long as nothing is cut, because that is faster than copying member by member.
 type pass struct {
 	scanner
 	redactor   *Redactor
@@ -17,22 +16,22 @@ type pass struct {
 	projection *projection
 
 	dst    []byte
-	base   int // of dst, where the object begins
-	copied int // of raw, up to where it was copied or cut
+	base   int // where the object begins in dst
+	copied int // up to where raw was copied or cut
 
-	inSecret  bool // within a Secret
-	configMap bool // the whole object is one
-	walkAll   bool // nothing may be stepped over unseen
-	sawSecret bool // a Secret's bytes may have been in buffers of the pass
+	inSecret  bool // inside a Secret
+	configMap bool // the object is a ConfigMap
+	walkAll   bool // no value may be skipped without a look inside
+	sawSecret bool // buffers of the pass may hold data of a Secret
 
 	facts     rootFacts
 	header    header
 	extractor extractor
-	members   int    // of the container that was left last, without the cut ones
-	scratch   []byte // for text without its escapes
+	members   int    // members of the last closed container, without cut ones
+	scratch   []byte // for text with resolved escapes
 }
 
-// rootFacts is what the object says of itself at its root.
+// rootFacts are facts about the root of the object.
 type rootFacts struct {
 	kind, version bool // has a kind, an apiVersion
 	list          bool // is a list by its kind
@@ -40,8 +39,8 @@ type rootFacts struct {
 	items         bool // has an array called items
 }
 
-// begin makes a pass ready. The buffer gets room for all of raw at once, so
-// that it is not moved on the way.
+// begin prepares a pass. It allocates room for all of raw at once, so that the buffer does
+// not move.
 func (p *pass) begin(r *Redactor, resource vedette.Resource, dst, raw []byte) {
 	p.redactor, p.resource = r, resource
 	p.projection = r.projectionFor(resource.Kind)
@@ -54,8 +53,8 @@ func (p *pass) begin(r *Redactor, resource vedette.Resource, dst, raw []byte) {
 	p.grow(len(raw) + 128)
 }
 
-// release lets go of what is not the pass's own, and forgets what a Secret may
-// have left behind.
+// release drops references to the caller's memory and zeroes what a Secret may have left in
+// buffers.
 func (p *pass) release() {
 	h, scratch := p.header, p.scratch
 	if p.sawSecret {
@@ -71,10 +70,10 @@ func (p *pass) release() {
 	*p = pass{header: h, extractor: p.extractor, scratch: scratch[:0]}
 }
 
-// maxScratch is how much memory a pass keeps for the next one, in bytes.
+// maxScratch is how many bytes of scratch memory a pass keeps for reuse.
 const maxScratch = 64 << 10
 
-// run walks the object from end to end and adds what it lacks.
+// run walks the whole object and inserts a missing kind and apiVersion.
 func (p *pass) run() error {
 	i := p.space(0)
 	if p.at(i) != '{' {
@@ -92,7 +91,7 @@ func (p *pass) run() error {
 	return p.check()
 }
 
-// check refuses what is no single object of a cluster.
+// check rejects bodies that are not a single object of a cluster.
 func (p *pass) check() error {
 	if p.facts.list || p.facts.listLike && p.facts.items {
 		return errors.New("the body is a list, not one object")
@@ -117,14 +116,14 @@ func (p *pass) check() error {
 	return nil
 }
 
-// flush copies what was kept up to end, a position in raw.
+// flush copies what is kept up to end, a position in raw.
 func (p *pass) flush(end int) {
 	p.emit(p.raw[p.copied:end])
 	p.copied = end
 }
 
-// omit leaves out raw from start to end. The start may lie in what was cut
-// before, as it does for neighbours.
+// omit cuts raw from start to end. The start may lie in a part that was already cut, as for
+// adjacent members.
 func (p *pass) omit(start, end int) {
 	if start > p.copied {
 		p.flush(start)
@@ -132,7 +131,7 @@ func (p *pass) omit(start, end int) {
 	p.copied = end
 }
 
-// replace writes text in place of raw from start to end.
+// replace writes text instead of raw from start to end.
 func (p *pass) replace(start, end int, text string) {
 	p.flush(start)
 	p.grow(len(text))
@@ -145,8 +144,7 @@ func (p *pass) emit(b []byte) {
 	p.dst = append(p.dst, b...)
 }
 
-// grow makes room for n bytes. It is append's growing, but that it wipes the
-// object from the buffer that it leaves.
+// grow makes room for n bytes. Unlike append, it zeroes the object in the old buffer.
 func (p *pass) grow(n int) {
 	if cap(p.dst)-len(p.dst) >= n {
 		return
@@ -156,12 +154,12 @@ func (p *pass) grow(n int) {
 	Wipe(old[p.base:])
 }
 
-// checkpoint is a point of a pass to which it can go back.
+// checkpoint is a state of a pass for rollback.
 type checkpoint struct{ written, copied int }
 
 func (p *pass) checkpoint() checkpoint { return checkpoint{len(p.dst), p.copied} }
 
-// rollback undoes what was written since.
+// rollback removes what was written since the checkpoint.
 func (p *pass) rollback(target checkpoint) {
 	Wipe(p.dst[target.written:])
 	p.dst, p.copied = p.dst[:target.written], target.copied

@@ -7,16 +7,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// projection is what to lift out of the objects of one kind: the paths of its fields
-// as a tree, and the fields' names. Fields are numbered in the order of the
-// tree, so that those below a node are a range.
+// projection is a compiled vedette.Projection: the paths of its fields as a tree, and the
+// names of the fields. Fields are numbered in the order of the tree, so that the fields
+// below a node are a range.
 type projection struct {
 	tree  node
-	names [][]byte // of the fields by number, as `"name":`
-	order []int    // the numbers in the order of the Projection
+	names [][]byte // by field number, as `"name":`
+	order []int    // the field numbers in the order of the Projection
 }
 
-// root returns the plan's tree; p may be nil.
+// root returns the root of the tree; p may be nil.
 func (p *projection) root() *node {
 	if p == nil {
 		return nil
@@ -24,25 +24,25 @@ func (p *projection) root() *node {
 	return &p.tree
 }
 
-// node is one place in objects.
+// node is a place in objects.
 type node struct {
-	childNames []string // of the members that lead on
+	childNames []string // the members with children
 	children   []*node
-	star       *node // the elements of an array here
-	values     []int // the fields that are the value here
-	counts     []int // the fields that are the number of its elements or members
-	from, to   int   // the fields at and below this place
+	star       *node // the elements of the array here
+	values     []int // the fields whose value is here
+	counts     []int // the fields that count the elements or members here
+	from, to   int   // the range of fields at and below this place
 }
 
 // isTarget reports whether a path ends here.
 func (n *node) isTarget() bool { return len(n.values)+len(n.counts) > 0 }
 
-// hasDescendants reports whether this place must be walked; n may be nil.
+// hasDescendants reports whether the value here must be walked; n may be nil.
 func (n *node) hasDescendants() bool {
 	return n != nil && (n.star != nil || len(n.children) > 0 || len(n.counts) > 0)
 }
 
-// child returns the node of the member with that name; both may be nil.
+// child returns the node of the member with that name, or nil; n may be nil.
 func (n *node) child(name []byte) *node {
 	if n == nil {
 		return nil
@@ -55,7 +55,7 @@ func (n *node) child(name []byte) *node {
 	return nil
 }
 
-// elements returns the node of the elements of an array; both may be nil.
+// elements returns the node of the elements of an array, or nil; n may be nil.
 func (n *node) elements() *node {
 	if n == nil {
 		return nil
@@ -67,7 +67,7 @@ func compileProjections(projections []vedette.Projection) (map[vedette.Kind]*pro
 	compiled := make(map[vedette.Kind]*projection, len(projections))
 	for _, l := range projections {
 		if compiled[l.Kind] != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "there are two lifts for kind %q; merge them into one", l.Kind)
+			return nil, vedette.Errorf(vedette.Invalid, "kind %q has two projections: merge them into one", l.Kind)
 		}
 		p, err := compileProjection(l)
 		if err != nil {
@@ -83,11 +83,11 @@ func compileProjection(l vedette.Projection) (*projection, error) {
 	seen := map[string]bool{}
 	for i, f := range l.Fields {
 		if f.Name == "" || seen[f.Name] {
-			return nil, vedette.Errorf(vedette.Invalid, "lift of kind %q: the name %q of field %d is empty or taken", l.Kind, f.Name, i+1)
+			return nil, vedette.Errorf(vedette.Invalid, "projection of kind %q: name %q of field %d is empty or used twice", l.Kind, f.Name, i+1)
 		}
 		seen[f.Name] = true
 		if err := p.tree.add(f.Path, i); err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "lift of kind %q, field %s, path %q: %w", l.Kind, f.Name, f.Path, err)
+			return nil, vedette.Errorf(vedette.Invalid, "projection of kind %q, field %s, path %q: %w", l.Kind, f.Name, f.Path, err)
 		}
 	}
 	p.tree.number(0, func(field, number int) {
@@ -100,7 +100,7 @@ func compileProjection(l vedette.Projection) (*projection, error) {
 	return p, nil
 }
 
-// add grows the tree by a path that ends in the given field.
+// add adds the path of a field to the tree.
 func (n *node) add(path string, field int) error {
 	steps, err := parsePath(path)
 	if err != nil {
@@ -109,12 +109,12 @@ func (n *node) add(path string, field int) error {
 	for i, s := range steps {
 		switch {
 		case s.special && i == 0:
-			return fmt.Errorf("an object's root has names only")
+			return fmt.Errorf("the path must begin with a name")
 		case s.special && s.name == "#" && i == len(steps)-1:
 			n.counts = append(n.counts, field)
 			return nil
 		case s.special && s.name == "#":
-			return fmt.Errorf("# must be last")
+			return fmt.Errorf("# must be the last part")
 		case s.special:
 			if n.star == nil {
 				n.star = &node{}
@@ -137,7 +137,7 @@ func (n *node) addChild(name string) *node {
 	return c
 }
 
-// number gives the fields at and below n their numbers, and tells them.
+// number numbers the fields at and below n and calls assign for each.
 func (n *node) number(next int, assign func(field, number int)) int {
 	n.from = next
 	for _, fields := range [][]int{n.values, n.counts} {
@@ -157,14 +157,13 @@ func (n *node) number(next int, assign func(field, number int)) int {
 	return next
 }
 
-// pathStep is one part of a path: a member's name, or * or # with a meaning.
+// pathStep is one part of a path: the name of a member, * or #.
 type pathStep struct {
 	name    string
 	special bool
 }
 
-// parsePath cuts a path at its dots. A backslash takes the meaning from what
-// follows it.
+// parsePath splits a path at its dots. A backslash escapes the next character.
 func parsePath(path string) ([]pathStep, error) {
 	var steps []pathStep
 	var name strings.Builder
@@ -172,7 +171,7 @@ func parsePath(path string) ([]pathStep, error) {
 	endStep := func() error {
 		s := pathStep{name.String(), !escaped && (name.String() == "*" || name.String() == "#")}
 		if s.name == "" {
-			return fmt.Errorf("a member's name is empty")
+			return fmt.Errorf("a part of the path is empty")
 		}
 		steps = append(steps, s)
 		name.Reset()

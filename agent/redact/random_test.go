@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// generator makes JSON text of everything that the rules look at, in any place.
+// generator generates JSON with everything that the rules look at, in any place.
 type generator struct {
 	*rand.Rand
 	names    []string
@@ -28,7 +28,7 @@ var relevantTexts = []string{"Secret", "SecretList", "v1", "apps/v1", "PartialOb
 
 func (r generator) pick(from []string) string { return from[r.IntN(len(from))] }
 
-// space is nothing, most of the time.
+// space returns white space, or mostly nothing.
 func (r generator) space() string {
 	if r.IntN(8) > 0 {
 		return ""
@@ -36,7 +36,7 @@ func (r generator) space() string {
 	return []string{" ", "\n", "\t ", "\r\n"}[r.IntN(4)]
 }
 
-// quote writes a string, some of its characters as escapes.
+// quote writes a string with some escaped characters.
 func (r generator) quote(s string) string {
 	if r.IntN(3) > 0 {
 		text, _ := json.Marshal(s)
@@ -73,8 +73,7 @@ func (r generator) value(depth int) string {
 	return r.object(depth-1, nil)
 }
 
-// object writes an object of some random members and the given ones, which are
-// whole members already, in any order.
+// object writes an object with random members and the given complete members, in any order.
 func (r generator) object(depth int, members []string) string {
 	used := map[string]bool{}
 	for range r.IntN(7) {
@@ -93,8 +92,8 @@ func (r generator) member(name, value string) string {
 	return r.space() + r.quote(name) + r.space() + ":" + r.space() + value + r.space()
 }
 
-// TestRandomObjectsMatchReference compares with the reference on objects full of
-// names and texts to which rules apply, in places where they do and do not.
+// TestRandomObjectsMatchReference compares Object with the reference on objects full of names
+// and texts to which rules apply, in places where they do and where they do not.
 func TestRandomObjectsMatchReference(t *testing.T) {
 	withRules, withoutRules := mustNew(t, someRules, fuzzFields), mustNew(t, Config{}, fuzzFields)
 	compared := 0
@@ -121,13 +120,13 @@ func TestRandomObjectsMatchReference(t *testing.T) {
 		compared++
 	}
 	if compared < 2000 {
-		t.Errorf("only %d objects were compared", compared)
+		t.Errorf("got only %d compared objects", compared)
 	}
 }
 
 const canary = "c4n4ry"
 
-// secretObject writes a Secret with canaries wherever it can hold data.
+// secretObject writes a Secret with canaries in all places that can hold data.
 func (r generator) secretObject() string {
 	data := `{"password":"` + canary + `"}`
 	manifest := `{"apiVersion":"v1","kind":"Secret","data":` + data + `}`
@@ -148,9 +147,9 @@ func (r generator) secretObject() string {
 	return r.object(1, members)
 }
 
-// TestNoCanaryFromSecrets puts canaries wherever a Secret can hold data, repeated,
-// escaped, nested and out of order, asks for them by lifts, and looks for them
-// in all of the memory that Object filled.
+// TestNoCanaryFromSecrets puts canaries in all places of a Secret that can hold data: repeated,
+// escaped, nested and out of order. Projections request them. The test searches all memory
+// that Object wrote.
 func TestNoCanaryFromSecrets(t *testing.T) {
 	paths := append([]string{"data", "stringData.password", "metadata.annotations", "metadata.labels", "type", "invented", "metadata.later"}, "metadata")
 	r := mustNew(t, Config{}, projectionFields(paths...))
@@ -158,9 +157,9 @@ func TestNoCanaryFromSecrets(t *testing.T) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 2)), names: []string{"a", "b", "finalizers", "x"}, repeated: true}
 		raw := []byte(g.secretObject())
 		if !json.Valid(raw) || !bytes.Contains(raw, []byte("4ry")) && !bytes.Contains(raw, []byte(`\u00`)) {
-			t.Fatalf("a bad sample: %s", raw)
+			t.Fatalf("invalid sample: %s", raw)
 		}
-		resource := []int{0, 1, 3}[g.IntN(3)] // it need not be asked for as a Secret
+		resource := []int{0, 1, 3}[g.IntN(3)] // the requested resource may be another one
 		o, dst, err := r.Object(make([]byte, 0, g.IntN(2*len(raw))), resources[resource], raw)
 		if err != nil {
 			t.Fatalf("seed %d, %s: %v", seed, raw, err)
@@ -169,12 +168,12 @@ func TestNoCanaryFromSecrets(t *testing.T) {
 		mustNotContainCanary(t, raw, []byte(fmt.Sprintf("%+v", o)))
 		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 		if o.Name != "n" {
-			t.Fatalf("the name of %s is %q", raw, o.Name)
+			t.Fatalf("%s: got name %q", raw, o.Name)
 		}
 	}
 }
 
-// TestNoCanaryFromEmbeddedSecrets does the same for Secrets within other objects.
+// TestNoCanaryFromEmbeddedSecrets does the same for Secrets inside other objects.
 func TestNoCanaryFromEmbeddedSecrets(t *testing.T) {
 	r := mustNew(t, Config{}, projectionFields("spec", "spec.manifests.*.data", "spec.manifests.*.stringData.password", "spec.one"))
 	for seed := range uint64(1000) {
@@ -201,8 +200,8 @@ func TestNoCanaryFromEmbeddedSecrets(t *testing.T) {
 	}
 }
 
-// TestNoCanaryFromContentDigests looks for the digest of what an object of any kind was
-// made from, asked for by lifts and by the prefix of its name.
+// TestNoCanaryFromContentDigests searches for ContentAnnotation in objects of any kind, when
+// projections and annotation prefixes request it.
 func TestNoCanaryFromContentDigests(t *testing.T) {
 	r, err := New(Config{SecretAnnotations: []string{"*"}}, []vedette.Projection{{Fields: projectionFields("metadata.annotations", `metadata.annotations.vedette\.io/content`)}}, []string{"vedette.io/", "kept"})
 	if err != nil {
@@ -220,12 +219,12 @@ func TestNoCanaryFromContentDigests(t *testing.T) {
 		mustNotContainCanary(t, raw, dst[:cap(dst)])
 		mustNotContainCanary(t, raw, unescaped(t, o.Body))
 		if o.Annotations["kept"] != "yes" || o.Annotations[ContentAnnotation] != "" {
-			t.Fatalf("the header of %s has %v", raw, o.Annotations)
+			t.Fatalf("%s: got annotations %v, want no digest", raw, o.Annotations)
 		}
 	}
 }
 
-// TestNoCanaryFromRedactedValues does it for what rules redact.
+// TestNoCanaryFromRedactedValues does the same for values that rules redact.
 func TestNoCanaryFromRedactedValues(t *testing.T) {
 	r := mustNew(t, someRules, projectionFields("spec", "spec.containers.*.env.*.value", "data", "data.tls\\.key", "metadata.annotations"))
 	for seed := range uint64(1000) {
@@ -257,11 +256,11 @@ func TestNoCanaryFromRedactedValues(t *testing.T) {
 func mustNotContainCanary(t *testing.T, raw, text []byte) {
 	t.Helper()
 	if bytes.Contains(text, []byte(canary)) {
-		t.Fatalf("of %s\n this is left: %s", raw, text)
+		t.Fatalf("got a canary in %s\nfrom %s", text, raw)
 	}
 }
 
-// unescaped resolves the escapes that a canary could hide behind, some layers deep.
+// unescaped resolves several layers of escapes, which could hide a canary.
 func unescaped(t *testing.T, body []byte) []byte {
 	t.Helper()
 	for range 8 {

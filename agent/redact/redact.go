@@ -1,23 +1,21 @@
-// Package redact turns one Kubernetes object, as the API server sent it, into
-// what may leave the cluster: bytes in, bytes out, in one pass and without a
-// tree of Go values. While it copies it cuts managedFields and whatever is
-// secret, and lifts out the header that the server filters and lists by.
+// Package redact removes from a Kubernetes object what must not leave the cluster: bytes in,
+// bytes out, in one pass and without a tree of Go values. While it copies, it cuts
+// managedFields and everything secret, and extracts the header by which the server filters
+// and lists objects.
 //
-// What never passes, whatever the configuration:
+// Whatever the configuration, it removes:
 //
 //   - metadata.managedFields;
-//   - of a Secret all but apiVersion, kind, metadata, type and immutable, and of
-//     its metadata all that is not known there, with every annotation whose key is
-//     not known to hold names (kept says which) or that could hold a manifest
-//     (harmless says which);
-//   - data and stringData below any object within another one that says it is a
-//     Secret, as operators embed them in custom resources;
-//   - annotations that hold a Secret's manifest as text, or that are compressed;
-//   - the annotation with a digest of what an object was made from.
+//   - from a Secret, everything but apiVersion, kind, metadata, type and immutable, and from
+//     its metadata all unknown members, all annotations whose key is not known to hold names
+//     (see allowsSecretAnnotation), and all that could hold a manifest (see safeAnnotation);
+//   - data and stringData of Secrets inside other objects, as operators embed them in custom
+//     resources;
+//   - annotations that hold the manifest of a Secret as text, or that are compressed;
+//   - the annotation with a digest of the manifest from which an object was made.
 //
-// Less formally: names are compared after their escapes are resolved, every
-// duplicate of a member is treated like the first, and an error says where it
-// stands and never what stands there.
+// Less formally: names are compared after their escapes are resolved, every duplicate of a
+// member is treated like the first one, and errors contain positions but never content.
 package redact
 
 import (
@@ -28,34 +26,31 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Config says what to redact beyond Secrets. Entries are patterns of names, in
-// any case, with * for any run of characters and ? for one. The zero value
-// redacts Secrets only.
+// Config lists what to redact in addition to Secrets. Entries are patterns of names. They
+// ignore case; * matches any sequence of characters and ? one. The zero value redacts only
+// Secrets.
 //
-// Any rule costs every object to which it could apply its
-// kubectl.kubernetes.io/last-applied-configuration annotation (and its
-// equivalents of other tools), because that holds the same values once more as
-// text.
+// Every object to which a rule could apply loses its
+// kubectl.kubernetes.io/last-applied-configuration annotation (and those of other tools),
+// because that annotation holds the same values as text.
 type Config struct {
-	// Annotations are the keys whose values are replaced, in every member called
-	// "annotations": of objects, and of the templates within them.
+	// Annotations are the keys of annotations whose values are replaced, in objects and in
+	// the templates inside them.
 	Annotations []string
 	// ConfigMapKeys are the keys of a ConfigMap's data and binaryData whose
 	// values are replaced.
 	ConfigMapKeys []string
-	// Environment are the names of environment variables whose literal values are
-	// replaced, for example "*PASSWORD*": in every array called "env", wherever it
-	// stands. Values that come from elsewhere (valueFrom) are no literals. Costs a
-	// quarter more time per object.
+	// Environment are the names of environment variables whose literal values are replaced,
+	// for example "*PASSWORD*", in every array with the name "env". References (valueFrom)
+	// are kept. This takes a quarter more time per object.
 	Environment []string
-	// SecretAnnotations are the keys of annotations that Secrets keep, beside those
-	// that are known to hold names: no annotation with any other key leaves. Values
-	// that are longer than 256 bytes, or could hold a manifest, do not leave either.
-	// Costs nothing, and is no rule in the sense above.
+	// SecretAnnotations are keys of annotations that Secrets keep, in addition to those that
+	// are known to hold names. Values that are longer than 256 bytes or could hold a manifest
+	// are removed anyway. This is not a rule in the sense above.
 	SecretAnnotations []string
 }
 
-// Validate reports every pattern that could not mean what it says, as Invalid.
+// Validate returns an error of kind Invalid for each invalid pattern.
 func (c Config) Validate() error {
 	return errors.Join(
 		validateGlobs("redact.annotations", c.Annotations),
@@ -65,18 +60,16 @@ func (c Config) Validate() error {
 	)
 }
 
-// Redactor redacts objects. It does not change once made, and is safe for
-// concurrent use.
+// Redactor redacts objects. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules              rules
-	annotationPrefixes []string // of the annotations that travel in the header
+	annotationPrefixes []string // prefixes of the annotations in the header
 	projections        map[vedette.Kind]*projection
 	passes             sync.Pool // of *pass
 }
 
-// New makes a Redactor that lifts what lifts say and the annotations with the
-// given prefixes. It fails with Invalid on patterns and paths that it does not
-// understand.
+// New returns a Redactor that extracts the given projections and the annotations with the
+// given prefixes. It returns an error of kind Invalid for invalid patterns and paths.
 func New(c Config, projections []vedette.Projection, annotationPrefixes []string) (*Redactor, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -90,7 +83,7 @@ func New(c Config, projections []vedette.Projection, annotationPrefixes []string
 	return r, nil
 }
 
-// projectionFor returns the lift of a kind, the one for all other kinds, or nil.
+// projectionFor returns the projection of a kind, or else the one for all other kinds, or nil.
 func (r *Redactor) projectionFor(k vedette.Kind) *projection {
 	if p, ok := r.projections[k]; ok {
 		return p
@@ -98,18 +91,17 @@ func (r *Redactor) projectionFor(k vedette.Kind) *projection {
 	return r.projections[vedette.Kind{}]
 }
 
-// Object redacts the object in raw and appends what is left to dst, followed
-// by the object's summary where it has one. It returns the header, whose Body
-// and Summary are parts of the returned buffer, and the buffer. It keeps
-// neither raw nor dst.
+// Object redacts the object in raw and appends the result to dst, followed by the summary if
+// there is one. It returns the header, whose Body and Summary are slices of the returned
+// buffer, and the buffer. It keeps neither raw nor dst.
 //
-// The resource is the one that was asked for: it decides whether the object is
-// a Secret (which it is too where it says so itself), and what kind and
-// apiVersion are written into a body that lacks them, as items of lists do, or
-// that calls itself PartialObjectMetadata. With the zero Resource the object
-// must tell its kind.
+// The object is a Secret if the requested resource is one, or if the object says so itself.
+// The kind and apiVersion of the resource are written into a body that lacks them (as items
+// of lists do) or is a PartialObjectMetadata. If the resource is zero, the object must have
+// both.
 //
-// On an error the buffer comes back as it was, and wiped behind its end.
+// If there is an error, the returned buffer has the content of dst, and the memory behind it
+// is zeroed.
 func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (vedette.Object, []byte, error) {
 	p := r.passes.Get().(*pass)
 	defer r.passes.Put(p)
@@ -123,5 +115,5 @@ func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (ve
 	return o, p.dst, nil
 }
 
-// Wipe zeroes a buffer that may have held a secret.
+// Wipe zeroes a buffer that may have held secret data.
 func Wipe(b []byte) { clear(b) }

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// reference redacts trees of Go values: slow, plain, and written from the rules
-// and not from the code it checks.
+// reference redacts trees of Go values. It is slow and simple, and was written from the rules
+// instead of from the code that it checks.
 type reference struct {
 	config   Config
 	resource vedette.Resource
@@ -283,14 +283,14 @@ func anyGlob(patterns []string, name string) bool {
 	return false
 }
 
-// check compares what Object made with the rules: the body with the reference,
-// the header and the summary with what encoding/json reads in the body.
+// check compares the result of Object with the rules: the body with the reference, the header
+// and the summary with what encoding/json reads in the body.
 func (r reference) check(t testing.TB, raw []byte, o vedette.Object, fields []vedette.ProjectionField) {
 	t.Helper()
 	body := decode(t, o.Body).(tree)
 	if want := r.body(decode(t, raw).(tree)); !reflect.DeepEqual(body, want) {
 		w, _ := json.Marshal(want)
-		t.Fatalf("the body of %s\n is %s\nnot %s", raw, o.Body, w)
+		t.Fatalf("%s:\ngot body  %s\nwant body %s", raw, o.Body, w)
 	}
 	meta, _ := body["metadata"].(tree)
 	text := func(m tree, name string) string { s, _ := m[name].(string); return s }
@@ -310,7 +310,7 @@ func (r reference) check(t testing.TB, raw []byte, o vedette.Object, fields []ve
 		want.Created = at.Unix()
 	}
 	if !reflect.DeepEqual(o, want) {
-		t.Fatalf("the header of %s\n is %+v\nnot %+v", raw, o, want)
+		t.Fatalf("%s:\ngot header  %+v\nwant header %+v", raw, o, want)
 	}
 	checkSummary(t, o, body, fields)
 }
@@ -369,15 +369,15 @@ func checkSummary(t testing.TB, o vedette.Object, body tree, fields []vedette.Pr
 		want, found := valueAt(body, strings.Split(f.Path, "."))
 		value, present := got[f.Name]
 		if present && (!found || !reflect.DeepEqual(value, want)) {
-			t.Fatalf("summary of %s: %s is %v, found %v, want %v", o.Body, f.Name, value, found, want)
+			t.Fatalf("summary of %s: got %s %v (found: %v), want %v", o.Body, f.Name, value, found, want)
 		}
 		if text, _ := json.Marshal(want); found && !present && len(text) < maxProjectedValue/8 {
-			t.Fatalf("summary of %s lacks %s, %v", o.Body, f.Name, want)
+			t.Fatalf("summary of %s: got no %s, want %v", o.Body, f.Name, want)
 		}
 	}
 }
 
-// valueAt follows a path without escapes.
+// valueAt returns the value at a path without escapes.
 func valueAt(v any, path []string) (any, bool) {
 	if len(path) == 0 {
 		return v, v != nil
@@ -411,7 +411,7 @@ func valueAt(v any, path []string) (any, bool) {
 
 func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-// unique reports whether no object in raw names a member twice.
+// unique reports whether no object in raw has a member twice.
 func unique(raw []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	type frame struct {

@@ -2,12 +2,12 @@ package redact
 
 import "github.com/vedette-io/vedette"
 
-// role is what is known of a value from where it stands, and so what is done
-// with it and with its members.
+// role is what a value is, according to its place in the object. It determines what happens
+// to the value and to its members.
 type role uint8
 
 const (
-	rolePlain role = iota // nothing is known
+	rolePlain role = iota // nothing special
 	roleDropped
 	roleReplaced       // by text
 	roleReplacedBinary // by base64 text
@@ -16,12 +16,12 @@ const (
 	roleRootAPIVersion
 	roleRootItems
 	roleMetadata
-	roleHeaderText // a text of metadata that goes into the header
+	roleHeaderText // a text of the metadata that goes into the header
 	roleLabels
 	roleLabel
 	roleAnnotations // of the object itself
 	roleAnnotation
-	roleNestedAnnotations // of something within the object
+	roleNestedAnnotations // of something inside the object
 	roleNestedAnnotation
 	roleOwners
 	roleOwner
@@ -30,19 +30,19 @@ const (
 	roleConfigMapBinaryData
 	roleEnv
 	roleEnvEntry
-	roleRedactedEnvEntry // an entry whose value is to be replaced
+	roleRedactedEnvEntry // an entry whose value must be replaced
 )
 
 const (
-	// Redacted stands in place of a value that a rule redacts.
+	// Redacted replaces a value that a rule redacts.
 	Redacted = "[redacted]"
-	// RedactedBinary is the same for a ConfigMap's binaryData: its base64, since
-	// readers decode the values of all keys or fail.
+	// RedactedBinary replaces a value in the binaryData of a ConfigMap. It is base64, because
+	// readers decode all values there.
 	RedactedBinary = "W3JlZGFjdGVkXQ=="
 )
 
-// roleOf tells the role of the member with that name, and the value at i, of a
-// container in a role.
+// roleOf returns the role of the member with that name, whose value is at i, in a container
+// with a role.
 func (p *pass) roleOf(in role, name []byte, i int) role {
 	switch in {
 	case rolePlain:
@@ -75,7 +75,7 @@ func (p *pass) roleOf(in role, name []byte, i int) role {
 	return p.anyDepthRole(name, i)
 }
 
-// anyDepthRole is for members at any depth.
+// anyDepthRole returns the role of a member that has a meaning at any depth.
 func (p *pass) anyDepthRole(name []byte, i int) role {
 	switch string(name) {
 	case "data", "stringData":
@@ -116,8 +116,8 @@ func (p *pass) rootRole(name []byte, i int) role {
 	return p.anyDepthRole(name, i)
 }
 
-// secretRootRole is an allow-list, so that a member which Kubernetes may add to
-// Secrets one day does not pass before somebody looked at it.
+// secretRootRole is an allowlist, because a member that a later Kubernetes adds to Secrets
+// must not pass before it was reviewed.
 func (p *pass) secretRootRole(name []byte, i int) role {
 	nested := p.at(i) == '{' || p.at(i) == '['
 	switch string(name) {
@@ -137,8 +137,8 @@ func (p *pass) secretRootRole(name []byte, i int) role {
 	return roleDropped
 }
 
-// metadataRole is an allow-list for Secrets only: other kinds keep what an API
-// server newer than this code may add.
+// metadataRole is an allowlist only for Secrets. Other kinds keep the members that a newer
+// API server adds.
 func (p *pass) metadataRole(name []byte, i int) role {
 	switch string(name) {
 	case "managedFields":
@@ -182,8 +182,8 @@ func (p *pass) configMapRole(name []byte, matched role) role {
 	return rolePlain
 }
 
-// containerOnly, scalarOnly and textOnly drop from a Secret what does not have
-// the type that it has in every Secret.
+// containerOnly, scalarOnly and textOnly drop members of a Secret that do not have the type
+// that they have in every valid Secret.
 func (p *pass) containerOnly(r role, i int, opener byte) role {
 	switch {
 	case p.at(i) == opener:
@@ -208,7 +208,7 @@ func (p *pass) textOnly(r role, i int) role {
 	return r
 }
 
-// elementRole is the role of an array's elements.
+// elementRole returns the role of the elements of an array.
 func elementRole(in role) role {
 	switch in {
 	case roleOwners:
@@ -219,8 +219,7 @@ func elementRole(in role) role {
 	return rolePlain
 }
 
-// kindOf puts a kind together from an apiVersion, whose group stands before its
-// slash, and a name.
+// kindOf returns the kind with the group of an apiVersion and a name.
 func kindOf(apiVersion, name string) vedette.Kind {
 	for i := range len(apiVersion) {
 		if apiVersion[i] == '/' {

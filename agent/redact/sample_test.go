@@ -13,7 +13,7 @@ var (
 	secrets = vedette.Resource{Kind: vedette.Kind{Name: "Secret"}, Version: "v1", Plural: "secrets", Namespaced: true}
 )
 
-// podProjections are about what a server asks for of pods.
+// podProjections are similar to what a server requests for pods.
 var podProjections = []vedette.Projection{{Kind: pods.Kind, Fields: []vedette.ProjectionField{
 	{Name: "phase", Path: "status.phase"},
 	{Name: "node", Path: "spec.nodeName"},
@@ -27,8 +27,8 @@ var podProjections = []vedette.Projection{{Kind: pods.Kind, Fields: []vedette.Pr
 	{Name: "deleted", Path: "metadata.deletionTimestamp"},
 }}}
 
-// typicalPod returns a pod as a Deployment of one container with a sidecar
-// makes it, in the order and with the members that an API server sends.
+// typicalPod returns a pod of a Deployment with one container and a sidecar, as an API server
+// sends it.
 func typicalPod(tb testing.TB) []byte {
 	tb.Helper()
 	raw, err := json.Marshal(map[string]any{

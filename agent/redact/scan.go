@@ -6,13 +6,13 @@ import (
 	"math/bits"
 )
 
-// maxDepth bounds the nesting of objects and arrays. encoding/json, and so the
-// API server, takes 10,000; no real object comes near 100, and what is deeper
-// is refused before it can cost stack.
+// maxDepth bounds the nesting of objects and arrays, because the walk is recursive.
+// encoding/json, and so the API server, accepts 10,000 levels; real objects have less than
+// 100.
 const maxDepth = 512
 
-// syntaxError says where an object stopped being JSON that we take. It holds
-// no byte of the object, so that it may be logged.
+// syntaxError is the position at which an object is not acceptable JSON. It contains no byte
+// of the object, so that it may be logged.
 type syntaxError struct {
 	at   int
 	want string
@@ -22,16 +22,16 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("byte %d: expected %s", e.at, e.want)
 }
 
-// scanner steps over JSON by index. It checks all that it steps over, so that
-// what passes is JSON for every other reader too; bytes above 0x7f within
-// strings are not checked to be UTF-8, as encoding/json does not either.
+// scanner moves over JSON by index. It validates everything that it moves over, because
+// every other reader must see the same JSON. Like encoding/json, it does not check that
+// strings are UTF-8.
 type scanner struct {
 	raw            []byte
-	depth          int  // containers open around the index
-	secretNameSeen bool // skip met a string value that names a Secret
+	depth          int  // open containers around the index
+	secretNameSeen bool // skip saw a string value that names a Secret
 }
 
-// space returns the index of the first byte from i on that is not white space.
+// space returns the index of the first byte at or after i that is not white space.
 func (s *scanner) space(i int) int {
 	for i < len(s.raw) && s.raw[i] <= ' ' {
 		switch s.raw[i] {
@@ -44,8 +44,7 @@ func (s *scanner) space(i int) int {
 	return i
 }
 
-// at returns the byte at i, or 0 (which is no JSON outside of nothing) at the
-// end.
+// at returns the byte at i, or 0 at the end. A zero byte is not valid JSON.
 func (s *scanner) at(i int) byte {
 	if i < len(s.raw) {
 		return s.raw[i]
@@ -58,10 +57,9 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// quoted returns the index behind the string whose opening quote is at i, and
-// whether it holds escapes. It looks at eight bytes at a time for a quote, a
-// backslash or a control byte: the lowest bit of the mask is exact, those
-// above may be carries.
+// quoted returns the index after the string whose opening quote is at i, and whether the
+// string has escapes. It searches eight bytes at a time for a quote, a backslash or a control
+// byte. Only the lowest bit of the mask is exact; higher bits may be carries.
 func (s *scanner) quoted(i int) (end int, escaped bool, err error) {
 	raw := s.raw
 	i++
@@ -86,7 +84,7 @@ func (s *scanner) quoted(i int) (end int, escaped bool, err error) {
 	return s.quotedTail(i, escaped)
 }
 
-// quotedTail is quoted for the last bytes, one at a time.
+// quotedTail does the same for the last bytes, one at a time.
 func (s *scanner) quotedTail(i int, escaped bool) (int, bool, error) {
 	for i < len(s.raw) {
 		switch c := s.raw[i]; {
@@ -112,8 +110,8 @@ func stringError(raw []byte, i int) error {
 	return &syntaxError{i, "the rest of a string"}
 }
 
-// escapeLen returns the length of the escape sequence at the start of b, 0
-// where it is none.
+// escapeLen returns the length of the escape sequence at the start of b, or 0 if it is
+// invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 || b[0] != '\\' {
 		return 0
@@ -129,8 +127,8 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
-// name reads a member's name and its colon. It returns the name as it stands
-// between its quotes, and the index of the member's value.
+// name reads the name of a member and its colon. It returns the name without its quotes,
+// with escapes, and the index of the value.
 func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) {
 	if s.at(i) != '"' {
 		return nil, false, 0, &syntaxError{i, "a member's name"}
@@ -143,7 +141,7 @@ func (s *scanner) name(i int) (name []byte, escaped bool, value int, err error) 
 	return s.raw[i+1 : end-1], escaped, value, err
 }
 
-// skipName is name for those who need no name.
+// skipName is name for callers that do not need the name.
 func (s *scanner) skipName(i int) (value int, err error) {
 	if s.at(i) != '"' {
 		return 0, &syntaxError{i, "a member's name"}
@@ -158,7 +156,7 @@ func (s *scanner) skipName(i int) (value int, err error) {
 	return s.colon(end)
 }
 
-// colon steps over the colon at or behind i to the value.
+// colon moves past the colon at or after i and returns the index of the value.
 func (s *scanner) colon(i int) (int, error) {
 	if s.at(i) <= ' ' {
 		i = s.space(i)
@@ -172,8 +170,8 @@ func (s *scanner) colon(i int) (int, error) {
 	return i, nil
 }
 
-// open steps behind the bracket at i to the first element or member; more is
-// false, and next behind the container, where it has none.
+// open moves past the bracket at i to the first element or member. If there is none, more is
+// false, and next is after the container.
 func (s *scanner) open(i int, closer byte) (next int, more bool, err error) {
 	if s.depth >= maxDepth {
 		return 0, false, tooDeep(i)
@@ -188,8 +186,8 @@ func (s *scanner) open(i int, closer byte) (next int, more bool, err error) {
 	return i, true, nil
 }
 
-// next steps from behind an element or member to the one that follows; more is
-// false, and next behind the container, where it was the last.
+// next moves from the end of an element or member to the following one. If there is none,
+// more is false, and next is after the container.
 func (s *scanner) next(i int, closer byte) (next int, more bool, err error) {
 	if s.at(i) <= ' ' {
 		i = s.space(i)
@@ -218,7 +216,7 @@ func notClosed(i int, object bool) error {
 	return &syntaxError{i, "a comma or ]"}
 }
 
-// scalar steps over a string, number, true, false or null.
+// scalar moves past a string, number, true, false or null.
 func (s *scanner) scalar(i int) (int, error) {
 	switch c := s.at(i); {
 	case c == '"':

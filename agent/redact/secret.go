@@ -2,14 +2,14 @@ package redact
 
 import "bytes"
 
-// secretHints are what an object's members tell of whether it is a Secret.
+// secretHints are facts from an object's members that show whether it is a Secret.
 type secretHints struct {
-	secretKind bool // its kind says so
-	otherGroup bool // its apiVersion says that it is somebody else's Secret
+	secretKind bool // its kind is that of Secrets
+	otherGroup bool // its apiVersion has another group, so it is a custom resource
 }
 
-// recordMember takes in one member. References to Secrets look like Secrets; they hold
-// nothing that could be cut.
+// recordMember records the facts of one member. References to Secrets count as Secrets, which
+// does no harm, because they have no data to cut.
 func (s *secretHints) recordMember(p *pass, name []byte, value int) {
 	switch string(name) {
 	case "kind":
@@ -23,8 +23,8 @@ func (s *secretHints) recordMember(p *pass, name []byte, value int) {
 
 func (s *secretHints) isSecret() bool { return s.secretKind && !s.otherGroup }
 
-// isSecretKind reports whether the inside of a JSON string is the kind of
-// something that holds Secrets' data.
+// isSecretKind reports whether the content of a JSON string is a kind whose objects hold data
+// of Secrets.
 func isSecretKind(text []byte, escaped bool) bool {
 	if escaped {
 		if len(text) > 6*len("SecretList") {
@@ -35,8 +35,8 @@ func isSecretKind(text []byte, escaped bool) bool {
 	return string(text) == "Secret" || string(text) == "SecretList"
 }
 
-// rewalkAsSecret walks an object that turned out to be a Secret after it was copied,
-// since kind may stand behind data. What was copied of it is wiped first.
+// rewalkAsSecret walks an object again that turned out to be a Secret after it was copied,
+// because kind may come after data. It first zeroes the copy.
 func (p *pass) rewalkAsSecret(i int, n *node, in role, before checkpoint) (int, error) {
 	p.rollback(before)
 	p.extractor.clearBelow(n)
@@ -54,13 +54,12 @@ func (p *pass) rewalkAsSecret(i int, n *node, in role, before checkpoint) (int, 
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// ContentAnnotation holds a salted digest of the manifest that an object was
-// made from, by which the agent knows a Secret's manifest again. It stays in the
-// cluster, whatever kind it stands on: a digest of few possible values can be
-// guessed from.
+// ContentAnnotation holds a salted digest of the manifest from which an object was made. The
+// agent uses it to recognize the manifest of a Secret. It is removed from objects of every
+// kind, because a value with few possibilities can be guessed from its digest.
 const ContentAnnotation = "vedette.io/content"
 
-// annotationRole decides on one annotation, whose value starts at i.
+// annotationRole returns the role of an annotation, whose value starts at i.
 func (p *pass) annotationRole(name []byte, i int) role {
 	rules := &p.redactor.rules
 	isLastApplied := string(name) == lastApplied
@@ -78,7 +77,7 @@ func (p *pass) annotationRole(name []byte, i int) role {
 	}
 	end, escaped, err := p.quoted(i)
 	if err != nil {
-		return rolePlain // walking it will tell
+		return rolePlain // walking it reports the error
 	}
 	value := p.raw[i+1 : end-1]
 	if p.inSecret && !p.safeAnnotation(value, escaped) || !p.inSecret && p.leaksSecret(value, escaped) {
@@ -87,15 +86,15 @@ func (p *pass) annotationRole(name []byte, i int) role {
 	return rolePlain
 }
 
-// maxSecretAnnotation is the length of the longest annotation that a Secret keeps, in
-// bytes. Those that are kept hold names; manifests are longer.
+// maxSecretAnnotation is the length of the longest annotation that a Secret keeps, in bytes.
+// Names are shorter, and manifests are longer.
 const maxSecretAnnotation = 256
 
-// safeAnnotation reports whether the value of an annotation whose name a Secret keeps may
-// stay too. A name says what should stand there, not what does, and a user's pattern
-// may fit more than was meant: tools leave copies of manifests in annotations, as
-// JSON, as YAML, or compressed. So whatever could hold structure goes: brackets or a
-// line break anywhere, the beginning of something encoded, or sheer length.
+// safeAnnotation reports whether the value of an annotation with an allowed name may be kept
+// too. The name alone is not enough, because a user's pattern may match more than intended,
+// and tools leave copies of manifests in annotations, as JSON, as YAML or compressed. So any
+// value that could have structure is removed: brackets or a line break anywhere, the
+// beginning of something encoded, or a long value.
 func (p *pass) safeAnnotation(value []byte, escaped bool) bool {
 	if len(value) > 6*maxSecretAnnotation {
 		return false
@@ -106,16 +105,16 @@ func (p *pass) safeAnnotation(value []byte, escaped bool) bool {
 	return len(value) <= maxSecretAnnotation && !bytes.ContainsAny(value, "{[\n\r") && !isCompressed(value) && !isEncodedJSON(value)
 }
 
-// leaksSecret reports whether an annotation of something else than a Secret must go
-// because it holds, as text, a Secret's manifest, or what a rule redacts. What
-// is compressed tells nothing, and goes.
+// leaksSecret reports whether an annotation of an object that is not a Secret must be removed,
+// because its text holds the manifest of a Secret or a value that a rule redacts. Compressed
+// values are removed too, because their content cannot be checked.
 func (p *pass) leaksSecret(value []byte, escaped bool) bool {
 	rules := &p.redactor.rules
 	hasRules := rules.anyDepth() || p.configMap && len(rules.configMapKeys) > 0
 	if isCompressed(value) || hasRules && isEncodedJSON(value) {
 		return true
 	}
-	if !escaped { // and so without a quote or a line break
+	if !escaped { // so it has neither a quote nor a line break
 		return bytes.Contains(value, []byte("kind: Secret"))
 	}
 	text, resolved := p.unescapeLayers(value)
@@ -124,21 +123,20 @@ func (p *pass) leaksSecret(value []byte, escaped bool) bool {
 		bytes.Contains(text, []byte("kind: Secret")) || rules.mayMatchText(text, p.configMap)
 }
 
-// maxEscapeLayers is how many layers of JSON within JSON strings are looked through.
+// maxEscapeLayers is how many layers of JSON inside JSON strings are checked.
 const maxEscapeLayers = 6
 
-// unescapeLayers resolves the escapes of text layer by layer, as manifests hold
-// annotations that hold manifests. It reports false where that did not come to
-// an end.
+// unescapeLayers resolves the escapes of text layer by layer, because manifests hold
+// annotations that hold manifests. It returns false if there are too many layers.
 func (p *pass) unescapeLayers(text []byte) ([]byte, bool) {
 	for range maxEscapeLayers {
 		if bytes.IndexByte(text, '\\') < 0 {
 			return text, true
 		}
 		p.scratch = append(p.scratch[:0], text...)
-		shorter := unescape(p.scratch[:0], p.scratch) // in place: it never gets longer
+		shorter := unescape(p.scratch[:0], p.scratch) // in place, because the result is never longer
 		if len(shorter) == len(text) {
-			return shorter, true // backslashes that escape nothing
+			return shorter, true // the remaining backslashes are not escapes
 		}
 		text = shorter
 	}

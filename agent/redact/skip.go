@@ -1,7 +1,7 @@
 package redact
 
-// nesting remembers for each open container whether it is an object: one bit each,
-// so that skip needs no stack of its own.
+// nesting stores one bit for each open container, which tells whether it is an object, so
+// that skip needs no stack.
 type nesting [maxDepth / 64]uint64
 
 func (n *nesting) set(depth int, object bool) {
@@ -15,12 +15,11 @@ func (n *nesting) set(depth int, object bool) {
 
 func (n *nesting) isObject(depth int) bool { return n[depth>>6]>>(depth&63)&1 == 1 }
 
-// skip steps over the value at i, whatever it is. It sets s.sign where a string
-// value names a Secret, which is the one thing within an unremarkable value that
-// needs a closer look.
+// skip moves past the value at i. It sets s.secretNameSeen if a string value names a Secret,
+// because only such a value must be walked again.
 //
-// It is a loop and not a recursion, and spells out what name, open and next do,
-// because most bytes of most objects pass here: that is a third faster.
+// It is a loop instead of a recursion and inlines name, open and next by hand, because most
+// bytes of most objects pass here. That is a third faster.
 func (s *scanner) skip(i int) (end int, err error) {
 	raw, depth, object := s.raw, s.depth, false
 	var nested nesting
@@ -83,7 +82,7 @@ value:
 	}
 }
 
-// stringValue steps over the string value at i and looks whether it names a Secret.
+// stringValue moves past the string value at i and checks whether it names a Secret.
 func (s *scanner) stringValue(i int) (int, error) {
 	end, escaped, err := s.quoted(i)
 	if err == nil && (end-i == len(`"Secret"`) || end-i == len(`"SecretList"`) || escaped) {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// unescape appends to dst what the inside of a JSON string means. Sequences
-// that are none stay as they are, so that it may be tried on text that is only
-// suspected to be JSON; a lone surrogate becomes U+FFFD as in encoding/json.
+// unescape appends the content of a JSON string to dst with resolved escapes. It keeps
+// invalid escape sequences, so that it can be applied to text that may not be JSON. A lone
+// surrogate becomes U+FFFD, as in encoding/json.
 func unescape(dst, s []byte) []byte {
 	for i := 0; i < len(s); {
 		if s[i] != '\\' {
@@ -48,8 +48,8 @@ func unescapedByte(c byte) byte {
 	return c
 }
 
-// escapedRune reads \uXXXX, or a pair of them that makes one rune, at the start
-// of s, and returns how many bytes that took.
+// escapedRune decodes \uXXXX, or a surrogate pair of them, at the start of s. It returns the
+// rune and the number of bytes.
 func escapedRune(s []byte) (rune, int) {
 	r, _ := hex4(s[2:])
 	if !utf16.IsSurrogate(r) {

@@ -1,7 +1,7 @@
 package redact
 
-// value walks the value at i and captures what the plan wants of it: n is the
-// place of the value in the plan, nil where nothing below it is wanted.
+// value walks the value at i and extracts fields of the projection. N is the place of the
+// value in the projection, or nil if nothing below it is extracted.
 func (p *pass) value(i int, n *node, as role) (int, error) {
 	if n == nil {
 		return p.walk(i, nil, as)
@@ -40,8 +40,8 @@ func (p *pass) walk(i int, n *node, as role) (int, error) {
 	return p.scalar(i)
 }
 
-// skipUnlessSecret steps over a value in which nothing is to be done, and walks it after
-// all where something within names a Secret.
+// skipUnlessSecret skips a value that needs no changes. If the value names a Secret inside, it
+// is walked after all.
 func (p *pass) skipUnlessSecret(i int, n *node) (int, error) {
 	p.secretNameSeen = false
 	end, err := p.skip(i)
@@ -70,8 +70,8 @@ func (p *pass) replaceValue(i int, text string) (int, error) {
 	return end, err
 }
 
-// object walks the object at i. A first member that is cut takes the comma
-// behind it along, any later one the comma before it.
+// object walks the object at i. If the first member is cut, the comma after it is cut too; for
+// later members it is the comma before.
 func (p *pass) object(i int, n *node, in role) (int, error) {
 	before, signs := p.checkpoint(), secretHints{}
 	if in == roleEnvEntry {
@@ -111,16 +111,14 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 	return pos, err
 }
 
-// member is where a member's value stands, in raw and in the plan, and what is
-// to be done with it.
+// member is the place of a member's value, in raw and in the projection, and its role.
 type member struct {
 	value int
 	node  *node
 	as    role
 }
 
-// member reads the name at i of a member of the object that is at n and in a
-// role.
+// member reads the member whose name is at i, in an object with a role at place n.
 func (p *pass) member(i int, n *node, in role, s *secretHints) (member, error) {
 	name, escaped, value, err := p.name(i)
 	if err != nil {
@@ -136,8 +134,7 @@ func (p *pass) member(i int, n *node, in role, s *secretHints) (member, error) {
 	return member{value, child, p.recordHeader(as, name, value)}, nil
 }
 
-// array walks the array at i. Nothing is ever cut from one, so that indexes
-// stay what they were.
+// array walks the array at i. Elements are never cut, because indexes must not change.
 func (p *pass) array(i int, n *node, in role) (int, error) {
 	itemRole := elementRole(in)
 	star := n.elements()
@@ -161,8 +158,8 @@ func (p *pass) array(i int, n *node, in role) (int, error) {
 	return pos, err
 }
 
-// entryRole looks through an entry of an env array for a name to which a rule
-// applies, before it is walked: its value may stand before its name.
+// entryRole checks an entry of an env array for a name to which a rule applies. It does so
+// before the entry is walked, because the value may come before the name.
 func (p *pass) entryRole(i int) role {
 	s := scanner{raw: p.raw, depth: p.depth}
 	matched := false
@@ -190,15 +187,14 @@ func (p *pass) entryRole(i int) role {
 	return rolePlain
 }
 
-// plainText resolves the escapes of text. The result is good until the next
-// call.
+// plainText returns text with resolved escapes. The result is valid until the next call.
 func (p *pass) plainText(text []byte) []byte {
 	p.scratch = unescape(p.scratch[:0], text)
 	return p.scratch
 }
 
-// stringAt returns what the string at i means; ok is false where there is none.
-// The result is good until the next call of plainText.
+// stringAt returns the string at i with resolved escapes. Ok is false if there is no string.
+// The result is valid until the next call of plainText.
 func (p *pass) stringAt(i int) (text []byte, ok bool) {
 	if p.at(i) != '"' {
 		return nil, false

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// answerServer takes answers as a test wants.
+// answerServer is an Operations server whose Answer is a function.
 type answerServer struct {
 	wire.UnimplementedOperationsServer
 	answer func(grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error
@@ -27,7 +27,7 @@ func (s answerServer) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece,
 	return s.answer(stream)
 }
 
-// forgetRecorder notes what may be forgotten.
+// forgetRecorder records calls of Forget.
 type forgetRecorder struct {
 	executor
 	forgotten chan vedette.OperationID
@@ -35,7 +35,7 @@ type forgetRecorder struct {
 
 func (f forgetRecorder) Forget(id vedette.OperationID) { f.forgotten <- id }
 
-// endlessLog is a log that does not end.
+// endlessLog is a log without end.
 type endlessLog struct{}
 
 func (endlessLog) Read(b []byte) (int, error) {
@@ -45,7 +45,7 @@ func (endlessLog) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// withOperationStream calls test with the operations of an agent that is connected to a server.
+// withOperationStream calls test with an operationStream that is connected to a server.
 func withOperationStream(t *testing.T, answer func(grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error, test func(*operationStream, forgetRecorder)) {
 	synctest.Test(t, func(t *testing.T) {
 		listen := bufconn.Listen(1 << 16)
@@ -68,8 +68,8 @@ func withOperationStream(t *testing.T, answer func(grpc.ClientStreamingServer[wi
 	})
 }
 
-// TestUnreadLogIsClosed holds that a log gives its room back when the server takes
-// nothing of it, and keeps it while the log has nothing to say.
+// TestUnreadLogIsClosed checks that a log is closed if the server does not receive it, and
+// stays open while the log itself is silent.
 func TestUnreadLogIsClosed(t *testing.T) {
 	stalled := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
 		<-stream.Context().Done()
@@ -79,7 +79,7 @@ func TestUnreadLogIsClosed(t *testing.T) {
 		began := time.Now()
 		o.answer(vedette.Outcome{ID: "log", Stream: io.NopCloser(endlessLog{})})
 		if id := <-recorder.forgotten; id != "log" || time.Since(began) != logSendTimeout {
-			t.Errorf("%s is forgotten after %v, want %v", id, time.Since(began), logSendTimeout)
+			t.Errorf("got %s forgotten after %v, want log after %v", id, time.Since(began), logSendTimeout)
 		}
 	})
 	reading := func(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
@@ -95,12 +95,12 @@ func TestUnreadLogIsClosed(t *testing.T) {
 		for range 10 {
 			time.Sleep(time.Hour)
 			if _, err := in.Write([]byte("a line\n")); err != nil {
-				t.Fatalf("a log that was silent is closed: %v", err)
+				t.Fatalf("silent log: got error %v, want it open", err)
 			}
 		}
 		_ = in.Close()
 		if id := <-recorder.forgotten; id != "log" {
-			t.Error(id)
+			t.Errorf("got %s forgotten, want log", id)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// blockedStream is to a server that has no room for changes.
+// blockedStream is a stream to a server without room for changes.
 type blockedStream struct {
 	grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
 	sending, unblock chan struct{}
@@ -25,8 +25,8 @@ func (s blockedStream) Send(*wire.AgentMessage) error {
 	return nil
 }
 
-// TestOutcomesAreNotBlockedByOtherSends holds that operations are answered while something else is
-// told to a server that has no room for it, as while its database hangs.
+// TestOutcomesAreNotBlockedByOtherSends checks that outcomes are sent while another message
+// waits for room at the server, for example because the server's database hangs.
 func TestOutcomesAreNotBlockedByOtherSends(t *testing.T) {
 	recorder := forgetRecorder{forgotten: make(chan vedette.OperationID, 1)}
 	u := New(Config{}, outbox.New(1<<20), nil, recorder, slog.New(slog.DiscardHandler))
@@ -40,6 +40,6 @@ func TestOutcomesAreNotBlockedByOtherSends(t *testing.T) {
 	select {
 	case <-recorder.forgotten:
 	case <-time.After(20 * time.Second):
-		t.Error("the outcome waits")
+		t.Error("the outcome is blocked")
 	}
 }

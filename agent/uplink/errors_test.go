@@ -26,7 +26,7 @@ import (
 	"github.com/vedette-io/vedette/agent/outbox"
 )
 
-// certificate makes a self-signed certificate for names, valid until a time.
+// certificate returns a self-signed certificate for names, valid until a time.
 func certificate(t *testing.T, until time.Time, names ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -53,7 +53,7 @@ func certificate(t *testing.T, until time.Time, names ...string) (tls.Certificat
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// serveWithoutVedette runs a gRPC server without our service and returns its address.
+// serveWithoutVedette runs a gRPC server without our services and returns its address.
 func serveWithoutVedette(t *testing.T, creds credentials.TransportCredentials) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,8 +67,8 @@ func serveWithoutVedette(t *testing.T, creds credentials.TransportCredentials) s
 	return l.Addr().String()
 }
 
-// TestConnectionErrorsAreExplained connects for real to what people connect to by mistake, and asks
-// that the error says what to do.
+// TestConnectionErrorsAreExplained connects to servers that people connect to by mistake, and
+// checks that the error says what to do.
 func TestConnectionErrorsAreExplained(t *testing.T) {
 	good, pool := certificate(t, time.Now().Add(time.Hour))
 	expired, expiredPool := certificate(t, time.Now().Add(-time.Hour))
@@ -95,17 +95,17 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 		creds   credentials.TransportCredentials // nil: without TLS
 		want    string
 	}{
-		{"no TLS where TLS is meant", serveWithoutVedette(t, insecure.NewCredentials()), trustCreds(pool), "speaks no TLS; if it is the server's gRPC port"},
-		{"TLS where none is meant", serveTLS(good), nil, "expects TLS"},
-		{"plain HTTP in place of TLS", plainHTTP, trustCreds(pool), "9091 is the gRPC port by default"},
-		{"plain HTTP in place of gRPC", plainHTTP, nil, "the gRPC port is 9091 by default"},
-		{"an authority that nobody knows", serveTLS(good), trustCreds(otherPool), "set clouddriver.tls.cacertFile"},
+		{"plaintext server, agent with TLS", serveWithoutVedette(t, insecure.NewCredentials()), trustCreds(pool), "does not use TLS; if it is the server's gRPC port"},
+		{"TLS server, agent without TLS", serveTLS(good), nil, "expects TLS"},
+		{"plain HTTP, agent with TLS", plainHTTP, trustCreds(pool), "9091 is the gRPC port by default"},
+		{"plain HTTP, agent without TLS", plainHTTP, nil, "the gRPC port is 9091 by default"},
+		{"an unknown CA", serveTLS(good), trustCreds(otherPool), "set clouddriver.tls.cacertFile"},
 		{"an expired certificate", serveTLS(expired), trustCreds(expiredPool), "has expired"},
 		{"a certificate of another host", serveTLS(other), trustCreds(otherPool), "set clouddriver.tls.serverName"},
-		{"a client certificate is missing", mutualTLS, trustCreds(pool), "asks for a client certificate"},
-		{"nobody listens", closedAddress, nil, "nothing listens there"},
-		{"no such host", "nowhere.invalid:9091", nil, "can't be resolved"},
-		{"another gRPC server", serveWithoutVedette(t, insecure.NewCredentials()), nil, "no Vedette server"},
+		{"a client certificate is missing", mutualTLS, trustCreds(pool), "requires a client certificate"},
+		{"closed port", closedAddress, nil, "nothing listens at this address"},
+		{"no such host", "nowhere.invalid:9091", nil, "cannot be resolved"},
+		{"another gRPC server", serveWithoutVedette(t, insecure.NewCredentials()), nil, "not a Vedette server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -117,9 +117,9 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 	}
 }
 
-// awaitError runs an uplink until it says what is wanted of it, and returns the last
-// that it said: with TLS 1.3 a refusal may be overtaken by the end of the
-// connection, so that only a later attempt hears it.
+// awaitError runs an uplink until its error contains want, and returns the last error. It
+// takes several attempts, because with TLS 1.3 the end of the connection may overtake the
+// alert that explains it.
 func awaitError(t *testing.T, target string, creds credentials.TransportCredentials, want string) string {
 	t.Helper()
 	cfg := Config{Target: target, Creds: creds, TLS: creds != nil, Agent: "a", MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond}

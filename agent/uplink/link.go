@@ -19,10 +19,10 @@ import (
 
 // link is one connection:
 //
-//	greeting ──Welcome──> serving ──error, silence, Goodbye──> lost
+//	handshake ──Welcome──> serving ──error, silence, Drain──> lost
 //
-// While it serves, one goroutine sends what the outbox gives, one receives, one
-// sends pulses and watches for the server's.
+// While it serves, one goroutine sends the changes of the outbox, one receives, one sends
+// heartbeats and one checks the server's heartbeats.
 type link struct {
 	uplink            *Uplink
 	stream            grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
@@ -31,35 +31,36 @@ type link struct {
 	acked             chan struct{} // holds a token after an acknowledgement
 	cancel            context.CancelFunc
 
-	lastReceived  atomic.Int64 // when the server last said something, nanoseconds
+	lastReceived  atomic.Int64 // when the last message arrived, in Unix nanoseconds
 	lastHeartbeat atomic.Pointer[serverHeartbeat]
 
-	mu             sync.Mutex // guards what follows, and Send, which waits while the server has no room
+	mu             sync.Mutex // guards the fields below and Send, which blocks while the server has no room
 	writer         wire.Writer
-	idleHeartbeats int // pulses since the last change was sent
+	idleHeartbeats int // heartbeats since the last change was sent
 }
 
-// serverHeartbeat is that of the server's last Heartbeat, or 0 for its Welcome, and when it was
-// received. Heartbeats return it, so that the server need not trust this clock.
+// serverHeartbeat is the number of the server's last Heartbeat, or 0 for its Welcome, and when
+// it arrived. The agent's heartbeats return it, so that the server does not depend on the
+// agent's clock.
 type serverHeartbeat struct {
 	number   int64
 	received time.Time
 }
 
 var (
-	errHeartbeatTimeout = errors.New("the server was not heard for three pulses")
-	errHandshakeTimeout = errors.New("the connection was opened, and the server says nothing")
+	errHeartbeatTimeout = errors.New("no message from the server for three heartbeats")
+	errHandshakeTimeout = errors.New("the connection is open, but the server sends nothing")
 	errDrain            = errors.New("the server asked to connect again")
 )
 
-// batchBytes is how much is compressed and sent at once. More would delay the
-// live changes behind it, less would cost flushes.
+// batchBytes is how much is compressed and sent at once. More would delay the live changes
+// behind it, less would cost more flushes.
 const batchBytes = 128 << 10
 
 func newLink(u *Uplink) *link { return &link{uplink: u, acked: make(chan struct{}, 1)} }
 
-// handshakeTimeout is how long the server may take for its first words. Before them
-// its pulse is not known.
+// handshakeTimeout is how long the server may take to send its Welcome. Until then its
+// heartbeat interval is not known.
 const handshakeTimeout = 20 * time.Second
 
 func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
@@ -99,7 +100,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 			return err
 		}
 	}
-	if session := welcome.GetSession(); session != "" && u.executor != nil { // older servers give no operations
+	if session := welcome.GetSession(); session != "" && u.executor != nil { // older servers send no operations
 		group.Go(func() error { return l.serveOperations(ctx, conn, session) })
 	}
 	group.Go(func() error { return l.sendFromOutbox(ctx) })
@@ -113,7 +114,7 @@ func (l *link) handshake() (*wire.Welcome, error) {
 		AgentId: string(cfg.Agent), AgentVersion: cfg.Version, ZoneId: cfg.ZoneID, Hostname: cfg.Hostname,
 	}}})
 	if err != nil {
-		_, err = l.stream.Recv() // Send says EOF only; Recv says why
+		_, err = l.stream.Recv() // Send returns only io.EOF; Recv returns the reason
 		return nil, err
 	}
 	first, err := l.stream.Recv()
@@ -121,16 +122,16 @@ func (l *link) handshake() (*wire.Welcome, error) {
 		return nil, err
 	}
 	if first.GetWelcome() == nil {
-		return nil, errors.New("the server's first message is no Welcome")
+		return nil, errors.New("the first message of the server is not a Welcome")
 	}
 	return first.GetWelcome(), nil
 }
 
-// sendControl sends a message beside the records. A failure ends the link by what
-// receive hears.
+// sendControl sends a message other than records. If it fails, receive fails too and ends
+// the link.
 func (l *link) sendControl(m *wire.AgentMessage) {
 	if err := l.send(m); err != nil {
-		l.uplink.log.Debug("message not sent; the connection is lost", "error", err)
+		l.uplink.log.Debug("cannot send a message, connection lost", "error", err)
 	}
 }
 
@@ -140,7 +141,7 @@ func (l *link) send(m *wire.AgentMessage) error {
 	return l.stream.Send(m)
 }
 
-// sendFromOutbox sends changes as the outbox gives them, while the server gives credit.
+// sendFromOutbox sends the changes of the outbox as far as the credit of the server allows.
 func (l *link) sendFromOutbox(ctx context.Context) error {
 	box := l.uplink.box
 	for {
@@ -190,7 +191,7 @@ func (l *link) flushLocked(flush func() ([]*wire.Data, error)) error {
 	return nil
 }
 
-// sendHeartbeats sends pulses.
+// sendHeartbeats sends heartbeats.
 func (l *link) sendHeartbeats(ctx context.Context) error {
 	ticker := time.NewTicker(l.heartbeatInterval)
 	defer ticker.Stop()
@@ -206,8 +207,8 @@ func (l *link) sendHeartbeats(ctx context.Context) error {
 	}
 }
 
-// checkHeartbeats notices when the server sends no pulses. It is apart from beat, which
-// may be waiting for room at a server that is gone.
+// checkHeartbeats fails if the server sends nothing for three heartbeats. It is separate
+// from sendHeartbeats, which may block while the server has no room.
 func (l *link) checkHeartbeats(ctx context.Context) error {
 	ticker := time.NewTicker(l.heartbeatInterval)
 	defer ticker.Stop()
@@ -223,8 +224,8 @@ func (l *link) checkHeartbeats(ctx context.Context) error {
 	}
 }
 
-// idleAfterHeartbeats is how many pulses without a change make a stream idle. An idle
-// stream's compression is given back on both sides.
+// idleAfterHeartbeats is after how many heartbeats without a change a stream is idle. Both
+// sides free the compression state of an idle stream, because it takes much memory.
 const idleAfterHeartbeats = 3
 
 func (l *link) sendHeartbeat() error {
@@ -243,7 +244,7 @@ func (l *link) sendHeartbeat() error {
 	return l.flushLocked(l.writer.Flush)
 }
 
-// newHeartbeat says since when the oldest change waits that was not sent.
+// newHeartbeat reports since when the oldest unsent change has waited.
 func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentHeartbeat {
 	last := l.lastHeartbeat.Load()
 	return &wire.AgentHeartbeat{
@@ -252,7 +253,7 @@ func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentHeartbeat {
 	}
 }
 
-// receive hands on what the server says.
+// receive passes the messages of the server to the handler.
 func (l *link) receive() error {
 	for {
 		m, err := l.stream.Recv()

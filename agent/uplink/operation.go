@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// executor takes operations and remembers their outcomes.
+// executor executes operations and keeps their outcomes until they are acknowledged.
 type executor interface {
 	Submit(vedette.Operation)
 	Cancel(vedette.OperationID)
@@ -23,23 +23,23 @@ type executor interface {
 	Unacknowledged() []vedette.Outcome
 }
 
-// operationStream is a link's half of the Operations service: one stream that
-// operations come down and outcomes go up, and one more for each answer that is
-// too big for it.
+// operationStream is the agent's side of the Operations service: one stream for operations
+// and outcomes, and one more for each outcome that is too large for it.
 type operationStream struct {
 	uplink  *Uplink
 	client  wire.OperationsClient
 	session string
-	ctx     context.Context // the link's: what is being answered ends with it
+	ctx     context.Context // the link's context, which ends all answers
 	stream  grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
-	sendMu  sync.Mutex // held while something is sent on the stream
+	sendMu  sync.Mutex // held during Send
 
 	mu            sync.Mutex
-	closed        bool           // nothing more is answered
-	answerStreams sync.WaitGroup // the streams of Answer; grows only while not over
+	closed        bool           // no more answers are started
+	answerStreams sync.WaitGroup // the streams of Answer; grows only while closed is false
 }
 
-// startAnswer answers on a stream of its own, and reports whether it still can.
+// startAnswer runs answer in a goroutine, unless the stream is closed. It reports whether it
+// did.
 func (o *operationStream) startAnswer(answer func()) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +56,7 @@ func (o *operationStream) close() {
 	o.answerStreams.Wait()
 }
 
-// serveOperations attaches to the server and takes operations until the link ends.
+// serveOperations attaches to the server and receives operations until the link ends.
 func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, session string) error {
 	o := &operationStream{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
 	defer o.close()
@@ -67,7 +67,7 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{
 		Session: session, Process: l.uplink.cfg.Process,
 	}}}); err != nil {
-		_, err = o.stream.Recv() // Send says EOF only; Recv says why
+		_, err = o.stream.Recv() // Send returns only io.EOF; Recv returns the reason
 		return fmt.Errorf("attach for operations: %w", err)
 	}
 	l.uplink.attach(o)
@@ -99,8 +99,8 @@ func (o *operationStream) receive() error {
 	}
 }
 
-// answer sends an outcome. One that can't be sent because the link ends stays on
-// the desk for the next.
+// answer sends an outcome. If the link ends before, the executor keeps the outcome for the
+// next link.
 func (o *operationStream) answer(out vedette.Outcome) {
 	if out.Stream != nil {
 		if !o.startAnswer(func() { o.sendLog(out) }) {
@@ -116,7 +116,7 @@ func (o *operationStream) answer(out vedette.Outcome) {
 	o.sendMu.Lock()
 	defer o.sendMu.Unlock()
 	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Outcome{Outcome: encoded}}); err != nil {
-		o.uplink.log.Debug("outcome not sent; the connection is lost", "operation", out.ID, "error", err)
+		o.uplink.log.Debug("cannot send an outcome, connection lost", "operation", out.ID, "error", err)
 	}
 }
 
@@ -130,34 +130,34 @@ func (o *operationStream) sendLargeOutcome(encoded *wire.Outcome) {
 		})
 	}
 	if err != nil {
-		o.uplink.log.Debug("outcome not sent", "operation", encoded.GetId(), "error", err)
+		o.uplink.log.Debug("cannot send an outcome", "operation", encoded.GetId(), "error", err)
 	}
 }
 
-// sendLog sends a log as it is read, until it ends or nobody wants more of it.
+// sendLog sends a log while it is read, until the log ends or its reader leaves.
 func (o *operationStream) sendLog(out vedette.Outcome) {
 	defer o.uplink.executor.Forget(out.ID)
 	closeLog := sync.OnceFunc(func() { _ = out.Stream.Close() })
 	defer closeLog()
-	defer context.AfterFunc(o.ctx, closeLog)() // a log that is silent would not notice that the link has ended
+	defer context.AfterFunc(o.ctx, closeLog)() // a silent log would not notice that the link has ended
 	err := o.sendAnswer(&wire.AnswerPiece{Operation: string(out.ID), Log: true}, func(w *wire.AnswerWriter) error {
 		return copyLog(w, out.Stream)
 	})
 	if errors.Is(err, errLogSendTimeout) {
-		o.uplink.log.Warn("log closed", "operation", out.ID, "error", err)
+		o.uplink.log.Warn("closed a log that the server does not read", "operation", out.ID, "error", err)
 	} else if err != nil {
-		o.uplink.log.Debug("log not sent to its end", "operation", out.ID, "error", err)
+		o.uplink.log.Debug("cannot send the rest of a log", "operation", out.ID, "error", err)
 	}
 }
 
-// logSendTimeout is how long a piece of a log waits for the server to take it. A log
-// that has nothing to send waits for nobody. It is a little more than the server
-// gives its reader, so that the server can say why it ends.
+// logSendTimeout is how long the server may take to receive a piece of a log. A silent log
+// has no timeout. It is slightly longer than the server's timeout for the reader of the log,
+// so that the server can report the reason.
 const logSendTimeout = 90 * time.Second
 
-var errLogSendTimeout = fmt.Errorf("the server took nothing of the log for %v: its reader has stopped, or the connection", logSendTimeout)
+var errLogSendTimeout = fmt.Errorf("the server received nothing of the log for %v: its reader or the connection has stopped", logSendTimeout)
 
-// withSendTimeout has a send that takes too long end what it is part of.
+// withSendTimeout returns a send function that cancels the stream if a send takes too long.
 func withSendTimeout(send func(*wire.AnswerPiece) error, cancel context.CancelCauseFunc) func(*wire.AnswerPiece) error {
 	return func(p *wire.AnswerPiece) error {
 		timer := time.AfterFunc(logSendTimeout, func() { cancel(errLogSendTimeout) })
@@ -166,10 +166,10 @@ func withSendTimeout(send func(*wire.AnswerPiece) error, cancel context.CancelCa
 	}
 }
 
-// copyLog flushes what it has before it waits for more, so that a log that is
-// followed arrives line by line and one that is not, in large pieces.
+// copyLog sends a log. It flushes before it waits for more, so that a followed log arrives
+// line by line, and any other log in large pieces.
 func copyLog(w *wire.AnswerWriter, log io.Reader) error {
-	if err := w.Flush(); err != nil { // says that the log is open, though it may be silent for hours
+	if err := w.Flush(); err != nil { // reports that the log is open, because it may be silent for hours
 		return err
 	}
 	buf := make([]byte, 32<<10)
@@ -205,15 +205,15 @@ func (o *operationStream) sendAnswer(first *wire.AnswerPiece, write func(*wire.A
 		send = withSendTimeout(send, cancel)
 	}
 	if err := write(wire.NewAnswerWriter(first, send)); err != nil {
-		_, why := stream.CloseAndRecv() // the server says why it wants no more
+		_, why := stream.CloseAndRecv() // the server returns the reason
 		return errors.Join(err, why, context.Cause(ctx))
 	}
 	_, err = stream.CloseAndRecv()
 	return err
 }
 
-// Answer sends an outcome to the server, or leaves it to the desk where none is
-// connected. It takes the outcome's Stream.
+// Answer sends an outcome to the server. If there is no connection, the executor keeps the
+// outcome. Answer takes ownership of the outcome's Stream.
 func (u *Uplink) Answer(out vedette.Outcome) {
 	if o := u.operationStream.Load(); o != nil {
 		o.answer(out)
@@ -224,9 +224,9 @@ func (u *Uplink) Answer(out vedette.Outcome) {
 	}
 }
 
-// discardLog closes a log that nobody can read. Who wants it asks again.
+// discardLog closes a log without a connection to send it. The caller must request it again.
 func (u *Uplink) discardLog(out vedette.Outcome) {
-	_ = out.Stream.Close() // nothing of it was read
+	_ = out.Stream.Close() // nothing was read, so the error does not matter
 	u.executor.Forget(out.ID)
 }
 

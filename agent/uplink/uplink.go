@@ -1,8 +1,7 @@
-// Package uplink is the one connection that an agent opens: it dials the
-// server, says who it is and which accounts it has, sends what the outbox holds
-// and hands on what the server answers. When the connection is lost it opens
-// another; nothing is lost with it, because the outbox keeps what was not
-// acknowledged.
+// Package uplink is the agent's connection to a server. It dials, authenticates, registers
+// the accounts, sends the changes of the outbox and passes on the messages of the server.
+// If the connection is lost, it opens another one. No change is lost with a connection,
+// because the outbox keeps what was not acknowledged.
 package uplink
 
 import (
@@ -24,29 +23,29 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// Config says where the server is and who we are.
+// Config is the address of the server and the identity of the agent.
 type Config struct {
 	Target   string // host:port, or any gRPC target
-	TLS      bool   // whether Credentials are TLS, for words in errors
+	TLS      bool   // whether Creds use TLS, for error messages
 	Creds    credentials.TransportCredentials
 	Agent    vedette.AgentID
 	Version  string
 	Hostname string
-	// Process names this process among all that ever ran as this agent: the server
-	// asks one that it knows what became of an operation, and no other. Empty means
-	// a name that New makes up.
+	// Process identifies this process among all that ever ran as this agent, because the
+	// server resumes an operation only with the process that received it. Empty means a
+	// random name.
 	Process string
 	ZoneID  string
-	// MinBackoff and MaxBackoff bound the wait before another try, which doubles
-	// from one to the other with jitter. Zero means 500 ms and 20 s.
+	// MinBackoff and MaxBackoff bound the exponential backoff between connections, which
+	// has jitter. Zero means 500 ms and 20 s.
 	MinBackoff, MaxBackoff time.Duration
 	DialOptions            []grpc.DialOption
 }
 
-// Role is what the server made this agent to an account.
+// Role is the role of this agent for an account.
 type Role = wire.Assignment_Role
 
-// Assignment is the server's answer to a registration.
+// Assignment is the server's response to a registration.
 type Assignment struct {
 	Account vedette.AccountName
 	Role    Role
@@ -55,14 +54,14 @@ type Assignment struct {
 	Message string
 }
 
-// ServerSettings are what the server wants to know of every account.
+// ServerSettings is what the server requests for every account.
 type ServerSettings struct {
 	Kinds       []string
 	Projections []vedette.Projection
 	Annotations []string
 }
 
-// Index is a piece of what the server holds of a feed.
+// Index is a piece of the digests of a feed's objects at the server.
 type Index struct {
 	Account vedette.AccountName
 	Feed    vedette.Feed
@@ -70,37 +69,37 @@ type Index struct {
 	Last    bool
 }
 
-// handler hears what the server says. Its methods are called one at a time,
-// from the goroutine that receives, and must not wait for the server.
+// handler receives the messages of the server. Its methods are called one at a time, by the
+// receiving goroutine, and must not wait for the server.
 type handler interface {
 	Connected(ServerSettings)
 	Assigned(Assignment)
 	Indexed(Index)
 }
 
-// Uplink is safe for concurrent use.
+// Uplink keeps a connection to a server. It is safe for concurrent use.
 type Uplink struct {
 	cfg      Config
 	box      *outbox.Box
 	handler  handler
-	executor executor // nil for an agent that takes no operations
+	executor executor // nil for an agent without operations
 	log      *slog.Logger
 
 	mu              sync.Mutex
 	accounts        map[vedette.AccountName]*wire.Register     // to be registered on every connection
-	accountErrors   map[vedette.AccountName]*wire.AccountError // to be told on every connection
+	accountErrors   map[vedette.AccountName]*wire.AccountError // sent on every new connection
 	link            *link                                      // nil while not connected
 	status          atomic.Pointer[linkStatus]                 // changed with mu held, but never waited for
 	operationStream atomic.Pointer[operationStream]            // nil while the server takes no outcomes; never waited for
 }
 
-// linkStatus is how the connection is.
+// linkStatus is the state of the connection.
 type linkStatus struct {
-	server string // that we are or were connected to
+	server string // the current or last server
 	lost   error  // why the last connection ended; nil while connected
 }
 
-// New returns an uplink that sends what box holds. Nothing is dialled before Run.
+// New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
 	if cfg.MinBackoff == 0 {
 		cfg.MinBackoff = 500 * time.Millisecond
@@ -117,9 +116,8 @@ func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *
 	return u
 }
 
-// Register asks for a role in an account, on this connection and each later one.
-// The answer comes as an Assignment. Again with other properties, it replaces
-// what was registered.
+// Register requests a role for an account, on this connection and on each later one. The
+// response is an Assignment. Another call for the same account replaces the registration.
 func (u *Uplink) Register(a vedette.Account) error {
 	properties, err := json.Marshal(a.Properties)
 	if err != nil {
@@ -133,7 +131,7 @@ func (u *Uplink) Register(a vedette.Account) error {
 	return nil
 }
 
-// Deregister gives an account up.
+// Deregister withdraws the registration of an account.
 func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,8 +139,8 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
 }
 
-// ReportAccountError tells people at the server what keeps an account from being reported;
-// an empty message, that it is over.
+// ReportAccountError reports why an account cannot be watched. An empty message clears the
+// error.
 func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -167,8 +165,8 @@ func (u *Uplink) sendControlLocked(m *wire.AgentMessage) {
 	}
 }
 
-// Status returns the server that we are connected to, or why we are not. It does not
-// wait, while whatever is told to the server may.
+// Status returns the current or last server, and why there is no connection. Unlike methods
+// that send, it never blocks.
 func (u *Uplink) Status() (server string, err error) {
 	current := u.status.Load()
 	return current.server, current.lost
@@ -191,7 +189,7 @@ func (u *Uplink) Run(ctx context.Context) error {
 			wait.Reset()
 		}
 		delay := wait.NextBackOff()
-		u.log.Warn("no connection to the server; tried again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err)
+		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -200,9 +198,9 @@ func (u *Uplink) Run(ctx context.Context) error {
 	}
 }
 
-// dial prepares a TCP connection for one link. Links do not share one: a link
-// that fell silent may have lost its TCP connection without either end being
-// told, and a stream that is opened over that would be as silent.
+// dial returns a client connection for one link. Links do not share a connection, because
+// the TCP connection of a silent link may be lost without either side noticing, and a new
+// stream over it would be silent too.
 func (u *Uplink) dial() (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(u.cfg.Creds),
@@ -212,18 +210,18 @@ func (u *Uplink) dial() (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
 	}, u.cfg.DialOptions...)...)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "%q is no address of a server: %w", u.cfg.Target, err)
+		return nil, vedette.Errorf(vedette.Invalid, "clouddriver.grpc %q is not a valid address: %w", u.cfg.Target, err)
 	}
 	return conn, nil
 }
 
-// connect opens one stream and serves it to its end, with which conn is closed.
-// It returns how long it was served.
+// connect serves one stream over conn and closes conn. It returns how long the stream was
+// served.
 func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
 	l := newLink(u)
 	started := time.Now()
 	err := l.run(ctx, conn)
-	_ = conn.Close() // which fails only where it was done before
+	_ = conn.Close() // fails only if it was closed before
 	u.mu.Lock()
 	u.link = nil
 	err = explainError(err, u.cfg)
@@ -233,8 +231,8 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	return time.Since(started), err
 }
 
-// activateLink makes the link the one that registrations go to, and returns what is
-// to be said on it first.
+// activateLink makes l the current link and returns its first messages: all registrations
+// and account errors.
 func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,8 +1,8 @@
 package watch
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// minWatchDuration is how long a watch must last to count as one.
+// minWatchDuration is how long a watch must last to count as progress.
 const minWatchDuration = time.Second
 
-// watch tells what happens after the mark until the watch ends.
+// watch reports what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
 	f.watching.Store(true)
 	defer f.watching.Store(false)
 	plan := f.planWatch()
-	// A proxy that lost the API server would keep the answer open for ever. The
-	// sink may block for as long as it likes, so this bounds the request alone.
+	// A proxy that lost the API server would keep the response open forever. The sink may
+	// block for any time, so this bounds only the request.
 	requestCtx, cancel := context.WithTimeout(ctx, plan.duration+time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -58,17 +60,17 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(f.mark))
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.duration/time.Second))))
-	return f.getStream(ctx, plan.timeouts, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
+	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 }
 
-// readEvents tells one message after the other. It returns io.EOF where the watch
-// ends between two.
+// readEvents reports one message after the other. It returns io.EOF if the watch ends
+// between two messages.
 func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 	s := f.newSplitter(ctx, body)
-	defer s.close()
+	defer s.Close()
 	for {
-		fr, err := s.frame()
-		if err == errTooBig {
+		fr, err := s.Frame()
+		if err == jsonstream.ErrTooLarge {
 			err = f.handleTooLarge(ctx, s)
 		} else if err == nil {
 			err = f.handleFrame(ctx, s, fr)
@@ -82,31 +84,17 @@ func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 	}
 }
 
-// handleTooLarge handles a watch event that is too big. Of an object that is gone its name is
-// needed, so such an event costs a list: what is gone is not in it.
-func (f *feed) handleTooLarge(ctx context.Context, s *splitter) error {
-	if t := frameType(s.overflowPrefix); t != "ADDED" && t != "MODIFIED" {
-		s.overflowPrefix = nil
+// handleTooLarge handles a watch event that is too large. Of a deleted object the name is
+// needed, so such an event costs a list, in which the object is missing.
+func (f *feed) handleTooLarge(ctx context.Context, s *jsonstream.Splitter) error {
+	beginning := s.TakeOverflowPrefix()
+	if t := jsonstream.FrameType(beginning); t != "ADDED" && t != "MODIFIED" {
 		return ErrUnreadable
 	}
-	return f.handleObject(ctx, Upsert, s, nil)
+	return f.reportSkipped(ctx, beginning)
 }
 
-// frameType returns the type of a watch event, of which the beginning is given.
-func frameType(beginning []byte) (name string) {
-	s := splitBytes(beginning)
-	_ = s.object(func(key string) error {
-		if key != "type" {
-			return s.skip()
-		}
-		b, err := s.text()
-		name = string(b)
-		return errors.Join(err, errStopWalk)
-	})
-	return name
-}
-
-func (f *feed) handleFrame(ctx context.Context, s *splitter, fr frame) error {
+func (f *feed) handleFrame(ctx context.Context, s *jsonstream.Splitter, fr jsonstream.Frame) error {
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
 		return f.handleObject(ctx, Upsert, s, fr.Object)
@@ -115,32 +103,32 @@ func (f *feed) handleFrame(ctx context.Context, s *splitter, fr frame) error {
 	case "BOOKMARK":
 		return f.bookmark(ctx, fr.Object)
 	case "ERROR":
-		return parseStatus(fr.Object)
+		return kube.ParseStatus(fr.Object)
 	}
 	return errUnknownFrame(fr)
 }
 
 func (f *feed) bookmark(ctx context.Context, raw []byte) error {
-	mark, err := versionOf(raw)
+	version, err := jsonstream.ResourceVersion(raw)
 	if err != nil {
 		return err
 	}
+	mark := vedette.Mark(version)
 	if isOlder(mark, f.mark) {
 		return errClusterRolledBack
 	}
 	return f.advance(ctx, Event{Type: Bookmark, Mark: mark})
 }
 
-// isOlder reports whether one resourceVersion lies before another. Since
-// Kubernetes 1.35 that is part of the API for those that are numbers; nothing
-// is concluded from others.
+// isOlder reports whether resourceVersion a lies before b. Kubernetes 1.35 made this
+// comparison part of the API for numbers. Nothing is concluded from other values.
 func isOlder(a, b vedette.Mark) bool {
 	x, errX := strconv.ParseUint(string(a), 10, 64)
 	y, errY := strconv.ParseUint(string(b), 10, 64)
 	return errX == nil && errY == nil && x < y
 }
 
-// advance hands over a change and takes its mark.
+// advance passes a change to the sink and then takes its mark.
 func (f *feed) advance(ctx context.Context, e Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
@@ -149,17 +137,15 @@ func (f *feed) advance(ctx context.Context, e Event) error {
 	return nil
 }
 
-// handleObject hands over one object. Nil stands for one that was too big, which is
-// left out, and said so.
-func (f *feed) handleObject(ctx context.Context, t EventType, s *splitter, raw []byte) error {
+// handleObject passes one object to the sink. Nil stands for an object that was too
+// large; it is skipped, and the status of the feed names it.
+func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Splitter, raw []byte) error {
 	if raw == nil {
-		beginning := s.overflowPrefix
-		s.overflowPrefix = nil
-		return f.reportSkipped(ctx, beginning)
+		return f.reportSkipped(ctx, s.TakeOverflowPrefix())
 	}
 	if f.metadataOnly {
 		var err error
-		if raw, err = onlyMetadata(raw, f.typeMeta); err != nil {
+		if raw, err = jsonstream.OnlyMetadata(raw, f.typeMeta); err != nil {
 			return err
 		}
 	}
@@ -170,22 +156,22 @@ func (f *feed) handleObject(ctx context.Context, t EventType, s *splitter, raw [
 	if t == Item || t == Delete && f.mark == "" {
 		return f.put(ctx, Event{Type: t, Raw: raw})
 	}
-	mark, err := versionOf(raw)
+	version, err := jsonstream.ResourceVersion(raw)
 	if err != nil {
 		return err
 	}
-	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: mark})
+	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: vedette.Mark(version)})
 }
 
-// filterManaged says what an event comes to where only objects that Spinnaker manages
-// are wanted: nothing, for one of a snapshot that it does not, and a Delete for
-// a change of one, since it may have managed it before. No list of those that
-// are known is kept here.
+// filterManaged returns what an event becomes in a feed of objects that Spinnaker
+// manages. An item that Spinnaker does not manage becomes nothing. A change of one becomes
+// a Delete, because Spinnaker may have managed the object before, and the feed keeps no
+// list of known objects.
 func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 	if !f.managedOnly || t == Delete {
 		return t, nil
 	}
-	m, err := metaOf(raw)
+	m, err := jsonstream.ReadMeta(raw)
 	switch {
 	case err != nil || m.Managed:
 		return t, err
@@ -195,23 +181,9 @@ func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 	return Delete, nil
 }
 
-// embeddedObject returns the beginning of an object where what is given is the
-// beginning of the watch event around it.
-func embeddedObject(beginning []byte) []byte {
-	s := splitBytes(beginning)
-	_ = s.object(func(key string) error {
-		if key == "object" {
-			beginning = s.buf[s.pos:]
-			return errStopWalk
-		}
-		return s.skip()
-	})
-	return beginning
-}
-
-// reportSkipped names an object that was too big, as far as its beginning tells.
+// reportSkipped reports an object that was too large, by the name in its beginning.
 func (f *feed) reportSkipped(ctx context.Context, beginning []byte) error {
-	m, _ := metaOf(embeddedObject(beginning)) // it is cut off; what was found counts
-	f.warning = fmt.Sprintf("%s/%s is bigger than 16 MiB and left out", firstOf(m.Namespace, "-"), firstOf(m.Name, "an object"))
+	m, _ := jsonstream.ReadMeta(jsonstream.FrameObject(beginning)) // the object is cut off, so an error is expected
+	f.warning = fmt.Sprintf("%s/%s is larger than 16 MiB and was skipped", cmp.Or(m.Namespace, "-"), cmp.Or(m.Name, "an object"))
 	return f.reportStatus(ctx, f.lastStatus.State, f.warning)
 }

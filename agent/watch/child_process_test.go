@@ -18,10 +18,12 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestMain is the child of tests that look at a process from outside, where it is told to.
+// TestMain runs watchInChild if the environment asks for it, for tests that inspect a
+// process from outside.
 func TestMain(m *testing.M) {
 	if kinds := os.Getenv("VEDETTE_TEST_WATCH_KIND"); kinds != "" {
 		accounts, _ := strconv.Atoi(os.Getenv("VEDETTE_TEST_ACCOUNTS"))
@@ -31,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// watchInChild watches kinds for a number of accounts until standard input ends, and
-// says what it sees without keeping it.
+// watchInChild watches kinds for a number of accounts until standard input ends. It prints
+// the number of events and keeps none of them.
 func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -43,7 +45,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	sink := &printingSink{}
 	var watchers sync.WaitGroup
 	for range accounts {
-		c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+		c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{WipeTLSBuffers: true})
 		if err != nil {
 			fmt.Println("failed", err)
 			return
@@ -55,7 +57,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 	watchers.Wait()
 }
 
-// printingSink prints how many objects came, and how many feeds are live.
+// printingSink prints the number of upserts and of live feeds.
 type printingSink struct {
 	mu                   sync.Mutex
 	items, upserts, live int
@@ -120,15 +122,15 @@ func (c *childProcess) await(t testing.TB, prefix string) {
 				return
 			}
 			if !ok {
-				t.Fatalf("the child ended before %q: %q", prefix, seen)
+				t.Fatalf("child ended before it printed %q: %q", prefix, seen)
 			}
 		case <-deadline:
-			t.Fatalf("waited for %q: %q", prefix, seen)
+			t.Fatalf("timed out waiting for %q: %q", prefix, seen)
 		}
 	}
 }
 
-// countInMemory counts a text in all memory that the process can write.
+// countInMemory counts the occurrences of a text in the writable memory of the process.
 func (c *childProcess) countInMemory(t testing.TB, text string) (n, scanned int) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.pid))
 	must(t, err)
@@ -144,7 +146,7 @@ func (c *childProcess) countInMemory(t testing.TB, text string) (n, scanned int)
 		const step = 16 << 20
 		for at := from; at < to; at += step {
 			b := make([]byte, min(to-at+int64(len(text)), step+int64(len(text))))
-			got, _ := mem.ReadAt(b, at) // untouched parts of a mapping can't be read
+			got, _ := mem.ReadAt(b, at) // untouched parts of a mapping cannot be read
 			n += bytes.Count(b[:got], []byte(text))
 			scanned += got
 		}
@@ -152,7 +154,7 @@ func (c *childProcess) countInMemory(t testing.TB, text string) (n, scanned int)
 	return n, scanned
 }
 
-// memory returns a figure of /proc/pid/status in MiB: VmRSS or VmHWM.
+// memory returns VmRSS or VmHWM of /proc/pid/status in MiB.
 func (c *childProcess) memory(t testing.TB, name string) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
 	must(t, err)
@@ -163,6 +165,6 @@ func (c *childProcess) memory(t testing.TB, name string) int {
 			return kib >> 10
 		}
 	}
-	t.Fatalf("no %s in the status of the child", name)
+	t.Fatalf("the child's status has no %s", name)
 	return 0
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
@@ -33,7 +34,7 @@ var (
 		Log: slog.New(slog.DiscardHandler)}
 )
 
-// newControlPlane starts an API server, and stops the test where one can't run.
+// newControlPlane starts an API server, or skips the test if none can run.
 func newControlPlane(t testing.TB) *controlplane.Plane {
 	t.Helper()
 	return controlplane.New(t, controlplane.Options{})
@@ -43,7 +44,7 @@ func configMap(name, value string) object {
 	return object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}, "data": object{"value": value}}
 }
 
-// listVersions is what the API server lists of a path, name to resourceVersion.
+// listVersions lists a path and returns resourceVersions by name.
 func listVersions(t testing.TB, p *controlplane.Plane, path string) map[string]string {
 	t.Helper()
 	var list struct {
@@ -59,7 +60,7 @@ func listVersions(t testing.TB, p *controlplane.Plane, path string) map[string]s
 	return versions
 }
 
-// countLists returns how many lists of a resource the API server has answered.
+// countLists returns how many lists of a resource the API server has served.
 func countLists(t testing.TB, p *controlplane.Plane, resource string) (n float64) {
 	t.Helper()
 	resp, err := p.Client().Get(p.URL + "/metrics")
@@ -99,11 +100,11 @@ func TestFirstSyncEqualsCluster(t *testing.T) {
 					continue // the API server renews its own all the time
 				}
 				if got, want := r.feeds[w.Feed].objects, listVersions(t, p, pathOf(w.Resource)); !maps.Equal(got, want) {
-					t.Errorf("%s: got %d objects, the cluster has %d", w.Feed, len(got), len(want))
+					t.Errorf("%s: got %d objects, want %d", w.Feed, len(got), len(want))
 				}
 			}
 			if body := r.feeds[secretFeed].bodies["demo/password"]; body == "" || strings.Contains(body, `"data"`) || strings.Contains(body, "Y29ycmVjdCBob3JzZQ") {
-				t.Errorf("the Secret came as %s", body)
+				t.Errorf("got Secret %s, want only its metadata", body)
 			}
 		})
 	}
@@ -134,7 +135,7 @@ func TestChangesAreFollowed(t *testing.T) {
 	must(t, p.Create(t.Context(), configMaps, configMap("b", "1")))
 	must(t, p.Patch(t.Context(), configMaps+"/a", object{"data": object{"value": "2"}}))
 	must(t, p.Delete(t.Context(), configMaps+"/b"))
-	r.await(t, "a to be changed and b to be gone", func() bool {
+	r.await(t, "a to change and b to disappear", func() bool {
 		return strings.Contains(r.feeds[configMapFeed].bodies["default/a"], `"value":"2"`) && !r.has(configMapFeed, "default/b")
 	})
 	if got, want := r.feeds[configMapFeed].upserts, 3; got < want {
@@ -156,43 +157,42 @@ func TestResumeWithoutList(t *testing.T) {
 	listsBefore := countLists(t, p, "configmaps")
 
 	w, _ := start(t, c, watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, r.marks())
-	r.await(t, "what happened meanwhile", func() bool {
+	r.await(t, "the changes made in between", func() bool {
 		return r.has(configMapFeed, "default/while") && !r.has(configMapFeed, "default/before")
 	})
 	if listsAfter := countLists(t, p, "configmaps"); listsAfter != listsBefore {
-		t.Errorf("%v lists were sent, want none", listsAfter-listsBefore)
+		t.Errorf("got %v lists, want none", listsAfter-listsBefore)
 	}
 	if n := r.feeds[configMapFeed].snapshots; n != 1 {
-		t.Errorf("%d snapshots, want the first alone", n)
+		t.Errorf("got %d snapshots, want 1", n)
 	}
 
 	w.Reset(configMapFeed, "")
 	r.await(t, "a snapshot after the reset", func() bool { return r.feeds[configMapFeed].snapshots == 2 })
 	if listsAfter := countLists(t, p, "configmaps"); listsAfter == listsBefore {
-		t.Error("no list was counted after a reset, so the count shows nothing")
+		t.Error("got no list after a reset, want one: the counter does not work")
 	}
 	r.check(t)
 }
 
-// TestFeedsRecoverAfterAPIServerRestart allows one snapshot more for each feed: a new
-// API server remembers only since its start, and forgets a mark that other kinds'
-// changes have left behind.
+// TestFeedsRecoverAfterAPIServerRestart allows one more snapshot for each feed, because a
+// new API server does not know marks from before its start.
 func TestFeedsRecoverAfterAPIServerRestart(t *testing.T) {
 	p := newControlPlane(t)
 	r := newRecorder()
 	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm", "secret", "pod", "deployment"}}, r, fastConfig, nil)
 	r.await(t, "all feeds to be live", func() bool { return len(r.feeds) == 4 && allLive(r) })
 	p.KillAPIServer()
-	r.await(t, "a feed to say that it fails", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
+	r.await(t, "a feed to report a failure", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
 	if m := r.feeds[configMapFeed].message; !strings.Contains(m, p.URL) {
-		t.Errorf("the message %q does not name the API server", m)
+		t.Errorf("got message %q, want it to name the API server", m)
 	}
 	must(t, p.StartAPIServer(t.Context()))
 	must(t, p.Create(t.Context(), configMaps, configMap("after", "1")))
-	r.await(t, "the object of after", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
+	r.await(t, "the object created after the restart", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
 	for name, f := range r.feeds {
 		if f.snapshots > 2 {
-			t.Errorf("%s took %d snapshots, want 2 at the most", name, f.snapshots)
+			t.Errorf("%s: got %d snapshots, want at most 2", name, f.snapshots)
 		}
 	}
 	r.check(t)
@@ -216,7 +216,7 @@ func TestExpiredMarkCausesSnapshot(t *testing.T) {
 	r.check(t)
 }
 
-// crd is a definition of a custom kind.
+// crd returns a CustomResourceDefinition.
 func crd(group, kind, plural string, versions ...string) object {
 	var served []object
 	for i, v := range versions {
@@ -240,23 +240,23 @@ func TestCustomKindsAreAddedChangedAndRemoved(t *testing.T) {
 			widgets := vedette.Feed{Kind: vedette.Kind{Group: "example.org", Name: "Widget"}}
 
 			must(t, p.Create(t.Context(), crds, crd("example.org", "Widget", "widgets", "v1beta1")))
-			r.await(t, "a feed of the new kind", func() bool { return r.state(widgets) == vedette.FeedLive })
+			r.await(t, "the feed of the new kind", func() bool { return r.state(widgets) == vedette.FeedLive })
 			must(t, p.Create(t.Context(), "/apis/example.org/v1beta1/namespaces/default/widgets",
 				object{"apiVersion": "example.org/v1beta1", "kind": "Widget", "metadata": object{"name": "w"}, "spec": object{"n": 1}}))
-			r.await(t, "an object of it", func() bool { return r.has(widgets, "default/w") })
+			r.await(t, "an object of the new kind", func() bool { return r.has(widgets, "default/w") })
 
 			must(t, p.Apply(t.Context(), crds+"/widgets.example.org", crd("example.org", "Widget", "widgets", "v1beta1", "v1")))
-			r.await(t, "the feed to go on in the better version", func() bool {
+			r.await(t, "the feed to continue in the preferred version", func() bool {
 				i := slices.IndexFunc(r.specs, func(w watch.FeedSpec) bool { return w.Feed == widgets })
 				return i >= 0 && r.specs[i].Resource.Version == "v1" && r.state(widgets) == vedette.FeedLive
 			})
-			// The API server begins to remember anew with the new version.
+			// The API server's watch cache starts empty with the new version.
 			if n := r.feeds[widgets].snapshots; n > 2 {
-				t.Errorf("%d snapshots, want that of the first version and one more at the most", n)
+				t.Errorf("got %d snapshots, want at most one per version", n)
 			}
 
 			must(t, p.Delete(t.Context(), crds+"/widgets.example.org"))
-			r.await(t, "the feed to be gone", func() bool { return r.feeds[widgets] == nil })
+			r.await(t, "the feed to disappear", func() bool { return r.feeds[widgets] == nil })
 			r.check(t)
 		})
 	}
@@ -271,7 +271,7 @@ func TestDeniedFeedStartsOnceGranted(t *testing.T) {
 	feed := vedette.Feed{Kind: configMapFeed.Kind, Namespace: "default"}
 	r.await(t, "the feed to be denied", func() bool { return r.state(feed) == vedette.FeedDenied })
 	if m := r.feeds[feed].message; !strings.Contains(m, `User "jane" cannot list resource "configmaps"`) {
-		t.Errorf("the message %q does not say who may not do what", m)
+		t.Errorf("got message %q, want it to name the user and the verb", m)
 	}
 	rbac := "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 	must(t, p.Create(t.Context(), rbac+"/roles", object{"metadata": object{"name": "reader"},
@@ -290,10 +290,10 @@ func TestIdentify(t *testing.T) {
 	id, namespaces, err := connect(t, p.Kubeconfig()).Identify(t.Context())
 	must(t, err)
 	if id.UID != ns.Metadata.UID || id.Host != p.URL || !strings.HasPrefix(id.Version, "v1.") || len(id.Fingerprint) != 32*3-1 {
-		t.Errorf("got %+v", id)
+		t.Errorf("got %+v, want the UID of kube-system, host %s, a version and a fingerprint", id, p.URL)
 	}
 	if !slices.Contains(namespaces, "kube-system") {
-		t.Errorf("got namespaces %v", namespaces)
+		t.Errorf("got namespaces %v, want kube-system among them", namespaces)
 	}
 
 	kubeconfig, err := p.UserKubeconfig("nobody")
@@ -301,7 +301,7 @@ func TestIdentify(t *testing.T) {
 	id, namespaces, err = connect(t, kubeconfig).Identify(t.Context())
 	must(t, err)
 	if id.UID != "" || namespaces != nil || id.Fingerprint == "" {
-		t.Errorf("without rights: got %+v, %v", id, namespaces)
+		t.Errorf("without permissions: got %+v, %v, want neither UID nor namespaces", id, namespaces)
 	}
 }
 
@@ -319,21 +319,21 @@ func TestUnavailableAPIServiceMakesOnlyItsGroupUnknown(t *testing.T) {
 		cat, err := c.Discover(ctx)
 		must(t, err)
 		if len(cat.Resources) < 30 {
-			t.Fatalf("only %d resources", len(cat.Resources))
+			t.Fatalf("got only %d resources", len(cat.Resources))
 		}
 		if slices.Contains(cat.UnknownGroups, "dead.example.org") {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the group was never told as unknown: %v", cat.UnknownGroups)
+			t.Fatalf("got unknown groups %v, want dead.example.org among them", cat.UnknownGroups)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// TestBlockedSinkLosesNoChanges lets a sink take nothing while far more
-// changes than any window holds happen, and then all of it.
+// TestBlockedSinkLosesNoChanges blocks a sink while more changes happen than any window
+// holds, and then unblocks it.
 func TestBlockedSinkLosesNoChanges(t *testing.T) {
 	p := newControlPlane(t)
 	r := newRecorder()
@@ -353,7 +353,7 @@ func TestBlockedSinkLosesNoChanges(t *testing.T) {
 	r.check(t)
 }
 
-// BenchmarkFirstSync compares the ways to read 12,000 objects.
+// BenchmarkFirstSync compares lists and streams of 12,000 objects.
 func BenchmarkFirstSync(b *testing.B) {
 	p := newControlPlane(b)
 	value := strings.Repeat("abcdefgh", 600)
@@ -396,7 +396,7 @@ func createConfigMaps(b *testing.B, p *controlplane.Plane, n int, value string) 
 	}
 }
 
-// readPages reads pages and nothing else: what the network and the API server take.
+// readPages only reads pages, which measures the network and the API server.
 func readPages(b *testing.B, p *controlplane.Plane) {
 	next := ""
 	for {
@@ -416,8 +416,8 @@ func readPages(b *testing.B, p *controlplane.Plane) {
 	}
 }
 
-// TestFrozenAPIServerIsDetected stops an API server in mid-flight: connections
-// stay open, and nothing answers any more.
+// TestFrozenAPIServerIsDetected freezes the process of an API server: connections stay
+// open, and there are no more responses.
 func TestFrozenAPIServerIsDetected(t *testing.T) {
 	p := newControlPlane(t)
 	r := newRecorder()
@@ -427,19 +427,19 @@ func TestFrozenAPIServerIsDetected(t *testing.T) {
 	frozen := time.Now()
 	r.await(t, "the feed to fail", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
 	if took := time.Since(frozen); took > 30*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the failure was reported after %s, want at most a minute", took)
 	}
 	must(t, p.ResumeAPIServer())
 	must(t, p.Create(t.Context(), configMaps, configMap("after", "1")))
-	r.await(t, "what happened after", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
+	r.await(t, "the object created afterwards", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })
 	if n := r.feeds[configMapFeed].snapshots; n != 1 {
-		t.Errorf("%d snapshots, want 1", n)
+		t.Errorf("got %d snapshots, want 1", n)
 	}
 	r.check(t)
 }
 
-// TestFeedsSpreadOverConnections watches more namespaces than the streams
-// of one connection, and resets feeds while they run.
+// TestFeedsSpreadOverConnections watches more namespaces than one connection has streams,
+// and resets feeds while they run.
 func TestFeedsSpreadOverConnections(t *testing.T) {
 	p := newControlPlane(t)
 	var namespaces []string
@@ -449,7 +449,7 @@ func TestFeedsSpreadOverConnections(t *testing.T) {
 		must(t, p.Create(t.Context(), "/api/v1/namespaces", object{"metadata": object{"name": name}}))
 	}
 	r := newRecorder()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: p.Kubeconfig()}, watch.Options{StreamsPerConn: 15})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: p.Kubeconfig()}, kube.Options{StreamsPerConn: 15})
 	must(t, err)
 	t.Cleanup(c.Close)
 	w, stop := start(t, c, watch.Selection{Kinds: []string{"cm"}, Namespaces: namespaces}, r, fastConfig, nil)
@@ -467,13 +467,13 @@ func TestFeedsSpreadOverConnections(t *testing.T) {
 		return true
 	})
 	if n := countConnections(t, p); n < 100/15 {
-		t.Errorf("%d connections, want the watches spread over at least 7", n)
+		t.Errorf("got %d connections, want at least 7", n)
 	}
 	stop()
 	r.check(t)
 }
 
-// countConnections returns how many connections of this process the API server holds.
+// countConnections returns the number of connections from this process to the API server.
 func countConnections(t *testing.T, p *controlplane.Plane) (n int) {
 	port := fmt.Sprintf(":%04X ", portOf(t, p.URL))
 	raw, err := os.ReadFile("/proc/self/net/tcp")

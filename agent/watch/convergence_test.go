@@ -13,9 +13,8 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// TestConvergence lets objects come and go under a run of faults, the same each
-// time for a seed. When all is healed, what the events amount to is what a list
-// says.
+// TestConvergence creates and deletes objects during a series of faults, which is the same
+// for the same seed. Once all faults are healed, the result of the events must equal a list.
 func TestConvergence(t *testing.T) {
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -55,7 +54,7 @@ func TestConvergence(t *testing.T) {
 	r.check(t)
 }
 
-// changeObjects writes or deletes some objects.
+// changeObjects creates, updates or deletes some objects.
 func changeObjects(t *testing.T, p *controlplane.Plane, rnd *rand.Rand, existing map[string]bool) {
 	t.Helper()
 	for range 10 {

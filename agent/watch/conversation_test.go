@@ -1,14 +1,10 @@
 package watch_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
-	"encoding/pem"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,24 +20,26 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what happened into the conversations of testdata")
 
-// A conversation is a file of testdata. Above the line "---" it says what an
-// API server answers to the lists and watches of one feed, one after the other:
+// A conversation is a file in testdata. Above the line "---" are the responses of an API
+// server to the lists and watches of one feed, in order:
 //
 //	kinds configmap           what is watched (configmap or secret)
-//	streamed                  snapshots are asked for as streams
-//	answer 200                the next answer; its body follows, line by line
-//	header Retry-After: 1     a header of it
+//	streamed                  snapshots are requested as streams
+//	answer 200                the next response; its body follows, line by line
+//	header Retry-After: 1     a header of the response
 //	cut                       then the connection breaks
-//	hold                      then nothing more is said and nothing ended
+//	hold                      then the connection stays open and silent
 //	managed                   onlySpinnakerManaged
 //
-// Below stands all that happened: requests and events. It ends with the first
-// event of mark 999.
+// Below are the resulting requests and events. A conversation ends with the first event
+// of mark 999.
 type conversation struct {
 	kinds    []string
 	streamed bool
@@ -60,7 +58,7 @@ func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	must(t, err)
 	if len(files) < 9 {
-		t.Fatalf("only %d conversations", len(files))
+		t.Fatalf("got %d conversations, want at least 9", len(files))
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -108,7 +106,7 @@ func readConversation(t *testing.T, script string) (c conversation) {
 	return c
 }
 
-// transcript is the run of requests and events.
+// transcript records requests and events.
 type transcript struct {
 	mu    sync.Mutex
 	lines []string
@@ -149,7 +147,7 @@ const discoveryOfCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscov
 {"resource":"secrets","responseKind":{"group":"","version":"v1","kind":"Secret"},"scope":"Namespaced","singularResource":"secret","verbs":["list","watch"]},
 {"resource":"bindings","responseKind":{"group":"","version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]}]}]}]}`
 
-// play plays the conversation and returns what happened.
+// play runs a conversation and returns its transcript.
 func play(t *testing.T, c conversation) string {
 	l := &transcript{ended: make(chan struct{}), r: newRecorder()}
 	next := make(chan *scriptedAnswer, len(c.answers))
@@ -169,11 +167,11 @@ func play(t *testing.T, c conversation) string {
 	l.host = server.URL
 	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond,
 		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
-	_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
+	_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
 	case <-l.ended:
 	case <-time.After(30 * time.Second):
-		t.Error("the conversation did not come to its end")
+		t.Error("the conversation did not reach mark 999")
 	}
 	stop()
 	l.mu.Lock()
@@ -198,7 +196,7 @@ func (a *scriptedAnswer) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newAPIServer is an API server of HTTP/2 and TLS that knows two kinds.
+// newAPIServer returns an API server with TLS, HTTP/2 and two kinds.
 func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api", func(w http.ResponseWriter, r *http.Request) {
@@ -209,81 +207,11 @@ func newAPIServer(t *testing.T, handleObjects http.HandlerFunc) *httptest.Server
 		fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
 	})
 	mux.HandleFunc("/", handleObjects)
-	return newHTTP2Server(t, mux.ServeHTTP)
+	return kubetest.NewServer(t, mux.ServeHTTP)
 }
 
-// newHTTP2Server is a server of HTTP/2 and TLS.
-func newHTTP2Server(t *testing.T, h http.HandlerFunc) *httptest.Server {
-	server := httptest.NewUnstartedServer(h)
-	server.EnableHTTP2 = true
-	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	server.StartTLS()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return server
-}
-
-func connectTo(t testing.TB, server *httptest.Server) *watch.Cluster {
-	t.Helper()
-	return connectWith(t, server.URL, certOf(server), watch.Options{})
-}
-
-func connectWith(t testing.TB, url string, ca []byte, opts watch.Options) *watch.Cluster {
-	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigContents: makeKubeconfig(url, ca)}, opts)
-	must(t, err)
-	t.Cleanup(c.Close)
-	return c
-}
-
-func makeKubeconfig(url string, ca []byte) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n")
-	fmt.Fprintf(&b, "users: [{name: a, user: {token: t}}]\nclusters:\n- name: a\n  cluster:\n    server: %s\n", url)
-	if len(ca) > 0 {
-		fmt.Fprintf(&b, "    certificate-authority-data: %s\n", encode(ca))
-	}
-	return b.Bytes()
-}
-
-func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-
-func certOf(server *httptest.Server) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-}
-
-// parseProxyAuth reads the credentials that a client has for a proxy.
-func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
-	copied := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
-	return copied.BasicAuth()
-}
-
-// proxyConnect is what a proxy does for CONNECT.
-func proxyConnect(w http.ResponseWriter, host string) {
-	to, err := net.Dial("tcp", host)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	defer to.Close()
-	w.WriteHeader(http.StatusOK)
-	from, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer from.Close()
-	go func() {
-		_, _ = io.Copy(to, from)
-		to.Close()
-	}()
-	_, _ = io.Copy(from, to)
-}
-
-// TestAllFeedsRetryOnceOneRecovers ends an outage that feeds wait out for an hour each,
-// and has one of them find out.
+// TestAllFeedsRetryOnceOneRecovers checks that all feeds retry at once after an outage when
+// one of them reaches the API server, although each backs off for an hour.
 func TestAllFeedsRetryOnceOneRecovers(t *testing.T) {
 	for name, fail := range map[string]func(w http.ResponseWriter){
 		"unavailable": func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
@@ -312,7 +240,7 @@ func testFeedsRecoverTogether(t *testing.T, fail func(w http.ResponseWriter)) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
-	w, _ := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	w, _ := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	haveState := func(state vedette.FeedState) func() bool {
 		return func() bool { return r.state(configMapFeed) == state && r.state(secretFeed) == state }
 	}
@@ -322,9 +250,9 @@ func testFeedsRecoverTogether(t *testing.T, fail func(w http.ResponseWriter)) {
 	r.await(t, "both feeds to be live", haveState(vedette.FeedLive))
 }
 
-// TestSecretWatchReconnectsAfterConnectionLoss loses the connection of one watch, and leaves
-// that of Secrets open and silent, as a firewall does that forgot both: the agent
-// must not wait for the Secrets' own patience to end.
+// TestSecretWatchReconnectsAfterConnectionLoss resets the connection of one watch and leaves
+// that of Secrets open and silent, like a firewall that forgot both. The watch of Secrets
+// must reconnect before its idle timeout.
 func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	watches := make(chan struct{}, 100) // of Secrets
 	loseConnection := make(chan struct{})
@@ -351,7 +279,7 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	r.await(t, "both feeds to be live", func() bool {
 		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
 	})
@@ -360,16 +288,14 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	select {
 	case <-watches:
 	case <-time.After(time.Minute):
-		t.Error("the watch of Secrets was left on a connection that may be lost")
+		t.Error("got no new watch of Secrets, want one over a new connection")
 	}
 }
 
-// connKey is the key of a request's net.Conn.
-type connKey struct{}
-
-// resetConnection ends the connection of a request by RST.
+// resetConnection ends the connection of a request with a TCP RST.
 func resetConnection(t *testing.T, r *http.Request) {
-	raw := r.Context().Value(connKey{}).(*tls.Conn).NetConn()
+	conn, _ := kubetest.Conn(r)
+	raw := conn.(*tls.Conn).NetConn()
 	if err := raw.(*net.TCPConn).SetLinger(0); err != nil {
 		t.Error(err)
 	}

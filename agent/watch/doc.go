@@ -1,22 +1,21 @@
-// Package watch follows one cluster's kinds and tells every change as bytes, in
+// Package watch follows the kinds of one cluster and reports every change as bytes, in
 // order, per feed.
 //
-// An object passes through here as the JSON that the API server sent. It is
-// never decoded into Go values and never kept: a splitter finds where it begins
-// and ends in a read buffer, the sink takes it from there, and the next object
-// is written over it. So the memory of a cluster does not grow with what is in
-// it, and a sink that blocks stops the reading: HTTP/2's windows then hold the
-// API server back.
+// An object passes through as the JSON that the API server sent. It is never decoded
+// into Go values and never kept: a splitter finds where it begins and ends in a read
+// buffer, the sink copies it from there, and the next object overwrites it. So memory
+// does not grow with the number of objects. A sink that blocks stops the reading, and
+// HTTP/2's flow control then holds back the API server.
 //
 // Guarantees:
 //
-//   - A feed that has a mark goes on from it by watching, without a list.
-//   - What a snapshot did not name between its Begin and its End was not in the
-//     cluster at the mark of the End. It may name an object twice.
-//   - Marks come after all that they cover.
+//   - A feed with a mark continues from it with a watch, without a list.
+//   - An object that a snapshot does not name between its Begin and its End was not in
+//     the cluster at the mark of the End. A snapshot may name an object twice.
+//   - A mark comes after everything that it covers.
 //   - No kind, group or object can make another feed stop.
-//   - The data of a Secret is not asked for, and is refused where it comes anyway.
+//   - The data of a Secret is not requested, and is rejected if it comes anyway.
 //
-// Less formally: losing a connection costs a request, a forgotten mark costs a
-// list, and anything that cannot be understood costs a message and a second try.
+// Less formally: a lost connection costs a request, an expired mark costs a list, and
+// anything that cannot be understood costs a message and a retry.
 package watch

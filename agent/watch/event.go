@@ -7,23 +7,23 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// EventType says what an Event tells.
+// EventType is the type of an Event.
 type EventType int
 
 // The types of an Event:
 //
-//	Declare                      all feeds, before anything of a new one
-//	Status pending               the first of a feed, and the first after each Reset
-//	Begin (Item | Delete)… End   a snapshot; a Begin without an End is void at the next Begin
+//	Declare                       all feeds, before the first event of a new one
+//	Status pending                the first event of a feed, and the first after each Reset
+//	Begin (Item | Delete)… End    a snapshot; the next Begin voids a Begin without an End
 //	(Upsert | Delete | Bookmark)… changes after the snapshot or the mark
 const (
-	Declare  EventType = iota + 1 // Feeds and UnknownGroups are the whole list
+	Declare  EventType = iota + 1 // Feeds and UnknownGroups are complete
 	Begin                         // a snapshot begins
 	Item                          // Raw is an object of the snapshot
-	End                           // the snapshot is complete up to Mark
-	Upsert                        // Raw is an object that was added or changed
-	Delete                        // Raw is the last state of an object that is gone
-	Bookmark                      // nothing else happened up to Mark
+	End                           // the snapshot is complete as of Mark
+	Upsert                        // Raw is an object that was created or updated
+	Delete                        // Raw is the last state of a deleted object
+	Bookmark                      // there were no other changes up to Mark
 	Status                        // State and Message changed
 )
 
@@ -36,44 +36,44 @@ func (t EventType) String() string {
 	return names[t]
 }
 
-// Event is one step of one feed, or the declaration of all of them.
+// Event is one event of one feed, or the declaration of all feeds.
 type Event struct {
 	Type EventType
 	FeedSpec
-	// Raw is one JSON object with kind and apiVersion, its extent found but its
-	// inside not validated. It lies in the read buffer: it is valid, and may be
-	// changed in place, during the call of Put only.
+	// Raw is one JSON object with kind and apiVersion. Only its extent was determined; its
+	// content is not validated. It lies in the read buffer: it is valid during the call of
+	// Put, which may change it in place.
 	Raw     []byte
 	Mark    vedette.Mark // of End, Upsert, Delete, Bookmark and of the Status after a Reset
 	State   vedette.FeedState
-	Message string // why the State is what it is, for people; may be empty
+	Message string // the reason of the State, for people; may be empty
 	Feeds   []FeedSpec
-	// UnknownGroups are API groups that nothing could be learned of at this time,
-	// so that the absence of their kinds from Feeds means nothing.
+	// UnknownGroups are API groups that could not be discovered. That their kinds are
+	// missing from Feeds means nothing.
 	UnknownGroups []string
 }
 
-// ErrUnreadable is what a Sink returns of a change that it can't make sense of, and
-// can't leave out: which object is gone can't be told. The feed is listed anew.
-var ErrUnreadable = errors.New("a change could not be read; the feed is listed again")
+// ErrUnreadable is what a Sink returns for a change that it can neither read nor skip,
+// because it does not know which object was deleted. The feed is listed again.
+var ErrUnreadable = errors.New("a change could not be read; listing again")
 
-// FeedSpec is a feed, and the resource that it is read from.
+// FeedSpec is a feed and the resource from which it is read.
 type FeedSpec struct {
 	vedette.Feed
 	Resource vedette.Resource
-	// Omit are namespaces that the feed leaves out; the API server filters them.
+	// Omit lists namespaces that the API server filters out of the feed.
 	Omit []string
-	// Objects are the whole content of a feed that is made up from the
-	// configuration; nil for one that is watched.
+	// Objects is the whole content of a feed that is derived from the configuration. It is
+	// nil for a feed that is read from the API server.
 	Objects      [][]byte
-	metadataOnly bool // PartialObjectMetadata is asked for
-	managedOnly  bool // objects without an application of Spinnaker's are left out
+	metadataOnly bool // PartialObjectMetadata is requested
+	managedOnly  bool // objects without Spinnaker's application annotation are filtered out
 }
 
-// Sink takes events. Put is called for one feed by one goroutine at a time, and
-// for several feeds at once. It blocks while there is no room, and nothing more
-// of the feed is read meanwhile. An error ends the Watcher, except where ctx is
-// over, which it is when a feed is stopped or reset, and of ErrUnreadable.
+// Sink receives events. Put is called by one goroutine at a time for one feed, and
+// concurrently for several feeds. It blocks while there is no room; meanwhile nothing more
+// of the feed is read. An error ends the Watcher, with two exceptions: ErrUnreadable, and
+// any error after ctx has ended, as it does when a feed is stopped or reset.
 type Sink interface {
 	Put(ctx context.Context, e Event) error
 }

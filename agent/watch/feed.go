@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -14,45 +15,45 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// errReset interrupts an attempt because the caller gave another mark.
+// errReset interrupts an attempt because the caller set another mark.
 var errReset = errors.New("the feed was reset")
 
-// sinkError is a sink's refusal. It ends the Watcher.
+// sinkError is an error of the sink. It ends the Watcher.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// feed is one feed at work, in one goroutine. The fields without a comment on
-// who owns them belong to that goroutine.
+// feed is a running feed with one goroutine. Fields belong to that goroutine unless a
+// comment or a lock says otherwise.
 type feed struct {
 	FeedSpec
 	w             *Watcher
 	sink          Sink
-	typeMeta      []byte // what items of a list lack
+	typeMeta      []byte // kind and apiVersion, which the items of a list lack
 	mark          vedette.Mark
 	lastStatus    Event // the last Status
 	warning       string
-	failedResumes int             // failing resumes from the same mark by what could not be understood
+	failedResumes int             // failed resumes from the same mark because of a malformed response
 	pageSize      int             // objects per page
-	relists       int             // snapshots since a watch came to something
-	snapshotBegun bool            // the snapshot under way was told
-	madeProgress  bool            // the attempt under way came to something
-	permit        *snapshotPermit // of the snapshot under way
-	wasIdle       bool            // the last watch said nothing for as long as Config.Silence
+	relists       int             // snapshots since a watch made progress
+	snapshotBegun bool            // the Begin of the current snapshot was sent
+	madeProgress  bool            // the current attempt made progress
+	permit        *snapshotPermit // of the current snapshot
+	wasIdle       bool            // the last watch was silent for Config.IdleTimeout
 	retry         *backoff.ExponentialBackOff
 
-	publishes   atomic.Bool // what happens to its objects is told, sooner or later
-	watching    atomic.Bool // its attempt has come to the watch
-	unreachable atomic.Bool // the API server could not be reached, or not do it, when it was last asked
+	publishes   atomic.Bool // the feed reports changes of its objects, sooner or later
+	watching    atomic.Bool // the current attempt has reached the watch
+	unreachable atomic.Bool // the last request did not reach the API server, or failed in it
 
-	stop context.CancelFunc // ends run; set before it begins
+	stop context.CancelFunc // ends run; set before run starts
 	done chan struct{}      // closed by run
 	wake chan struct{}      // try again at once; never closed
 
 	mu           sync.Mutex
-	attemptStart time.Time               // when the attempt under way began
-	cancel       context.CancelCauseFunc // of the attempt under way
-	reset        *vedette.Mark           // asked for, not yet taken
+	attemptStart time.Time               // when the current attempt began
+	cancel       context.CancelCauseFunc // of the current attempt
+	reset        *vedette.Mark           // requested, not yet applied
 }
 
 func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
@@ -63,10 +64,10 @@ func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
 	return f
 }
 
-// run goes on until ctx ends.
+// run repeats attempts until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
-	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f) }() // a sink that refuses has ended the Watcher
+	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f) }() // a sink that fails has ended the Watcher
 	err := f.reportStatus(ctx, vedette.FeedPending, "")
 	for ctx.Err() == nil {
 		var attempt context.Context
@@ -83,7 +84,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// beginAttempt starts an attempt and takes up a Reset.
+// beginAttempt starts an attempt and applies a Reset.
 func (f *feed) beginAttempt(ctx context.Context, err error) (context.Context, error) {
 	f.mu.Lock()
 	attempt, cancel := context.WithCancelCause(ctx)
@@ -99,7 +100,7 @@ func (f *feed) beginAttempt(ctx context.Context, err error) (context.Context, er
 	return attempt, f.reportStatus(attempt, vedette.FeedPending, "")
 }
 
-// requestReset is Watcher.Reset for this feed.
+// requestReset implements Watcher.Reset.
 func (f *feed) requestReset(from vedette.Mark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,8 +110,8 @@ func (f *feed) requestReset(from vedette.Mark) {
 	}
 }
 
-// runAttempt goes on from the mark until something ends it. It returns nil where
-// the API server ended a watch as it should.
+// runAttempt continues from the mark until something ends it. It returns nil if the API
+// server ended a watch as planned.
 func (f *feed) runAttempt(ctx context.Context) error {
 	f.madeProgress = false
 	if f.Objects != nil {
@@ -124,7 +125,7 @@ func (f *feed) runAttempt(ctx context.Context) error {
 	return f.watch(ctx)
 }
 
-// publishSynthetic tells the objects of a feed that nobody serves, and waits.
+// publishSynthetic reports the objects of a feed that no API server serves, and waits.
 func (f *feed) publishSynthetic(ctx context.Context) error {
 	if err := f.put(ctx, Event{Type: Begin}); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (f *feed) publishSynthetic(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// put hands an event to the sink.
+// put passes an event to the sink.
 func (f *feed) put(ctx context.Context, e Event) error {
 	e.FeedSpec = f.FeedSpec
 	if err := f.sink.Put(ctx, e); err != nil {
@@ -159,10 +160,10 @@ func (f *feed) put(ctx context.Context, e Event) error {
 	return nil
 }
 
-// reportStatus says how the feed is, where that changed.
+// reportStatus reports the state of the feed if it has changed.
 func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, message string) error {
 	if state == vedette.FeedLive {
-		message = firstOf(message, f.warning)
+		message = cmp.Or(message, f.warning)
 		if err := f.w.clearStall(ctx, f); err != nil {
 			return err
 		}
@@ -175,13 +176,13 @@ func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, messag
 	return f.put(ctx, f.lastStatus)
 }
 
-// updatePublishes notes whether the feed tells its objects, as far as is known: one that
-// goes on from a mark does so before the API server has answered.
+// updatePublishes records whether the feed reports its objects, as far as is known. A feed
+// with a mark counts as reporting before the API server has responded.
 func (f *feed) updatePublishes(state vedette.FeedState) {
 	f.publishes.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
 }
 
-// path returns the URL's path of the feed's list.
+// path returns the path of the feed's list.
 func (f *feed) path() string {
 	var b strings.Builder
 	if f.Resource.Kind.Group == "" {
@@ -197,7 +198,7 @@ func (f *feed) path() string {
 	return b.String()
 }
 
-// query returns what lists and watches of the feed have in common.
+// query returns the query parameters that lists and watches of the feed share.
 func (f *feed) query() url.Values {
 	field := "metadata.namespace!="
 	if f.Kind == namespaceKind {
@@ -214,7 +215,7 @@ func (f *feed) query() url.Values {
 	return q
 }
 
-// sleep waits for as long as a verdict says; less where the feed is woken.
+// sleep waits for d, or less if the feed is woken.
 func (f *feed) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

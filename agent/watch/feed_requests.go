@@ -3,49 +3,27 @@ package watch
 import (
 	"context"
 	"net/http"
+
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// get sends a request of this feed that ends soon.
-func (f *feed) get(ctx context.Context, l timeouts, r getRequest) (*http.Response, error) {
-	if f.Kind == secretKind {
-		return f.noteReachable(f.w.c.getWiped(ctx, l, r))
-	}
-	return f.noteReachable(f.w.c.get(ctx, l, r))
+// get sends a request of this feed whose response ends soon.
+func (f *feed) get(ctx context.Context, t kube.Timeouts, r kube.GetRequest) (*http.Response, error) {
+	r.WipeBuffers = f.Kind == secretKind
+	return f.noteReachable(f.w.c.Get(ctx, t, r))
 }
 
-// getStream sends a request of this feed whose answer lasts.
-func (f *feed) getStream(ctx context.Context, l timeouts, r getRequest) (*http.Response, error) {
-	if f.Kind == secretKind {
-		return f.noteReachable(f.w.c.getWiped(ctx, l, r))
-	}
-	return f.noteReachable(f.w.c.watch(ctx, l, r))
+// getStream sends a request of this feed whose response lasts.
+func (f *feed) getStream(ctx context.Context, t kube.Timeouts, r kube.GetRequest) (*http.Response, error) {
+	r.WipeBuffers = f.Kind == secretKind
+	return f.noteReachable(f.w.c.Watch(ctx, t, r))
 }
 
-// noteReachable takes an answer. The first one after an outage is news for others too.
+// noteReachable passes a response on. The first response after an outage makes the other
+// unreachable feeds retry.
 func (f *feed) noteReachable(resp *http.Response, err error) (*http.Response, error) {
 	if err == nil && f.unreachable.Swap(false) {
 		f.w.retryUnreachableFeeds()
 	}
 	return resp, err
-}
-
-// getWiped sends a request over a connection of its own that leaves no trace of
-// the answer in memory. The caller closes the body.
-func (c *Cluster) getWiped(ctx context.Context, l timeouts, r getRequest) (*http.Response, error) {
-	return checkStatus(l.send(ctx, func(ctx context.Context) (*http.Response, error) {
-		req, err := c.newRequest(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		rt, err := c.secretRoundTripper()
-		if err != nil {
-			return nil, err
-		}
-		return rt.RoundTrip(req)
-	}))
-}
-
-func (c *Cluster) secretRoundTripper() (http.RoundTripper, error) {
-	d := c.currentConnConfig()
-	return d.withAuth(secretTransport{d})
 }

@@ -11,26 +11,29 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// idleTestConfig are settings by which a watch is taken for lost after a second.
+// idleTestConfig returns a configuration in which a watch counts as lost after a second.
 func idleTestConfig() watch.Config {
 	return watch.Config{IdleTimeout: time.Second, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 }
 
 const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"7"}}}` + "\n"
 
-// TestIdleWatchIsDetected holds that a watch which says nothing, though the API
-// server lives, is noticed, for each feed: what it missed is known afterwards where
-// the way is open again, and else the feed is not live.
+// TestIdleWatchIsDetected checks that a silent watch is noticed although the API server
+// responds to other requests. Afterwards the feed either knows what it missed, or is not
+// live.
 func TestIdleWatchIsDetected(t *testing.T) {
 	for why, tt := range map[string]struct {
 		second        func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
 		state         vedette.FeedState
-		wantChange    bool // the change that the first watch did not tell
+		wantChange    bool // the feed must know the change that the first watch missed
 		messagePrefix string
 	}{
-		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
+		"the way was lost and is back": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, changeOfA) }, vedette.FeedLive, true, ""},
 		"a proxy that holds answers back to their end": {func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, changeOfA)
 		}, vedette.FeedLive, true, ""},
@@ -40,7 +43,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		}, vedette.FeedLive, false, ""},
-		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, "") }, vedette.FeedFailing, false, "the watch is silent, though the API server answers"},
+		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch receives nothing although the API server responds"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +59,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 				n := watches
 				mu.Unlock()
 				if n == 1 {
-					writeAndHang(w, r, "")
+					kubetest.Hang(w, r, "")
 					return
 				}
 				w.WriteHeader(http.StatusOK)
@@ -64,7 +67,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 				tt.second(w, r)
 			})
 			r := newRecorder()
-			start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, idleTestConfig(), nil)
+			start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, idleTestConfig(), nil)
 			r.await(t, "the silence to be noticed", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
@@ -75,7 +78,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 	}
 }
 
-// TestBookmarksKeepWatchAlive holds that a watch with bookmarks is left alone.
+// TestBookmarksKeepWatchAlive checks that a watch with bookmarks is not ended.
 func TestBookmarksKeepWatchAlive(t *testing.T) {
 	watches := make(chan struct{}, 100)
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,9 +99,9 @@ func TestBookmarksKeepWatchAlive(t *testing.T) {
 	r := newRecorder()
 	cfg := idleTestConfig()
 	cfg.IdleTimeout = 10 * time.Second
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "bookmarks", func() bool { return r.feeds[configMapFeed] != nil && r.feeds[configMapFeed].mark == "30" })
 	if len(watches) != 1 {
-		t.Errorf("%d watches", len(watches))
+		t.Errorf("got %d watches, want 1", len(watches))
 	}
 }

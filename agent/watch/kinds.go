@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// keepUnknownGroups keeps the feeds of groups of which nothing could be learned: that
-// an aggregated API server is down says nothing about its objects.
+// keepUnknownGroups keeps the feeds of groups that could not be discovered, because an
+// aggregated API server that is down says nothing about its objects.
 func (w *Watcher) keepUnknownGroups(specs []FeedSpec, unknown []string) []FeedSpec {
 	index := map[vedette.Feed]int{}
 	for i, n := range specs {
@@ -20,7 +21,7 @@ func (w *Watcher) keepUnknownGroups(specs []FeedSpec, unknown []string) []FeedSp
 			continue
 		}
 		if i, ok := index[old.Feed]; ok {
-			specs[i] = old // nor may it change the version
+			specs[i] = old // keep its version too
 		} else {
 			specs = append(specs, old)
 		}
@@ -28,7 +29,7 @@ func (w *Watcher) keepUnknownGroups(specs []FeedSpec, unknown []string) []FeedSp
 	return specs
 }
 
-// sameSpec reports whether two feeds are read in the same way.
+// sameSpec reports whether two feeds are read with the same requests.
 func sameSpec(a, b FeedSpec) bool {
 	return a.Feed == b.Feed && a.Resource.Version == b.Resource.Version && a.Resource.Plural == b.Resource.Plural &&
 		a.Resource.Namespaced == b.Resource.Namespaced && slices.Equal(a.Omit, b.Omit) && a.managedOnly == b.managedOnly &&
@@ -37,9 +38,9 @@ func sameSpec(a, b FeedSpec) bool {
 
 func sameSpecs(a, b []FeedSpec) bool { return slices.EqualFunc(a, b, sameSpec) }
 
-// stopUnwanted stops, and waits for, the feeds that are no longer wanted or are
-// to be read in another way. The latter leave their mark: versions of a kind
-// show the same objects under the same resourceVersions.
+// stopUnwanted stops the feeds that are no longer in specs or are read with other
+// requests, and waits for them. The latter leave their mark in marks, because all versions
+// of a kind show the same objects with the same resourceVersions.
 func (w *Watcher) stopUnwanted(specs []FeedSpec, marks map[vedette.Feed]vedette.Mark) {
 	for name, f := range w.removeUnwanted(specs) {
 		f.stopAndWait()
@@ -49,8 +50,8 @@ func (w *Watcher) stopUnwanted(specs []FeedSpec, marks map[vedette.Feed]vedette.
 	}
 }
 
-// removeUnwanted removes the feeds that are not among those wanted. The lock is not held
-// while they end, because a sink may call Reset meanwhile.
+// removeUnwanted removes and returns the feeds that are not in specs. The caller stops
+// them without the lock, because a sink may call Reset meanwhile.
 func (w *Watcher) removeUnwanted(specs []FeedSpec) map[vedette.Feed]*feed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,14 +65,14 @@ func (w *Watcher) removeUnwanted(specs []FeedSpec) map[vedette.Feed]*feed {
 	return removed
 }
 
-// stopAndWait stops a feed and waits until nothing more comes of it.
+// stopAndWait stops a feed and waits until it reports nothing more.
 func (f *feed) stopAndWait() {
 	f.stop()
 	<-f.done
 }
 
-// startMissing starts the feeds that do not run yet, and wakes the others:
-// what was refused may be allowed now.
+// startMissing starts the feeds that do not run yet and wakes the others, because a
+// request that was denied before may be allowed now.
 func (w *Watcher) startMissing(ctx context.Context, specs []FeedSpec, marks map[vedette.Feed]vedette.Mark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +105,7 @@ func (w *Watcher) start(ctx context.Context, n FeedSpec, sink Sink, mark vedette
 	return f
 }
 
-// stopAll ends all feeds. They are told together and then waited for.
+// stopAll stops all feeds and waits for them.
 func (w *Watcher) stopAll() {
 	w.fail(context.Canceled)
 	for _, f := range w.removeUnwanted(nil) {
@@ -115,9 +116,9 @@ func (w *Watcher) stopAll() {
 	}
 }
 
-// syncTriggerFeeds keeps a metadata-only watch on what makes custom kinds come and go,
-// unless a feed of the account sees it anyway.
-func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat Catalogue, specs []FeedSpec) {
+// syncTriggerFeeds keeps a metadata-only watch of CustomResourceDefinitions and
+// APIServices, whose changes trigger discovery, unless a feed of the account reads them.
+func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat kube.Catalogue, specs []FeedSpec) {
 	for _, r := range cat.Resources {
 		if r.Kind != crdKind && r.Kind != apiServiceKind {
 			continue
@@ -135,15 +136,15 @@ func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat Catalogue, specs []F
 	}
 }
 
-// rediscoverSink passes events on and asks for discovery at each change, and after
-// each snapshot but the first, which may stand for changes.
+// rediscoverSink passes events on and requests discovery at each change, and after each
+// snapshot except the first, because a later snapshot may contain changes.
 type rediscoverSink struct {
 	w *Watcher
 	Sink
 	snapshotSeen bool
 }
 
-// Put nudges only once the sink has taken the change.
+// Put requests discovery only after the sink has taken the change.
 func (n *rediscoverSink) Put(ctx context.Context, e Event) error {
 	err := n.Sink.Put(ctx, e)
 	if e.Type == Upsert || e.Type == Delete || e.Type == End && n.snapshotSeen {
@@ -153,7 +154,7 @@ func (n *rediscoverSink) Put(ctx context.Context, e Event) error {
 	return err
 }
 
-// discardSink takes events and does nothing with them.
+// discardSink discards events.
 type discardSink struct{}
 
 // Put returns the context's error, since a feed that is stopped must end.

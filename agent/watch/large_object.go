@@ -4,50 +4,54 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-const (
-	// largeBuffer is the largest read buffer that needs no turn.
-	largeBuffer = 2 << 20
-	// maxLargeObjects is how many feeds of all accounts may read a bigger object at a time.
-	// Each may take 32 MiB for it.
-	maxLargeObjects = 3
-)
+// maxLargeObjects is how many feeds of all accounts may read an object into a buffer
+// of more than 2 MiB at a time. Each such buffer may take 32 MiB.
+const maxLargeObjects = 3
 
-// largeObjectPermit is the right to a big read buffer. Objects of more than a megabyte are
-// rare, and bounded, but every feed of every account could be sent one at once, or
-// the beginning of one. So a feed waits for its turn before it reads more of a big
-// object, and the API server must bring that to its end in time. Time that the
-// reader takes for itself, as while the sink has no room, does not count.
+// largeObjectPermit is the right to a large read buffer. Objects of more than a megabyte
+// are rare, and bounded, but a hostile API server could send one to every feed at once,
+// or the beginning of one. So a feed waits for a permit before it reads more of a large
+// object, and the API server must finish the object in time. Time that the reader needs,
+// for example while the sink has no room, does not count.
 type largeObjectPermit struct {
 	ctx      context.Context // of the attempt
 	permits  chan struct{}
 	limit    time.Duration
-	body     io.Reader       // that the object comes from
-	snapshot *snapshotPermit // of the snapshot that reads it; one that has ended for a watch
+	body     io.Reader       // the response that contains the object
+	snapshot *snapshotPermit // of the snapshot that reads the object; nil or ended in a watch
 
-	remaining time.Duration // for the API server, until the turn is given back
-	timer     *time.Timer   // runs while the API server is waited for
+	remaining time.Duration // how long the API server may still take
+	timer     *time.Timer   // runs while the agent waits for the API server
 }
 
-func (t *largeObjectPermit) acquire() error {
+// canceler is a response body whose request can be canceled.
+type canceler interface {
+	Cancel(*kube.StallError)
+}
+
+// Acquire waits for the permit.
+func (t *largeObjectPermit) Acquire() error {
 	if err := acquirePermit(t.ctx, t.permits); err != nil {
 		return err
 	}
 	t.setHeld(true)
 	t.remaining = t.limit
 	t.timer = time.AfterFunc(t.remaining, func() {
-		if b, ok := t.body.(*timeoutBody); ok {
-			b.cancel(&stallError{during: "a big object did not end", limit: t.limit, big: true})
+		if b, ok := t.body.(canceler); ok {
+			b.Cancel(&kube.StallError{Phase: "a large object did not end", Limit: t.limit, LargeObject: true})
 		}
 	})
 	t.timer.Stop()
 	return nil
 }
 
-// startWait says that the API server is waited for until the function that it returns
-// is called.
-func (t *largeObjectPermit) startWait() func() {
+// StartWait notes that the agent waits for the API server until the returned function is
+// called.
+func (t *largeObjectPermit) StartWait() func() {
 	began := time.Now()
 	t.timer.Reset(t.remaining)
 	return func() {
@@ -56,14 +60,15 @@ func (t *largeObjectPermit) startWait() func() {
 	}
 }
 
-// objectDone says that the big object is behind, and reports whether others may want the
-// turn. Where not it begins anew.
-func (t *largeObjectPermit) objectDone() bool {
+// ObjectDone notes that the large object was read, and reports whether all permits are
+// taken, so that others may wait for one. If not, the permit continues with a new limit.
+func (t *largeObjectPermit) ObjectDone() bool {
 	t.remaining = t.limit
 	return len(t.permits) == cap(t.permits)
 }
 
-func (t *largeObjectPermit) release() {
+// Release gives the permit back.
+func (t *largeObjectPermit) Release() {
 	t.timer.Stop()
 	t.setHeld(false)
 	<-t.permits

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestLargeObjectPermitDoesNotWaitForSlowPermit holds that snapshots of one slow account, of which one
-// has its slow turn and waits to read a big object, and others read big objects and
-// have lost their turns, don't wait for each other.
+// TestLargeObjectPermitDoesNotWaitForSlowPermit checks for a deadlock between snapshots of one
+// slow account: one has the slow permit and waits for a large-object permit, the others have
+// the large-object permits and no snapshot permit.
 func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewLimiter(maxLargeObjects)
@@ -17,7 +17,7 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		for range maxLargeObjects {
 			snapshot := acquireTestPermit(t, watcher)
 			permit := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: snapshot}
-			if err := permit.acquire(); err != nil {
+			if err := permit.Acquire(); err != nil {
 				t.Fatal(err)
 			}
 			permits = append(permits, permit)
@@ -28,26 +28,26 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		}
 		waiting := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: slowSnapshot}
 		done := make(chan error, 1)
-		go func() { done <- waiting.acquire() }()
+		go func() { done <- waiting.Acquire() }()
 		synctest.Wait()
 		began := time.Now()
 		for _, permit := range permits {
-			permit.snapshot.startWait()
-			time.Sleep(2 * time.Second) // the API server is slow, and the shared turn is gone
+			permit.snapshot.StartWait()
+			time.Sleep(2 * time.Second) // the API server is slow, so the shared permit is lost
 			endWait(t, permit.snapshot, 1)
-			permit.release()
+			permit.Release()
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		waiting.release()
+		waiting.Release()
 		slowSnapshot.release(true)
-		for _, permit := range permits { // now that there are slow turns again
+		for _, permit := range permits { // slow permits are available again
 			endWait(t, permit.snapshot, 1)
 			permit.snapshot.release(true)
 		}
 		if waited := time.Since(began); waited > 10*time.Second || len(shared.permits)+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
-			t.Errorf("it took %v; %d, %d, %d and %d turns are left behind", waited, len(shared.permits), len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
+			t.Errorf("took %v, want at most 10s; %d, %d, %d and %d permits were not released", waited, len(shared.permits), len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
 		}
 	})
 }

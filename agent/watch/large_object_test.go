@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestStalledLargeObjectsDoNotBlockOtherClusters has clusters send the beginning of an object of three
-// megabytes and then, now and then, a byte of it, which is no silence. They take all
-// turns that there are for big objects. A healthy cluster's big object is read all
-// the same.
+// TestStalledLargeObjectsDoNotBlockOtherClusters lets clusters send the beginning of a
+// three-megabyte object and then one byte now and then, so that they are not silent. They
+// take all permits for large objects. The large object of a healthy cluster must still be
+// read.
 func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 	const head = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"a","resourceVersion":"6"},"data":{"x":"`
 	largeValue := strings.Repeat("x", 3<<20)
@@ -30,7 +33,7 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 		})
 		r := newRecorder()
 		cfg := watch.Config{Limiter: sharedLimiter, LargeObjectTimeout: limit, MinBackoff: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-		start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+		start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 		return r
 	}
 	for range 4 {
@@ -44,26 +47,26 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 				}
 			}
 		})
-		r.await(t, "a big object to be given up", func() bool {
+		r.await(t, "a large object to fail", func() bool {
 			f := r.feeds[configMapFeed]
-			return f != nil && strings.Contains(f.message, "a big object did not end after 50ms")
+			return f != nil && strings.Contains(f.message, "a large object did not end after 50ms")
 		})
 	}
-	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { writeAndHang(w, r, `"}}}`+"\n") })
-	r.await(t, "the big object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
+	r := cluster(time.Minute, func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, `"}}}`+"\n") })
+	r.await(t, "the large object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
 var sharedLimiter = watch.NewLimiter(0)
 
-// TestSlowSinkDoesNotTimeOutLargeObjects holds that a page with big objects ends however long
-// the sink takes for them, as over a slow line to the server: that is no fault of the
-// API server. Nobody else waits meanwhile for the turns that there are for them.
+// TestSlowSinkDoesNotTimeOutLargeObjects checks that a page with large objects succeeds
+// however slow the sink is, because a slow connection to the server is not a fault of the
+// API server. No other feed waits for the permits meanwhile.
 func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	const objects = 12
 	largeValue := strings.Repeat("x", 1500<<10)
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
-			writeAndHang(w, r, "")
+			kubetest.Hang(w, r, "")
 			return
 		}
 		fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`)
@@ -75,17 +78,17 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 	shared := watch.NewLimiter(0)
 	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
 	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 2 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
-	sink.await(t, "the last of the big objects", func() bool {
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
+	sink.await(t, "the last large object", func() bool {
 		f := sink.feeds[configMapFeed]
 		if f != nil && strings.Contains(f.message, "big object") {
-			t.Error(f.message)
+			t.Errorf("got message %q, want none", f.message)
 		}
 		return f != nil && (t.Failed() || sink.has(configMapFeed, "n/last"))
 	})
 }
 
-// slowSink takes a while for each object.
+// slowSink waits before each object.
 type slowSink struct {
 	*recorder
 	pause time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestMemoryOfHundredAccountsIsBounded watches the default kinds a hundred times over,
-// as an agent with a hundred clusters does.
+// TestMemoryOfHundredAccountsIsBounded watches the default kinds a hundred times, as an
+// agent with a hundred clusters does.
 func TestMemoryOfHundredAccountsIsBounded(t *testing.T) {
 	p := newControlPlane(t)
 	const accounts, limit = 100, 200 * raceMemoryFactor // MiB
@@ -20,11 +20,11 @@ func TestMemoryOfHundredAccountsIsBounded(t *testing.T) {
 	rss, peak := child.memory(t, "VmRSS"), child.memory(t, "VmHWM")
 	t.Logf("%d feeds: %d MiB, at most %d MiB", accounts*len(vedette.DefaultKinds), rss, peak)
 	if peak > limit {
-		t.Errorf("%d MiB at the peak, want at most %d", peak, limit)
+		t.Errorf("got a peak of %d MiB, want at most %d", peak, limit)
 	}
 }
 
-// BenchmarkClusterMemory tells what following many objects takes.
+// BenchmarkClusterMemory measures the memory of watching many objects.
 func BenchmarkClusterMemory(b *testing.B) {
 	p := newControlPlane(b)
 	createConfigMaps(b, p, 12000, strings.Repeat("abcdefgh", 600))

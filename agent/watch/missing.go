@@ -7,16 +7,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// maxRechecks is how often discovery must leave a feed out, after the first time,
-// to be believed.
+// maxRechecks is how often discovery must omit a feed, after the first time, before the
+// feed counts as gone.
 const maxRechecks = 2
 
-// suspectMissing looks for feeds that were there, at the server too, and that discovery
-// now leaves out. An API server that has just started answers before it has
-// gathered its custom kinds; taken at its word it would cost their objects. So
-// the groups of such feeds count as unknown until discovery has said so three
-// times, some seconds apart. It is asked again at that pace while any feed is in
-// doubt, since its group keeps those too that are believed to be gone.
+// suspectMissing returns the groups of feeds that existed before, here or at the server,
+// and that discovery now omits. An API server that has just started responds before it
+// has collected its custom kinds. If the agent believed it at once, the objects of these
+// kinds would be removed. So such groups count as unknown until discovery has omitted the
+// feed three times, some seconds apart. Discovery runs at that pace while any feed is
+// suspect, because an unknown group also keeps its feeds that are really gone.
 func (w *Watcher) suspectMissing(specs []FeedSpec, marks map[vedette.Feed]vedette.Mark) (groups []string) {
 	known := map[vedette.Feed]bool{}
 	for feed := range marks {

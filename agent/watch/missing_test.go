@@ -19,16 +19,16 @@ func TestMissingFeedsAreRechecked(t *testing.T) {
 		why         string
 		declared    []FeedSpec // before
 		marks       map[vedette.Feed]vedette.Mark
-		discoveries [][]FeedSpec // what discovery comes to, one time after the other
-		want        string       // groups that are doubted, and after which look to ask again
+		discoveries [][]FeedSpec // the results of discovery, in order
+		want        string       // suspect groups and the number of rechecks, after each discovery
 	}{
-		{"nothing was there before", nil, nil, [][]FeedSpec{oneSpec}, "[] 0"},
-		{"all is there", twoSpecs, nil, [][]FeedSpec{twoSpecs}, "[] 0"},
-		{"what is gone is believed the third time", twoSpecs, nil, [][]FeedSpec{oneSpec, oneSpec, oneSpec, oneSpec}, "[example.org] 1, [example.org] 2, [] 3, [] 0"},
-		{"what comes back is not counted on", twoSpecs, nil, [][]FeedSpec{oneSpec, oneSpec, twoSpecs, oneSpec}, "[example.org] 1, [example.org] 2, [] 0, [example.org] 1"},
-		{"of two that go one after the other, the later is asked for as soon", threeSpecs, nil, [][]FeedSpec{twoSpecs, oneSpec, oneSpec, oneSpec},
+		{"no feeds before", nil, nil, [][]FeedSpec{oneSpec}, "[] 0"},
+		{"no feed missing", twoSpecs, nil, [][]FeedSpec{twoSpecs}, "[] 0"},
+		{"a missing feed counts as gone the third time", twoSpecs, nil, [][]FeedSpec{oneSpec, oneSpec, oneSpec, oneSpec}, "[example.org] 1, [example.org] 2, [] 3, [] 0"},
+		{"a feed that comes back resets the count", twoSpecs, nil, [][]FeedSpec{oneSpec, oneSpec, twoSpecs, oneSpec}, "[example.org] 1, [example.org] 2, [] 0, [example.org] 1"},
+		{"two feeds that disappear one after the other are rechecked at the same pace", threeSpecs, nil, [][]FeedSpec{twoSpecs, oneSpec, oneSpec, oneSpec},
 			"[example.org] 1, [example.org] 2, [example.org] 2, [] 3"},
-		{"the server holds it from another agent's time", nil, marked, [][]FeedSpec{oneSpec, twoSpecs}, "[example.org] 1, [] 0"},
+		{"the server knows the feed from another agent", nil, marked, [][]FeedSpec{oneSpec, twoSpecs}, "[example.org] 1, [] 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestMissingFeedsAreRechecked(t *testing.T) {
 				got = append(got, fmt.Sprint(groups, w.rechecks))
 			}
 			if s := strings.Join(got, ", "); s != tt.want {
-				t.Errorf("doubted %s\nwant    %s", s, tt.want)
+				t.Errorf("got  %s\nwant %s", s, tt.want)
 			}
 		})
 	}

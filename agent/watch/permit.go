@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// How much a snapshot may take of a turn that others wait for.
+// How much a snapshot may use of a shared permit.
 const (
-	maxSnapshotWait = time.Minute // waiting for the API server; Config.PagePermitTimeout bounds it for a page
+	maxSnapshotWait = time.Minute // of waiting for the API server; Config.PagePermitTimeout bounds it per page
 	maxSharedBytes  = 256 << 20
 )
 
-// snapshotPermit is the right of one snapshot to be under way. It holds one of the turns
-// that all accounts share, and gives that back when the API server keeps it
-// waiting or the list does not end. The snapshot then goes on, or waits to go
-// on, in one of the turns for slow API servers, of which an account has one at a
-// time. So clusters that hang wait for each other, and for nobody else. The zero
-// pointer is no turn: it bounds nothing.
+// snapshotPermit is the right to read one snapshot. It starts with one of the permits that
+// all accounts share, and gives it back if the API server is silent or the list is very
+// long. The snapshot then continues, or waits, with one of the permits for slow API
+// servers, of which an account has one at a time. So clusters that hang wait only for each
+// other. A nil snapshotPermit bounds nothing.
 //
-//	shared ──the API server is silent, or the list very long──> slow
+//	shared ──the API server is silent, or the list is very long──> slow
 //
-// An account whose API server kept a page waiting begins its next snapshots slow,
-// until one of them was not kept waiting.
+// After the API server of an account was silent within a page, the next snapshots of the
+// account start with a slow permit, until one of them did not have to wait.
 type snapshotPermit struct {
 	w     *Watcher
 	timer *time.Timer
 
 	// Owned by the goroutine of the feed:
-	waitStart  time.Time     // of the wait under way
-	remaining  time.Duration // to wait during this page
+	waitStart  time.Time     // of the current wait
+	remaining  time.Duration // that this page may still wait
 	waited     time.Duration
 	bytes      int
-	holdsSlow  bool // it holds a turn of the slow ones
+	holdsSlow  bool // it holds a slow permit
 	holdsLarge bool // it holds a largeObjectPermit
 
 	mu          sync.Mutex
-	holdsShared bool // it holds one of the shared turns
+	holdsShared bool // it holds a shared permit
 }
 
-// acquireSnapshotPermit waits for a turn.
+// acquireSnapshotPermit waits for a permit. The caller must release the result even if
+// there is an error.
 func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, error) {
 	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout}
 	t.timer = time.AfterFunc(time.Hour, func() {
@@ -69,11 +69,11 @@ func (t *snapshotPermit) acquireSlow(ctx context.Context) error {
 	return nil
 }
 
-// startPage begins the account of another page.
+// startPage resets the time that a page may wait.
 func (t *snapshotPermit) startPage() { t.remaining = t.w.cfg.PagePermitTimeout }
 
-// startWait says that the API server is waited for from now on.
-func (t *snapshotPermit) startWait() {
+// StartWait notes that the snapshot waits for the API server from now on.
+func (t *snapshotPermit) StartWait() {
 	if t == nil {
 		return
 	}
@@ -83,10 +83,11 @@ func (t *snapshotPermit) startWait() {
 	}
 }
 
-// endWait says that n bytes came. It waits for a turn for slow API servers where
-// the wait has cost the snapshot its own. One that reads a big object goes on without
-// until that is read: the one that has the turn may be waiting to read one.
-func (t *snapshotPermit) endWait(ctx context.Context, n int) error {
+// EndWait notes that n bytes arrived. If the wait cost the snapshot its shared permit, it
+// waits for a slow one. A snapshot that reads a large object first finishes the object
+// without a permit, because the holder of the slow permit may itself wait to read a large
+// object.
+func (t *snapshotPermit) EndWait(ctx context.Context, n int) error {
 	if t == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (t *snapshotPermit) endWait(ctx context.Context, n int) error {
 	return t.acquireSlow(ctx)
 }
 
-// releaseShared gives the shared turn back. It may be called at any time.
+// releaseShared gives the shared permit back, if there is one.
 func (t *snapshotPermit) releaseShared() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +119,7 @@ func (t *snapshotPermit) releaseShared() {
 	}
 }
 
-// release gives the turn back after the snapshot, which was complete or not.
+// release gives the permit back after the snapshot, complete or not.
 func (t *snapshotPermit) release(complete bool) {
 	t.timer.Stop()
 	t.releaseShared()

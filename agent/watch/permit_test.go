@@ -22,34 +22,34 @@ func acquireTestPermit(t *testing.T, w *Watcher) *snapshotPermit {
 	return permit
 }
 
-// TestSlowSnapshotsReleaseSharedPermit holds that a snapshot whose API server keeps it waiting, or
-// that does not end, loses its turn to others, and that the account begins slow
-// until its API server is quick again.
+// TestSlowSnapshotsReleaseSharedPermit checks that a snapshot loses its shared permit if its
+// API server is silent or the list is very long, and that the next snapshots of the account
+// start slow until the API server is fast again.
 func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 	for _, tt := range []struct {
 		why      string
 		use      func(t *testing.T, p *snapshotPermit)
-		slow     bool // it goes on in a slow turn
-		slowNext bool // and so does the account's next
+		slow     bool // the snapshot continues with a slow permit
+		slowNext bool // and so does the next one of the account
 	}{
-		{"a quick page", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, 1<<20) }, false, false},
-		{"a silent API server", func(t *testing.T, p *snapshotPermit) { p.startWait(); time.Sleep(2 * time.Second); endWait(t, p, 1) }, true, true},
+		{"a fast page", func(t *testing.T, p *snapshotPermit) { p.StartWait(); endWait(t, p, 1<<20) }, false, false},
+		{"a silent API server", func(t *testing.T, p *snapshotPermit) { p.StartWait(); time.Sleep(2 * time.Second); endWait(t, p, 1) }, true, true},
 		{"many short silences in one page", func(t *testing.T, p *snapshotPermit) {
 			for range 21 {
-				p.startWait()
+				p.StartWait()
 				time.Sleep(50 * time.Millisecond)
 				endWait(t, p, 1)
 			}
 		}, true, true},
-		{"many pages, each in time", func(t *testing.T, p *snapshotPermit) {
+		{"many pages, each within its limit", func(t *testing.T, p *snapshotPermit) {
 			for range 121 {
 				p.startPage()
-				p.startWait()
+				p.StartWait()
 				time.Sleep(time.Second / 2)
 				endWait(t, p, 1)
 			}
 		}, true, false},
-		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.startWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
+		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.StartWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,11 +58,11 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 				permit := acquireTestPermit(t, w)
 				tt.use(t, permit)
 				if permit.holdsSlow != tt.slow || len(shared.permits) == cap(shared.permits) == tt.slow || w.slow.Load() != tt.slowNext {
-					t.Errorf("slow %v, shared turns taken %d, account slow %v", permit.holdsSlow, len(shared.permits), w.slow.Load())
+					t.Errorf("got slow %v, %d shared permits taken, account slow %v, want slow %v, account slow %v", permit.holdsSlow, len(shared.permits), w.slow.Load(), tt.slow, tt.slowNext)
 				}
 				permit.release(true)
 				if len(shared.permits) != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
-					t.Error("a turn was kept")
+					t.Error("a permit was not released")
 				}
 			})
 		})
@@ -71,13 +71,13 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 
 func endWait(t *testing.T, p *snapshotPermit, n int) {
 	t.Helper()
-	if err := p.endWait(t.Context(), n); err != nil {
+	if err := p.EndWait(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSlowAccountReturnsToSharedPermits follows an account from a silence to a snapshot that
-// is not kept waiting.
+// TestSlowAccountReturnsToSharedPermits checks that an account uses slow permits until a
+// snapshot did not have to wait.
 func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewLimiter(1)
@@ -87,18 +87,18 @@ func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 			slow bool
 		}{{2 * time.Second, true}, {2 * time.Second, true}, {0, false}} {
 			permit := acquireTestPermit(t, w)
-			permit.startWait()
+			permit.StartWait()
 			time.Sleep(step.wait)
 			endWait(t, permit, 1)
 			permit.release(true)
 			if w.slow.Load() != step.slow {
-				t.Errorf("after a wait of %v the account is slow: %v", step.wait, w.slow.Load())
+				t.Errorf("after a wait of %v: got slow %v, want %v", step.wait, w.slow.Load(), step.slow)
 			}
 		}
 	})
 }
 
-// TestStoppedFeedReleasesPermit ends a feed that waits for a slow turn.
+// TestStoppedFeedReleasesPermit stops a feed that waits for a slow permit.
 func TestStoppedFeedReleasesPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewLimiter(1)
@@ -109,12 +109,12 @@ func TestStoppedFeedReleasesPermit(t *testing.T) {
 		defer cancel()
 		second, err := w.acquireSnapshotPermit(ctx)
 		if err == nil || vedette.KindOf(err) != "" {
-			t.Errorf("an account has two slow turns: %v", err)
+			t.Errorf("second slow permit of an account: got error %v, want that of the context", err)
 		}
 		second.release(false)
 		first.release(false)
 		if len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
-			t.Error("a turn was kept")
+			t.Error("a permit was not released")
 		}
 	})
 }

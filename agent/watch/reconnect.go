@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// errReconnect ends an attempt that goes on over another connection.
-var errReconnect = errors.New("the feed's connection is opened anew")
+// errReconnect ends an attempt that continues over another connection.
+var errReconnect = errors.New("the connection of the feed is replaced")
 
-// noteConnLost notes that a connection to the API server was found lost. Whatever took
-// it away, a firewall that forgot its connections or a proxy that was replaced, may
-// have taken those of other feeds too.
+// noteConnLost records that a connection to the API server was lost. The cause, for
+// example a firewall that forgot its connections or a proxy that was replaced, may have
+// affected other feeds too.
 func (w *Watcher) noteConnLost() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.connLostAt = time.Now()
 }
 
-// reconnectIfStale makes the feed go on from its mark over a new connection where it can't
-// tell by itself that the old one is lost, and began before another one was found
-// so. HTTP/2 has pings; the connections of Secrets do not, and would wait for
-// defaultIdleTimeout. It costs one request. A list is left alone: it would begin anew each
-// time, and never end where connections are lost often, and it waits for
-// Options.Pause at most.
+// reconnectIfStale makes a feed of Secrets continue from its mark over a new connection,
+// if its connection is older than the last loss of one. HTTP/2 finds lost connections with
+// pings. The connections of Secrets have none and would wait for kube.DefaultIdleTimeout.
+// Reconnecting costs one request. Lists are not interrupted: they would start over each
+// time and never end if connections are lost often, and they wait for
+// kube.Options.ProgressTimeout at most.
 func (f *feed) reconnectIfStale(connLostAt time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,17 +11,20 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestLostConnectionDoesNotInterruptLists has the watch of one kind be lost and come back again
-// and again, while the Secrets are listed: they are listed to their end.
+// TestLostConnectionDoesNotInterruptLists checks that a list of Secrets completes although
+// the watch of another kind repeatedly loses its connection.
 func TestLostConnectionDoesNotInterruptLists(t *testing.T) {
 	var watches, recoveries atomic.Int64
 	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		secrets := strings.HasSuffix(r.URL.Path, "/secrets")
 		switch {
 		case secrets && r.URL.Query().Has("watch"):
-			writeAndHang(w, r, "")
+			kubetest.Hang(w, r, "")
 		case secrets:
 			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[`)
 			_ = http.NewResponseController(w).Flush()
@@ -40,7 +43,7 @@ func TestLostConnectionDoesNotInterruptLists(t *testing.T) {
 	})
 	r := newRecorder()
 	cfg := watch.Config{IdleTimeout: 500 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	secretFeed := vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 	r.await(t, "the Secrets", func() bool { return r.feeds[secretFeed] != nil && r.feeds[secretFeed].state == vedette.FeedLive })
 }

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
 var secretFeed = vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 
-// recorder is a sink that keeps what each feed amounts to.
+// recorder is a sink that keeps the resulting state of each feed.
 type recorder struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each event
@@ -26,7 +27,7 @@ type recorder struct {
 	account watch.Event // the last Status of the account as a whole
 }
 
-// recordedFeed is one feed as its events tell it.
+// recordedFeed is the state of one feed according to its events.
 type recordedFeed struct {
 	objects   map[string]string // namespace/name to resourceVersion
 	bodies    map[string]string
@@ -46,7 +47,7 @@ func (r *recorder) addFault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// Put keeps an event, and notes what must not be.
+// Put records an event and checks that it is allowed at this point.
 func (r *recorder) Put(ctx context.Context, e watch.Event) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -155,7 +156,7 @@ func (r *recorder) identity(e watch.Event) (name, version string) {
 		r.addFault("%s of %s: %v: %s", e.Type, e.Feed, err, e.Raw)
 	}
 	if o.Kind != e.Kind.Name || o.APIVersion != e.Resource.APIVersion() {
-		r.addFault("%s of %s says it is %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
+		r.addFault("%s of %s: got %s %s", e.Type, e.Feed, o.APIVersion, o.Kind)
 	}
 	return o.Metadata.Namespace + "/" + o.Metadata.Name, o.Metadata.ResourceVersion
 }
@@ -183,7 +184,7 @@ func (r *recorder) await(t testing.TB, what string, condition func() bool) {
 			for _, line := range last {
 				t.Logf("%.300s", line)
 			}
-			t.Fatalf("waited for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -195,12 +196,12 @@ func (r *recorder) state(f vedette.Feed) vedette.FeedState {
 	return r.feeds[f].state
 }
 
-// has reports whether an object is known.
+// has reports whether a feed contains an object.
 func (r *recorder) has(f vedette.Feed, name string) bool {
 	return r.feeds[f] != nil && r.feeds[f].objects[name] != ""
 }
 
-// check fails the test for what must not have been.
+// check fails the test if an event was not allowed.
 func (r *recorder) check(t testing.TB) {
 	t.Helper()
 	r.mu.Lock()
@@ -210,7 +211,7 @@ func (r *recorder) check(t testing.TB) {
 	}
 }
 
-// marks returns where each feed is.
+// marks returns the mark of each feed.
 func (r *recorder) marks() map[vedette.Feed]vedette.Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,8 +222,8 @@ func (r *recorder) marks() map[vedette.Feed]vedette.Mark {
 	return marks
 }
 
-// start runs a watcher until the test ends or stop is called, which waits.
-func start(t testing.TB, c *watch.Cluster, s watch.Selection, sink watch.Sink, cfg watch.Config, marks map[vedette.Feed]vedette.Mark) (w *watch.Watcher, stop func()) {
+// start runs a watcher until the test ends or stop is called. Stop waits for the watcher.
+func start(t testing.TB, c *kube.Cluster, s watch.Selection, sink watch.Sink, cfg watch.Config, marks map[vedette.Feed]vedette.Mark) (w *watch.Watcher, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w = watch.NewWatcher(c, s, sink, cfg)
@@ -240,9 +241,9 @@ func start(t testing.TB, c *watch.Cluster, s watch.Selection, sink watch.Sink, c
 	return w, stop
 }
 
-func connect(t testing.TB, kubeconfig string) *watch.Cluster {
+func connect(t testing.TB, kubeconfig string) *kube.Cluster {
 	t.Helper()
-	c, err := watch.Connect(watch.Access{KubeconfigFile: kubeconfig}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,64 +8,66 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// errEmptyWatch says that a watch ended at once and told nothing.
+// errEmptyWatch reports that a watch ended at once, without an event.
 var errEmptyWatch = errors.New("the watch was closed as soon as it was opened, as some proxies do")
 
-// errExpired says that a list took longer than the API server remembers.
-var errExpired = errors.New("the list took longer than the API server keeps its state; it begins again")
+// errExpired reports that a continue token expired before the list was complete.
+var errExpired = errors.New("the list took longer than the API server keeps its state; listing again")
 
-// errClusterRolledBack says that the cluster is at an older state than our mark.
-var errClusterRolledBack = errors.New("the cluster is behind the mark of this feed, as after its etcd was restored")
+// errClusterRolledBack reports that the cluster is at an older state than the mark.
+var errClusterRolledBack = errors.New("the cluster is older than the mark of this feed, as after a restore of etcd; listing again")
 
-// retryDelay is how soon a feed is tried again.
+// retryDelay is how soon a feed is retried.
 type retryDelay int
 
 const (
 	delayNone    retryDelay = iota
-	delayBackoff            // with a pause that doubles
-	delayLong               // in minutes
+	delayBackoff            // exponential
+	delayLong               // minutes
 )
 
-// retryPolicy is what follows from a failure.
+// retryPolicy is how a feed reacts to an error.
 type retryPolicy struct {
 	state             vedette.FeedState
-	dropMark          bool // the mark is of no use: snapshot
+	dropMark          bool // the mark is useless: read a snapshot
 	delay             retryDelay
-	minDelay          time.Duration // of the pause
-	countFailure      bool          // another failing resume from the same mark
+	minDelay          time.Duration
+	countFailure      bool // count a failed resume from the same mark
 	rediscover        bool
-	reloadCredentials bool // read credentials again
-	unreachable       bool // it is the API server's trouble, or that of the way to it, and not this feed's
+	reloadCredentials bool
+	unreachable       bool // the API server or the way to it failed, so that other feeds fail too
 }
 
-// maxFailedResumes is after how many failing resumes a mark is forgotten.
+// maxFailedResumes is after how many failed resumes a mark is dropped.
 const maxFailedResumes = 3
 
-// classify decides what follows from an error. It is the one table of this.
+// classify returns the retry policy for an error. It is the only place that does.
 func classify(err error) retryPolicy {
-	var status *statusError
+	var status *kube.StatusError
 	switch {
 	case errors.Is(err, errClusterRolledBack):
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
 	case errors.Is(err, errExpired), errors.Is(err, ErrUnreadable):
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
-	case errors.Is(err, errCannotWipe):
+	case errors.Is(err, kube.ErrCannotWipe):
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong}
 	case errors.As(err, &status):
 		return classifyStatus(status)
-	case errors.Is(err, errMalformed):
+	case errors.Is(err, jsonstream.ErrMalformed):
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true}
-	case isInterrupted(err): // by what is in it, or by the way to the API server
+	case kube.IsInterrupted(err): // by its content, or on the way from the API server
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, countFailure: true, unreachable: true}
 	}
-	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, reloadCredentials: isCertificateError(err), unreachable: true}
+	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, reloadCredentials: kube.IsCertificateError(err), unreachable: true}
 }
 
-func classifyStatus(s *statusError) retryPolicy {
+func classifyStatus(s *kube.StatusError) retryPolicy {
 	switch {
-	case s.isExpired():
+	case s.IsExpired():
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
 	case s.Code == http.StatusUnauthorized:
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong, reloadCredentials: true}
@@ -77,7 +79,8 @@ func classifyStatus(s *statusError) retryPolicy {
 	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, minDelay: s.RetryAfter, unreachable: s.Code >= http.StatusInternalServerError && s.RetryAfter == 0}
 }
 
-// handleAttemptEnd acts on how an attempt ended: it tells, forgets, waits.
+// handleAttemptEnd acts on the end of an attempt: it reports the state, may drop the mark,
+// and waits. It returns only errors of the sink.
 func (f *feed) handleAttemptEnd(ctx context.Context, err error) error {
 	var sinkErr sinkError
 	if errors.As(err, &sinkErr) || ctx.Err() != nil {
@@ -94,11 +97,11 @@ func (f *feed) handleAttemptEnd(ctx context.Context, err error) error {
 	}
 	policy := f.adjustPolicy(classify(err))
 	f.unreachable.Store(policy.unreachable)
-	if policy.unreachable && statusCodeOf(err) == 0 && !isInterrupted(err) { // proxies break watches off by the minute
+	if policy.unreachable && kube.StatusCode(err) == 0 && !kube.IsInterrupted(err) { // proxies often interrupt watches
 		f.w.noteConnLost()
 	}
 	if policy.reloadCredentials {
-		f.w.c.reloadCredentials()
+		f.w.c.ReloadCredentials()
 	}
 	if policy.rediscover {
 		f.w.requestRediscovery()
@@ -112,7 +115,8 @@ func (f *feed) handleAttemptEnd(ctx context.Context, err error) error {
 	return sinkErrorOnly(f.sleep(ctx, f.delayFor(policy)))
 }
 
-// sinkErrorOnly takes a reset for no error: it is taken up by the next attempt.
+// sinkErrorOnly drops all errors but those of the sink, because the next attempt applies a
+// reset.
 func sinkErrorOnly(err error) error {
 	var sinkErr sinkError
 	if errors.As(err, &sinkErr) {
@@ -121,16 +125,16 @@ func sinkErrorOnly(err error) error {
 	return nil
 }
 
-// adjustPolicy adds what came before to a verdict. A mark that is forgotten twice
-// without any progress is not asked for without a pause, nor is a list after a list
-// that no watch could go on from.
+// adjustPolicy adapts a policy to the history of the feed. A feed that drops its mark
+// twice without progress, or lists again after a list from which no watch could continue,
+// backs off.
 func (f *feed) adjustPolicy(v retryPolicy) retryPolicy {
 	if v.countFailure && f.mark != "" {
 		f.failedResumes++
 		v.dropMark = f.failedResumes >= maxFailedResumes
 	}
 	if v.reloadCredentials && f.lastStatus.State != vedette.FeedDenied {
-		v.delay = delayBackoff // once, with what is in the files now
+		v.delay = delayBackoff // retry once with the reloaded credentials
 	}
 	if v.dropMark {
 		if f.mark == "" && !f.madeProgress || f.relists > 1 {
@@ -151,16 +155,16 @@ func (f *feed) delayFor(v retryPolicy) time.Duration {
 	return 0
 }
 
-// statusMessage are what a Status says of a failure.
+// statusMessage returns the message of a Status about an error.
 func (f *feed) statusMessage(err error) string {
-	switch code := statusCodeOf(err); {
+	switch code := kube.StatusCode(err); {
 	case errors.Is(err, errExpired), errors.Is(err, errClusterRolledBack), errors.Is(err, errEmptyWatch), errors.Is(err, errIdleWatch),
 		errors.Is(err, ErrUnreadable):
 		return err.Error()
 	case code == http.StatusGone:
-		return "the API server no longer knows the mark of this feed; it is listed again"
+		return "the mark of this feed has expired in the API server; listing again"
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		return fmt.Sprintf("the API server no longer serves %s in version %s", f.Resource.Kind, f.Resource.Version)
 	}
-	return f.w.c.explain(err).Error()
+	return f.w.c.Explain(err).Error()
 }

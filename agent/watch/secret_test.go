@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestSecretDataIsWipedFromMemory reads all of the memory of a process that
-// follows Secrets whose data stands in kubectl's annotation too. The same with
-// ConfigMaps shows that the search would find it.
+// TestSecretDataIsWipedFromMemory searches the memory of a process that watches Secrets,
+// with WipeTLSBuffers, whose data is also in kubectl's annotation. A search for the data of
+// ConfigMaps shows that the search works.
 func TestSecretDataIsWipedFromMemory(t *testing.T) {
 	p := newControlPlane(t)
 	canary := "canary-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-in-a-coal-mine"
@@ -35,19 +35,19 @@ func TestSecretDataIsWipedFromMemory(t *testing.T) {
 			must(t, p.Patch(t.Context(), fmt.Sprintf("%s/s%d", path, i), object{"metadata": object{"labels": object{"round": "2"}}}))
 		}
 		child.await(t, "upserts 30")
-		// One more without the canary: while the last of the others is told, it is
-		// in a buffer still, and rightly so.
+		// Create one more object without the canary, because the last event is still in a
+		// buffer.
 		must(t, p.Create(t.Context(), path, object{"metadata": object{"name": "plain"}}))
 		child.await(t, "upserts 31")
 		n, scanned := child.countInMemory(t, canary)
 		t.Logf("%s: found %d times in %d MiB", kind, n, scanned>>20)
-		// The scheduler saves vector registers, which can't be wiped: see secretTransport.
+		// The scheduler saves vector registers, which cannot be wiped: see kube's secretTransport.
 		registers := runtime.NumCPU() * 1024 / len(canary)
 		if wantFound != (n > registers) {
-			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
+			t.Errorf("%s: got %d canaries, want more than %d: %v", kind, n, registers, wantFound)
 		}
 		if scanned < 10<<20 {
-			t.Errorf("only %d bytes were searched", scanned)
+			t.Errorf("got %d searched bytes, want at least %d", scanned, 10<<20)
 		}
 		child.stdin.Close()
 		child.await(t, "ended")

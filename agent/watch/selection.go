@@ -5,25 +5,27 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// Selection says which part of a cluster an account wants.
+// Selection is the part of a cluster that an account watches.
 type Selection struct {
-	Kinds          []string // names, or "all"; they take the place of Default
+	Kinds          []string // names, or "all"; they replace DefaultKinds
 	OmitKinds      []string
 	Namespaces     []string // only these; empty for all
 	OmitNamespaces []string
-	OnlyNamespaced bool // cluster-scoped kinds are not asked for at all
-	// CustomResources are watched as well. With OnlyNamespaced they are told as
-	// CustomResourceDefinitions that are made up, as are the Namespaces.
+	OnlyNamespaced bool // cluster-scoped kinds are not requested
+	// CustomResources are watched too. With OnlyNamespaced, their CustomResourceDefinitions
+	// and the Namespaces are derived from the configuration.
 	CustomResources []CustomResource
-	DefaultKinds    []string // the server's choice; vedette.DefaultKinds where empty
-	// OnlySpinnakerManaged leaves out objects that carry no application of
-	// Spinnaker's, but for Namespaces and CustomResourceDefinitions.
+	DefaultKinds    []string // from the server; vedette.DefaultKinds if empty
+	// OnlySpinnakerManaged filters out objects without Spinnaker's application annotation,
+	// except Namespaces and CustomResourceDefinitions.
 	OnlySpinnakerManaged bool
 }
 
-// CustomResource is a custom kind that an account declares.
+// CustomResource is a custom kind in the configuration of an account.
 type CustomResource struct {
 	Kind       string // "Kind.group"
 	Namespaced bool
@@ -36,13 +38,13 @@ var (
 	apiServiceKind = vedette.Kind{Group: "apiregistration.k8s.io", Name: "APIService"}
 )
 
-// Feeds returns the feeds that the selection means in a cluster that serves
-// cat, in the order in which they were named, and the names of the account's
-// own that mean nothing there: not served, or never watched (Events).
+// Feeds returns the feeds of the selection in a cluster that serves cat, in the order of
+// their names in the selection. Unknown are the configured names of kinds that are not
+// served or are never watched (Events).
 //
-// A name without a group means the kinds of that name in the API groups of
-// Kubernetes itself; where these have none, those of all groups.
-func (s Selection) Feeds(cat Catalogue) (feeds []FeedSpec, unknown []string) {
+// A name without a group means the kinds of that name in the API groups of Kubernetes
+// itself. If these have none, it means the kinds of that name in all groups.
+func (s Selection) Feeds(cat kube.Catalogue) (feeds []FeedSpec, unknown []string) {
 	resources, unknown := s.selectResources(cat)
 	omitted := s.omitted(cat)
 	namespaces := subtract(s.Namespaces, s.OmitNamespaces)
@@ -72,17 +74,17 @@ func (s Selection) feedSpec(r vedette.Resource, namespace string) FeedSpec {
 	return w
 }
 
-// Covers reports whether a feed of the selection would tell an object, in a
-// cluster that serves cat: whether its kind and namespace are among those
-// chosen, in the version that feeds are read in, and whether Spinnaker manages
-// it, where that is asked for. Of the object it needs key and annotations.
-func (s Selection) Covers(cat Catalogue, r vedette.Resource, o *vedette.Object) bool {
+// Covers reports whether a feed of the selection contains an object, in a cluster that
+// serves cat: whether its kind and namespace are selected, in the version that the feed
+// reads, and whether Spinnaker manages it if OnlySpinnakerManaged is set. Of the object it
+// needs key and annotations.
+func (s Selection) Covers(cat kube.Catalogue, r vedette.Resource, o *vedette.Object) bool {
 	feeds, _ := s.Feeds(cat)
 	return slices.ContainsFunc(feeds, func(w FeedSpec) bool { return w.covers(r, o) })
 }
 
-// covers reports whether an object, read from a resource, is one of the feed's. A
-// feed that is made up has none of the cluster's.
+// covers reports whether the feed contains an object that was read from resource r. A
+// synthetic feed contains no objects of the cluster.
 func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
 	namespace := o.Namespace
 	if w.Kind == namespaceKind {
@@ -94,11 +96,11 @@ func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
 	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, namespace):
 		return false
 	}
-	return !w.managedOnly || o.Annotations[managedAnnotation] != ""
+	return !w.managedOnly || o.Annotations[jsonstream.ManagedAnnotation] != ""
 }
 
-// selectResources returns the resources that are named, each once.
-func (s Selection) selectResources(cat Catalogue) (resources []vedette.Resource, unknown []string) {
+// selectResources returns the selected resources, each once.
+func (s Selection) selectResources(cat kube.Catalogue) (resources []vedette.Resource, unknown []string) {
 	seen := map[vedette.Kind]bool{}
 	add := func(found []vedette.Resource) {
 		for _, r := range found {
@@ -135,7 +137,7 @@ func (s Selection) names() []string {
 	return vedette.DefaultKinds
 }
 
-func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
+func (s Selection) omitted(cat kube.Catalogue) map[vedette.Kind]bool {
 	omitted := map[vedette.Kind]bool{}
 	for _, name := range s.OmitKinds {
 		for _, r := range match(cat, name) {
@@ -145,8 +147,8 @@ func (s Selection) omitted(cat Catalogue) map[vedette.Kind]bool {
 	return omitted
 }
 
-// match returns the resources that a name means.
-func match(cat Catalogue, name string) []vedette.Resource {
+// match returns the resources that a name refers to.
+func match(cat kube.Catalogue, name string) []vedette.Resource {
 	name = strings.TrimSpace(name)
 	if name == "*" || strings.EqualFold(name, "all") {
 		return filter(cat.Resources, func(r vedette.Resource) bool { return !isNeverWatched(r.Kind) && r.Kind != secretKind })
@@ -158,8 +160,8 @@ func match(cat Catalogue, name string) []vedette.Resource {
 	return found
 }
 
-// isNeverWatched reports kinds that are no state of a cluster: events, of which there
-// are more than of all else, and figures that change with every look.
+// isNeverWatched reports whether a kind is not part of a cluster's state: events, of which
+// there are more than of all other kinds, and metrics, which change with every read.
 func isNeverWatched(k vedette.Kind) bool {
 	return k.Name == "Event" && (k.Group == "" || k.Group == "events.k8s.io") ||
 		k.Name == "ComponentStatus" && k.Group == "" || k.Group == "metrics.k8s.io"

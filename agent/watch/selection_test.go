@@ -2,22 +2,22 @@ package watch
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// testCatalogue is a cluster with names that collide.
-func testCatalogue() Catalogue {
+// testCatalogue returns kinds with colliding names.
+func testCatalogue() kube.Catalogue {
 	r := func(kind, version, plural string, namespaced bool, short ...string) vedette.Resource {
 		k := vedette.ParseKind(kind)
 		return vedette.Resource{Kind: k, Version: version, Plural: plural, Singular: strings.ToLower(k.Name), Namespaced: namespaced, ShortNames: short}
 	}
-	return Catalogue{Resources: []vedette.Resource{
+	return kube.Catalogue{Resources: []vedette.Resource{
 		r("ConfigMap", "v1", "configmaps", true, "cm"), r("Event", "v1", "events", true, "ev"), r("Namespace", "v1", "namespaces", false, "ns"),
 		r("Node", "v1", "nodes", false, "no"), r("Pod", "v1", "pods", true, "po"), r("Secret", "v1", "secrets", true), r("Service", "v1", "services", true, "svc"),
 		r("CustomResourceDefinition.apiextensions.k8s.io", "v1", "customresourcedefinitions", false, "crd", "crds"),
@@ -35,27 +35,27 @@ func TestSelectionFeeds(t *testing.T) {
 		want    string
 		unknown string
 	}{
-		{"nothing said: the default kinds that are served", Selection{}, "Service Ingress.networking.k8s.io Deployment.apps Pod Job.batch Namespace CustomResourceDefinition.apiextensions.k8s.io", ""},
-		{"the server's choice", Selection{DefaultKinds: []string{"pod", "nowhere"}}, "Pod", ""},
-		{"the account's kinds take its place", Selection{DefaultKinds: []string{"pod"}, Kinds: []string{"cm"}}, "ConfigMap", ""},
+		{"empty: the default kinds that are served", Selection{}, "Service Ingress.networking.k8s.io Deployment.apps Pod Job.batch Namespace CustomResourceDefinition.apiextensions.k8s.io", ""},
+		{"kinds from the server", Selection{DefaultKinds: []string{"pod", "nowhere"}}, "Pod", ""},
+		{"kinds of the account replace them", Selection{DefaultKinds: []string{"pod"}, Kinds: []string{"cm"}}, "ConfigMap", ""},
 		{"kind, plural, singular and short name, in any case, each kind once", Selection{Kinds: []string{"PODS", "po", "Pod", "deploy", " svc "}}, "Pod Deployment.apps Service", ""},
 		{"a name with a group means that group", Selection{Kinds: []string{"job.armory.io", "Service.serving.knative.dev"}}, "Job.armory.io Service.serving.knative.dev", ""},
-		{"a name without one means Kubernetes' own", Selection{Kinds: []string{"job", "ingress"}}, "Job.batch Ingress.networking.k8s.io", ""},
-		{"or all groups that have it", Selection{Kinds: []string{"ClusterThing", "ksvc"}}, "ClusterThing.example.org Service.serving.knative.dev", ""},
+		{"a name without a group means Kubernetes' own groups", Selection{Kinds: []string{"job", "ingress"}}, "Job.batch Ingress.networking.k8s.io", ""},
+		{"or all other groups with that name", Selection{Kinds: []string{"ClusterThing", "ksvc"}}, "ClusterThing.example.org Service.serving.knative.dev", ""},
 		{"a group without dots counts as Kubernetes' own", Selection{Kinds: []string{"SpinnakerService"}}, "SpinnakerService.io", ""},
-		{"what is not there is told", Selection{Kinds: []string{"pod", "gadget", "job.extensions"}}, "Pod", "gadget job.extensions"},
+		{"kinds that are not served are reported", Selection{Kinds: []string{"pod", "gadget", "job.extensions"}}, "Pod", "gadget job.extensions"},
 		{"events are never watched", Selection{Kinds: []string{"event", "ev", "events.events.k8s.io", "pod.metrics.k8s.io"}}, "", "event ev events.events.k8s.io pod.metrics.k8s.io"},
-		{"all is all but events, figures and Secrets", Selection{Kinds: []string{"All"}},
+		{"all means all except events, metrics and Secrets", Selection{Kinds: []string{"All"}},
 			"ConfigMap Namespace Node Pod Service CustomResourceDefinition.apiextensions.k8s.io Deployment.apps Job.batch Job.armory.io Ingress.networking.k8s.io Service.serving.knative.dev SpinnakerService.io SpinnakerService.armory.io ClusterThing.example.org", ""},
 		{"Secrets by name", Selection{Kinds: []string{"*", "secret"}, OmitKinds: []string{"clusterthing", "job.armory.io", "service", "crd", "spinnakerservice.io", "spinnakerservice.armory.io"}},
 			"ConfigMap Namespace Node Pod Deployment.apps Job.batch Ingress.networking.k8s.io Service.serving.knative.dev Secret", ""},
-		{"omitted kinds are taken off", Selection{Kinds: []string{"pod", "cm"}, OmitKinds: []string{"pods", "unheard"}}, "ConfigMap", ""},
-		{"namespaces multiply namespaced kinds alone", Selection{Kinds: []string{"pod", "node"}, Namespaces: []string{"b", "a", "b"}}, "Pod/a Pod/b Node", ""},
+		{"omitted kinds are removed", Selection{Kinds: []string{"pod", "cm"}, OmitKinds: []string{"pods", "unheard"}}, "ConfigMap", ""},
+		{"namespaces multiply only namespaced kinds", Selection{Kinds: []string{"pod", "node"}, Namespaces: []string{"b", "a", "b"}}, "Pod/a Pod/b Node", ""},
 		{"less those omitted", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b", "a"}, OmitNamespaces: []string{"b"}}, "Pod/a", ""},
 		{"all of them omitted is none, not all", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b"}, OmitNamespaces: []string{"b"}}, "", ""},
 		{"omitted namespaces alone are left to the API server", Selection{Kinds: []string{"pod", "ns", "node"}, OmitNamespaces: []string{"b", "a"}}, "Pod-[a b] Namespace-[a b] Node", ""},
 		{"declared custom kinds are watched too", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}}}, "Pod Job.armory.io", ""},
-		{"and told where they are not there", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
+		{"custom resources that are not served are reported", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
 		{"only namespaced: the rest is made up", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node"}, Namespaces: []string{"a", "b"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}, {Kind: "Policy.example.org"}}},
 			"Pod/a Pod/b Job.armory.io/a Job.armory.io/b Namespace(a,b) CustomResourceDefinition.apiextensions.k8s.io(jobs.armory.io,policies.example.org)", ""},
 		{"only namespaced, nothing declared", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node", "ns", "crd"}}, "Pod", ""},
@@ -107,47 +107,7 @@ func namesOf(t *testing.T, w FeedSpec) (names []string) {
 	return names
 }
 
-func TestCatalogueUsesPreferredVersionServingKind(t *testing.T) {
-	r := func(kind, version string) vedette.Resource {
-		return vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)}
-	}
-	cat := newCatalogue([]group{
-		{Name: "g", Versions: []groupVersion{{Version: "v2", Resources: []vedette.Resource{r("A.g", "v2")}}, {Version: "v1", Resources: []vedette.Resource{r("A.g", "v1"), r("B.g", "v1")}}}},
-		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Resources: []vedette.Resource{r("C.stale", "v1beta1")}}}},
-		{Name: "broken", Unknown: true},
-	})
-	var got []string
-	for _, r := range cat.Resources {
-		got = append(got, r.Kind.String()+"@"+r.Version)
-	}
-	if want := []string{"A.g@v2", "B.g@v1", "C.stale@v1beta1"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if want := []string{"broken", "stale"}; !slices.Equal(cat.UnknownGroups, want) {
-		t.Errorf("unknown: got %v, want %v", cat.UnknownGroups, want)
-	}
-}
-
-// FuzzReadGroups reads discovery documents as an API server of any sort might
-// send them.
-func FuzzReadGroups(f *testing.F) {
-	f.Add(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"deployments","responseKind":{"kind":"Deployment"},"scope":"Namespaced","verbs":["list","watch"]}]}]}]}`)
-	f.Add(`{"items":[{"metadata":{"name":"x"},"versions":[{"resources":[{"resource":"a","responseKind":null,"verbs":["list","watch"]}]}]}]}`)
-	f.Add(`{"items":[null]}`)
-	f.Fuzz(func(t *testing.T, doc string) {
-		groups, err := readGroups(strings.NewReader(doc))
-		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
-			t.Errorf("%q passed as discovery", doc)
-		}
-		for _, r := range newCatalogue(groups).Resources {
-			if r.Kind.Name == "" || r.Plural == "" {
-				t.Errorf("a resource without a name of %q", doc)
-			}
-		}
-	})
-}
-
-// TestSelectionCovers asks of single objects what feeds would tell.
+// TestSelectionCovers checks for single objects whether a feed contains them.
 func TestSelectionCovers(t *testing.T) {
 	cat := testCatalogue()
 	resource := func(kind string) vedette.Resource {
@@ -171,27 +131,27 @@ func TestSelectionCovers(t *testing.T) {
 	}{
 		{"a default kind", Selection{}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
 		{"another kind", Selection{}, resource("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"one that is named", Selection{Kinds: []string{"cm"}}, resource("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
-		{"one of the same name in another group", Selection{Kinds: []string{"service"}}, resource("Service.serving.knative.dev"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"one that is omitted", Selection{OmitKinds: []string{"po"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"a version that feeds are not read in", Selection{}, olderResource, vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"a namespace that is named", Selection{Namespaces: []string{"a", "b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, true},
-		{"one that is not", Selection{Namespaces: []string{"a"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
-		{"one that is omitted", Selection{OmitNamespaces: []string{"b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"a configured kind", Selection{Kinds: []string{"cm"}}, resource("ConfigMap"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, true},
+		{"the same name in another group", Selection{Kinds: []string{"service"}}, resource("Service.serving.knative.dev"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"an omitted kind", Selection{OmitKinds: []string{"po"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"another version than the feed's", Selection{}, olderResource, vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"a configured namespace", Selection{Namespaces: []string{"a", "b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, true},
+		{"another namespace", Selection{Namespaces: []string{"a"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
+		{"an omitted namespace", Selection{OmitNamespaces: []string{"b"}}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "b"}}, false},
 		{"the omitted Namespace itself", Selection{OmitNamespaces: []string{"b"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "b"}}, false},
 		{"another Namespace", Selection{OmitNamespaces: []string{"b"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
-		{"a Namespace that is made up", Selection{OnlyNamespaced: true, Namespaces: []string{"a"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, false},
-		{"what Spinnaker manages", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}, Annotations: managed}, true},
-		{"what it does not", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
-		{"but for Namespaces", Selection{OnlySpinnakerManaged: true}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
+		{"a synthetic Namespace", Selection{OnlyNamespaced: true, Namespaces: []string{"a"}}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, false},
+		{"managed by Spinnaker", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}, Annotations: managed}, true},
+		{"not managed by Spinnaker", Selection{OnlySpinnakerManaged: true}, resource("Pod"), vedette.Object{Key: vedette.Key{Namespace: "a"}}, false},
+		{"Namespaces count as managed", Selection{OnlySpinnakerManaged: true}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
 	} {
 		if got := tt.s.Covers(cat, tt.resource, &tt.object); got != tt.want {
-			t.Errorf("%s: got %v", tt.why, got)
+			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
 		}
 	}
 }
 
-// TestWatcherCovers asks a watcher for what its feeds tell in each of their states.
+// TestWatcherCovers checks in which states a feed covers its objects.
 func TestWatcherCovers(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	w := NewWatcher(nil, Selection{}, discardSink{}, Config{})
@@ -200,7 +160,7 @@ func TestWatcherCovers(t *testing.T) {
 	w.feeds[f.Feed] = f
 	pod, node := &vedette.Object{Key: vedette.Key{Namespace: "a"}}, vedette.Resource{Kind: vedette.Kind{Name: "Node"}, Version: "v1"}
 	if w.Covers(pods, pod) {
-		t.Error("a feed that has not begun tells a pod")
+		t.Error("pending feed: got covered, want not covered")
 	}
 	for state, want := range map[vedette.FeedState]bool{vedette.FeedPending: false, vedette.FeedSyncing: true, vedette.FeedLive: true,
 		vedette.FeedFailing: true, vedette.FeedDenied: false} {
@@ -208,16 +168,16 @@ func TestWatcherCovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.Covers(pods, pod) != want || w.Covers(node, pod) {
-			t.Errorf("while %s it wants a pod: %v, and a node: %v", state, !want, w.Covers(node, pod))
+			t.Errorf("state %s: got pod %v and node %v, want %v and false", state, w.Covers(pods, pod), w.Covers(node, pod), want)
 		}
 	}
 	w.feeds[f.Feed] = w.newFeed(f.FeedSpec, discardSink{}, "12")
 	if !w.Covers(pods, pod) {
-		t.Error("a feed that goes on from a mark does not tell a pod before it was answered")
+		t.Error("pending feed with a mark: got not covered, want covered")
 	}
 }
 
-// TestWatcherCoversWaitsForDiscovery asks what feeds tell before it is known which there are.
+// TestWatcherCoversWaitsForDiscovery checks Covers before the first discovery.
 func TestWatcherCoversWaitsForDiscovery(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	synctest.Test(t, func(t *testing.T) {
@@ -227,7 +187,7 @@ func TestWatcherCoversWaitsForDiscovery(t *testing.T) {
 		began := time.Now()
 		go ask()
 		if <-covers || time.Since(began) != feedsKnownTimeout {
-			t.Errorf("nobody knew of feeds, and it answered after %v", time.Since(began))
+			t.Errorf("without discovery: returned after %v, want %v", time.Since(began), feedsKnownTimeout)
 		}
 		go ask()
 		synctest.Wait()
@@ -237,7 +197,7 @@ func TestWatcherCoversWaitsForDiscovery(t *testing.T) {
 		w.mu.Unlock()
 		close(w.feedsKnown)
 		if !<-covers {
-			t.Error("it did not wait for the feeds")
+			t.Error("got not covered, want Covers to wait for the feeds")
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// blockingSink blocks while it is shut, until open is closed.
+// blockingSink blocks while blocked is set, until unblock is closed.
 type blockingSink struct {
 	watch.Sink
 	blocked atomic.Bool

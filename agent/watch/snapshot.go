@@ -11,16 +11,21 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// errNoWatchList says that the API server can't begin a watch with a snapshot.
-var errNoWatchList = errors.New("the API server does not stream snapshots; lists are used from now on")
+// errNoWatchList reports that the API server cannot begin a watch with a snapshot.
+var errNoWatchList = errors.New("the API server does not stream snapshots; using lists from now on")
 
-// maxPageSize bounds how far pages grow after lists that expired.
+// defaultPageSize is how many objects a list requests at a time.
+const defaultPageSize = 500
+
+// maxPageSize bounds how far pages grow after a continue token expired.
 const maxPageSize = 16 * defaultPageSize
 
-// readSnapshot reads all objects and leaves the mark up to which they count. It
-// waits for its turn first, and gives it back before any pause.
+// readSnapshot reads all objects and sets the mark of the snapshot. It holds its permits
+// only while it reads, not during a pause between attempts.
 func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	if err := acquirePermit(ctx, f.w.permits); err != nil {
 		return err
@@ -44,8 +49,8 @@ func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	return nil
 }
 
-// beginSnapshot begins the snapshot once the API server lets us read, so that a feed
-// that is refused again and again stays what it was said to be.
+// beginSnapshot begins the snapshot once the API server has accepted the request, so that
+// a feed that is denied repeatedly keeps its reported state.
 func (f *feed) beginSnapshot(ctx context.Context) error {
 	if f.snapshotBegun {
 		return nil
@@ -57,7 +62,8 @@ func (f *feed) beginSnapshot(ctx context.Context) error {
 	return f.put(ctx, Event{Type: Begin})
 }
 
-// readObjects reads all objects by the better way that there is.
+// readObjects reads all objects as a stream if configured and supported, and otherwise as
+// pages.
 func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if _, unsupported := f.w.noWatchList.Load(f.Kind.Group); unsupported || !f.w.cfg.StreamSnapshots {
 		return f.readList(ctx)
@@ -66,42 +72,42 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if err != errNoWatchList {
 		return mark, err
 	}
-	f.snapshotBegun = false // what the stream told is void
+	f.snapshotBegun = false // discard what the stream sent
 	return f.readList(ctx)
 }
 
-// readList reads page by page. A token that expires means that the pages no longer
-// fit together: the API server offers to go on regardless, but what changed
-// meanwhile on earlier pages would be missed by list and watch alike. So it
-// begins again, with bigger pages, which take fewer turns.
+// readList reads page by page. If a continue token expires, the pages no longer show the
+// same state. The API server offers to continue anyway, but then both the list and the
+// watch would miss what changed on earlier pages. So the list begins again, with larger
+// pages, which take fewer requests.
 func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 	first, err := f.readPageRetrying(ctx, "")
 	for next := first.Continue; err == nil && next != ""; {
-		var p page
+		var p jsonstream.ListMeta
 		p, err = f.readPageRetrying(ctx, next)
 		if err == nil && p.Continue == next {
-			err = errSamePage
+			err = kube.ErrSamePage
 		}
 		next = p.Continue
 	}
-	var status *statusError
+	var status *kube.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusGone {
 		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
 	}
-	return first.Version, err
+	return vedette.Mark(first.Version), err
 }
 
-// readPageRetrying reads one page. One that breaks off is read again, smaller each time,
-// because an API server ends every list after a minute, and a sink that is slow
-// must not keep a snapshot from ever ending. So objects can come twice: those of
-// a later page at the version that its token holds, and those of the first at
-// another one, which makes what its first try told void.
-func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) {
+// readPageRetrying reads one page. If the response breaks off, it requests the page
+// again, smaller each time, because an API server ends every list after a minute, and a
+// slow sink must not prevent a snapshot from ever completing. So objects can come twice. A
+// retried later page has the same version, which its token determines. A retried first page
+// has another version, so the snapshot begins again.
+func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.ListMeta, error) {
 	size := f.pageSize
 	for {
 		p, err := f.readPage(ctx, next, size)
-		if err == nil || statusCodeOf(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !isInterrupted(err) {
+		if err == nil || kube.StatusCode(err) != 0 || ctx.Err() != nil || size <= defaultPageSize/16 || !kube.IsInterrupted(err) {
 			return p, err
 		}
 		size /= 4
@@ -111,31 +117,26 @@ func (f *feed) readPageRetrying(ctx context.Context, next string) (page, error) 
 	}
 }
 
-// isInterrupted reports whether an answer ended before its end.
-func isInterrupted(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "stream error")
-}
-
-func (f *feed) readPage(ctx context.Context, next string, size int) (page, error) {
+func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.ListMeta, error) {
 	q := f.query()
 	q.Set("limit", strconv.Itoa(size))
 	if next != "" {
 		q.Set("continue", next)
 	}
-	l := f.w.c.timeouts()
-	l.permit = f.permit
+	l := f.w.c.Timeouts()
+	l.Waiter = f.permit
 	f.permit.startPage()
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadataList)})
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadataList)})
 	if err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
 	if err := f.beginSnapshot(ctx); err != nil {
-		return page{}, err
+		return jsonstream.ListMeta{}, err
 	}
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
-	return s.list(f.typeMeta, func(raw []byte) error {
+	defer s.Close()
+	return s.List(f.typeMeta, func(raw []byte) error {
 		return f.handleObject(ctx, Item, s, raw)
 	})
 }
@@ -144,17 +145,16 @@ func (f *feed) acceptHeader(metadata string) string {
 	if f.metadataOnly {
 		return metadata
 	}
-	return acceptJSON
+	return kube.AcceptJSON
 }
 
-func (f *feed) newSplitter(ctx context.Context, body io.Reader) *splitter {
-	s := newSplitter(body, &f.w.cfg.Limiter.buffers)
-	s.permit = &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
-	s.wipe = f.Kind == secretKind
-	return s
+func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
+	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
+	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
-// readWatchList reads a watch that begins with all objects and marks their end.
+// readWatchList reads a watch that begins with all objects and marks their end with a
+// bookmark.
 func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -164,9 +164,9 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("resourceVersionMatch", "NotOlderThan")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
-	// StreamIdleTimeout, which means that lists are tried instead, comes first.
-	l := timeouts{header: f.w.c.opts.HeaderTimeout, progress: 2 * f.w.cfg.StreamIdleTimeout, permit: f.permit}
-	resp, err := f.get(ctx, l, getRequest{path: f.path(), query: q, accept: f.acceptHeader(acceptMetadata)})
+	// This timeout must be longer than StreamIdleTimeout, which falls back to lists.
+	l := kube.Timeouts{Header: f.w.c.Timeouts().Header, Progress: 2 * f.w.cfg.StreamIdleTimeout, Waiter: f.permit}
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 	if err != nil {
 		return "", f.noteNoWatchList(err)
 	}
@@ -177,7 +177,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	idleTimer := time.AfterFunc(f.w.cfg.StreamIdleTimeout, func() { cancel(errNoWatchList) })
 	defer idleTimer.Stop()
 	s := f.newSplitter(ctx, resp.Body)
-	defer s.close()
+	defer s.Close()
 	for {
 		mark, err := f.handleInitialEvent(ctx, s, idleTimer)
 		if context.Cause(ctx) == errNoWatchList {
@@ -189,17 +189,19 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	}
 }
 
-// handleInitialEvent handles one message of a stream. It returns the mark once the objects
-// have ended.
-func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *time.Timer) (vedette.Mark, error) {
-	fr, err := s.frame()
+// handleInitialEvent handles one message of a streamed snapshot. It returns the mark after
+// the last object.
+func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, idleTimer *time.Timer) (vedette.Mark, error) {
+	fr, err := s.Frame()
 	idleTimer.Stop()
 	defer idleTimer.Reset(f.w.cfg.StreamIdleTimeout)
 	switch {
-	case err == errTooBig:
+	case err == jsonstream.ErrTooLarge:
 		return "", f.handleObject(ctx, Item, s, nil)
+	case err == io.EOF:
+		return "", io.ErrUnexpectedEOF
 	case err != nil:
-		return "", unexpectedEOF(err)
+		return "", err
 	}
 	switch fr.Type {
 	case "ADDED", "MODIFIED":
@@ -207,20 +209,20 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *splitter, idleTimer *t
 	case "DELETED":
 		return "", f.handleObject(ctx, Delete, s, fr.Object)
 	case "ERROR":
-		return "", parseStatus(fr.Object)
+		return "", kube.ParseStatus(fr.Object)
 	case "BOOKMARK":
-		m, err := metaOf(fr.Object)
+		m, err := jsonstream.ReadMeta(fr.Object)
 		if err == nil && !m.EndsInitialEvents {
-			err = errNoWatchList // an older API server, that took this for a plain watch
+			err = errNoWatchList // an older API server started a plain watch
 		}
-		return m.Version, err
+		return vedette.Mark(m.Version), err
 	}
 	return "", errUnknownFrame(fr)
 }
 
-// noteNoWatchList remembers that an API group can't do this.
+// noteNoWatchList remembers if an API group does not stream snapshots.
 func (f *feed) noteNoWatchList(err error) error {
-	switch code := statusCodeOf(err); {
+	switch code := kube.StatusCode(err); {
 	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
 		code == http.StatusForbidden && strings.Contains(err.Error(), "sendInitialEvents"):
 		f.w.noWatchList.Store(f.Kind.Group, true)
@@ -229,6 +231,12 @@ func (f *feed) noteNoWatchList(err error) error {
 	return err
 }
 
-func errUnknownFrame(fr frame) error {
-	return fmt.Errorf("%w: a watch event of type %.20q", errMalformed, fr.Type)
+// typeMetaOf returns what the items of a list lack: an opening brace, kind,
+// apiVersion and a comma.
+func typeMetaOf(r vedette.Resource) []byte {
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, r.Kind.Name, r.APIVersion())
+}
+
+func errUnknownFrame(fr jsonstream.Frame) error {
+	return fmt.Errorf("%w: a watch event of type %.20q", jsonstream.ErrMalformed, fr.Type)
 }

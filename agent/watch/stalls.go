@@ -6,19 +6,20 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// stalls are the feeds for which the API server stopped in the middle of an
-// answer. Such an API server looks alive to whatever else asks it, so the account
-// as a whole says so too.
+// stalls are the feeds for which the API server stopped in the middle of a response.
+// Other requests to such an API server succeed, so the state of the account reports the
+// stall too.
 type stalls struct {
-	mu    sync.Mutex // held while the sink is told, so that no news overtakes older news
+	mu    sync.Mutex // held during Put, so that states are reported in order
 	feeds map[vedette.Feed]bool
 }
 
-// noteStall tells the account of a feed's stall.
+// noteStall reports the stall of a feed as the state of the account.
 func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
-	var stall *stallError
+	var stall *kube.StallError
 	if !errors.As(err, &stall) && !errors.Is(err, errIdleWatch) {
 		return nil
 	}
@@ -28,7 +29,7 @@ func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
 	return w.reportAccountStatus(ctx, vedette.FeedFailing, f.Feed.String()+": "+f.statusMessage(err))
 }
 
-// clearStall says that a feed is read again, or is no longer wanted.
+// clearStall notes that a feed works again or was stopped.
 func (w *Watcher) clearStall(ctx context.Context, f *feed) error {
 	w.stalls.mu.Lock()
 	defer w.stalls.mu.Unlock()

@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// syntheticMark is the resourceVersion of all that is made up.
+// syntheticMark is the resourceVersion of all synthetic objects.
 const syntheticMark vedette.Mark = "1"
 
-// syntheticFeeds returns feeds of the Namespaces and CustomResourceDefinitions that an
-// account declares where it may not ask the cluster for them. Readers list
+// syntheticFeeds returns feeds of the Namespaces and CustomResourceDefinitions in the
+// configuration of an account that may not read them from the cluster. The server lists
 // namespaces and custom kinds by such objects.
-func (s Selection) syntheticFeeds(cat Catalogue, omitted map[vedette.Kind]bool) (feeds []FeedSpec) {
+func (s Selection) syntheticFeeds(cat kube.Catalogue, omitted map[vedette.Kind]bool) (feeds []FeedSpec) {
 	if names := subtract(s.Namespaces, s.OmitNamespaces); len(names) > 0 && !omitted[namespaceKind] {
 		w := FeedSpec{Feed: vedette.Feed{Kind: namespaceKind}, Resource: vedette.Resource{Kind: namespaceKind,
 			Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}}}
@@ -33,9 +34,9 @@ func (s Selection) syntheticFeeds(cat Catalogue, omitted map[vedette.Kind]bool) 
 	return feeds
 }
 
-// syntheticCRD writes the definition of a custom kind, with the plural that the
-// API server has for it or else the one that English has.
-func syntheticCRD(r vedette.Resource, cat Catalogue, custom CustomResource) []byte {
+// syntheticCRD returns the definition of a custom kind, with the plural name from the API
+// server or else the English plural.
+func syntheticCRD(r vedette.Resource, cat kube.Catalogue, custom CustomResource) []byte {
 	kind := vedette.ParseKind(custom.Kind)
 	plural := pluralOf(kind.Name)
 	for _, found := range match(cat, custom.Kind) {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/watch"
+
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
 // TestTooLargeDeletionRemovesObject deletes an object in an event of 17 MiB.
@@ -29,22 +32,22 @@ func TestTooLargeDeletionRemovesObject(t *testing.T) {
 			gone.Store(true)
 			fmt.Fprint(w, `{"type":"DELETED","object":`+item+`,"data":{"x":"`)
 			_, _ = io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("x", 17<<20)), 17<<20))
-			writeAndHang(w, r, `"}}}`+"\n")
+			kubetest.Hang(w, r, `"}}}`+"\n")
 		default:
-			writeAndHang(w, r, "")
+			kubetest.Hang(w, r, "")
 		}
 	})
 	r := newRecorder()
 	cfg := watch.Config{Log: slog.New(slog.DiscardHandler)}
-	start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
-	r.await(t, "the object to be there", func() bool { return r.has(configMapFeed, "n/a") })
-	r.await(t, "the object to be gone", func() bool { return r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "n/a") })
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	r.await(t, "the object to appear", func() bool { return r.has(configMapFeed, "n/a") })
+	r.await(t, "the object to disappear", func() bool { return r.state(configMapFeed) == vedette.FeedLive && !r.has(configMapFeed, "n/a") })
 }
 
-// unreadableDeletes is a sink that can't read deletions.
+// unreadableDeletes is a sink that cannot read deletions.
 type unreadableDeletes struct{ *recorder }
 
-// Put refuses deletions.
+// Put rejects deletions with ErrUnreadable.
 func (s unreadableDeletes) Put(ctx context.Context, e watch.Event) error {
 	if e.Type == watch.Delete {
 		return watch.ErrUnreadable
@@ -52,13 +55,12 @@ func (s unreadableDeletes) Put(ctx context.Context, e watch.Event) error {
 	return s.recorder.Put(ctx, e)
 }
 
-// TestRepeatedListsBackOff holds that a feed which must be listed again
-// after each list is not listed without a pause: for a deletion that can't be read,
-// and for an API server that knows no mark.
+// TestRepeatedListsBackOff checks that a feed that must list again after each list backs
+// off: after unreadable deletions, and with an API server that knows no mark.
 func TestRepeatedListsBackOff(t *testing.T) {
 	for why, answer := range map[string]string{
-		"a deletion that can't be read": `{"type":"DELETED","object":{"metadata":{"resourceVersion":"6"}}}`,
-		"410 for ever":                  `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
+		"unreadable deletion": `{"type":"DELETED","object":{"metadata":{"resourceVersion":"6"}}}`,
+		"410 forever":         `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
 	} {
 		t.Run(why, func(t *testing.T) {
 			lists := make(chan struct{}, 1000)
@@ -72,7 +74,7 @@ func TestRepeatedListsBackOff(t *testing.T) {
 			})
 			r := newRecorder()
 			cfg := watch.Config{MinBackoff: time.Hour, MaxBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
-			_, stop := start(t, connectTo(t, server), watch.Selection{Kinds: []string{"configmap"}}, unreadableDeletes{r}, cfg, nil)
+			_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, unreadableDeletes{r}, cfg, nil)
 			<-lists
 			<-lists // the second comes at once
 			r.await(t, "the feed to wait", func() bool {
@@ -81,7 +83,7 @@ func TestRepeatedListsBackOff(t *testing.T) {
 			})
 			stop()
 			if n := len(lists); n != 0 {
-				t.Errorf("%d more lists", n)
+				t.Errorf("got %d more lists, want none", n)
 			}
 		})
 	}

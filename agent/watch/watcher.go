@@ -13,50 +13,51 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// Watcher follows the feeds of one account. It holds a goroutine per feed, two
-// for what custom kinds there are, and Run.
+// Watcher follows the feeds of one account. It has one goroutine per feed, up to two that
+// watch for changes of custom kinds, and Run.
 type Watcher struct {
-	c                  *Cluster
+	c                  *kube.Cluster
 	selection          Selection
 	sink               Sink
 	cfg                Config
-	permits            chan struct{} // of this account
-	slowPermit         chan struct{} // of this account, while its API server is slow
-	slow               atomic.Bool   // the API server kept a snapshot waiting
+	permits            chan struct{} // for snapshots of this account
+	slowPermit         chan struct{} // the slow permit of this account
+	slow               atomic.Bool   // the API server was silent during a snapshot
 	stalls             stalls
 	rediscoverRequests chan struct{} // discovery may have changed
-	reachable          chan struct{} // the API server answers again
-	feedsKnown         chan struct{} // closed by Run when it has asked for the first time what there is, or has ended
-	// noWatchList are API groups that do not stream snapshots.
+	reachable          chan struct{} // the API server responds again
+	feedsKnown         chan struct{} // closed by Run after the first discovery, or when Run ends
+	// noWatchList holds API groups that do not stream snapshots.
 	noWatchList sync.Map
 	fail        context.CancelCauseFunc // ends Run; set by it
 
 	mu            sync.Mutex
 	feeds         map[vedette.Feed]*feed
-	lastRetriedAt time.Time // when retryUnreachableFeeds last roused feeds
+	lastRetriedAt time.Time // when retryUnreachableFeeds last woke feeds
 	connLostAt    time.Time // when a connection to the API server was last found lost
 
 	// Owned by Run:
 	declared      []FeedSpec
 	unknown       []string
 	triggerFeeds  map[vedette.Kind]*feed
-	unservedKinds []string             // of the selection that mean nothing, as last logged
-	missing       map[vedette.Feed]int // how often discovery has left out feeds that were there
-	rechecks      int                  // the most of these of a feed in doubt, or else of one that was just believed to be gone
+	unservedKinds []string             // configured kinds that are not served, as last logged
+	missing       map[vedette.Feed]int // how often discovery has omitted known feeds
+	rechecks      int                  // the maximum of missing over suspect feeds, or else over feeds that just counted as gone
 }
 
-// NewWatcher prepares a Watcher. Run starts it.
-func NewWatcher(c *Cluster, s Selection, sink Sink, cfg Config) *Watcher {
+// NewWatcher returns a Watcher. Run starts it.
+func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
 	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, permits: make(chan struct{}, cfg.SnapshotsPerAccount), slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
 		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
 }
 
-// Run watches until ctx ends or the sink refuses, and returns once all of its
-// goroutines have. Feeds with a mark go on from there; the others begin with a
-// snapshot. It is called once.
+// Run watches until ctx ends or the sink fails, and returns after all of its goroutines
+// have. Feeds with a mark continue from there; the others begin with a snapshot. Run must
+// be called only once.
 func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) error {
 	ctx, w.fail = context.WithCancelCause(ctx)
 	defer w.stopAll()
@@ -79,7 +80,7 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 			followUps = len(followUpPauses)
 		}
 		if w.rechecks > maxRechecks {
-			followUps = min(followUps, len(followUpPauses)-1) // what is gone may still come back
+			followUps = min(followUps, len(followUpPauses)-1) // a missing kind may still come back
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -103,13 +104,12 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	return runError(ctx)
 }
 
-// followUpPauses, in units of Config.Settle, are when discovery is asked again
-// after a custom kind changed and it did not show yet: the API server gathers
-// its discovery behind the scenes.
+// followUpPauses, in units of Config.SettleDelay, are the pauses between discoveries after
+// a custom kind changed. More than one is needed because the API server updates its
+// discovery in the background.
 var followUpPauses = [...]time.Duration{2, 5, 15}
 
-// runError returns why a Watcher ended: the sink's words, or nothing but that the
-// caller wanted it to.
+// runError returns why a Watcher ended: the error of the sink, or that of the context.
 func runError(ctx context.Context) error {
 	var sinkErr sinkError
 	if cause := context.Cause(ctx); errors.As(cause, &sinkErr) {
@@ -119,14 +119,14 @@ func runError(ctx context.Context) error {
 }
 
 func retryAfter(err error) time.Duration {
-	var status *statusError
+	var status *kube.StatusError
 	if errors.As(err, &status) {
 		return status.RetryAfter
 	}
 	return 0
 }
 
-// sleep waits for a time.
+// sleep waits for d or until ctx ends.
 func (w *Watcher) sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,8 +136,8 @@ func (w *Watcher) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// waitReachable waits for a time, less where the API server answers somebody before, and
-// at least for as long as it asked for.
+// waitReachable waits for d, or less if another feed reaches the API server before. It
+// waits at least for the time in Retry-After.
 func (w *Watcher) waitReachable(ctx context.Context, shortest, d time.Duration) {
 	w.sleep(ctx, shortest)
 	timer := time.NewTimer(max(0, d-shortest))
@@ -149,10 +149,10 @@ func (w *Watcher) waitReachable(ctx context.Context, shortest, d time.Duration) 
 	}
 }
 
-// retryUnreachableFeeds says that the API server answers a feed that it did not answer before. All
-// that it did not answer are tried again at once: by then each of them may be waiting
-// for half a minute. A server that comes and goes does not shorten their pauses more
-// than once in the shortest of these.
+// retryUnreachableFeeds retries all unreachable feeds at once, after one of them has
+// reached the API server, because by then each of them may wait for half a minute. It does
+// so at most once per Config.MinBackoff, so that an API server that comes and goes is not
+// flooded.
 func (w *Watcher) retryUnreachableFeeds() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,8 +173,9 @@ func (w *Watcher) retryUnreachableFeeds() {
 	}
 }
 
-// waitForRediscovery waits until discovery should be asked again. After a nudge it waits
-// a little longer, since custom kinds come in crowds, and reports true.
+// waitForRediscovery waits until discovery should run again, and reports whether it was
+// requested. After a request it waits for Config.SettleDelay, because custom kinds are
+// often created together.
 func (w *Watcher) waitForRediscovery(ctx context.Context) bool {
 	timer := time.NewTimer(randomDuration(w.cfg.RediscoverInterval*9/10, w.cfg.RediscoverInterval*11/10))
 	defer timer.Stop()
@@ -193,7 +194,7 @@ func (w *Watcher) waitForRediscovery(ctx context.Context) bool {
 	return true
 }
 
-// requestRediscovery says that discovery may have changed. It never blocks.
+// requestRediscovery requests a discovery. It never blocks.
 func (w *Watcher) requestRediscovery() {
 	select {
 	case w.rediscoverRequests <- struct{}{}:
@@ -201,10 +202,9 @@ func (w *Watcher) requestRediscovery() {
 	}
 }
 
-// Reset interrupts a feed and lets it go on from a mark, or with a snapshot
-// where the mark is empty. It does not wait. The next Status pending of the feed
-// divides what was before from what comes after. It reports false where the feed
-// is not watched.
+// Reset makes a feed continue from another mark, or with a snapshot if the mark is empty.
+// It does not wait: the next Status pending of the feed separates events before and after
+// the reset. It returns false if the feed is not watched.
 func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 	w.mu.Lock()
 	f := w.feeds[name]
@@ -216,10 +216,9 @@ func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 	return true
 }
 
-// Covers reports whether one of the feeds tells an object as it is given (see
-// Selection.Wants), and what will become of it: one that the API server denies
-// does not. It is safe for use by many at once. At the start it waits until the feeds
-// are known, for a second at most.
+// Covers reports whether one of the feeds reports an object and its future changes (see
+// Selection.Covers). A feed that the API server denies does not. Before the first discovery
+// it waits for up to a second. It is safe for concurrent use.
 func (w *Watcher) Covers(r vedette.Resource, o *vedette.Object) bool {
 	w.waitForFeeds()
 	w.mu.Lock()
@@ -232,12 +231,12 @@ func (w *Watcher) Covers(r vedette.Resource, o *vedette.Object) bool {
 	return false
 }
 
-// feedsKnownTimeout is what an operation's result may wait for discovery, which takes some
-// milliseconds of an API server that answers.
+// feedsKnownTimeout is how long the result of an operation may wait for the first
+// discovery, which takes some milliseconds if the API server responds.
 const feedsKnownTimeout = time.Second
 
-// waitForFeeds waits until it is known which feeds there are: the first operation on an
-// account may come as soon as the account itself.
+// waitForFeeds waits until the feeds are known, because the first operation on an account
+// may come right after the account itself.
 func (w *Watcher) waitForFeeds() {
 	timer := time.NewTimer(feedsKnownTimeout)
 	defer timer.Stop()
@@ -247,10 +246,10 @@ func (w *Watcher) waitForFeeds() {
 	}
 }
 
-// discoveryFailed tells that the account as a whole can't be read.
+// discoveryFailed reports that the account as a whole cannot be read.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
-	if statusCodeOf(err) == http.StatusUnauthorized || isCertificateError(err) {
-		w.c.reloadCredentials()
+	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {
+		w.c.ReloadCredentials()
 	}
 	state := vedette.FeedFailing
 	if vedette.KindOf(err) == vedette.Denied {
@@ -258,15 +257,15 @@ func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	}
 	w.cfg.Log.Warn("discovery failed", "cluster", w.c.Host(), "error", err)
 	if len(w.declared) > 0 {
-		return // the feeds tell for themselves
+		return // the feeds report their own states
 	}
 	if err := w.sink.Put(ctx, Event{Type: Status, State: state, Message: err.Error()}); err != nil && ctx.Err() == nil {
 		w.fail(sinkError{err})
 	}
 }
 
-// rediscover asks what there is, and starts and stops feeds. It reports whether
-// anything changed. Marks are taken by the feeds that they belong to.
+// rediscover runs discovery and starts and stops feeds. It reports whether anything
+// changed. Feeds that start take their mark out of marks.
 func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette.Mark) (changed bool, err error) {
 	cat, err := w.c.Discover(ctx)
 	if err != nil {
@@ -276,7 +275,7 @@ func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette
 	if !slices.Equal(unserved, w.unservedKinds) {
 		w.unservedKinds = unserved
 		if len(unserved) > 0 {
-			w.cfg.Log.Warn("kinds are configured that the cluster does not serve", "cluster", w.c.Host(), "kinds", unserved)
+			w.cfg.Log.Warn("configured kinds are not served by the cluster", "cluster", w.c.Host(), "kinds", unserved)
 		}
 	}
 	cat.UnknownGroups = slices.Compact(slices.Sorted(slices.Values(append(w.suspectMissing(specs, marks), cat.UnknownGroups...))))

@@ -13,7 +13,9 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -33,8 +35,9 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 			Annotations: cfg.Redact.Annotations, ConfigMapKeys: cfg.Redact.ConfigMapKeys, Environment: cfg.Redact.Environment,
 			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
-		OutboxBytes: int(cfg.Outbox.MaxBytes),
-		Operate:     newOperateConfig(cfg.Kubernetes),
+		OutboxBytes:    int(cfg.Outbox.MaxBytes),
+		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers},
+		Operate:        newOperateConfig(cfg.Kubernetes),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
@@ -71,10 +74,10 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 // newOperateConfig converts the settings for operations. maxRetries: 0 disables retries,
 // because zero means no limit in operate.RetryPolicy.
 func newOperateConfig(k config.Kubernetes) operate.Config {
-	mode := operate.ApplyMode{Enabled: operate.Policy(k.ServerSideApply.Enabled), ClearManagedFields: operate.Policy(k.ServerSideApply.ClearManagedFields)}
+	mode := apply.Mode{Enabled: apply.Policy(k.ServerSideApply.Enabled), ClearManagedFields: apply.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
-		mode.Kinds = append(mode.Kinds, operate.KindApplyMode{Kind: kind.Kind,
-			Enabled: operate.Policy(kind.Enabled), ClearManagedFields: operate.Policy(kind.ClearManagedFields)})
+		mode.Kinds = append(mode.Kinds, apply.KindMode{Kind: kind.Kind,
+			Enabled: apply.Policy(kind.Enabled), ClearManagedFields: apply.Policy(kind.ClearManagedFields)})
 	}
 	retries := operate.RetryPolicy{Disabled: !k.Retries.Enabled, AnyError: k.Retries.RetryAnyError, ErrorSubstrings: k.Retries.RetryableErrors}
 	if maxRetries := k.Retries.MaxRetries; maxRetries != nil {
@@ -89,7 +92,7 @@ func newOperateConfig(k config.Kubernetes) operate.Config {
 func newAccount(cfg *config.Config, a config.Account) agent.Account {
 	account := agent.Account{
 		Name: a.AccountName(),
-		Access: watch.Access{
+		Access: kube.Access{
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
 			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
 		},

@@ -11,13 +11,14 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
 // TestNewOperateConfig checks the conversion of settings for operations.
 func TestNewOperateConfig(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
-	mode := operate.ApplyMode{Enabled: "allowed", ClearManagedFields: "allowed"}
+	mode := apply.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
 	const strict = vedette.FieldValidationStrict
 	for _, tt := range []struct {
 		why, file string
@@ -32,8 +33,8 @@ func TestNewOperateConfig(t *testing.T) {
 		{"unknown fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.FieldValidationIgnore, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"unknown fields cause warnings", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.FieldValidationWarn, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
-			operate.Config{FieldValidation: strict, ServerSideApply: operate.ApplyMode{Enabled: "Never", ClearManagedFields: "always",
-				Kinds: []operate.KindApplyMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+			operate.Config{FieldValidation: strict, ServerSideApply: apply.Mode{Enabled: "Never", ClearManagedFields: "always",
+				Kinds: []apply.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 	} {
 		file := filepath.Join(t.TempDir(), "agent.yml")
 		if err := os.WriteFile(file, []byte(tt.file+"\n# not empty\n"), 0o600); err != nil {

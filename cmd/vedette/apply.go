@@ -185,8 +185,8 @@ func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Do
 	if err != nil {
 		return client.Outcome{}, false, err
 	}
-	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.Raw, Fields: string(fields), Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
-		Compare: !o.serverSide && !o.change.IsDryRun()}
+	op := client.Operation{Timeout: o.timeout, Args: vedette.ApplyArgs{Manifest: d.Raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
+		Compare: !o.serverSide && !o.change.IsDryRun()}}
 	out, ok, err := run.Execute(ctx, fmt.Sprintf("apply %s of %s", d.DisplayName(), d.Source), op)
 	if ok {
 		run.Report(out, d.DisplayName(), o.actionWord(out, before))

@@ -39,11 +39,11 @@ func newDelete() *cobra.Command {
 		Short:   "Delete objects in one or more clusters",
 		Example: deleteExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			op, err := o.operation()
+			a, err := o.args()
 			if err != nil {
 				return err
 			}
-			return o.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error { return o.delete(ctx, run, t, op) })
+			return o.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error { return o.delete(ctx, run, t, a) })
 		},
 	}
 	o.AddFlags(cmd)
@@ -63,38 +63,37 @@ func newDelete() *cobra.Command {
 	return cmd
 }
 
-// operation returns what all deletes of one command have in common.
-func (o deleteOptions) operation() (client.Operation, error) {
+// args returns the arguments that all deletes of one command share.
+func (o deleteOptions) args() (vedette.DeleteArgs, error) {
+	a := vedette.DeleteArgs{Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait}
 	if err := o.Change.Validate(); err != nil {
-		return client.Operation{}, err
+		return a, err
 	}
-	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
 	switch o.cascade {
 	case "background", "foreground", "orphan":
 	default:
-		return op, vedette.Errorf(vedette.Invalid, "invalid --cascade %q: use background, foreground or orphan", o.cascade)
+		return a, vedette.Errorf(vedette.Invalid, "invalid --cascade %q: use background, foreground or orphan", o.cascade)
 	}
 	grace := o.grace
 	switch {
 	case o.now && o.grace >= 0:
-		return op, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
+		return a, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
 	case o.now, o.grace == 0 && !o.force: // 0 would not wait until pods have terminated
 		grace = 1
 	case o.force && o.grace < 0:
 		grace = 0
 	case o.force && o.grace > 0:
-		return op, vedette.Errorf(vedette.Invalid, "--force and a --grace-period above 0 exclude each other")
+		return a, vedette.Errorf(vedette.Invalid, "--force and a --grace-period above 0 exclude each other")
 	}
 	if grace >= 0 {
-		op.GraceSeconds = &grace
+		a.GraceSeconds = &grace
 	}
-	return op, nil
+	return a, nil
 }
 
-func (o deleteOptions) delete(ctx context.Context, run *fanout.Run, t target.Target, op client.Operation) error {
-	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.Kind, t.APIVersion, t.Namespace, t.Name, t.Selector
-	op.FieldSelector, op.All, op.AllNamespaces = t.FieldSelector, t.All, t.AllNamespaces
-	out, ok, err := run.Execute(ctx, "delete "+t.DisplayName(), op)
+func (o deleteOptions) delete(ctx context.Context, run *fanout.Run, t target.Target, a vedette.DeleteArgs) error {
+	a.Target, a.LabelSelector, a.FieldSelector, a.All, a.AllNamespaces = t.Reference(), t.Selector, t.FieldSelector, t.All, t.AllNamespaces
+	out, ok, err := run.Execute(ctx, "delete "+t.DisplayName(), client.Operation{Args: a, Timeout: o.timeout})
 	for _, key := range out.Keys { // some may be deleted even if the delete failed
 		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.Name == "" {
 			o.reportDeletion(run, key)

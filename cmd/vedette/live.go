@@ -124,8 +124,8 @@ func (g *getter) runLive(ctx context.Context, resourceArgs []target.ResourceArg,
 }
 
 func (g *getter) listLive(ctx context.Context, run *fanout.Run, kind string) ([]liveObject, error) {
-	op := client.Operation{Verb: vedette.VerbList, Kind: kind, Namespace: g.namespace, LabelSelector: g.selector}
-	out, ok, err := run.Query(ctx, "list "+kind, op)
+	args := vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: g.namespace}, LabelSelector: g.selector}
+	out, ok, err := run.Query(ctx, "list "+kind, client.Operation{Args: args})
 	if !ok {
 		return nil, err
 	}

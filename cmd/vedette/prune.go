@@ -93,8 +93,8 @@ func (o applyOptions) pruneUnapplied(ctx context.Context, run *fanout.Run, keep 
 		run.Warnf("Nothing is pruned in %s, because some objects could not be applied.", run.Account)
 		return nil
 	}
-	op := client.Operation{Verb: vedette.VerbPrune, Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.Selector,
-		Keep: keep.uids, Propagation: o.cascade, Timeout: o.timeout}
+	op := client.Operation{Timeout: o.timeout, Args: vedette.PruneArgs{Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.Selector,
+		Keep: keep.uids, Propagation: o.cascade}}
 	out, _, err := run.Execute(ctx, "prune", op)
 	for _, key := range out.Keys { // some may be deleted even if the prune failed
 		if o.change.Output == "name" {

@@ -65,8 +65,7 @@ func newRolloutUndo() *cobra.Command {
 			return err
 		}
 		return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
-			op := t.Operation(vedette.VerbUndo)
-			op.Revision = revision
+			op := client.Operation{Args: vedette.UndoArgs{Target: t.Reference(), Revision: revision}}
 			out, ok, err := run.Execute(ctx, "undo "+t.DisplayName(), op)
 			if ok {
 				run.Report(out, t.DisplayName(), cmp.Or(out.Message, "rolled back"))

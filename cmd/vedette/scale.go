@@ -56,8 +56,7 @@ func newScale() *cobra.Command {
 }
 
 func (o scaleOptions) scale(ctx context.Context, run *fanout.Run, t target.Target) error {
-	op := t.Operation(vedette.VerbScale)
-	op.Replicas = &o.replicas
+	op := client.Operation{Args: vedette.ScaleArgs{Target: t.Reference(), Replicas: o.replicas}}
 	if o.current >= 0 && !o.Change.IsClientDryRun() {
 		ok, err := o.checkCurrentReplicas(ctx, run, t)
 		if !ok {
@@ -94,8 +93,6 @@ func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *fanout.Run,
 // conditionalPatch returns a patch that fails if the number of replicas has changed since it
 // was read.
 func (o scaleOptions) conditionalPatch(t target.Target) client.Operation {
-	op := t.Operation(vedette.VerbPatch)
-	op.Type = string(vedette.JSONPatch)
-	op.Patch = fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
-	return op
+	patch := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
+	return client.Operation{Args: vedette.PatchArgs{Target: t.Reference(), Type: vedette.JSONPatch, Patch: patch}}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/cli/output"
@@ -104,7 +105,7 @@ func (o upOptions) chooseContexts() ([]string, error) {
 	if len(o.contexts) > 0 {
 		return o.contexts, nil
 	}
-	names, current, err := watch.Contexts(o.kubeconfig)
+	names, current, err := kube.Contexts(o.kubeconfig)
 	switch {
 	case err != nil:
 		return nil, err
@@ -148,7 +149,7 @@ func (o upOptions) agentConfig(names []string, grpcAddress string) agent.Config 
 	for _, name := range names {
 		cfg.Accounts = append(cfg.Accounts, agent.Account{
 			Name:       vedette.AccountName(name),
-			Access:     watch.Access{KubeconfigFile: o.kubeconfig, Context: name},
+			Access:     kube.Access{KubeconfigFile: o.kubeconfig, Context: name},
 			Selection:  watch.Selection{Kinds: o.kinds},
 			Properties: vedette.Properties{Kinds: o.kinds},
 		})

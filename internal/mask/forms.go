@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// add adds a value, and what it decodes to where it is base64.
+// add adds a value, and what it decodes to if it is base64.
 func (v Values) add(value string, minLen int) {
 	v.addText(value, minLen)
 	compact := strings.Join(strings.Fields(value), "")
@@ -21,7 +21,7 @@ func (v Values) add(value string, minLen int) {
 	}
 }
 
-// addText adds a text, its lines, and the texts in it where it is JSON.
+// addText adds a text, its lines, and the strings in it if it is JSON.
 func (v Values) addText(text string, minLen int) {
 	v.put(text, minLen)
 	text = strings.TrimSpace(text)
@@ -39,12 +39,12 @@ func (v Values) addText(text string, minLen int) {
 	}
 }
 
-// maxLines bounds the lines of a value that are looked for one by one. Of a longer value
-// 12 bytes in a row are hidden still.
+// maxLines limits the lines of a value that are added one by one. Of a value with more lines, any 12
+// consecutive bytes are masked anyway.
 const maxLines = 1000
 
-// addLine adds a line, and what stands in it behind a name, as in YAML and in files of
-// environment variables.
+// addLine adds a line, and the value in it after a name, as in YAML and in files of environment
+// variables.
 func (v Values) addLine(line string) {
 	v.put(line, minPartLength)
 	for _, separator := range []string{": ", "="} {
@@ -54,8 +54,7 @@ func (v Values) addLine(line string) {
 	}
 }
 
-// addParts adds the texts of what a value holds as JSON. They are not looked through
-// once more.
+// addParts adds the strings of a value that is JSON. JSON in them is not decoded.
 func (v Values) addParts(tree any) {
 	switch t := tree.(type) {
 	case map[string]any:
@@ -74,7 +73,7 @@ func (v Values) addParts(tree any) {
 	}
 }
 
-// addNumber adds a number as it is written, and as Go prints what it is decoded to.
+// addNumber adds a number as it is written, and as Go prints it.
 func (v Values) addNumber(n json.Number) {
 	v.put(n.String(), minLength)
 	if f, err := n.Float64(); err == nil {
@@ -83,8 +82,8 @@ func (v Values) addNumber(n json.Number) {
 	}
 }
 
-// put adds a text of at least so many bytes. A shorter text is added where it is a value
-// of its own, which is hidden between quotes.
+// put adds a text if it has at least minLen bytes. A shorter text is added only if it is a whole
+// value, which is masked between quotes.
 func (v Values) put(text string, minLen int) {
 	if text == "" || len(text) < minLen && minLen > minLength {
 		return
@@ -94,11 +93,11 @@ func (v Values) put(text string, minLen int) {
 	}
 }
 
-// maxFormsLength is how long a text may be that is looked for in all forms, in bytes. Longer
-// ones are looked for as they are, escaped and in base64.
+// maxFormsLength limits the texts that are searched for in all forms, in bytes. Longer ones are
+// searched for unchanged, escaped and in base64.
 const maxFormsLength = 4 << 10
 
-// findForms looks for the forms of a text.
+// findForms searches for the forms of a text.
 func (s *searcher) findForms(text string, minLen int) {
 	if len(text) < minLen {
 		for _, quote := range []string{`"`, `\"`, "'", "`"} {
@@ -123,7 +122,7 @@ func (s *searcher) findForms(text string, minLen int) {
 	s.findByteForms(raw)
 }
 
-// findByteForms looks for bytes as they are printed one by one.
+// findByteForms searches for bytes that are printed one by one.
 func (s *searcher) findByteForms(raw []byte) {
 	digits := hex.EncodeToString(raw)
 	s.find(digits)
@@ -135,7 +134,7 @@ func (s *searcher) findByteForms(raw []byte) {
 
 func trimQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
 
-// quoteEscaped is a text as %q prints it.
+// quoteEscaped returns a text as %q prints it, without the quotes.
 func quoteEscaped(text string) string { return trimQuotes(strconv.Quote(text)) }
 
 func jsonEscaped(text string) string {

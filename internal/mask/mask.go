@@ -1,18 +1,16 @@
-// Package mask hides the values of a Secret in what is said of it. API servers quote
-// what they refuse, and admission webhooks say what they like: in error messages,
-// reasons and warnings.
+// Package mask replaces the values of Secrets in error messages, reasons and warnings by ***. API
+// servers quote the values that they reject, and admission webhooks write what they like.
 //
-// What is hidden, in each of the forms that a value could be quoted in:
+// It masks, in all forms in which a value may be quoted:
 //
-//   - values of 3 bytes or more, wherever they stand; shorter ones between quotes;
-//   - lines of a value, and texts in a value that is JSON, of 6 bytes or more;
-//   - any 12 bytes in a row of a value;
-//   - what begins as a value does, for 3 bytes or more, at the end of a text that was
-//     cut.
+//   - values of 3 bytes or more; shorter ones between quotes;
+//   - lines of a value, and strings in a value that is JSON, of 6 bytes or more;
+//   - any 12 consecutive bytes of a value;
+//   - the beginning of a value, of 3 bytes or more, at the end of a text that was cut.
 //
-// Less formally: what is left may tell a word of a long value, but no password, key or
-// token. The memory that it takes goes by the length of what is said, and by the longest
-// value, not by their number.
+// Less formally: a masked text may contain a word of a long value, but no password, key or token.
+// The memory needed depends on the length of the texts and of the longest value, not on the number
+// of values.
 package mask
 
 import (
@@ -20,38 +18,38 @@ import (
 	"unicode/utf8"
 )
 
-// Placeholder stands where a value stood.
+// Placeholder replaces values.
 const Placeholder = "***"
 
 const (
-	minLength     = 3  // bytes of a value that is hidden wherever it stands
-	minPartLength = 6  // bytes of a line of a value, or of a text within
-	gramLength    = 12 // bytes in a row that are hidden of any value
+	minLength     = 3  // bytes of a value that is masked without quotes around it
+	minPartLength = 6  // bytes of a line of a value, or of a string in it
+	gramLength    = 12 // consecutive bytes of a value that are masked
 )
 
-// maxTextLength bounds a text that is looked through, in bytes. What is beyond is no message
-// that anybody reads, and is left out.
+// maxTextLength limits a text, in bytes. The rest is removed, because nobody reads messages that are
+// longer.
 const maxTextLength = 16 << 10
 
 // Values are the values of one Secret. The zero value has none.
 type Values struct {
-	texts    map[string]int // and how many bytes a form of each must have to be hidden
-	withheld bool           // what the values are could not be read, or they are too many
+	texts    map[string]int // text to the least number of bytes of it that are masked without quotes
+	withheld bool           // the values can't be read, or are too many
 }
 
-// withheldText stands for what was said where the values can't be hidden.
+// withheldText replaces texts if the values are unknown or too many.
 const withheldText = "(not shown: it may quote the Secret)"
 
-// Text is something that was said.
+// Text is a text to mask.
 type Text struct {
 	Value     string
-	Truncated bool // it may have been cut at its end
+	Truncated bool // its end may have been cut
 }
 
-// Mask returns a text without the values. It returns valid UTF-8.
+// Mask returns a text without the values, as valid UTF-8.
 func (v Values) Mask(text string) string { return v.MaskAll([]Text{{Value: text}})[0] }
 
-// MaskAll is Hide for many texts, at the cost of one.
+// MaskAll is Mask for several texts, at the cost of one.
 func (v Values) MaskAll(texts []Text) []string {
 	all := make([]string, len(texts))
 	s := newSearcher(texts)
@@ -68,15 +66,15 @@ func (v Values) MaskAll(texts []Text) []string {
 	return all
 }
 
-// searcher looks for forms of values in texts. Its index is made of the texts, since they
-// are short, and forms are made one after the other.
+// searcher finds the forms of values in texts. It indexes the texts, because they are short, and
+// searches for one form after the other, so that forms need not be kept.
 type searcher struct {
-	text          string // all texts, one after the other, with a zero byte behind each
-	starts        []int  // of each text, and the end of all
+	text          string // all texts, each followed by a zero byte
+	starts        []int  // of the texts, and the end of the last one
 	masked        []bool // by byte
 	substrings    map[string]bool
-	bigrams       [1 << 16]bool    // of bytes that parts begin with: most forms have none of them
-	truncatedEnds map[string][]int // the ends of texts that were cut, by what stands before them
+	bigrams       [1 << 16]bool    // of the first two bytes of all substrings, because most forms have none of them
+	truncatedEnds map[string][]int // positions of the ends of truncated texts, by the text before them
 }
 
 func newSearcher(texts []Text) *searcher {
@@ -88,7 +86,7 @@ func newSearcher(texts []Text) *searcher {
 		if t.Truncated || len(t.Value) > maxTextLength {
 			s.addTruncatedEnd(all.String()[s.starts[len(s.starts)-1]:], all.Len())
 		}
-		all.WriteByte(0) // or a value would be found that begins in one text and ends in the next
+		all.WriteByte(0) // so that no value is found across two texts
 	}
 	s.text = all.String()
 	s.starts, s.masked = append(s.starts, len(s.text)), make([]bool, len(s.text))
@@ -105,14 +103,14 @@ func newSearcher(texts []Text) *searcher {
 
 func bigram(text string) int { return int(text[0])<<8 | int(text[1]) }
 
-// addTruncatedEnd notes what stands at the end of a text that was cut.
+// addTruncatedEnd indexes the end of a text that was cut.
 func (s *searcher) addTruncatedEnd(text string, end int) {
 	for n := minLength; n < gramLength && n <= len(text); n++ {
 		s.truncatedEnds[text[len(text)-n:]] = append(s.truncatedEnds[text[len(text)-n:]], end)
 	}
 }
 
-// find marks where a form stands, or a part of it.
+// find marks all places of a form, or of a part of it.
 func (s *searcher) find(form string) {
 	n := min(len(form), gramLength)
 	if n < minLength {
@@ -130,7 +128,7 @@ func (s *searcher) find(form string) {
 	}
 }
 
-// maskAll marks all places of a part, once. They may overlap.
+// maskAll marks all places of a part, which may overlap. It does so once per part.
 func (s *searcher) maskAll(part string) {
 	delete(s.substrings, part)
 	for from := 0; ; {
@@ -149,7 +147,7 @@ func (s *searcher) maskRange(from, to int) {
 	}
 }
 
-// maskedText is what is left of a text.
+// maskedText returns a text with its marked bytes replaced.
 func (s *searcher) maskedText(text int) string {
 	from, to := s.starts[text], s.starts[text+1]-1
 	var b strings.Builder

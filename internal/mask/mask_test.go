@@ -27,7 +27,7 @@ func encode(t testing.TB, v any) string {
 	return string(raw)
 }
 
-// TestValuesAreMaskedInAllForms quotes values in all ways, and holds what is left.
+// TestValuesAreMaskedInAllForms masks values that are quoted in all forms.
 func TestValuesAreMaskedInAllForms(t *testing.T) {
 	const special = "p\"a\\s's<é>\n&w=?"
 	multi := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n  9w0BAQEFAASC  \n-----END KEY-----\n"
@@ -71,13 +71,13 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		{"nothing", "hunter2", "", ""},
 		{"an empty value", "", "nothing", "nothing"},
 	} {
-		if got := mask.SecretValues(secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
-			t.Errorf("%s: %q is left of %q, want %q", tt.why, got, tt.text, tt.want)
+		if got := mask.PatchValues("Secret", secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
+			t.Errorf("%s: got %q of %q, want %q", tt.why, got, tt.text, tt.want)
 		}
 	}
 }
 
-// TestMaskedMembers holds what of a manifest or a patch counts as a value.
+// TestMaskedMembers checks which members of a manifest or a patch are values.
 func TestMaskedMembers(t *testing.T) {
 	for submitted, want := range map[string]string{
 		`{"data":{"a":"hunter2"}}`:                                                         "***",
@@ -96,13 +96,13 @@ func TestMaskedMembers(t *testing.T) {
 		`"hunter2"`:   "***",
 		`{"data":`:    "(not shown: it may quote the Secret)",
 	} {
-		if got := mask.SecretValues([]byte(submitted)).Mask("hunter2"); got != want {
-			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+		if got := mask.PatchValues("Secret", []byte(submitted)).Mask("hunter2"); got != want {
+			t.Errorf("%s: got %q, want %q", submitted, got, want)
 		}
 	}
 }
 
-// TestEmbeddedSecretsAreMasked holds what of a manifest of another kind counts as a value of a Secret.
+// TestEmbeddedSecretsAreMasked checks which values in manifests of other kinds are those of Secrets.
 func TestEmbeddedSecretsAreMasked(t *testing.T) {
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"hunter2"}}`
 	for submitted, want := range map[string]string{
@@ -115,38 +115,62 @@ func TestEmbeddedSecretsAreMasked(t *testing.T) {
 		`{"kind":"Work","spec":{"secret":"hunter2"}}`:                                                               "hunter2",
 		`kind: Work`: "hunter2",
 	} {
-		if got := mask.EmbeddedSecretValues([]byte(submitted)).Mask("hunter2"); got != want {
-			t.Errorf("of %s %q is left, want %q", submitted, got, want)
+		if got := mask.PatchValues("Work", []byte(submitted)).Mask("hunter2"); got != want {
+			t.Errorf("%s: got %q, want %q", submitted, got, want)
 		}
 	}
 }
 
-// TestTruncatedValuesAreMasked holds that the beginning of a value at the end of a text is hidden where the
-// text was cut, and only there.
+// TestTruncatedValuesAreMasked checks that the beginning of a value at the end of a text is masked if the
+// text was cut, and only then.
 func TestTruncatedValuesAreMasked(t *testing.T) {
-	v := mask.SecretValues(secretManifest(t, "hunter2"))
+	v := mask.PatchValues("Secret", secretManifest(t, "hunter2"))
 	texts := []mask.Text{{"it is hun", true}, {"it is hun", false}, {"", true}, {"hun", false}, {"ter2 it is hunter2 hunt", true}}
 	if got, want := v.MaskAll(texts), []string{"it is ***", "it is hun", "", "hun", "ter2 it is *** ***"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	long := strings.Repeat("x", 16<<10-3) + "hunter2"
 	if got := v.Mask(long); len(got) != 16<<10 || !strings.HasSuffix(got, "x***") {
-		t.Errorf("%d bytes, %q", len(got), got[len(got)-9:])
+		t.Errorf("got %d bytes, %q", len(got), got[len(got)-9:])
 	}
 }
 
-// TestTooManyValuesWithholdTheText holds that nothing is told where there are too many to look for.
+// TestTooManyValuesWithholdTheText checks that a text is withheld if there are too many values.
 func TestTooManyValuesWithholdTheText(t *testing.T) {
 	many := make([]int, 30_000)
 	for i := range many {
 		many[i] = i
 	}
-	v := mask.SecretValues([]byte(`{"data":` + encode(t, many) + `}`))
+	v := mask.PatchValues("Secret", []byte(`{"data":`+encode(t, many)+`}`))
 	if got := v.Mask("nothing"); got != "(not shown: it may quote the Secret)" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := v.Mask(""); got != "" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestSecretsAreRecognized checks which manifests and patches are masked as those of Secrets.
+func TestSecretsAreRecognized(t *testing.T) {
+	const data = `"data":{"a":"hunter2"}`
+	for _, tt := range []struct {
+		name   string
+		values mask.Values
+		want   string
+	}{
+		{"manifest of a Secret", mask.ManifestValues([]byte(`{"kind":"secrets",` + data + `}`)), "***"},
+		{"manifest of a Secret of another group", mask.ManifestValues([]byte(`{"apiVersion":"example.com/v1","kind":"Secret",` + data + `}`)), "***"},
+		{"manifest that embeds a Secret", mask.ManifestValues([]byte(`{"kind":"Work","spec":{"kind":"Secret",` + data + `}}`)), "***"},
+		{"manifest without a kind", mask.ManifestValues([]byte(`{` + data + `}`)), "***"},
+		{"manifest that is not JSON", mask.ManifestValues([]byte(`kind: Secret`)), "(not shown: it may quote the Secret)"},
+		{"manifest of a ConfigMap", mask.ManifestValues([]byte(`{"kind":"ConfigMap",` + data + `}`)), "hunter2"},
+		{"patch of a Secret", mask.PatchValues("secret", []byte(`{`+data+`}`)), "***"},
+		{"patch of a Secret of another group", mask.PatchValues("Secret.example.com", []byte(`{`+data+`}`)), "***"},
+		{"patch of a ConfigMap", mask.PatchValues("ConfigMap", []byte(`{`+data+`}`)), "hunter2"},
+	} {
+		if got := tt.values.Mask("hunter2"); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -154,7 +178,7 @@ func TestIsSecretKind(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "secrets": true, "SECRET": true, "secret.": true, "Secret.v1": true, "SecretList": true,
 		"": false, "ConfigMap": false, "SealedSecret": false, "SecretStore": false} {
 		if got := mask.IsSecretKind(kind); got != want {
-			t.Errorf("%q: %v", kind, got)
+			t.Errorf("%q: got %v", kind, got)
 		}
 	}
 }
@@ -163,13 +187,13 @@ func TestIsSecretManifest(t *testing.T) {
 	for manifest, want := range map[string]bool{`{"kind":"Secret"}`: true, `{"kind":"secrets","Kind":"ConfigMap"}`: true, `{"kind":"ConfigMap","kind":"Secret"}`: true,
 		`{"kind":"ConfigMap","Kind":"Secret"}`: false, `{}`: true, `[]`: true, "kind: ConfigMap": true, `{"kind":7}`: true} {
 		if got := mask.IsSecretManifest([]byte(manifest)); got != want {
-			t.Errorf("%s: %v", manifest, got)
+			t.Errorf("%s: got %v", manifest, got)
 		}
 	}
 }
 
-// BenchmarkMask hides what is in the largest Secrets that API servers take, in one value
-// or in many, in a long message.
+// BenchmarkMask masks the largest Secrets that API servers accept, with one value or many, in a long
+// message.
 func BenchmarkMask(b *testing.B) {
 	many := map[string]string{}
 	for i := range 9_000 {
@@ -181,13 +205,13 @@ func BenchmarkMask(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				mask.SecretValues(submitted).Mask(text)
+				mask.PatchValues("Secret", submitted).Mask(text)
 			}
 		})
 	}
 }
 
-// FuzzMask holds that no value is left in a text that quotes it in some form.
+// FuzzMask checks that no value is left in a text that quotes it in some form.
 func FuzzMask(f *testing.F) {
 	f.Add("hunter2", "it is ", " or not")
 	f.Add("p\"a\\s's<é>\n", "\xff", "***")
@@ -197,15 +221,15 @@ func FuzzMask(f *testing.F) {
 		if len(value) < 3 || strings.Contains(value, "*") || strings.Contains(value, "\uFFFD") || len(value)+len(before)+len(after) > 4<<10 {
 			return
 		}
-		v := mask.SecretValues(secretManifest(t, value))
+		v := mask.PatchValues("Secret", secretManifest(t, value))
 		for _, form := range []string{value, fmt.Sprintf("%q", value), string(secretManifest(t, value)), base64.StdEncoding.EncodeToString([]byte(value)),
 			url.QueryEscape(value), fmt.Sprintf("%x", value), fmt.Sprint([]byte(value)), fmt.Sprintf("%#v", []byte(value))} {
 			got := v.Mask(before + form + after)
 			if strings.Contains(got, value) && !strings.Contains("***"+after, value) && !strings.Contains(before+"***", value) {
-				t.Errorf("of %q as %q this is left: %q", value, form, got)
+				t.Errorf("%q as %q: got %q", value, form, got)
 			}
 			if len(form) > 12 && strings.Contains(got, strings.Trim(form, `{}"[]`)) {
-				t.Errorf("of %q as %q this is left: %q", value, form, got)
+				t.Errorf("%q as %q: got %q", value, form, got)
 			}
 		}
 	})

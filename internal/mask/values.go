@@ -7,9 +7,26 @@ import (
 	"strings"
 )
 
-// SecretValues returns the values that a Secret's manifest or a patch of one holds, as JSON. A
-// JSON patch is a list. Where that can't be read, or holds too many values, all is hidden.
-func SecretValues(submitted []byte) Values {
+// ManifestValues returns the values of the Secret that a manifest, in JSON, is, or of the Secrets
+// that it embeds. If the manifest can't be read, or has too many values, all texts are withheld.
+func ManifestValues(manifest []byte) Values {
+	if IsSecretManifest(manifest) {
+		return secretValues(manifest)
+	}
+	return embeddedValues(manifest)
+}
+
+// PatchValues returns the values of the Secret that a patch, in JSON, is for, or of the Secrets
+// that it embeds. The kind is that of the object to patch, of whatever API group.
+func PatchValues(kind string, patch []byte) Values {
+	if IsSecretKind(kind) {
+		return secretValues(patch)
+	}
+	return embeddedValues(patch)
+}
+
+// secretValues returns the values in a manifest or a patch of a Secret. A JSON patch is a list.
+func secretValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{withheld: true}
@@ -28,9 +45,9 @@ func SecretValues(submitted []byte) Values {
 	return Values{v.texts, len(v.texts) > maxTexts}
 }
 
-// EmbeddedSecretValues returns the values of the Secrets that a manifest or a patch of another kind holds, as
-// JSON: as objects that call themselves Secrets, at any depth, or as text of JSON.
-func EmbeddedSecretValues(submitted []byte) Values {
+// embeddedValues returns the values of the Secrets in a manifest or a patch of another kind: in
+// objects of kind Secret, at any depth, and in strings that are JSON.
+func embeddedValues(submitted []byte) Values {
 	tree, err := decode(submitted)
 	if err != nil {
 		return Values{}
@@ -40,11 +57,11 @@ func EmbeddedSecretValues(submitted []byte) Values {
 	return Values{v.texts, len(v.texts) > maxTexts}
 }
 
-// maxLayers is how many layers of JSON in texts of JSON are looked through.
+// maxLayers limits how deep JSON in strings of JSON is decoded.
 const maxLayers = 4
 
-// addEmbedded goes through a tree, of which nothing but data counts: what calls itself a
-// Secret may be a reference to one.
+// addEmbedded walks through a tree. Of an object of kind Secret it adds only the data, because it may
+// be a reference to a Secret.
 func (v Values) addEmbedded(tree any, secret bool, layers int) {
 	switch t := tree.(type) {
 	case map[string]any:
@@ -71,20 +88,19 @@ func (v Values) addEmbedded(tree any, secret bool, layers int) {
 	}
 }
 
-// maxTexts bounds the texts that are looked for. To look for as many takes about a
-// second.
+// maxTexts limits the texts to search for. Searching for that many takes about a second.
 const maxTexts = 20_000
 
-// IsSecretKind reports whether a name of a kind, as users write them, is that of Secrets or of
-// a list of them, of whatever API group.
+// IsSecretKind reports whether the name of a kind, as users write it, is that of Secrets or of a list
+// of them, of whatever API group.
 func IsSecretKind(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")
 	return strings.EqualFold(name, "Secret") || strings.EqualFold(name, "Secrets") || strings.EqualFold(name, "SecretList")
 }
 
-// IsSecretManifest reports whether a manifest, as JSON, is that of a Secret, or can't be read.
+// IsSecretManifest reports whether a manifest, in JSON, is that of a Secret, or can't be read.
 func IsSecretManifest(manifest []byte) bool {
-	var members map[string]json.RawMessage // a struct would take "KIND" for the kind
+	var members map[string]json.RawMessage // decoding into a struct would accept "KIND"
 	var kind string
 	if json.Unmarshal(manifest, &members) != nil || json.Unmarshal(members["kind"], &kind) != nil {
 		return true
@@ -100,8 +116,8 @@ func decode(raw []byte) (any, error) {
 	return tree, err
 }
 
-// publicMembers are the members of a Secret that hold no data. Anything else may, such as
-// data whose name is misspelled.
+// publicMembers are the members of a Secret without data. Any other may have some, for example if
+// "data" is misspelled.
 var publicMembers = []string{"apiVersion", "kind", "metadata", "type", "immutable"}
 
 func (v Values) addManifest(m map[string]any) {
@@ -117,19 +133,18 @@ func (v Values) addManifest(m map[string]any) {
 	}
 }
 
-// minAnnotationLength is how long the value of an annotation must be to be hidden: short
+// minAnnotationLength is the least length of a value of an annotation that is masked, because short
 // ones are switches and numbers.
 const minAnnotationLength = 8
 
-// addAnnotation adds the value of an annotation, in which tools keep manifests.
+// addAnnotation adds the value of an annotation, because tools store manifests in annotations.
 func (v Values) addAnnotation(name string, value any) {
 	if !strings.Contains(name, "spinnaker.io/") {
 		v.addAll(value, minAnnotationLength)
 	}
 }
 
-// publicPaths begin the paths of what a step of a JSON patch may write without it being
-// data.
+// publicPaths are the beginnings of the paths where a JSON patch writes no data.
 var publicPaths = []string{"/metadata/labels/", "/metadata/name", "/metadata/resourceVersion", "/metadata/uid", "/metadata/finalizers"}
 
 func (v Values) addPatchOperation(step any) {
@@ -145,7 +160,7 @@ func (v Values) addPatchOperation(step any) {
 	}
 }
 
-// addAll adds all texts and numbers of a tree that have so many bytes.
+// addAll adds all numbers of a tree, and its strings of at least minLen bytes.
 func (v Values) addAll(tree any, minLen int) {
 	switch t := tree.(type) {
 	case map[string]any:

@@ -9,15 +9,14 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// authorizer says whose objects a caller may read and change. What accounts, feeds
-// and kinds there are is open to all, as the list of credentials is.
+// authorizer decides which accounts a caller may read and change. The lists of accounts, feeds
+// and kinds are open to everyone, like the list of credentials.
 type authorizer interface {
 	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
-	// Readable is nil where everyone may read everything.
+	// Readable returns nil if the caller may read all accounts.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-// allowAll lets everyone do everything.
 type allowAll struct{}
 
 func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
@@ -28,15 +27,15 @@ func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.Accoun
 	return nil, nil
 }
 
-// restrictFilter restricts a filter to what the sender of a request may read. One answer
-// of the authority serves for all accounts of the request.
+// restrictFilter restricts a filter to the accounts that the caller may read. It asks the
+// authorizer once for all accounts.
 func (a *api) restrictFilter(r *http.Request, f *filter) (err error) {
 	f.canRead, err = a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
 	return err
 }
 
-// readableAccounts leaves out the accounts that may not be read. One that was asked for
-// by its name is a refusal: an empty answer would say that it holds nothing.
+// readableAccounts returns the accounts that may be read. It fails if an account without
+// permission was requested by name, because an empty result would look like an empty account.
 func (f filter) readableAccounts(accounts []vedette.AccountName) ([]vedette.AccountName, error) {
 	if f.canRead == nil {
 		return accounts, nil
@@ -47,14 +46,14 @@ func (f filter) readableAccounts(accounts []vedette.AccountName) ([]vedette.Acco
 		case f.canRead(account):
 			kept = append(kept, account)
 		case slices.Contains(f.accountPatterns, string(account)):
-			return nil, vedette.Errorf(vedette.Denied, "you may not read account %s", account)
+			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account)
 		}
 	}
 	return kept, nil
 }
 
-// refreshAccess makes the changes of accounts pass as far as they may be read. It is
-// called again while the hub asks for each change whether it is wanted.
+// refreshAccess updates which accounts the stream may read. The hub reads the result
+// concurrently.
 func (s *changeStream) refreshAccess(ctx context.Context) error {
 	canRead, err := s.Authorizer.Readable(ctx, authorize.CallerOf(s.request))
 	if err != nil || canRead == nil {

@@ -55,23 +55,23 @@ func TestObjectsAreFilteredByPermission(t *testing.T) {
 		status          int
 		want            string
 	}{
-		{"all that may be read", "dev", "/objects?kind=pods&name=web-0", 200, `"total":2`},
-		{"of those that fit, what may be read", "dev", "/objects?kind=pods&name=web-0&account=prod-*", 200, `"total":1`},
+		{"all accounts with permission", "dev", "/objects?kind=pods&name=web-0", 200, `"total":2`},
+		{"accounts with permission among those that match", "dev", "/objects?kind=pods&name=web-0&account=prod-*", 200, `"total":1`},
 		{"a table as well", "dev", "/objects?kind=pods&name=web-0&as=table", 200, `"total":2`},
-		{"nothing of nothing", "new", "/objects", 200, `"total":0`},
-		{"what is named is refused", "dev", "/objects?account=prod-1", 403, "you may not read account prod-1"},
-		{"and to who is not known", "", "/objects", 403, "Access is denied"},
-		{"an object that may be read", "dev", "/objects/prod-3/pods/shop/web-0", 200, `"name":"web-0"`},
-		{"one that may not", "dev", "/objects/prod-1/pods/shop/web-0", 403, "Access is denied"},
-		{"one that is not there, where nothing may be read", "dev", "/objects/prod-1/pods/shop/nope", 403, "Access is denied"},
-		{"a stream of what may not be read", "dev", "/changes?account=prod-1", 403, "you may not read account prod-1"},
-		{"what accounts there are is no secret", "", "/accounts", 200, `"name":"prod-1"`},
-		{"nor what they cache", "", "/feeds?account=prod-1", 200, `"account":"prod-1"`},
+		{"no permissions", "new", "/objects", 200, `"total":0`},
+		{"an account named without permission", "dev", "/objects?account=prod-1", 403, "you do not have permission to read account prod-1"},
+		{"an unknown user", "", "/objects", 403, "Access is denied"},
+		{"an object with permission", "dev", "/objects/prod-3/pods/shop/web-0", 200, `"name":"web-0"`},
+		{"an object without permission", "dev", "/objects/prod-1/pods/shop/web-0", 403, "Access is denied"},
+		{"a missing object without permission", "dev", "/objects/prod-1/pods/shop/nope", 403, "Access is denied"},
+		{"a stream without permission", "dev", "/changes?account=prod-1", 403, "you do not have permission to read account prod-1"},
+		{"accounts are open to everyone", "", "/accounts", 200, `"name":"prod-1"`},
+		{"kinds are open to everyone", "", "/feeds?account=prod-1", 200, `"account":"prod-1"`},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := w.get(tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) {
-				t.Errorf("%d: %s", response.StatusCode, body)
+				t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, tt.status, tt.want)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestChangesAreFilteredByPermission(t *testing.T) {
 	world.Delete("dev", web0)
 	s.expect("deleted dev/Pod/shop/web-0")
 	authorizer.set(authorize.Anonymous, "prod-3")
-	s.waitForHeartbeat() // that may have been on its way
+	s.waitForHeartbeat() // the first may have been on its way
 	s.waitForHeartbeat()
 	world.Delete("prod-3", web0)
 	s.expect("deleted prod-3/Pod/shop/web-0")
@@ -99,7 +99,6 @@ func TestChangesAreFilteredByPermission(t *testing.T) {
 	s.expect("error")
 }
 
-// waitForHeartbeat waits for a heartbeat.
 func (s *eventStream) waitForHeartbeat() {
 	s.t.Helper()
 	for deadline := time.After(20 * time.Second); ; {
@@ -109,7 +108,7 @@ func (s *eventStream) waitForHeartbeat() {
 				return
 			}
 		case <-deadline:
-			s.t.Fatal("no heartbeat came")
+			s.t.Fatal("got no heartbeat")
 		}
 	}
 }

@@ -10,24 +10,23 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// accountView is an account with what is known of its cluster, its agent and
-// its feeds.
+// accountView is an account with the state of its cluster, its agent and its feeds.
 type accountView struct {
 	Name       vedette.AccountName       `json:"name"`
 	Cluster    clusterView               `json:"cluster"`
 	Properties vedette.Properties        `json:"properties"`
 	Namespaces []string                  `json:"namespaces"`
-	Agent      vedette.AgentID           `json:"agent,omitempty"`  // that reports it; none where no agent does
-	Server     vedette.ServerID          `json:"server,omitempty"` // that the agent is connected to
+	Agent      vedette.AgentID           `json:"agent,omitempty"`  // the agent that reports it; empty if there is none
+	Server     vedette.ServerID          `json:"server,omitempty"` // the server that the agent is connected to
 	Registered timestamp                 `json:"registered"`
 	LastSeen   timestamp                 `json:"lastSeen"`
-	Orphaned   timestamp                 `json:"orphaned"` // since when no agent has been there; null while one is
+	Orphaned   timestamp                 `json:"orphaned"` // since when no agent is connected; null if one is
 	Objects    int64                     `json:"objects"`
-	Feeds      map[vedette.FeedState]int `json:"feeds"` // how many are in each state
+	Feeds      map[vedette.FeedState]int `json:"feeds"` // number of feeds by state
 	Watermark  timestamp                 `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
-	Message    string                    `json:"message,omitempty"` // what keeps its agent from reporting it, and other agents that register it otherwise
+	Message    string                    `json:"message,omitempty"` // why its agent cannot report it, and conflicting registrations of other agents
 }
 
 type clusterView struct {
@@ -98,19 +97,19 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 		feedFreshnesses[i] = a.feedFreshness(f, now)
 	}
 	v.Watermark, v.LagMs = overallWatermark(feedFreshnesses, now)
-	// Before the first feed is declared nothing is known of the cluster.
+	// Before the first feed is declared, nothing is known about the cluster.
 	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(feedFreshnesses, isLagging)
 	v.Message = accountErrorText(errs, row.Holder)
 	return v
 }
 
-// accountError is what is known of an account by way of one agent.
+// accountError is one agent's error about an account.
 type accountError struct {
 	agent           vedette.AgentID
 	message, notice string
 }
 
-// errorsByAccount sorts what is known of accounts by their names, once for a whole list.
+// errorsByAccount indexes the errors of all agents by account.
 func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	errs := map[vedette.AccountName][]accountError{}
 	for _, agent := range agents {
@@ -123,8 +122,8 @@ func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	return errs
 }
 
-// accountErrorText is what an account's agent says of it, and what is wrong with how other
-// agents register it.
+// accountErrorText returns the error of the account's agent, and what is wrong with the
+// registrations of other agents.
 func accountErrorText(errs []accountError, holder vedette.AgentID) string {
 	var messages []string
 	for _, r := range errs {
@@ -138,9 +137,9 @@ func accountErrorText(errs []accountError, holder vedette.AgentID) string {
 	return strings.Join(messages, "; ")
 }
 
-// overallWatermark returns the watermark that all feeds have reached. A kind that RBAC
-// hides has none and would hold back all others for good: it is left out, and
-// counted among the denied.
+// overallWatermark returns the watermark that all feeds have reached. Feeds that RBAC denies
+// are left out, because they have no watermark and would hide that of the other feeds; they
+// are counted as denied.
 func overallWatermark(feeds []feedFreshness, now time.Time) (timestamp, *int64) {
 	all := freshness{Feeds: slices.DeleteFunc(slices.Clone(feeds), func(f feedFreshness) bool { return f.State == vedette.FeedDenied })}
 	watermark := all.watermark()

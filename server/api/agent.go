@@ -13,30 +13,30 @@ type Agent struct {
 	Version       string
 	Hostname      string
 	ZoneID        string
-	Server        vedette.ServerID // that it is connected to
+	Server        vedette.ServerID // the server that it is connected to
 	Connected     time.Time
 	LastHeartbeat time.Time
 	Accounts      []AgentAccount
 }
 
-// AgentAccount is an account that an agent has offered to report.
+// AgentAccount is an account that an agent registered.
 type AgentAccount struct {
 	Name    vedette.AccountName
 	Role    Role
-	Message string // what keeps the agent from reporting it; empty where nothing does
-	Notice  string // what the server finds wrong with the agent's registration of it; part of Message
+	Message string // why the agent cannot report it; empty if it can
+	Notice  string // what is wrong with the registration; also part of Message
 }
 
-// Role is what an agent does for an account. The values are part of the API.
+// Role is the role of an agent for an account. The values are part of the API.
 type Role string
 
-// The roles of an agent.
+// Roles of agents.
 const (
-	Cacher  Role = "cacher"  // it reports the account
-	Standby Role = "standby" // another agent does; this one waits
-	Refused Role = "refused" // the message says why
-	// Unreachable is an agent that can't reach the account's cluster; the message
-	// says why.
+	Cacher  Role = "cacher"  // reports the account
+	Standby Role = "standby" // waits while another agent reports the account
+	Refused Role = "refused" // is rejected; the message gives the reason
+	// Unreachable means that the agent cannot reach the account's cluster. The message gives
+	// the reason.
 	Unreachable Role = "reaching"
 )
 

@@ -1,8 +1,8 @@
-// Package api is Vedette's own REST API, /vedette/v1: accounts, agents, feeds,
-// kinds, objects and their changes, as the command line and the dashboard read
-// them, and operations on them. What it tells of clusters says how fresh it is.
+// Package api is Vedette's own REST API, /vedette/v1. The command line and the dashboard use
+// it to read accounts, agents, feeds, kinds, objects and changes, and to execute operations.
+// Answers about clusters include their freshness.
 //
-// openapi.yaml describes it; the tests hold every answer against that.
+// openapi.yaml describes the API. The tests validate every response against it.
 package api
 
 import (
@@ -21,19 +21,19 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// objectStore is where objects come from.
+// objectStore reads objects.
 type objectStore interface {
 	Objects(ctx context.Context, q store.Query) (store.Page, error)
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
 }
 
-// accountStore is where it comes from how they are doing.
+// accountStore reads accounts and the state of their feeds.
 type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// operationStore is where operations are remembered.
+// operationStore reads the history of operations.
 type operationStore interface {
 	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
 	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
@@ -45,42 +45,42 @@ type readStore interface {
 	operationStore
 }
 
-// hub tells of changes after their commit.
+// hub publishes changes after they are committed.
 type hub interface {
 	Subscribe(want func(store.Change) bool) *ingest.Subscription
 }
 
-// fleet knows which agents are connected.
+// fleet knows the connected agents.
 type fleet interface {
 	Agents() []Agent
-	// Freshness returns up to when all that the account's agent knew is stored,
-	// zero where that is not known, and whether an agent reports the account now.
+	// Freshness returns the time up to which everything that the account's agent knew is
+	// stored, and whether an agent reports the account now. The time is zero if it is unknown.
 	Freshness(account vedette.AccountName) (seen time.Time, connected bool)
 }
 
-// Config is what the API reads from.
+// Config configures the API.
 type Config struct {
 	Store readStore
 	Hub   hub
 	Fleet fleet
-	// Dispatch has operations carried out. Nil: none are.
+	// Dispatch executes operations. If nil, operations are rejected.
 	Dispatch dispatcher
-	// Authorizer decides what a caller may do. Nil lets everyone do everything,
-	// which only tests should.
+	// Authorizer decides what a caller may do. If nil, everything is allowed; only tests
+	// should do this.
 	Authorizer authorizer
-	Log        *slog.Logger // nil: nothing is logged
+	Log        *slog.Logger // nil discards the log
 
 	Version string // of the server, for GET /vedette/v1/version
-	// StaleAfter is how far behind a feed may be that its agent says is live
-	// before it is called stale. Zero means 30 s, three pulses.
+	// StaleAfter is how far a live feed may be behind before it is called stale. Zero means 30
+	// s, which is three heartbeats.
 	StaleAfter time.Duration
-	// ReadLimiter shares the memory of answers among those who ask for them, Streams that of
-	// streams of changes. Nil: there is no limit.
+	// ReadLimiter bounds the memory of responses, StreamLimiter that of streams of changes;
+	// both share it among callers. Nil means no limit.
 	ReadLimiter, StreamLimiter *readlimit.Limiter
-	// PageBytes is how many bytes of objects a page holds at most. Zero means 8 MiB.
+	// PageBytes is the maximum size of the objects of a page. Zero means 8 MiB.
 	PageBytes int64
-	// HeartbeatInterval is the time between two heartbeats of a stream of changes. Zero
-	// means 10 s.
+	// HeartbeatInterval is the time between heartbeats of a stream of changes. Zero means 10
+	// s.
 	HeartbeatInterval time.Duration
 }
 
@@ -111,14 +111,15 @@ func New(cfg Config) http.Handler {
 	return a.router()
 }
 
-// route is a path that is answered, how it is asked, and by whom.
+// route is a path with its method and handler.
 type route struct {
 	method string
 	path   string
 	handle func(w http.ResponseWriter, r *http.Request) error
 }
 
-// streamPaths are the paths whose answers must not wait for a block to fill.
+// streamPaths are the paths whose responses are not compressed, because compression would
+// delay them until a block is full.
 var streamPaths = []string{"/vedette/v1/changes", "/vedette/v1/logs"}
 
 func (a *api) routes() []route {
@@ -141,14 +142,14 @@ func (a *api) routes() []route {
 	}
 }
 
-// minGzipSize is what a connection may send before it waits for its reader, ten
-// segments of TCP. What fits into that arrives no sooner for being smaller.
+// minGzipSize is the initial window of a TCP connection, ten segments. Smaller responses are
+// not compressed, because they would not arrive sooner.
 const minGzipSize = 14 << 10
 
 func (a *api) router() http.Handler {
 	gzipLarge, err := gzhttp.NewWrapper(gzhttp.MinSize(minGzipSize))
 	if err != nil {
-		panic(err) // of options that contradict each other
+		panic(err) // the options contradict each other
 	}
 	mux := http.NewServeMux()
 	for _, route := range a.routes() {
@@ -171,19 +172,19 @@ func (a *api) router() http.Handler {
 	return middleware.CheckText(rootHandler, a.fail)
 }
 
-// handleUnrouted answers what no route takes, in the form of all other errors.
+// handleUnrouted answers requests without a route, in the same form as other errors.
 func (a *api) handleUnrouted(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	captured := headerCapture{header: http.Header{}}
 	mux.ServeHTTP(&captured, r)
 	if captured.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", captured.header.Get("Allow"))
-		writeError(w, captured.status, "method_not_allowed", r.URL.Path+" takes no "+r.Method+": use "+captured.header.Get("Allow"))
+		writeError(w, captured.status, "method_not_allowed", r.URL.Path+" does not support "+r.Method+": use "+captured.header.Get("Allow"))
 		return
 	}
-	writeError(w, http.StatusNotFound, string(vedette.NotFound), "there is nothing at "+r.URL.Path+": see /vedette/v1/openapi.yaml for what there is")
+	writeError(w, http.StatusNotFound, string(vedette.NotFound), "there is no path "+r.URL.Path+"; see /vedette/v1/openapi.yaml for all paths")
 }
 
-// headerCapture keeps what a handler would have answered, but for the body.
+// headerCapture records the headers and status of a response, and discards the body.
 type headerCapture struct {
 	header http.Header
 	status int

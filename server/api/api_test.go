@@ -29,9 +29,9 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-var update = flag.Bool("update", false, "make openapi.json of openapi.yaml")
+var update = flag.Bool("update", false, "generate openapi.json from openapi.yaml")
 
-// TestOpenAPIJSON holds that the two forms of the document say the same.
+// TestOpenAPIJSON checks that openapi.json has the same content as openapi.yaml.
 func TestOpenAPIJSON(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -49,11 +49,11 @@ func TestOpenAPIJSON(t *testing.T) {
 	}
 	got, err := os.ReadFile("openapi.json")
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("openapi.json is not what openapi.yaml says (%v): go test ./server/api -run TestDocumentJSON -update", err)
+		t.Errorf("openapi.json is out of date (%v): run go test ./server/api -run TestOpenAPIJSON -update", err)
 	}
 }
 
-// loadOpenAPI reads the document as a stranger would.
+// loadOpenAPI loads the document in the same way as clients do.
 func loadOpenAPI(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -70,13 +70,13 @@ func loadOpenAPI(t testing.TB) (*openapi3.T, routers.Router) {
 	return doc, router
 }
 
-// validatingClient is a reader that holds every answer against the document.
+// validatingClient validates every response against openapi.yaml.
 type validatingClient struct {
 	t        testing.TB
 	url      string
 	router   routers.Router
 	doc      *openapi3.T
-	answered map[string]bool // operations that were answered
+	answered map[string]bool // operations that have been requested
 }
 
 func serve(t testing.TB, cfg api.Config) *validatingClient {
@@ -87,7 +87,7 @@ func serve(t testing.TB, cfg api.Config) *validatingClient {
 	return &validatingClient{t: t, url: server.URL, router: router, doc: doc, answered: map[string]bool{}}
 }
 
-// get reads a path below /vedette/v1 and checks the answer.
+// get requests a path below /vedette/v1 and validates the response.
 func (w *validatingClient) get(path string, headers ...string) (*http.Response, []byte) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/vedette/v1"+path, nil)
@@ -119,7 +119,7 @@ func (w *validatingClient) validateResponse(r *http.Request, response *http.Resp
 	route, params, err := w.router.FindRoute(described)
 	if err != nil {
 		if response.StatusCode < 400 {
-			w.t.Errorf("%s was answered with %d and is not in the document: %v", r.URL, response.StatusCode, err)
+			w.t.Errorf("%s: got %d, which does not match openapi.yaml: %v", r.URL, response.StatusCode, err)
 		}
 		return
 	}
@@ -134,16 +134,16 @@ func (w *validatingClient) validateResponse(r *http.Request, response *http.Resp
 	}
 }
 
-// getJSON is get for an answer that must be good, decoded.
+// getJSON is like get, but the response must succeed and is decoded.
 func getJSON[T any](w *validatingClient, path string) T {
 	w.t.Helper()
 	var v T
 	response, body := w.get(path)
 	if response.StatusCode != http.StatusOK {
-		w.t.Fatalf("%s: %d: %s", path, response.StatusCode, body)
+		w.t.Fatalf("%s: got %d %s, want 200", path, response.StatusCode, body)
 	}
 	if err := json.Unmarshal(body, &v); err != nil {
-		w.t.Fatalf("%s: %v in %s", path, err, body)
+		w.t.Fatalf("%s: invalid JSON: %v: %s", path, err, body)
 	}
 	return v
 }
@@ -185,7 +185,7 @@ func shopWorld(t testing.TB) *readtest.Fixture {
 	return w
 }
 
-// shopWorldOf is a world whose accounts hold a node, a Deployment and a pod each.
+// shopWorldOf returns a world whose accounts have a node, a Deployment and a pod each.
 func shopWorldOf(t testing.TB, accounts ...vedette.AccountName) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range accounts {
@@ -233,7 +233,7 @@ func TestObjectView(t *testing.T) {
 	}
 	got = getJSON[objectList](w, "/objects?account=dev&kind=pods&include=body").Items[0]
 	if got.Manifest["kind"] != "Pod" {
-		t.Errorf("with include=body: manifest %v", got.Manifest)
+		t.Errorf("with include=body: got manifest %v", got.Manifest)
 	}
 	one := getJSON[struct {
 		Name      string
@@ -241,12 +241,11 @@ func TestObjectView(t *testing.T) {
 		Freshness []feedFreshness
 	}](w, "/objects/dev/node/_/node-1")
 	if one.Name != "node-1" || one.Manifest["kind"] != "Node" || len(one.Freshness) != 1 || one.Freshness[0].Kind != "Node" {
-		t.Errorf("one object: %+v", one)
+		t.Errorf("one object: got %+v", one)
 	}
 }
 
-// TestInvalidBodyIsOmitted holds that an object whose agent sent no JSON spoils nothing
-// but itself.
+// TestInvalidBodyIsOmitted checks that an object with invalid JSON affects only itself.
 func TestInvalidBodyIsOmitted(t *testing.T) {
 	world := shopWorld(t)
 	world.PutBody("dev", readtest.Pod("shop", "web-1", "web"), `{"kind":`)
@@ -264,7 +263,7 @@ func TestPagination(t *testing.T) {
 	for cursor := ""; ; {
 		page := getJSON[objectList](w, path+cursor)
 		if len(page.Items) > 2 || page.Total != 11 {
-			t.Fatalf("a page of %d, of %d", len(page.Items), page.Total)
+			t.Fatalf("got a page of %d, total %d", len(page.Items), page.Total)
 		}
 		names = append(names, strings.Fields(page.names())...)
 		if page.Cursor == "" {
@@ -273,7 +272,7 @@ func TestPagination(t *testing.T) {
 		cursor = "&cursor=" + page.Cursor
 	}
 	if len(names) != 11 || !slices.IsSorted(names) || len(slices.Compact(names)) != 11 {
-		t.Errorf("pages hold %v", names)
+		t.Errorf("got pages with %v", names)
 	}
 }
 
@@ -297,7 +296,7 @@ func TestTable(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	if cells := strings.Join(got.Rows[1].Cells[:4], "|"); got.Rows[1].Name != "broken-0" || cells != "0/1|CrashLoopBackOff|12 (12m ago)|3h30m" {
-		t.Errorf("row %s: %s", got.Rows[1].Name, cells)
+		t.Errorf("row %s: got %s", got.Rows[1].Name, cells)
 	}
 }
 
@@ -308,33 +307,33 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		status        int
 		kind, message string
 	}{
-		{"a parameter with a typing error", "/objects?namespac=shop", 400, "invalid", `there is no parameter "namespac": did you mean namespace?`},
-		{"a parameter of something else", "/objects?zebra=1", 400, "invalid", `the parameters are account, kind`},
-		{"a parameter where there are none", "/accounts/dev?x=1", 400, "invalid", "takes none"},
+		{"a misspelt parameter", "/objects?namespac=shop", 400, "invalid", `unknown parameter "namespac": did you mean namespace?`},
+		{"an unknown parameter", "/objects?zebra=1", 400, "invalid", `use one of account, kind`},
+		{"a parameter of a path without parameters", "/accounts/dev?x=1", 400, "invalid", "has no parameters"},
 		{"a parameter twice", "/objects?namespace=a&namespace=b", 400, "invalid", "given 2 times"},
-		{"a limit that is no number", "/objects?limit=many", 400, "invalid", "from 1 to 5000"},
-		{"a limit of nothing", "/objects?limit=0", 400, "invalid", "from 1 to 5000"},
+		{"a limit that is not a number", "/objects?limit=many", 400, "invalid", "from 1 to 5000"},
+		{"a limit of 0", "/objects?limit=0", 400, "invalid", "from 1 to 5000"},
 		{"too high a limit", "/objects?limit=5001", 400, "invalid", "from 1 to 5000"},
 		{"an empty limit", "/objects?limit=", 400, "invalid", "from 1 to 5000"},
-		{"an empty kind", "/objects?kind=", 400, "invalid", "leave it out"},
-		{"an empty account", "/objects?account=,", 400, "invalid", "leave it out"},
-		{"a cursor of someone else", "/objects?cursor=zzz", 400, "invalid", "cursor"},
-		{"a selector that is none", "/objects?selector=a%3Db%3Dc", 400, "invalid", "label selector"},
-		{"something to include that is not there", "/objects?include=events", 400, "invalid", "may be body"},
-		{"another form", "/objects?as=yaml", 400, "invalid", "may be table"},
-		{"a table of two kinds", "/objects?as=table&kind=pods,nodes", 400, "invalid", "2 are asked for"},
-		{"a table of all kinds", "/objects?as=table", 400, "invalid", "0 are asked for"},
-		{"a kind with a typing error", "/objects?kind=pds", 400, "invalid", "did you mean pods"},
-		{"an account with a typing error", "/objects?account=prod-2", 404, "not_found", "did you mean prod-1 or prod-3?"},
-		{"an account that is not there", "/accounts/zebra", 404, "not_found", `there is no account "zebra"`},
-		{"an object that is not there", "/objects/dev/pods/shop/nope", 404, "not_found", "account dev has no Pod shop/nope"},
-		{"an object of no account", "/objects/zebra/pods/shop/nope", 404, "not_found", "there is no account"},
-		{"a namespace for what has none", "/objects/dev/nodes/shop/node-1", 400, "invalid", "stands in no namespace"},
-		{"no namespace for what has one", "/objects/dev/pods/_/web-0", 400, "invalid", "stands in a namespace"},
-		{"a query that can't be read", "/objects?%zz", 400, "invalid", "cannot be read"},
-		{"no path", "/nope", 404, "not_found", "nothing at /vedette/v1/nope"},
-		{"a stream of a kind with a typing error", "/changes?kind=pds", 400, "invalid", "did you mean pods"},
-		{"a stream with a selector that is none", "/changes?selector=(", 400, "invalid", "label selector"},
+		{"an empty kind", "/objects?kind=", 400, "invalid", "omit it"},
+		{"an empty account", "/objects?account=,", 400, "invalid", "omit it"},
+		{"an invalid cursor", "/objects?cursor=zzz", 400, "invalid", "cursor"},
+		{"an invalid selector", "/objects?selector=a%3Db%3Dc", 400, "invalid", "label selector"},
+		{"an unknown value of include", "/objects?include=events", 400, "invalid", "must be body"},
+		{"another form", "/objects?as=yaml", 400, "invalid", "must be table"},
+		{"a table of two kinds", "/objects?as=table&kind=pods,nodes", 400, "invalid", "selects 2"},
+		{"a table of all kinds", "/objects?as=table", 400, "invalid", "selects 0"},
+		{"a misspelt kind", "/objects?kind=pds", 400, "invalid", "did you mean pods"},
+		{"a misspelt account", "/objects?account=prod-2", 404, "not_found", "did you mean prod-1 or prod-3?"},
+		{"an unknown account", "/accounts/zebra", 404, "not_found", `there is no account "zebra"`},
+		{"a missing object", "/objects/dev/pods/shop/nope", 404, "not_found", "account dev has no Pod shop/nope"},
+		{"an object of an unknown account", "/objects/zebra/pods/shop/nope", 404, "not_found", "there is no account"},
+		{"a namespace for a cluster-scoped kind", "/objects/dev/nodes/shop/node-1", 400, "invalid", "is cluster-scoped"},
+		{"no namespace for a namespaced kind", "/objects/dev/pods/_/web-0", 400, "invalid", "is namespaced"},
+		{"an invalid query", "/objects?%zz", 400, "invalid", "cannot be read"},
+		{"no path", "/nope", 404, "not_found", "no path /vedette/v1/nope"},
+		{"a stream of a misspelt kind", "/changes?kind=pds", 400, "invalid", "did you mean pods"},
+		{"a stream with an invalid selector", "/changes?selector=(", 400, "invalid", "label selector"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
@@ -343,10 +342,10 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 				Error struct{ Kind, Message string }
 			}
 			if err := json.Unmarshal(body, &got); err != nil {
-				t.Fatalf("%v in %s", err, body)
+				t.Fatalf("invalid JSON: %v: %s", err, body)
 			}
 			if response.StatusCode != tt.status || got.Error.Kind != tt.kind || !strings.Contains(got.Error.Message, tt.message) {
-				t.Errorf("%d %+v; want %d %s with %q", response.StatusCode, got.Error, tt.status, tt.kind, tt.message)
+				t.Errorf("got %d %+v, want %d %s with %q", response.StatusCode, got.Error, tt.status, tt.kind, tt.message)
 			}
 		})
 	}
@@ -361,16 +360,16 @@ func TestMethodNotAllowedAndHead(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" || !bytes.Contains(body, []byte(`"method_not_allowed"`)) {
-		t.Errorf("POST: %d, Allow %q, %s, %v", response.StatusCode, response.Header.Get("Allow"), body, err)
+		t.Errorf("POST: got %d, Allow %q, %s, %v", response.StatusCode, response.Header.Get("Allow"), body, err)
 	}
-	for path, header := range map[string]string{"/objects": "ETag", "/changes": "Content-Type"} { // which must not go on for ever
+	for path, header := range map[string]string{"/objects": "ETag", "/changes": "Content-Type"} { // the last one must not block
 		head, err := http.Head(w.url + "/vedette/v1" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		head.Body.Close()
 		if head.StatusCode != 200 || head.Header.Get(header) == "" {
-			t.Errorf("HEAD %s: %d %v", path, head.StatusCode, head.Header)
+			t.Errorf("HEAD %s: got %d %v", path, head.StatusCode, head.Header)
 		}
 	}
 }
@@ -389,20 +388,20 @@ func TestFreshness(t *testing.T) {
 	}{{"dev", false}, {"prod-1", false}, {"prod-3", true}} {
 		f := pods.Freshness[i]
 		if f.Account != want.account || f.Kind != "Pod" || f.State != "live" || f.Stale != want.stale || f.LagMs == nil || f.Watermark == nil || *f.LagMs > 10_000 {
-			t.Errorf("freshness %+v, want %+v", f, want)
+			t.Errorf("freshness: got %+v, want %+v", f, want)
 		}
 	}
 	if !pods.Stale || pods.Freshness[2].Message != "no agent is connected for this account" {
-		t.Errorf("stale %v, %+v", pods.Stale, pods.Freshness[2])
+		t.Errorf("got stale %v and %+v", pods.Stale, pods.Freshness[2])
 	}
 	if got := getJSON[objectList](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale {
-		t.Errorf("fresh accounts are stale: %+v", got.Freshness)
+		t.Errorf("got stale accounts %+v, want fresh ones", got.Freshness)
 	}
 	if got := getJSON[objectList](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
-		t.Errorf("a failing feed: %+v", got.Freshness)
+		t.Errorf("a failing feed: got %+v", got.Freshness)
 	}
 	if got := getJSON[objectList](w, "/objects?account=dev&kind=cronjobs"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
-		t.Errorf("a kind that is not cached: %+v", got.Freshness)
+		t.Errorf("a kind that is not cached: got %+v", got.Freshness)
 	}
 	for name, stale := range map[string]bool{"dev": true, "prod-1": false, "prod-3": true} {
 		account := getJSON[struct {
@@ -411,19 +410,19 @@ func TestFreshness(t *testing.T) {
 			Feeds map[string]int
 		}](w, "/accounts/"+name)
 		if account.Stale != stale || account.LagMs == nil || account.Feeds["live"] == 0 {
-			t.Errorf("account %s: %+v, want stale %v", name, account, stale)
+			t.Errorf("account %s: got %+v, want stale %v", name, account, stale)
 		}
 	}
 }
 
-// TestFeedIsStaleAfterStaleAfter lets time pass without a word from an agent that is said to be
-// there.
+// TestFeedIsStaleAfterStaleAfter checks a feed whose connected agent reports nothing for some
+// time.
 func TestFeedIsStaleAfterStaleAfter(t *testing.T) {
 	world := shopWorld(t)
 	cfg := configOf(world)
 	cfg.StaleAfter = time.Nanosecond
 	if got := getJSON[objectList](serve(t, cfg), "/objects?account=dev&kind=pods"); !got.Stale {
-		t.Errorf("%+v", got.Freshness)
+		t.Errorf("got %+v", got.Freshness)
 	}
 }
 
@@ -444,7 +443,7 @@ func TestFleetViews(t *testing.T) {
 		t.Errorf("agents %+v", got)
 	}
 	if got := getJSON[items](w, "/agents?account=d*"); got.Total != 1 {
-		t.Errorf("agents of d*: %+v", got)
+		t.Errorf("agents of d*: got %+v", got)
 	}
 	if got := getJSON[items](w, "/accounts?account=prod-*"); got.Total != 2 || got.Items[0].Name != "prod-1" || got.Items[0].Objects != 5 {
 		t.Errorf("accounts %+v", got)
@@ -458,14 +457,14 @@ func TestFleetViews(t *testing.T) {
 	if got := getJSON[struct{ Version string }](w, "/version"); got.Version != "v1.2.3" {
 		t.Errorf("version %+v", got)
 	}
-	world.Account("new", "pods") // what came a moment ago is found
+	world.Account("new", "pods") // new accounts are found at once
 	if got := getJSON[struct{ Name string }](w, "/accounts/new"); got.Name != "new" {
-		t.Errorf("a new account: %+v", got)
+		t.Errorf("a new account: got %+v", got)
 	}
 }
 
-// TestAccountMessageIncludesOtherAgents asks that an account tells of agents that register it
-// otherwise than its cacher does, and of no other agent's troubles.
+// TestAccountMessageIncludesOtherAgents checks that an account's message includes conflicting
+// registrations of other agents, but not their other errors.
 func TestAccountMessageIncludesOtherAgents(t *testing.T) {
 	world := shopWorld(t)
 	agent := func(id vedette.AgentID, role api.Role, message, notice string) api.Agent {
@@ -484,14 +483,14 @@ func TestNotModified(t *testing.T) {
 	w := serve(t, configOf(world))
 	first, _ := w.get("/objects?kind=nodes")
 	tag := first.Header.Get("ETag")
-	world.Fleet.Connect("dev") // time goes on, nothing else
+	world.Fleet.Connect("dev") // only time passes
 	second, body := w.get("/objects?kind=nodes", "If-None-Match", tag)
 	if second.StatusCode != http.StatusNotModified || len(body) > 0 || second.Header.Get("Vedette-Stale") != "false" || second.Header.Get("Vedette-Watermark") == "" {
-		t.Errorf("%d with %d bytes, %v", second.StatusCode, len(body), second.Header)
+		t.Errorf("got %d with %d bytes, %v", second.StatusCode, len(body), second.Header)
 	}
 	world.Fleet.Disconnect("dev")
 	if third, _ := w.get("/objects?kind=nodes", "If-None-Match", tag); third.StatusCode != http.StatusOK || third.Header.Get("Vedette-Stale") != "true" {
-		t.Errorf("%d after the agent was lost", third.StatusCode)
+		t.Errorf("after the agent was lost: got %d", third.StatusCode)
 	}
 }
 
@@ -499,7 +498,7 @@ func TestGzip(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	response, body := w.get("/objects", "Accept-Encoding", "gzip")
 	if response.Header.Get("Content-Encoding") != "gzip" {
-		t.Fatalf("headers %v", response.Header)
+		t.Fatalf("got headers %v", response.Header)
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
@@ -507,39 +506,38 @@ func TestGzip(t *testing.T) {
 	}
 	plain, err := io.ReadAll(reader)
 	if err != nil || !json.Valid(plain) || len(plain) <= len(body) {
-		t.Errorf("%d bytes from %d: %v", len(plain), len(body), err)
+		t.Errorf("got %d bytes from %d: %v", len(plain), len(body), err)
 	}
 }
 
-// TestRoutesMatchOpenAPI holds that the document names the paths that are served, and
-// the server serves those that the document names.
+// TestRoutesMatchOpenAPI checks that openapi.yaml and the server have the same paths.
 func TestRoutesMatchOpenAPI(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	served := api.Paths()
 	for _, path := range served {
 		if w.doc.Paths.Value(path) == nil {
-			t.Errorf("%s is served and not in the document", path)
+			t.Errorf("%s is served but missing in openapi.yaml", path)
 		}
 	}
 	for path := range w.doc.Paths.Map() {
 		if !slices.Contains(served, path) {
-			t.Errorf("%s is in the document and not served", path)
+			t.Errorf("%s is in openapi.yaml but not served", path)
 		}
 	}
 	for _, path := range []string{"/operations", "/accounts", "/accounts/dev", "/agents", "/feeds", "/kinds", "/objects", "/objects/dev/pods/shop/web-0", "/version", "/openapi.yaml", "/openapi.json"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
 	for _, path := range served {
 		hasOwnTest := strings.HasPrefix(path, "/vedette/v1/operations/") || slices.Contains([]string{"/vedette/v1/changes", "/vedette/v1/logs"}, path)
-		if !w.answered[path] && !hasOwnTest { // which have tests of their own
-			t.Errorf("%s was not tried", path)
+		if !w.answered[path] && !hasOwnTest { // those have tests of their own
+			t.Errorf("%s was not requested by any test", path)
 		}
 	}
 }
 
-// failingListStore is a store whose driver fails.
+// failingListStore is a store whose database driver fails.
 type failingListStore struct {
 	*store.Store
 	err error
@@ -563,13 +561,13 @@ func TestInternalError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response.StatusCode != 500 || got.Error.Kind != "internal" || got.Error.Message != "internal error" {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 500)
 	}
 	if !strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), got.Error.ID) {
-		t.Errorf("log %s", log.String())
+		t.Errorf("got log %s", log.String())
 	}
 	cfg.Store = failingListStore{world.Store, vedette.Errorf(vedette.Unavailable, "the database does not answer")}
 	if response, body := serve(t, cfg).get("/objects"); response.StatusCode != 503 {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 503)
 	}
 }

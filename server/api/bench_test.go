@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// BenchmarkObjects lists 5,000 Pods of ten accounts, without the network.
+// BenchmarkObjects lists 5,000 Pods of ten accounts, without a network.
 func BenchmarkObjects(b *testing.B) {
 	world := readtest.New(b)
 	for a := range 10 {

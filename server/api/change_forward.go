@@ -12,15 +12,15 @@ import (
 
 const maxBatch = 512
 
-// coalesce takes what else is waiting, and of several changes of one object only
-// the last: the store is read after all of them.
+// coalesce returns first and all changes that are waiting. It keeps only the last change of
+// each object, because the store is read after all of them.
 func coalesce(first store.Change, more <-chan store.Change) []store.Change {
 	changes, index := []store.Change{first}, map[objectRef]int{{first.Account, first.Key}: 0}
 	for len(changes) < maxBatch {
 		select {
 		case c, ok := <-more:
 			if !ok {
-				return changes // the next read finds it closed again
+				return changes // the next receive sees the closed channel again
 			}
 			ref := objectRef{c.Account, c.Key}
 			n, seen := index[ref]
@@ -37,8 +37,7 @@ func coalesce(first store.Change, more <-chan store.Change) []store.Change {
 	return changes
 }
 
-// merge makes one change of two that follow each other. What was added and then
-// modified was added.
+// merge merges two successive changes of an object. Added and then modified is added.
 func merge(older, newer store.Change) store.Change {
 	if older.Type == store.Added && newer.Type == store.Modified {
 		newer.Type = store.Added
@@ -86,7 +85,7 @@ func (s *changeStream) matches(row *store.Row) bool {
 	return s.selector.Matches(labels.Set(row.Labels)) && (s.filter.Application == "" || s.filter.Application == row.Moniker.App)
 }
 
-// sendDeleted tells that an object has left what was chosen, if it was in.
+// sendDeleted sends that an object no longer matches, if it did before.
 func (s *changeStream) sendDeleted(ref objectRef) error {
 	if s.matched != nil && !s.matched[ref] {
 		return nil
@@ -95,7 +94,7 @@ func (s *changeStream) sendDeleted(ref objectRef) error {
 	return s.out.send(string(store.Deleted), keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
 }
 
-// keyView names an object of which nothing else is left.
+// keyView is an object that is deleted or no longer matches.
 type keyView struct {
 	Account   vedette.AccountName `json:"account"`
 	Kind      string              `json:"kind"`

@@ -15,9 +15,9 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// streamChanges answers with server-sent events: what happens to the objects
-// that a filter chooses, from the event "ready" on, after its commit. With
-// initial=true all that is there comes first, as "added".
+// streamChanges sends changes of the objects that match a filter as server-sent events.
+// Changes are sent after their commit, starting with the event "ready". With initial=true, all
+// existing objects are sent first, as "added".
 func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	values, err := parseParameters(r, append(filterParameters, "include", "as", "initial")...)
 	if err != nil {
@@ -53,34 +53,34 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	if r.Method == http.MethodHead {
-		s.out.start() // which would have been followed by events without end
+		s.out.start() // without a body, which would never end
 		return nil
 	}
 	s.run(r.Context())
 	return nil
 }
 
-// streamCost is what a stream takes while it waits: above all the changes that its
-// reader may be behind.
+// streamCost is the memory of an idle stream. Most of it is the queue of changes that the
+// client has not read yet.
 const streamCost = 512 << 10
 
-// changeStream is one reader of changes.
+// changeStream is the stream of one client.
 type changeStream struct {
 	*api
 	request  *http.Request
 	out      *sseWriter
 	filter   filter
 	initial  bool
-	canRead  atomic.Pointer[func(vedette.AccountName) bool] // what filter.may goes by
+	canRead  atomic.Pointer[func(vedette.AccountName) bool] // current permissions; filter.canRead reads them
 	selector labels.Selector
-	table    *views.View // nil: objects are shown whole
-	// matched are the objects that the reader knows. It is kept only where more
-	// than the key decides, since then a change can take an object out of what
-	// was chosen, and its deletion no longer tells whether it was in.
+	table    *views.View // nil sends whole objects
+	// matched are the objects that the client knows. It is set only if the filter depends on
+	// more than the key: a change can then make an object stop matching, and a deletion does
+	// not show whether the object matched.
 	matched map[objectRef]bool
 }
 
-// objectRef is where an object stands in the whole fleet.
+// objectRef identifies an object among all accounts.
 type objectRef struct {
 	account vedette.AccountName
 	key     vedette.Key
@@ -106,8 +106,8 @@ func (s *changeStream) prepare(ctx context.Context, table bool) error {
 	return err
 }
 
-// run subscribes first and reads then, so that nothing falls between. A change
-// that both saw is told twice, with the same version.
+// run subscribes before it reads, so that no change is missed. A change in between is sent
+// twice, with the same resourceVersion.
 func (s *changeStream) run(ctx context.Context) {
 	sub := s.Hub.Subscribe(s.wants)
 	defer sub.Close()
@@ -119,13 +119,13 @@ func (s *changeStream) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-heartbeat.C:
-			// What the reader may see can have changed.
+			// Permissions can have changed.
 			if err = s.refreshAccess(ctx); err == nil {
 				err = s.sendFreshness(ctx, "heartbeat")
 			}
 		case change, ok := <-sub.Changes():
 			if !ok {
-				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the reader was too slow: read the objects anew"})
+				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the client is too slow; list the objects again"})
 				return
 			}
 			err = s.forward(ctx, coalesce(change, sub.Changes()))
@@ -136,8 +136,9 @@ func (s *changeStream) run(ctx context.Context) {
 	}
 }
 
-// wants is asked for each change of the whole fleet, under the hub's lock: it
-// looks at names only. Accounts are matched by pattern, for those to come.
+// wants reports whether the stream needs a change. The hub calls it for every change of all
+// accounts while it holds a lock, so it compares names only. Accounts are matched by pattern,
+// because new accounts can match later.
 func (s *changeStream) wants(c store.Change) bool {
 	f := &s.filter
 	if f.canRead != nil && !f.canRead(c.Account) || len(f.accountPatterns) > 0 && !matchAny(f.accountPatterns, c.Account) ||
@@ -174,7 +175,7 @@ type columnsView struct {
 	Columns    []columnView `json:"columns"`
 }
 
-// listExisting goes through what is there, page by page.
+// listExisting sends the existing objects, page by page.
 func (s *changeStream) listExisting(ctx context.Context) error {
 	if s.filter.matchesNothing() {
 		return nil
@@ -189,11 +190,11 @@ func (s *changeStream) listExisting(ctx context.Context) error {
 	}
 }
 
-// streamPageBytes bounds a page of what is there first: a reader that takes it slowly
-// holds its memory as long.
+// streamPageBytes bounds a page of existing objects. It is small because a slow client holds
+// the memory for a long time.
 const streamPageBytes = 1 << 20
 
-// listExistingPage tells of one page, and returns the cursor of the next one.
+// listExistingPage sends one page, and returns the cursor of the next one.
 func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) (next string, err error) {
 	release, err := s.ReadLimiter.Acquire(ctx, readlimit.CallerKey(s.request), s.pageCost(query))
 	if err != nil {
@@ -224,8 +225,8 @@ func (s *changeStream) markMatched(ref objectRef) {
 	}
 }
 
-// sendFreshness tells which feeds are stale; the others, of a fleet, are too many to
-// repeat each few seconds.
+// sendFreshness sends the stale feeds. Other feeds are left out, because a large fleet has too
+// many to repeat them every few seconds.
 func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
 	i, err := s.inventory.get(ctx)
 	if err != nil {
@@ -233,7 +234,7 @@ func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
 	}
 	f := s.filter
 	if f.accounts, err = i.matchAccounts(f.accountPatterns); vedette.KindOf(err) == vedette.NotFound {
-		err = nil // an account that was removed meanwhile has nothing more to tell
+		err = nil // the account was removed, so there are no more changes
 	}
 	if err == nil {
 		f.accounts, err = f.readableAccounts(f.accounts)

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// eventStream is a reader of changes that holds each event against the document.
+// eventStream reads a stream of changes and validates each event against openapi.yaml.
 type eventStream struct {
 	t      *testing.T
 	doc    *openapi3.T
@@ -37,13 +37,13 @@ func openStream(t *testing.T, cfg api.Config, q client.Query) *eventStream {
 	go func() {
 		s.ended <- c.Changes(ctx, q, func(e client.Event) error { s.events <- e; return nil })
 	}()
-	// The server waits for its handlers, so they must have ended before it is
-	// closed, which is registered earlier and runs later.
+	// The server waits for its handlers, so the request must end before the server is closed.
+	// Cleanup functions run in reverse order.
 	t.Cleanup(cancel)
 	return s
 }
 
-// next returns the next event but heartbeats, as "type account/kind/namespace/name".
+// next returns the next event, as "type account/kind/namespace/name". It skips heartbeats.
 func (s *eventStream) next() string {
 	s.t.Helper()
 	for {
@@ -56,11 +56,11 @@ func (s *eventStream) next() string {
 		case err := <-s.ended:
 			s.ended <- err
 			if len(s.events) > 0 {
-				continue // what came before the end is told before it
+				continue // the error comes after the last event
 			}
 			return "end: " + err.Error()
 		case <-time.After(20 * time.Second):
-			s.t.Fatal("no event came")
+			s.t.Fatal("got no event")
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (s *eventStream) describe(e client.Event) string {
 	s.t.Helper()
 	var name struct{ Account, Kind, Namespace, Name string }
 	if err := json.Unmarshal(e.Data, &name); err != nil {
-		s.t.Fatalf("%s: %v in %s", e.Type, err, e.Data)
+		s.t.Fatalf("%s: invalid JSON: %v: %s", e.Type, err, e.Data)
 	}
 	s.validate(e)
 	switch e.Type {
@@ -91,10 +91,10 @@ func (s *eventStream) validate(e client.Event) {
 		s.t.Fatal(err)
 	}
 	if s.doc.Components.Schemas[schema] == nil {
-		s.t.Fatalf("the document knows no event %s", e.Type)
+		s.t.Fatalf("got event %s, which is missing in openapi.yaml", e.Type)
 	}
 	if err := s.doc.Components.Schemas[schema].Value.VisitJSON(v); err != nil {
-		s.t.Errorf("event %s %s: %v", e.Type, e.Data, err)
+		s.t.Errorf("event %s %s does not match openapi.yaml: %v", e.Type, e.Data, err)
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *eventStream) expect(events ...string) {
 	s.t.Helper()
 	for _, want := range events {
 		if got := s.next(); got != want {
-			s.t.Fatalf("event %q, want %q", got, want)
+			s.t.Fatalf("got event %q, want %q", got, want)
 		}
 	}
 }
@@ -122,12 +122,12 @@ func TestChanges(t *testing.T) {
 	s.expect("modified prod-1/Pod/shop/web-1")
 	world.Delete("prod-1", web0)
 	s.expect("deleted prod-1/Pod/shop/web-0")
-	world.Account("prod-9", "pods") // an account that comes later
+	world.Account("prod-9", "pods") // an account that is registered later
 	world.Put("prod-9", readtest.Pod("shop", "web-0", "web"))
 	s.expect("added prod-9/Pod/shop/web-0")
 }
 
-// TestChangesEnteringAndLeavingSelection follows what enters and leaves a selection.
+// TestChangesEnteringAndLeavingSelection checks objects that start and stop matching a filter.
 func TestChangesEnteringAndLeavingSelection(t *testing.T) {
 	for name, q := range map[string]client.Query{"by selector": {Account: "dev", Selector: "app=web", Kind: "pods"}, "by application": {Account: "dev", Application: "web", Kind: "pods"}} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestChangesEnteringAndLeavingSelection(t *testing.T) {
 			s.expect("deleted dev/Pod/shop/web-0")
 			world.Put("dev", readtest.Pod("shop", "other-0", "web"))
 			s.expect("added dev/Pod/shop/other-0")
-			world.Delete("dev", web0) // has left before
+			world.Delete("dev", web0) // it does not match any more
 			world.Put("dev", readtest.Pod("shop", "other-0", "web"))
 			s.expect("modified dev/Pod/shop/other-0")
 		})
@@ -154,7 +154,7 @@ func TestChangesAsTable(t *testing.T) {
 	e := <-s.events
 	var row client.Row
 	if err := json.Unmarshal(e.Data, &row); err != nil || row.Cells[1] != "CrashLoopBackOff" {
-		t.Errorf("%s %s", e.Type, e.Data)
+		t.Errorf("got %s %s", e.Type, e.Data)
 	}
 }
 
@@ -164,19 +164,19 @@ func TestChangesWithManifests(t *testing.T) {
 		s := openStream(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: manifests})
 		var first client.Object
 		if err := json.Unmarshal((<-s.events).Data, &first); err != nil || (len(first.Manifest) > 0) != manifests {
-			t.Errorf("manifest %s at first, asked for %v", first.Manifest, manifests)
+			t.Errorf("got initial manifest %s, include=body %v", first.Manifest, manifests)
 		}
 		s.expect("ready")
 		world.Put("dev", readtest.Pod("shop", "web-0", "again"))
 		var later client.Object
 		if err := json.Unmarshal((<-s.events).Data, &later); err != nil || (len(later.Manifest) > 0) != manifests {
-			t.Errorf("manifest %s later, asked for %v", later.Manifest, manifests)
+			t.Errorf("got later manifest %s, include=body %v", later.Manifest, manifests)
 		}
 	}
 }
 
-// TestMultiLineBodyIsOneEvent holds that a body with line breaks, which no API server
-// sends and an agent might, stays one event.
+// TestMultiLineBodyIsOneEvent checks that a body with line breaks is sent as one event. API
+// servers do not send such bodies, but agents could.
 func TestMultiLineBodyIsOneEvent(t *testing.T) {
 	world := shopWorld(t)
 	s := openStream(t, configOf(world), client.Query{Account: "dev", Kind: "pods", Manifests: true})
@@ -185,11 +185,11 @@ func TestMultiLineBodyIsOneEvent(t *testing.T) {
 	e := <-s.events
 	var o client.Object
 	if err := json.Unmarshal(e.Data, &o); err != nil || !json.Valid(o.Manifest) || !strings.Contains(string(o.Manifest), "Pod") {
-		t.Errorf("%s %s: %v", e.Type, e.Data, err)
+		t.Errorf("event %s %s: %v", e.Type, e.Data, err)
 	}
 }
 
-// blockingStore is a store that answers when it is let.
+// blockingStore is a store that blocks until the test releases it.
 type blockingStore struct {
 	*store.Store
 	started, release chan struct{}
@@ -210,7 +210,7 @@ func TestSlowReaderGetsLagged(t *testing.T) {
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	change := store.Change{Account: "dev", Key: web0, Type: store.Modified}
 	world.Hub.Publish([]store.Change{change})
-	<-db.started // it is busy with the first
+	<-db.started // it is blocked by the first change
 	for i := range 6000 {
 		c := change
 		c.Key.Name = "gone-" + strings.Repeat("x", i%7)
@@ -219,11 +219,11 @@ func TestSlowReaderGetsLagged(t *testing.T) {
 	close(db.release)
 	for got := s.next(); got != "lagged"; got = s.next() {
 		if got != "modified dev/Pod/shop/web-0" {
-			t.Fatalf("event %q before lagged", got)
+			t.Fatalf("got event %q, want lagged", got)
 		}
 	}
 	if got := s.next(); !strings.HasPrefix(got, "end:") {
-		t.Errorf("after lagged came %q", got)
+		t.Errorf("got %q after lagged, want the end", got)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestHeartbeat(t *testing.T) {
 				return
 			}
 		case <-deadline:
-			t.Fatal("no heartbeat told that the agent is gone")
+			t.Fatal("got no heartbeat with stale feeds after the agent was lost")
 		}
 	}
 }
@@ -271,6 +271,6 @@ func TestStreamReportsInternalError(t *testing.T) {
 	e := <-s.events
 	s.validate(e)
 	if e.Type != "error" || strings.Contains(string(e.Data), "secret") || !strings.Contains(string(e.Data), `"internal"`) {
-		t.Errorf("%s %s", e.Type, e.Data)
+		t.Errorf("got %s %s", e.Type, e.Data)
 	}
 }

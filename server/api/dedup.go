@@ -13,33 +13,33 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// operationDedup are the operations that their callers gave an id. Who sends one a
-// second time, because the first answer did not arrive, gets the first one's
-// outcome: here while this server has it, and from the history after that.
+// operationDedup holds operations with an id from the caller. A caller that sends an operation
+// again, because the response was lost, gets the outcome of the first request: from here while
+// it is in memory, and from the history later.
 type operationDedup struct {
 	mu    sync.Mutex
 	byID  map[vedette.OperationID]*dedupEntry
-	ended []vedette.OperationID // that are still in byID, the oldest first
+	ended []vedette.OperationID // ended operations in byID, the oldest first
 }
 
-// dedupEntry is an operation under way or ended.
+// dedupEntry is an operation that is running or ended.
 type dedupEntry struct {
-	digest uint64        // of what was asked for
-	done   chan struct{} // closed when the rest is there
+	digest uint64        // of the request
+	done   chan struct{} // closed after the other fields are set
 	view   outcomeView
-	err    error // nothing was sent
+	err    error // why the operation was not sent
 }
 
-// maxEnded bounds the ended flights that are kept, at some hundred bytes each, and
-// what the cluster said or warned of. They bridge the time until their ends are in
-// the history.
+// maxEnded bounds the ended operations in memory. Each takes some hundred bytes plus the
+// cluster's messages and warnings. They are needed until the history has their outcomes.
 const maxEnded = 1000
 
 func newOperationDedup() *operationDedup {
 	return &operationDedup{byID: map[vedette.OperationID]*dedupEntry{}}
 }
 
-// execute has an operation carried out, or finds out what became of it.
+// execute executes an operation, or returns the outcome of an earlier request with the same
+// id.
 func (a *api) execute(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	if op.ID == "" {
 		return newOutcomeView(op, a.Dispatch.Execute(ctx, op)), nil
@@ -49,8 +49,8 @@ func (a *api) execute(ctx context.Context, op vedette.Operation) (outcomeView, e
 		return outcomeView{}, err
 	}
 	if first {
-		// It goes on though its caller leaves: another one may be waiting by then.
-		// The dispatcher ends it soon after its deadline.
+		// The operation continues if its caller leaves, because another caller may be waiting
+		// for it. The dispatcher ends it soon after its deadline.
 		go a.runOnce(context.WithoutCancel(ctx), op, entry)
 	}
 	select {
@@ -77,8 +77,8 @@ func (a *api) runOnce(ctx context.Context, op vedette.Operation, entry *dedupEnt
 	a.dedup.finish(op.ID, entry)
 }
 
-// send has an operation carried out that the history did not have. Another server
-// may have taken the same one meanwhile, whose outcome counts.
+// send executes an operation that is not in the history. If another server accepted the same
+// id in the meantime, its outcome counts.
 func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, error) {
 	out := a.Dispatch.Execute(ctx, op)
 	if out.Reason != vedette.ReasonAlreadyAccepted {
@@ -86,7 +86,7 @@ func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, erro
 	}
 	recorded, err := a.lookupHistory(ctx, op)
 	if err == nil && recorded == nil {
-		err = vedette.Errorf(vedette.Conflict, "%s: GET /vedette/v1/operations/%s tells how it ends", out.Message, op.ID)
+		err = vedette.Errorf(vedette.Conflict, "%s; GET /vedette/v1/operations/%s returns its outcome when it ends", out.Message, op.ID)
 	}
 	if err != nil {
 		return outcomeView{}, err
@@ -94,7 +94,7 @@ func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, erro
 	return *recorded, nil
 }
 
-// lookupHistory looks in the history for an operation of the same id.
+// lookupHistory returns the outcome of an operation with the same id from the history.
 func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcomeView, error) {
 	row, err := a.Store.Operation(ctx, op.ID)
 	if vedette.KindOf(err) == vedette.NotFound {
@@ -107,7 +107,7 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 		return nil, errIDReused(op.ID)
 	}
 	if row.State == store.Pending {
-		return nil, vedette.Errorf(vedette.Conflict, "operation %s is under way since %s: GET /vedette/v1/operations/%s tells how it ends",
+		return nil, vedette.Errorf(vedette.Conflict, "operation %s has been running since %s; GET /vedette/v1/operations/%s returns its outcome when it ends",
 			op.ID, row.Accepted.UTC().Format("15:04:05Z"), op.ID)
 	}
 	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
@@ -117,10 +117,10 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 }
 
 func errIDReused(id vedette.OperationID) error {
-	return vedette.Errorf(vedette.Conflict, "the id %s was given to another operation: make a new one for each", id)
+	return vedette.Errorf(vedette.Conflict, "the id %s belongs to another operation; use a new id for each operation", id)
 }
 
-// join returns the flight of an operation, and whether it is the caller's to fly.
+// join returns the entry of an operation, and whether the caller must execute it.
 func (d *operationDedup) join(op vedette.Operation) (*dedupEntry, bool, error) {
 	digest := digestOf(op)
 	d.mu.Lock()
@@ -136,8 +136,8 @@ func (d *operationDedup) join(op vedette.Operation) (*dedupEntry, bool, error) {
 	return entry, true, nil
 }
 
-// finish ends a flight. One that has no outcome is forgotten, so that it can be tried
-// again under its id. One that failed has one: the history tells the same.
+// finish ends an entry. An operation without an outcome is removed, so that it can be sent
+// again with its id. A failed operation has an outcome, and the history returns the same.
 func (d *operationDedup) finish(id vedette.OperationID, entry *dedupEntry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,7 +157,7 @@ func (d *operationDedup) finish(id vedette.OperationID, entry *dedupEntry) {
 
 func digestOf(op vedette.Operation) uint64 {
 	args, err := json.Marshal(op.Args)
-	if err != nil { // they were decoded from JSON, and texts and numbers can be encoded
+	if err != nil { // the arguments were decoded from JSON, so they can be encoded
 		panic(err)
 	}
 	d := xxhash.New()

@@ -10,8 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// httpStatusByKind says how each sort of failure is answered. What is not here is
-// internal.
+// httpStatusByKind is the HTTP status of each kind of error. Other kinds are internal errors.
 var httpStatusByKind = map[vedette.ErrorKind]int{
 	vedette.Invalid:     http.StatusBadRequest,
 	vedette.NotFound:    http.StatusNotFound,
@@ -27,10 +26,10 @@ type errorBody struct {
 type errorView struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
-	ID      string `json:"id,omitempty"` // under which an internal error is in the log
+	ID      string `json:"id,omitempty"` // of an internal error in the log
 }
 
-// handleErrors runs a handler that may fail before it has written anything.
+// handleErrors wraps a handler that can fail before it writes anything.
 func (a *api) handleErrors(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := handle(w, r); err != nil {
@@ -41,7 +40,7 @@ func (a *api) handleErrors(handle func(http.ResponseWriter, *http.Request) error
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // nobody listens any more
+		return // the client is gone
 	}
 	view := a.publicError(r, err)
 	status := httpStatusByKind[vedette.ErrorKind(view.Kind)]
@@ -51,12 +50,12 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeErrorView(w, status, view)
 }
 
-// publicError says of an error what a reader may see of it, and logs the rest.
+// publicError returns the part of an error that clients may see, and logs the rest.
 func (a *api) publicError(r *http.Request, err error) errorView {
 	var public *vedette.Error
 	if errors.As(err, &public) && httpStatusByKind[public.Kind] != 0 {
 		if public.Kind == vedette.Unavailable {
-			a.Log.Warn("request cannot be answered now", "method", r.Method, "path", r.URL.Path, "error", err)
+			a.Log.Warn("cannot answer request now", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
 		return errorView{Kind: string(public.Kind), Message: public.Message}
 	}
@@ -65,7 +64,7 @@ func (a *api) publicError(r *http.Request, err error) errorView {
 	return errorView{Kind: "internal", Message: "internal error", ID: id}
 }
 
-// retryAfter is after how many seconds to try again what can't be answered now.
+// retryAfter is the value of Retry-After in seconds if the server is unavailable.
 const retryAfter = "5"
 
 func writeError(w http.ResponseWriter, status int, kind, message string) {
@@ -79,6 +78,6 @@ func writeErrorView(w http.ResponseWriter, status int, view errorView) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(status)
-	// The reader may be gone; there is no one else to tell.
+	// An error means that the client is gone.
 	_ = json.NewEncoder(w).Encode(errorBody{view})
 }

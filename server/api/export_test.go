@@ -1,6 +1,6 @@
 package api
 
-// Paths returns the paths that are served.
+// Paths returns the paths of all routes.
 func Paths() []string {
 	var paths []string
 	for _, r := range (&api{}).routes() {
@@ -9,7 +9,7 @@ func Paths() []string {
 	return paths
 }
 
-// Routes returns the patterns that are served, with their methods.
+// Routes returns the patterns of all routes, with their methods.
 func Routes() []string {
 	var patterns []string
 	for _, r := range (&api{}).routes() {
@@ -18,17 +18,17 @@ func Routes() []string {
 	return patterns
 }
 
-// Glob is for tests.
+// Glob exports glob.
 type Glob = glob
 
-// Match is for tests.
+// Match exports match.
 func (g glob) Match(text string) bool { return g.match(text) }
 
-// CopyLog is for tests.
+// CopyLog exports copyLog.
 var CopyLog = copyLog
 
-// LogWriteTimeout is for tests.
+// LogWriteTimeout exports logWriteTimeout.
 const LogWriteTimeout = logWriteTimeout
 
-// Store is for tests that are a store.
+// Store is the interface that fake stores of tests embed.
 type Store = readStore

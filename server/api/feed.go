@@ -8,12 +8,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// feedView is a feed: one kind of one account, and how far it is.
+// feedView is a feed: one kind of one account, and its state.
 type feedView struct {
 	feedFreshness
 	Objects    int64     `json:"objects"`
-	Synced     timestamp `json:"synced"` // when the last snapshot ended; null before the first
-	Mark       string    `json:"mark"`   // the cluster's resourceVersion that is stored
+	Synced     timestamp `json:"synced"` // end of the last snapshot; null before the first
+	Mark       string    `json:"mark"`   // resourceVersion up to which the feed is stored
 	APIVersion string    `json:"apiVersion"`
 }
 
@@ -40,11 +40,11 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, listView[feedView]{Items: items, Total: int64(len(items))})
 }
 
-// kindView is a kind that some account reports.
+// kindView is a kind that at least one account reports.
 type kindView struct {
 	Kind       string                `json:"kind"`
 	Group      string                `json:"group,omitempty"`
-	Versions   []string              `json:"versions"` // clusters differ
+	Versions   []string              `json:"versions"` // versions differ between clusters
 	Plural     string                `json:"plural"`
 	Singular   string                `json:"singular,omitempty"`
 	ShortNames []string              `json:"shortNames"`
@@ -88,7 +88,7 @@ func (i *inventory) kindViews(f filter) []kindView {
 		if !slices.Contains(v.Versions, res.Version) {
 			v.Versions = append(v.Versions, res.Version)
 		}
-		if l := len(v.Accounts); l == 0 || v.Accounts[l-1] != feed.Account { // feeds come by account
+		if l := len(v.Accounts); l == 0 || v.Accounts[l-1] != feed.Account { // feeds are sorted by account
 			v.Accounts = append(v.Accounts, feed.Account)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// filterParameters are what objects and their changes are chosen by.
+// filterParameters are the parameters that select objects and changes.
 var filterParameters = []string{"account", "kind", "namespace", "application", "name", "selector"}
 
-// filter is a choice of objects as a request writes it.
+// filter selects objects by the parameters of a request.
 type filter struct {
 	store.Query              // without accounts and kinds
-	accountPatterns []string // of account names
-	kindNames       []string // of kinds
+	accountPatterns []string // patterns of account names
+	kindNames       []string // as the user wrote them
 	accounts        []vedette.AccountName
 	kinds           []vedette.Kind
-	resources       []vedette.Resource // of the kinds
-	// canRead says which accounts may be read; nil for all of them.
+	resources       []vedette.Resource // resources of the kinds
+	// canRead reports whether an account may be read. Nil means all accounts.
 	canRead func(vedette.AccountName) bool
 }
 
@@ -34,16 +34,16 @@ func parseFilter(values url.Values) (filter, error) {
 		*field = value
 	}
 	if values.Has("kind") && len(f.kindNames) == 0 {
-		return f, vedette.Errorf(vedette.Invalid, "the parameter kind is empty: leave it out for all kinds")
+		return f, vedette.Errorf(vedette.Invalid, "the parameter kind is empty; omit it to select all kinds")
 	}
 	if values.Has("account") && len(f.accountPatterns) == 0 {
-		return f, vedette.Errorf(vedette.Invalid, "the parameter account is empty: leave it out for all accounts")
+		return f, vedette.Errorf(vedette.Invalid, "the parameter account is empty; omit it to select all accounts")
 	}
 	return f, nil
 }
 
-// resolve finds the accounts and kinds that the filter names, and with them the
-// inventory that it found them in.
+// resolve sets the accounts and kinds that the filter names, and returns the inventory that it
+// used.
 func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 	return withInventory(ctx, a.inventory, func(i *inventory) (*inventory, error) {
 		var err error
@@ -64,7 +64,7 @@ func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 	})
 }
 
-// query returns what to ask the store for.
+// query returns the query for the store.
 func (f filter) query() store.Query {
 	q := f.Query
 	q.Kinds = f.kinds
@@ -74,15 +74,14 @@ func (f filter) query() store.Query {
 	return q
 }
 
-// matchesNothing reports whether the filter's accounts match none that there is: to
-// the store no account would mean all of them.
+// matchesNothing reports whether the filter names accounts but none exists. Such a filter must
+// not reach the store, because an empty list there means all accounts.
 func (f filter) matchesNothing() bool { return f.isRestricted() && len(f.accounts) == 0 }
 
 func (f filter) isRestricted() bool { return len(f.accountPatterns) > 0 || f.canRead != nil }
 
-// readPage reads the objects that a filter chooses, and how fresh they are. What is
-// known of freshness is read before the objects, so that it never promises more
-// than they hold.
+// readPage reads the objects that match a filter, and their freshness. It reads the freshness
+// first, so that it never promises more than the objects contain.
 func (a *api) readPage(ctx context.Context, f *filter) (store.Page, freshness, error) {
 	i, err := a.resolve(ctx, f)
 	if err != nil {

@@ -9,31 +9,30 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// freshness says of each feed that an answer is made of how far behind its
-// cluster it may be.
+// freshness tells how far a response may be behind the clusters, for each feed that it depends
+// on.
 type freshness struct {
-	Stale bool            `json:"stale"` // any of the feeds is
+	Stale bool            `json:"stale"` // whether any feed is stale
 	Feeds []feedFreshness `json:"freshness"`
 }
 
 type feedFreshness struct {
 	Account   vedette.AccountName `json:"account"`
 	Kind      string              `json:"kind"`
-	Namespace string              `json:"namespace,omitempty"` // where the account's agent watches by namespace
+	Namespace string              `json:"namespace,omitempty"` // if the account's agent watches by namespace
 	State     vedette.FeedState   `json:"state"`
 	Message   string              `json:"message,omitempty"`
-	Watermark timestamp           `json:"watermark"` // up to when it is complete; null where that is not known
-	LagMs     *int64              `json:"lagMs"`     // since the watermark; null where that is null
+	Watermark timestamp           `json:"watermark"` // time up to which the feed is complete; null if unknown
+	LagMs     *int64              `json:"lagMs"`     // milliseconds since the watermark; null if there is none
 	Stale     bool                `json:"stale"`
 }
 
-// feedAbsent is the state of a kind that was asked for of an account that does not
-// cache it.
+// feedAbsent is the state of a requested kind that the account does not cache.
 const feedAbsent vedette.FeedState = "absent"
 
-// feedFreshness looks at a feed. What its agent said last counts as long as the agent
-// is there; once it is gone, or says that the feed is anything but live, the
-// store may be behind without bound.
+// feedFreshness returns the freshness of a feed. The agent's last report counts while the
+// agent is connected. If it is not, or if the feed is not live, the store may be behind
+// without bound.
 func (a *api) feedFreshness(f store.FeedStatus, now time.Time) feedFreshness {
 	seen, connected := a.Fleet.Freshness(f.Account)
 	live := connected && f.State == vedette.FeedLive
@@ -42,7 +41,7 @@ func (a *api) feedFreshness(f store.FeedStatus, now time.Time) feedFreshness {
 		watermark = seen
 	}
 	if watermark.After(now) {
-		watermark = now // it was stored while this server's clock was ahead
+		watermark = now // stored while this server's clock was ahead
 	}
 	out := feedFreshness{Account: f.Account, Kind: f.Feed.Kind.String(), Namespace: f.Feed.Namespace, State: f.State, Message: f.Message,
 		Watermark: timestamp(watermark), Stale: !live || now.Sub(seen) > a.StaleAfter}
@@ -56,9 +55,9 @@ func (a *api) feedFreshness(f store.FeedStatus, now time.Time) feedFreshness {
 	return out
 }
 
-// freshnessOf looks at the feeds of some accounts and, unless kinds is empty, of
-// some kinds. Where accounts were named, a kind that one of them does not cache
-// is told too: its objects are missing from the answer for good.
+// freshnessOf returns the freshness of the feeds of some accounts and, unless kinds is empty,
+// some kinds. If accounts were named, kinds that they do not cache are included, because the
+// response will never contain their objects.
 func (a *api) freshnessOf(i *inventory, f filter, now time.Time) freshness {
 	out := freshness{Feeds: []feedFreshness{}}
 	for _, account := range f.accounts {
@@ -87,7 +86,7 @@ func (i *inventory) absentFeeds(account vedette.AccountName, kinds []vedette.Kin
 	return out
 }
 
-// withoutWatermarks returns the freshness without what moves while nothing happens.
+// withoutWatermarks returns a copy without the values that change all the time.
 func (f freshness) withoutWatermarks() freshness {
 	f.Feeds = slices.Clone(f.Feeds)
 	for i := range f.Feeds {
@@ -96,8 +95,7 @@ func (f freshness) withoutWatermarks() freshness {
 	return f
 }
 
-// watermark returns the watermark that all feeds have reached, zero where one of
-// them has none.
+// watermark returns the watermark that all feeds have reached, or zero if a feed has none.
 func (f freshness) watermark() time.Time {
 	var oldest time.Time
 	for _, feed := range f.Feeds {

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 )
 
-// FuzzObjects holds that no query makes the server fail: it answers, or says
-// what is wrong with the query.
+// FuzzObjects checks that no query causes an internal error: it succeeds or is rejected with a
+// reason.
 func FuzzObjects(f *testing.F) {
 	handler := api.New(configOf(shopWorld(f)))
 	for _, query := range []string{"kind=pods&limit=1", "cursor=WyJkZXYiLCJQb2QiLCIiLCJzaG9wIiwid2ViLTAiXQ", "selector=app in (a,b),!c", "account=*?*&kind=deploy.apps",
@@ -25,7 +25,7 @@ func FuzzObjects(f *testing.F) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code != 200 && w.Code != 400 && w.Code != 404 {
-			t.Errorf("%q: %d %s", query, w.Code, w.Body)
+			t.Errorf("%q: got %d %s, want %d", query, w.Code, w.Body, 200)
 		}
 	})
 }
@@ -39,13 +39,13 @@ func FuzzObjectPath(f *testing.F) {
 		escaped := "/vedette/v1/objects/" + url.PathEscape(account) + "/" + url.PathEscape(kind) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 		u, err := url.Parse(escaped)
 		if err != nil {
-			return // no client can ask for it
+			return // clients cannot send such a path
 		}
 		r.URL = u
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code >= 500 {
-			t.Errorf("%s: %d %s", escaped, w.Code, w.Body)
+			t.Errorf("%s: got %d %s", escaped, w.Code, w.Body)
 		}
 	})
 }
@@ -60,13 +60,12 @@ func TestGlob(t *testing.T) {
 		{"[a]", "a", false}, {"[a]", "[a]", true}, {"", "", true}, {"", "a", false}, {"a**b", "ab", true},
 	} {
 		if got := api.Glob(tt.pattern).Match(tt.text); got != tt.want {
-			t.Errorf("%q of %q: %v", tt.pattern, tt.text, got)
+			t.Errorf("%q of %q: got %v", tt.pattern, tt.text, got)
 		}
 	}
 }
 
-// FuzzGlob compares with the standard library's matching, whose other special
-// characters are taken out.
+// FuzzGlob compares glob with path.Match, without the latter's other special characters.
 func FuzzGlob(f *testing.F) {
 	f.Add("a*b?c", "axxbyc")
 	f.Add("**", "")
@@ -75,12 +74,12 @@ func FuzzGlob(f *testing.F) {
 		pattern, text = plain.Replace(pattern), plain.Replace(text)
 		for i := range len(pattern + text) {
 			if (pattern + text)[i] >= 0x80 {
-				return // "?" is a byte to us; names of accounts are rarely more
+				return // "?" matches one byte, because account names are ASCII in practice
 			}
 		}
 		want, err := path.Match(pattern, text)
 		if got := api.Glob(pattern).Match(text); err == nil && got != want {
-			t.Errorf("%q of %q: %v, want %v", pattern, text, got, want)
+			t.Errorf("%q of %q: got %v, want %v", pattern, text, got, want)
 		}
 	})
 }

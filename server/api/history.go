@@ -16,11 +16,11 @@ type operationView struct {
 	Account  vedette.AccountName  `json:"account"`
 	Verb     vedette.Verb         `json:"verb"`
 	DryRun   bool                 `json:"dryRun,omitempty"`
-	Target   string               `json:"target"` // for people: "Deployment shop/web"
+	Target   string               `json:"target"` // for display, for example "Deployment shop/web"
 	User     string               `json:"user,omitempty"`
 	Origin   string               `json:"origin,omitempty"`
-	Server   vedette.ServerID     `json:"server"`          // that accepted it
-	Agent    vedette.AgentID      `json:"agent,omitempty"` // that it was sent to; none where it was not
+	Server   vedette.ServerID     `json:"server"`          // the server that accepted it
+	Agent    vedette.AgentID      `json:"agent,omitempty"` // the agent that it was sent to; empty if it was not sent
 	State    vedette.OutcomeState `json:"state"`
 	Status   int                  `json:"status"` // 0 while it is pending
 	Reason   string               `json:"reason,omitempty"`
@@ -36,7 +36,8 @@ func newOperationView(row store.OperationRow) operationView {
 		Accepted: timestamp(row.Accepted), Sent: timestamp(row.Sent), Ended: timestamp(row.Ended)}
 }
 
-// operationPage is a page of the history, which is too long to be counted.
+// operationPage is a page of the history. It has no total, because counting a long history is
+// slow.
 type operationPage struct {
 	Items  []operationView `json:"items"`
 	Cursor string          `json:"cursor,omitempty"`
@@ -84,7 +85,7 @@ func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	if verb, err = enumValue(values, "verb", append(verbNames(), string(vedette.VerbLogs))...); err != nil {
+	if verb, err = enumValue(values, "verb", historyVerbs()...); err != nil {
 		return q, err
 	}
 	q.Agent, q.State, q.Verb = vedette.AgentID(agent), vedette.OutcomeState(state), vedette.Verb(verb)
@@ -92,8 +93,19 @@ func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	return q, err
 }
 
-// historyAccounts returns the accounts whose history is asked for and may be
-// read, nil for all of them. One that is named need not be there any more.
+// historyVerbs returns all verbs: the history has logs too, although they are not
+// requested as operations.
+func historyVerbs() []string {
+	var names []string
+	for _, spec := range vedette.Verbs() {
+		names = append(names, string(spec.Verb))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// historyAccounts returns the requested accounts that the caller may read, or nil for all. A
+// named account may have been deleted since.
 func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.AccountName, error) {
 	canRead, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
 	if err != nil || canRead == nil && len(patterns) == 0 {
@@ -114,7 +126,7 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 		switch {
 		case glob(p).hasWildcards() || slices.Contains(names, name):
 		case canRead != nil && !canRead(name):
-			return nil, vedette.Errorf(vedette.Denied, "you may not read account %.255s", p)
+			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %.255s", p)
 		default:
 			names = append(names, name)
 		}
@@ -122,7 +134,7 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 	return names, nil
 }
 
-// checkAccounts says of a history without entries that an account is misspelt.
+// checkAccounts returns an error if a history without entries is due to an unknown account.
 func (a *api) checkAccounts(r *http.Request, patterns []string) error {
 	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]vedette.AccountName, error) { return i.matchAccounts(patterns) })
 	return err
@@ -141,7 +153,7 @@ func (a *api) getOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if canRead != nil && !canRead(row.Account) {
-		return vedette.Errorf(vedette.Denied, "you may not read account %s", row.Account)
+		return vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", row.Account)
 	}
 	return writeJSON(w, r, newOperationView(row))
 }

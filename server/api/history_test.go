@@ -33,8 +33,8 @@ func (o operations) ids() string {
 	return strings.Join(ids, "")
 }
 
-// seedHistory puts operations into a world's history: of dev, prod-1, prod-3 and an
-// account that is gone, in this order, the last of them pending.
+// seedHistory adds operations to a world's history: of dev, prod-1, prod-3 and a deleted
+// account, in this order. The last one is pending.
 func seedHistory(t *testing.T, world *readtest.Fixture) {
 	t.Helper()
 	for i, account := range []vedette.AccountName{"dev", "prod-1", "prod-3", "gone"} {
@@ -66,17 +66,17 @@ func TestHistory(t *testing.T) {
 		"verb=scale&agent=agent-1": "321", "verb=get": "", "origin=task+7&limit=2": "43", "origin=api": "", "agent=nobody": "",
 	} {
 		if got := getJSON[operations](w, "/operations?"+query).ids(); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
+			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 	first := getJSON[operations](w, "/operations?limit=3")
 	if next := getJSON[operations](w, "/operations?limit=3&cursor="+first.Cursor); first.ids() != "432" || next.ids() != "1" || next.Cursor != "" {
-		t.Errorf("pages %s and %s", first.ids(), next.ids())
+		t.Errorf("got pages %s and %s", first.ids(), next.ids())
 	}
-	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "may be pending", "verb=aply": "may be", "limit=0": "from 1 to",
+	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "must be pending", "verb=aply": "must be", "limit=0": "from 1 to",
 		"status=done": "did you mean state?", "cursor=" + strings.Repeat("x", 30): "begin again"} {
 		if response, body := w.get("/operations?" + query); response.StatusCode < 400 || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+			t.Errorf("%s: got %d %s", query, response.StatusCode, body)
 		}
 	}
 }
@@ -90,23 +90,23 @@ func TestGetOperation(t *testing.T) {
 	if one.Account != "prod-3" || one.Verb != "scale" || one.Target != "Deployment shop/web" || one.User != "ann" || one.Origin != "task 7" || one.Server != "s1" ||
 		one.Agent != "agent-1" || one.State != "failed" || one.Status != 403 || one.Reason != "Forbidden" || one.Message != "no" ||
 		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
-		t.Errorf("%+v", one)
+		t.Errorf("got %+v", one)
 	}
 	if real := getJSON[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
-		t.Errorf("dry runs: %v, %v", one.DryRun, real.DryRun)
+		t.Errorf("dry runs: got %v, %v", one.DryRun, real.DryRun)
 	}
 	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
-		t.Errorf("%d %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 404)
 	}
 	cfg.Authorizer = staticAuthorizer{read: "prod-1", write: "dev"}
 	w = serve(t, cfg)
 	if got := getJSON[operations](w, "/operations").ids(); got != "21" {
-		t.Errorf("what may be read: %s", got)
+		t.Errorf("with permission for one account: got %s", got)
 	}
 	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusForbidden, "/operations/01J00000000000000000000002": http.StatusOK,
 		"/operations?account=prod-3": http.StatusForbidden, "/operations?account=prod-*": http.StatusOK} {
 		if response, body := w.get(path); response.StatusCode != want {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, want)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// TestInvalidTextIsRejected sends, wherever a request may name something, what no name
-// holds: it must not reach an agent, whose stream can't carry it.
+// TestInvalidTextIsRejected sends invalid text wherever a request contains a name. It must not
+// reach an agent, because the agent's stream cannot carry it.
 func TestInvalidTextIsRejected(t *testing.T) {
 	const operation = `{"account":"dev","verb":"get","kind":"pod","namespace":"shop","name":"web-0"}`
 	for _, tt := range []struct{ why, method, path, body, header, want string }{
@@ -26,23 +26,23 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"an escaped control character", "POST", "/operations", strings.Replace(operation, "web-0", `a\u0000`, 1), "", "the field name must not contain the control character U+0000"},
 		{"a kind", "POST", "/operations", strings.Replace(operation, `"pod"`, `"po\td"`, 1), "", "the field kind must not contain"},
 		{"a selector", "POST", "/operations", `{"account":"dev","verb":"list","kind":"pod","labelSelector":"a=\u007f"}`, "", "the field labelSelector"},
-		{"one of several", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
+		{"an element of a list", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			cfg, dispatcher := configOf(shopWorld(t)), &fakeDispatcher{}
 			cfg.Dispatch = dispatcher
 			status, body := send(t, api.New(cfg), tt.method, "/vedette/v1"+tt.path, tt.body, tt.header)
 			if status != http.StatusBadRequest || !strings.Contains(body, tt.want) || !strings.Contains(body, `"kind":"invalid"`) {
-				t.Errorf("%d %s", status, body)
+				t.Errorf("got %d %s, want %d and %q", status, body, http.StatusBadRequest, tt.want)
 			}
 			if received := dispatcher.operations(); len(received) > 0 {
-				t.Errorf("%+v reached an agent", received)
+				t.Errorf("got the operations %+v at the agent, want none", received)
 			}
 		})
 	}
 }
 
-// send hands a request to a handler as a server would read it.
+// send passes a request to a handler as a server would read it.
 func send(t *testing.T, handler http.Handler, method, path, body, user string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -55,7 +55,7 @@ func send(t *testing.T, handler http.Handler, method, path, body, user string) (
 	return w.Code, w.Body.String()
 }
 
-// slowBody is a body that comes too slowly.
+// slowBody is a request body that arrives too slowly.
 type slowBody struct{}
 
 func (slowBody) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
@@ -66,6 +66,6 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	w := httptest.NewRecorder()
 	api.New(configOf(shopWorld(t))).ServeHTTP(w, r)
 	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), "too slowly") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s, want %d and %q", w.Code, w.Body, http.StatusRequestTimeout, "too slowly")
 	}
 }

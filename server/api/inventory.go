@@ -14,9 +14,9 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// inventoryCache keeps what accounts and feeds there are. Every request needs it, it
-// changes rarely, and of a large fleet it is ten thousand rows: so it is read at
-// most once in inventoryMaxAge, and once more where something is missing from it.
+// inventoryCache caches the accounts and feeds, because every request needs them and they
+// rarely change. A large fleet has ten thousand rows, so they are read at most once per
+// inventoryMaxAge, and once more if a request names something that is missing.
 type inventoryCache struct {
 	store accountStore
 	group singleflight.Group
@@ -25,15 +25,14 @@ type inventoryCache struct {
 
 const inventoryMaxAge = time.Second
 
-// inventoryTimeout is how long a read may take. Those who wait for it leave when
-// their requests end.
+// inventoryTimeout bounds a read. Waiting requests can leave earlier.
 const inventoryTimeout = 30 * time.Second
 
-// inventory is what was there at one time. It is not changed once it is made.
+// inventory is the state at one time. It is immutable.
 type inventory struct {
-	readAt         time.Time          // when reading began
-	accounts       []store.AccountRow // by name
-	feeds          []store.FeedStatus // by account, kind and namespace
+	readAt         time.Time          // start of the read
+	accounts       []store.AccountRow // sorted by name
+	feeds          []store.FeedStatus // sorted by account, kind and namespace
 	feedsByAccount map[vedette.AccountName][]store.FeedStatus
 }
 
@@ -41,8 +40,8 @@ func (c *inventoryCache) get(ctx context.Context) (*inventory, error) {
 	return c.getFresh(ctx, inventoryMaxAge)
 }
 
-// getFresh returns what was read no longer ago than age. One read serves all who wait
-// for one that begins after they came.
+// getFresh returns an inventory that is at most maxAge old. Requests that wait share one read,
+// which began after they arrived.
 func (c *inventoryCache) getFresh(ctx context.Context, maxAge time.Duration) (*inventory, error) {
 	notBefore := time.Now().Add(-maxAge)
 	for {
@@ -61,7 +60,7 @@ func (c *inventoryCache) getFresh(ctx context.Context, maxAge time.Duration) (*i
 	}
 }
 
-// cached returns what was read since then, nil where nothing was.
+// cached returns the inventory if it was read after notBefore, otherwise nil.
 func (c *inventoryCache) cached(notBefore time.Time) *inventory {
 	if i := c.last.Load(); i != nil && !i.readAt.Before(notBefore) {
 		return i
@@ -70,7 +69,7 @@ func (c *inventoryCache) cached(notBefore time.Time) *inventory {
 }
 
 func (c *inventoryCache) refresh(ctx context.Context, notBefore time.Time) error {
-	if c.cached(notBefore) != nil { // a read has ended while this one was on its way
+	if c.cached(notBefore) != nil { // another read ended in the meantime
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
@@ -97,8 +96,8 @@ func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
 	return i, nil
 }
 
-// withInventory runs do on the inventory, and once more on a new one where it names
-// something that is not there: it may have come a moment ago.
+// withInventory calls do with the inventory. If do reports that something is missing, it calls
+// do again with a new inventory, because the missing thing may be new.
 func withInventory[T any](ctx context.Context, c *inventoryCache, do func(*inventory) (T, error)) (T, error) {
 	var zero T
 	i, err := c.get(ctx)
@@ -135,8 +134,8 @@ func compareStrings(a, b string) int {
 	return 0
 }
 
-// matchAccounts returns the accounts that any of the patterns names, all of them where
-// there is no pattern. A pattern without wildcards must name one.
+// matchAccounts returns the accounts that match any of the patterns, or all accounts if there
+// are no patterns. It fails if a pattern without wildcards matches nothing.
 func (i *inventory) matchAccounts(patterns []string) ([]vedette.AccountName, error) {
 	var names []vedette.AccountName
 	for _, a := range i.accounts {
@@ -164,7 +163,7 @@ func (i *inventory) accountNotFound(name string) error {
 	return vedette.Errorf(vedette.NotFound, "there is no account %.255q%s", name, nearest.Hint(name, names))
 }
 
-// resources returns what the accounts serve, each kind once.
+// resources returns the resources of the accounts, each kind once.
 func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource {
 	seen := map[vedette.Kind]bool{}
 	var out []vedette.Resource
@@ -179,7 +178,7 @@ func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource
 	return out
 }
 
-// resolveKinds resolves the names that a user wrote for kinds.
+// resolveKinds resolves kinds as users write them.
 func (i *inventory) resolveKinds(accounts []vedette.AccountName, names []string) ([]vedette.Resource, error) {
 	served := i.resources(accounts)
 	var out []vedette.Resource

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// blockingStore is a database that answers when it is let.
+// blockingStore is a database that blocks until the test releases it.
 type blockingStore struct {
 	reads   int
 	release chan struct{}
@@ -31,8 +31,8 @@ func (*blockingStore) Feeds(context.Context, ...vedette.AccountName) ([]store.Fe
 	return nil, nil
 }
 
-// TestInventoryReadIsSharedWhileDatabaseHangs holds that nobody waits for the database longer
-// than they want, and that one read serves all who wait.
+// TestInventoryReadIsSharedWhileDatabaseHangs checks that requests wait for the database only
+// until they end, and that all waiting requests share one read.
 func TestInventoryReadIsSharedWhileDatabaseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &blockingStore{release: make(chan struct{})}
@@ -43,13 +43,13 @@ func TestInventoryReadIsSharedWhileDatabaseHangs(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if _, err := c.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-					t.Errorf("%v after %v", err, time.Since(start))
+					t.Errorf("got %v after %v", err, time.Since(start))
 				}
 			}()
 		}
 		time.Sleep(2 * time.Second)
 		done := make(chan error)
-		for range 50 { // one that asks anew what the read under way can't tell
+		for range 50 { // each needs a read that begins after the blocked one
 			go func() { _, err := c.getFresh(t.Context(), 0); done <- err }()
 		}
 		synctest.Wait()
@@ -60,7 +60,7 @@ func TestInventoryReadIsSharedWhileDatabaseHangs(t *testing.T) {
 			}
 		}
 		if h.reads != 2 {
-			t.Errorf("%d reads, want the one that hung and one that began later", h.reads)
+			t.Errorf("got %d reads, want 2: the blocked one and one later", h.reads)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// largeWorld is a world of one account with ConfigMaps of 100 KiB that compression
-// makes no smaller.
+// largeWorld returns a world with ConfigMaps of 100 KiB in one account. They cannot be
+// compressed.
 func largeWorld(t *testing.T, n int) *readtest.Fixture {
 	w := readtest.New(t)
 	w.Account("prod", "configmaps")
@@ -32,8 +32,8 @@ func configMap(i, size int) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"n"},"data":{"x":%q}}`, i, b)
 }
 
-// TestPageBytesLimit reads large objects by pages, as the command line does: each
-// answer is bounded in bytes, and together they hold everything.
+// TestPageBytesLimit lists large objects page by page, like the command line. Each response is
+// bounded in bytes, and together they have all objects.
 func TestPageBytesLimit(t *testing.T) {
 	const maxBytes = 350 << 10
 	world := largeWorld(t, 20)
@@ -45,16 +45,16 @@ func TestPageBytesLimit(t *testing.T) {
 	for cursor := ""; ; pages++ {
 		_, body := w.get("/objects?limit=5000&include=body" + cursor)
 		if len(body) > maxBytes+64<<10 {
-			t.Errorf("page %d has %d bytes", pages, len(body))
+			t.Errorf("page %d: got %d bytes", pages, len(body))
 		}
 		page := getJSON[objectList](w, "/objects?limit=5000&include=body"+cursor)
 		if page.Total != 20 || len(page.Freshness) != 1 {
-			t.Errorf("page %d: a total of %d, %d feeds", pages, page.Total, len(page.Freshness))
+			t.Errorf("page %d: got a total of %d and %d feeds", pages, page.Total, len(page.Freshness))
 		}
 		for _, item := range page.Items {
 			names = append(names, item.Name)
 			if len(item.Manifest) == 0 {
-				t.Errorf("%s has no manifest", item.Name)
+				t.Errorf("%s: got no manifest", item.Name)
 			}
 		}
 		if cursor = "&cursor=" + page.Cursor; page.Cursor == "" {
@@ -62,15 +62,15 @@ func TestPageBytesLimit(t *testing.T) {
 		}
 	}
 	if len(names) != 20 || names[0] != "c000" || names[19] != "c019" || pages != 6 {
-		t.Errorf("%d pages: %q", pages, names)
+		t.Errorf("got %d pages: %q", pages, names)
 	}
 	if page := getJSON[objectList](w, "/objects?limit=5000"); len(page.Items) != 20 || page.Cursor != "" {
-		t.Errorf("without manifests: %d objects", len(page.Items))
+		t.Errorf("without manifests: got %d objects", len(page.Items))
 	}
 }
 
-// TestStreamListsEveryPage holds that a stream tells of all that is there first, though
-// its pages are bounded too.
+// TestStreamListsEveryPage checks that a stream sends all existing objects, although its pages
+// are bounded.
 func TestStreamListsEveryPage(t *testing.T) {
 	cfg := configOf(largeWorld(t, 5))
 	cfg.PageBytes = 150 << 10
@@ -79,23 +79,23 @@ func TestStreamListsEveryPage(t *testing.T) {
 	s.expect("added prod/ConfigMap/n/c000", "added prod/ConfigMap/n/c001", "added prod/ConfigMap/n/c002", "added prod/ConfigMap/n/c003", "added prod/ConfigMap/n/c004", "ready")
 }
 
-// TestPageETagCoversManifests holds that a page's tag tells apart what differs in manifests only.
+// TestPageETagCoversManifests checks that the ETags of pages differ if only manifests differ.
 func TestPageETagCoversManifests(t *testing.T) {
 	world := largeWorld(t, 1)
 	w := serve(t, configOf(world))
 	first, _ := w.get("/objects?include=body")
 	second, body := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag"))
 	if second.StatusCode != http.StatusNotModified || len(body) != 0 {
-		t.Errorf("the same page: %d with %d bytes", second.StatusCode, len(body))
+		t.Errorf("the same page: got %d with %d bytes", second.StatusCode, len(body))
 	}
 	world.PutBody("prod", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c000","namespace":"n"}}`, `{"other":true}`)
 	if other, _ := w.get("/objects?include=body", "If-None-Match", first.Header.Get("ETag")); other.StatusCode != http.StatusOK {
-		t.Errorf("another page: %d", other.StatusCode)
+		t.Errorf("another page: got %d, want %d", other.StatusCode, http.StatusOK)
 	}
 }
 
-// TestReadLimitReturnsUnavailable takes all memory of readers: whoever comes then is
-// told so, and served when there is some again.
+// TestReadLimitReturnsUnavailable takes all memory of the read limiter: requests then fail
+// with 503, and succeed after memory was released.
 func TestReadLimitReturnsUnavailable(t *testing.T) {
 	cfg := configOf(largeWorld(t, 1))
 	cfg.ReadLimiter = readlimit.New(readlimit.Config{Wait: time.Millisecond})
@@ -106,20 +106,20 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	for _, path := range []string{"/objects?include=body", "/objects?as=table&kind=configmaps", "/objects", "/objects/prod/configmaps/n/c000", "/changes"} {
 		response, body := w.get(path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "have used all") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", path, response.StatusCode, body, http.StatusServiceUnavailable, "have used all")
 		}
 	}
 	if response, body := w.get("/accounts"); response.StatusCode != http.StatusOK {
-		t.Errorf("what takes little: %d %s", response.StatusCode, body)
+		t.Errorf("a request that needs no memory: got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 	}
 	free()
 	freeStreams()
 	for _, path := range []string{"/objects?include=body", "/objects/prod/configmaps/n/c000"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
 	if freeAfter, _ := readtest.Exhaust(cfg.ReadLimiter); freeAfter != freeBefore {
-		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", freeBefore, freeAfter)
+		t.Errorf("free memory: got %d bytes, want %d as before the requests", freeAfter, freeBefore)
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 var logParameters = []string{"account", "namespace", "pod", "container", "allContainers", "previous", "follow", "tailLines", "since", "sinceTime", "timestamps"}
 
-// streamLog answers with what a pod's containers wrote, as it comes. A log that
-// breaks off ends in a broken answer, so that nobody takes it for the whole.
+// streamLog streams the log of a pod's containers. If the log breaks off, the connection is
+// aborted, so that the client does not mistake a part for the whole log.
 func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 	values, err := parseParameters(r, logParameters...)
 	if err != nil {
@@ -37,25 +37,26 @@ func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 		return a.writeLogError(w, out)
 	}
 	defer out.Stream.Close()
-	// Reading waits for the container to write; a reader that leaves ends it.
+	// Read blocks until the container writes. Closing the stream unblocks it if the client
+	// leaves.
 	defer context.AfterFunc(r.Context(), func() { _ = out.Stream.Close() })()
 	return copyLog(w, out.Stream, op.Args.(vedette.LogsArgs).Follow)
 }
 
-// writeLogError says why there is no log, with the status that the cluster gave.
+// writeLogError writes why there is no log, with the cluster's status.
 func (a *api) writeLogError(w http.ResponseWriter, out vedette.Outcome) error {
 	if out.State == vedette.Done {
-		return errors.New("an outcome of logs has no log")
+		return errors.New("the outcome of a logs operation has no stream")
 	}
 	status := outcomeView{State: out.State, Status: out.Status}.httpStatus()
 	if out.Message == "" {
-		out.Message = "the cluster gave no log and did not say why: " + out.Reason
+		out.Message = "the cluster returned no log and no message; reason: " + out.Reason
 	}
 	writeError(w, status, errorKindForStatus(status), out.Message)
 	return nil
 }
 
-// errorKindForStatus sorts the answers of clusters.
+// errorKindForStatus returns the kind of an error for a cluster's status.
 func errorKindForStatus(status int) string {
 	for kind, s := range httpStatusByKind {
 		if s == status {
@@ -74,17 +75,17 @@ func errorKindForStatus(status int) string {
 func writeLogHeader(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff") // whoever runs a container decides what it says
+	h.Set("X-Content-Type-Options", "nosniff") // the container controls the content
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold lines back
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer lines
 	w.WriteHeader(http.StatusOK)
 }
 
-// copyLog sends a log. One that is followed is open before it says anything, which
-// may take hours.
+// copyLog copies a log to the client. With follow, the response starts before the first line,
+// which may take hours to appear.
 //
-// A reader that takes nothing for logPatience loses its log: agents read few logs at
-// once. A log that is silent stays open.
+// A client that reads nothing for logWriteTimeout is disconnected, because an agent reads only
+// a few logs at once. A silent log stays open.
 func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 	controller := http.NewResponseController(w)
 	started := false
@@ -97,7 +98,7 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 	if follow {
 		start()
 		if err := writeWithTimeout(controller, logWriteTimeout, controller.Flush); err != nil {
-			return nil // the reader is gone
+			return nil // the client is gone
 		}
 	}
 	buf := make([]byte, 32<<10)
@@ -106,7 +107,7 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 		if n > 0 {
 			start()
 			if err := writeWithTimeout(controller, logWriteTimeout, func() error { return writeAndFlush(w, controller, buf[:n]) }); err != nil {
-				return nil // the reader is gone, or has stopped
+				return nil // the client is gone or stopped reading
 			}
 		}
 		switch {
@@ -114,21 +115,21 @@ func copyLog(w http.ResponseWriter, log io.Reader, follow bool) error {
 			start()
 			return nil
 		case err != nil && !started:
-			return vedette.Errorf(vedette.Unavailable, "the log broke off before its first byte: %w", err)
+			return vedette.Errorf(vedette.Unavailable, "the log ended before its first byte: %w", err)
 		case err != nil:
 			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// logWriteTimeout is how long a reader of a log may take for a piece of 32 KiB.
+// logWriteTimeout bounds writing a piece of 32 KiB.
 const logWriteTimeout = time.Minute
 
-// writeWithTimeout has a write fail that the reader does not take in time. Where a
-// connection knows no deadlines, it waits.
+// writeWithTimeout makes a write fail if the client does not read in time. It blocks if the
+// connection does not support deadlines.
 func writeWithTimeout(c *http.ResponseController, timeout time.Duration, write func() error) error {
 	_ = c.SetWriteDeadline(time.Now().Add(timeout))
-	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // which would end what is silent on HTTP/2
+	defer func() { _ = c.SetWriteDeadline(time.Time{}) }() // on HTTP/2 it would end silent streams
 	return write()
 }
 
@@ -158,13 +159,13 @@ func parseLogs(values url.Values) (vedette.Operation, error) {
 	}
 	switch {
 	case account == "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter account is missing: a log is one account's")
+		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter account is missing: logs are read from one account")
 	case a.Name == "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter pod is missing: a log is one pod's")
+		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter pod is missing: logs are read from one pod")
 	case a.Container != "" && a.AllContainers:
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "container names one and allContainers means all: leave one out")
+		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "container and allContainers cannot be combined")
 	case since != "" && sinceTime != "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "since and sinceTime both say where the log begins: leave one out")
+		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "since and sinceTime cannot be combined")
 	}
 	var err error
 	if a.TailLines, err = parseTailLines(tail); err != nil {
@@ -183,19 +184,19 @@ func parseTailLines(text string) (*int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "tailLines is %.40q and must be a number of lines", text)
+		return nil, vedette.Errorf(vedette.Invalid, "invalid tailLines %.40q: must be a number of lines", text)
 	}
 	return &n, nil
 }
 
-// parseSinceSeconds rounds up: more is better than less of a log.
+// parseSinceSeconds rounds up, because showing too much of a log is better than too little.
 func parseSinceSeconds(text string) (*int64, error) {
 	if text == "" {
 		return nil, nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "since is %.40q and must be a duration such as 90s or 2h", text)
+		return nil, vedette.Errorf(vedette.Invalid, "invalid since %.40q: must be a duration, for example 90s or 2h", text)
 	}
 	seconds := int64((d + time.Second - 1) / time.Second)
 	return &seconds, nil
@@ -207,7 +208,7 @@ func parseSinceTime(text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, vedette.Errorf(vedette.Invalid, "sinceTime is %.40q and must be a time such as 2026-01-31T12:00:00Z", text)
+		return t, vedette.Errorf(vedette.Invalid, "invalid sinceTime %.40q: must be a time, for example 2026-01-31T12:00:00Z", text)
 	}
 	return t, nil
 }

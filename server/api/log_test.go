@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// dispatcherWithLog answers each operation with a log that a test writes.
+// dispatcherWithLog returns a dispatcher that answers each operation with a log.
 func dispatcherWithLog(stream io.ReadCloser) *fakeDispatcher {
 	return &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: stream}
@@ -40,7 +40,7 @@ func TestLogParameters(t *testing.T) {
 		response, body := w.get("/logs?account=dev&namespace=shop&pod=web-0" + tt.query)
 		if response.StatusCode != 200 || string(body) != "a line\n" || response.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
 			response.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %d %q %v", tt.query, response.StatusCode, body, response.Header)
+			t.Errorf("%s: got %d %q %v", tt.query, response.StatusCode, body, response.Header)
 		}
 		if got, want := encodeArgs(t, a.received[0].Args), encodeArgs(t, tt.want); got != want || a.received[0].Account != "dev" {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.query, got, want)
@@ -57,19 +57,19 @@ func TestInvalidLogRequestsAreRejected(t *testing.T) {
 		"account=nope&pod=p":                               "there is no account",
 		"account=dev&pod=p&tail=3":                         "did you mean tailLines?",
 		"account=dev&pod=p&tailLines=-1":                   "must be a number of lines",
-		"account=dev&pod=p&follow=yes":                     "may be true or false",
+		"account=dev&pod=p&follow=yes":                     "must be true or false",
 		"account=dev&pod=p&since=soon":                     "must be a duration",
 		"account=dev&pod=p&sinceTime=noon":                 "must be a time",
-		"account=dev&pod=p&since=1s&sinceTime=2026":        "leave one out",
-		"account=dev&pod=p&container=a&allContainers=true": "leave one out",
+		"account=dev&pod=p&since=1s&sinceTime=2026":        "cannot be combined",
+		"account=dev&pod=p&container=a&allContainers=true": "cannot be combined",
 	} {
 		response, body := w.get("/logs?" + query)
 		if response.StatusCode < 400 || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+			t.Errorf("%s: got %d %s", query, response.StatusCode, body)
 		}
 	}
 	if len(a.operations()) > 0 {
-		t.Error("a log was asked for")
+		t.Error("got an operation, want none")
 	}
 	for _, tt := range []struct {
 		status int
@@ -83,13 +83,13 @@ func TestInvalidLogRequestsAreRejected(t *testing.T) {
 			Error struct{ Kind, Message string }
 		}
 		if err := json.Unmarshal(body, &got); err != nil || response.StatusCode != tt.status || got.Error.Kind != tt.kind || got.Error.Message != "the cluster's own words" {
-			t.Errorf("%d: %d %s", tt.status, response.StatusCode, body)
+			t.Errorf("%d: got %d %s, want %d", tt.status, response.StatusCode, body, tt.status)
 		}
 	}
 }
 
-// TestLogIsStreamed reads each line before the next one is written, the
-// first of them long after the log was opened.
+// TestLogIsStreamed checks that each line arrives before the next one is written, and that the
+// response starts before the first line.
 func TestLogIsStreamed(t *testing.T) {
 	log, in := io.Pipe()
 	w := serveOperations(t, dispatcherWithLog(log))
@@ -105,18 +105,19 @@ func TestLogIsStreamed(t *testing.T) {
 		}
 		n, err := io.ReadAtLeast(response.Body, buf, len(line))
 		if err != nil || string(buf[:n]) != line {
-			t.Fatalf("%q, %v", buf[:n], err)
+			t.Fatalf("got %q, %v", buf[:n], err)
 		}
 	}
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
-		t.Errorf("the end: %q, %v", rest, err)
+		t.Errorf("end of the log: got %q, %v", rest, err)
 	}
 }
 
-// TestInterruptedLogAbortsResponse holds that a log that breaks off can be told from one that ends.
+// TestInterruptedLogAbortsResponse checks that clients can distinguish a log that breaks off
+// from one that ends.
 func TestInterruptedLogAbortsResponse(t *testing.T) {
 	log, in := io.Pipe()
 	w := serveOperations(t, dispatcherWithLog(log))
@@ -131,17 +132,17 @@ func TestInterruptedLogAbortsResponse(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if string(body) != "half a li" || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%q, %v", body, err)
+		t.Errorf("got %q, %v", body, err)
 	}
 	empty, broken := io.Pipe()
 	_ = broken.CloseWithError(errors.New("the kubelet is gone"))
 	if response, body := serveOperations(t, dispatcherWithLog(empty)).get("/logs?account=dev&pod=p"); response.StatusCode != 503 || !strings.Contains(string(body), "the kubelet is gone") {
-		t.Errorf("before the first byte: %d %s", response.StatusCode, body)
+		t.Errorf("before the first byte: got %d %s, want %d and %q", response.StatusCode, body, 503, "the kubelet is gone")
 	}
 }
 
-// TestLogIsClosedWhenReaderDisconnects holds that a log ends at its source when nobody reads it any
-// more, though it says nothing.
+// TestLogIsClosedWhenReaderDisconnects checks that a log is closed at its source when the
+// client disconnects, even if the log is silent.
 func TestLogIsClosedWhenReaderDisconnects(t *testing.T) {
 	log, in := io.Pipe()
 	w := serveOperations(t, dispatcherWithLog(log))
@@ -171,7 +172,7 @@ func TestLogIsClosedWhenReaderDisconnects(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the log is still read")
+		t.Fatal("the log is still open after the client disconnected")
 	}
 }
 
@@ -184,6 +185,6 @@ func TestLogHead(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != 200 || len(a.operations()) != 0 {
-		t.Errorf("%d, and %d operations", response.StatusCode, len(a.operations()))
+		t.Errorf("got %d and %d operations", response.StatusCode, len(a.operations()))
 	}
 }

@@ -27,7 +27,7 @@ func (l singleConnListener) Accept() (net.Conn, error) {
 func (l singleConnListener) Close() error { return nil }
 func (singleConnListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serveLog serves a log to a reader over a connection that holds nothing.
+// serveLog serves a log to a client over a connection without buffers.
 func serveLog(t *testing.T, log io.Reader, read func(net.Conn)) (elapsed time.Duration) {
 	client, server := net.Pipe()
 	ended := make(chan time.Time, 1)
@@ -45,14 +45,14 @@ func serveLog(t *testing.T, log io.Reader, read func(net.Conn)) (elapsed time.Du
 	return (<-ended).Sub(start)
 }
 
-// TestStalledLogReaderTimesOut holds that the handler of a log ends when its reader
-// takes nothing for a minute, and that a log which is silent for longer stays open.
+// TestStalledLogReaderTimesOut checks that a log is closed if its client reads nothing for a
+// minute, and that a log that is silent for longer stays open.
 func TestStalledLogReaderTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		endless := io.MultiReader(strings.NewReader(strings.Repeat("line\n", 1<<20)), strings.NewReader(strings.Repeat("line\n", 1<<20)))
 		elapsed := serveLog(t, endless, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
 		if elapsed != api.LogWriteTimeout {
-			t.Errorf("the log ended after %v, want %v", elapsed, api.LogWriteTimeout)
+			t.Errorf("duration of the log: got %v, want %v", elapsed, api.LogWriteTimeout)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestStalledLogReaderTimesOut(t *testing.T) {
 			}
 		})
 		if string(body) != "line\nline\nline\n" {
-			t.Errorf("the reader got %q", body)
+			t.Errorf("got %q", body)
 		}
 	})
 }

@@ -14,40 +14,39 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// manifest is what of a manifest decides what happens to it.
+// manifest is a manifest with the fields that this package reads.
 type manifest struct {
 	raw      []byte // JSON
 	Kind     string
 	Metadata struct{ Name, GenerateName string }
 }
 
-// parseManifest reads one object: as JSON, or as a text of JSON or YAML. Its
-// errors repeat nothing of it, since it may be a Secret's.
-func parseManifest(raw json.RawMessage) (manifest, error) {
-	m := manifest{raw: raw}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
+// parseManifest parses one object, either JSON or YAML. Errors do not quote it, because it
+// can be a Secret.
+func parseManifest(document []byte) (manifest, error) {
+	m := manifest{raw: document}
+	if !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")) || !json.Valid(document) {
 		var err error
-		if m.raw, err = yamlDocumentToJSON(text); err != nil {
+		if m.raw, err = yamlDocumentToJSON(string(document)); err != nil {
 			return m, err
 		}
 	}
 	if m.raw = bytes.TrimSpace(m.raw); len(m.raw) == 0 || m.raw[0] != '{' {
-		return m, vedette.Errorf(vedette.Invalid, "the manifest must be one object, as JSON or as a text of YAML")
+		return m, vedette.Errorf(vedette.Invalid, "the manifest must be one object, as JSON or as a string of YAML")
 	}
 	if err := json.Unmarshal(m.raw, &m); err != nil {
-		return m, vedette.Errorf(vedette.Invalid, "the manifest's kind, name or generateName is no text, or its metadata no object")
+		return m, vedette.Errorf(vedette.Invalid, "the manifest is invalid: kind, name and generateName must be strings, and metadata must be an object")
 	}
 	var items struct{ Items json.RawMessage }
 	if strings.HasSuffix(m.Kind, "List") && json.Unmarshal(m.raw, &items) == nil && bytes.HasPrefix(items.Items, []byte("[")) {
-		return m, vedette.Errorf(vedette.Invalid, "the manifest is a %s: send one operation for each of its items", m.Kind)
+		return m, vedette.Errorf(vedette.Invalid, "the manifest is a %s; send one operation for each item", m.Kind)
 	}
 	return m, nil
 }
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// yamlDocumentToJSON makes JSON of a text of one YAML document.
+// yamlDocumentToJSON converts one YAML document to JSON.
 func yamlDocumentToJSON(text string) ([]byte, error) {
 	decoder := yaml3.NewDecoder(strings.NewReader(text))
 	count := 0
@@ -68,12 +67,12 @@ func yamlDocumentToJSON(text string) ([]byte, error) {
 	case count == 0:
 		return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
 	case count > 1:
-		return nil, vedette.Errorf(vedette.Invalid, "the manifest holds %d documents: send one operation for each of them", count)
+		return nil, vedette.Errorf(vedette.Invalid, "the manifest contains %d documents; send one operation for each", count)
 	}
 	return convertDocument(text)
 }
 
-// isEmptyDocument reports whether a document holds nothing but comments.
+// isEmptyDocument reports whether a document contains only comments.
 func isEmptyDocument(node yaml3.Node) bool {
 	return len(node.Content) == 0 || node.Content[0].Tag == "!!null"
 }
@@ -92,7 +91,8 @@ func convertDocument(text string) ([]byte, error) {
 	return nil, vedette.Errorf(vedette.Invalid, "the manifest is empty")
 }
 
-// yamlError says where a text is broken. The parser's own words repeat it.
+// yamlError returns where the YAML is invalid. The parser's error is not used, because it
+// quotes the text.
 func yamlError(err error) error {
 	location := yamlLine.FindString(err.Error())
 	if location == "" {

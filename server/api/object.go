@@ -54,11 +54,11 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, r, fresh, page)
 }
 
-// rowCost is about what a row without its body takes, with what is made of it.
+// rowCost is the approximate memory of a row without its body, including its JSON.
 const rowCost = 2 << 10
 
-// pageCost is how much memory a page may take: its bytes as they are stored, where
-// they may not be any smaller, and unpacked.
+// pageCost is the memory that a page may take: its bytes both compressed, in the worst case,
+// and uncompressed.
 func (a *api) pageCost(q store.Query) int64 {
 	if q.Bodies {
 		return 2 * q.Bytes
@@ -66,17 +66,17 @@ func (a *api) pageCost(q store.Query) int64 {
 	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, defaultLimit)))
 }
 
-// defaultLimit is how many objects a page holds where nobody says.
+// defaultLimit is the number of objects per page without the parameter limit.
 const defaultLimit = 500
 
-// listView is a page of anything.
+// listView is a page of items.
 type listView[T any] struct {
 	Items  []T    `json:"items"`
 	Total  int64  `json:"total"`            // of all pages
-	Cursor string `json:"cursor,omitempty"` // of the next page; none on the last
+	Cursor string `json:"cursor,omitempty"` // of the next page; empty on the last
 }
 
-// clusterScoped stands in paths for the namespace of what has none.
+// clusterScoped is the namespace in paths of cluster-scoped objects.
 const clusterScoped = "_"
 
 func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
@@ -101,8 +101,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 	return writeWithFreshness(w, r, fresh, appendObject(nil, &row))
 }
 
-// readObject reads an object for the sender of a request. What it takes is held until it
-// is released.
+// readObject reads an object for a request. Its memory is reserved until release is called.
 func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
 	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
@@ -110,11 +109,11 @@ func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedet
 	})
 }
 
-// objectCopies is how often an object's bytes are there while it is answered: as it was
-// read, and in the answer, which grows by doubling.
+// objectCopies is how often an object's bytes are in memory during a request: as read, and in
+// the response, whose buffer grows by doubling.
 const objectCopies = 3
 
-// resolveKey reads an object's name from a path.
+// resolveKey returns the key of the object in a path.
 func (a *api) resolveKey(r *http.Request, account string) (*inventory, vedette.Key, error) {
 	key := vedette.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if key.Namespace == clusterScoped {
@@ -137,9 +136,9 @@ func (a *api) resolveKey(r *http.Request, account string) (*inventory, vedette.K
 func checkScope(resource vedette.Resource, key vedette.Key) error {
 	switch {
 	case resource.Namespaced && key.Namespace == "":
-		return vedette.Errorf(vedette.Invalid, "a %s stands in a namespace: write it in place of %s", key.Kind, clusterScoped)
+		return vedette.Errorf(vedette.Invalid, "kind %s is namespaced: use a namespace in place of %s", key.Kind, clusterScoped)
 	case !resource.Namespaced && key.Namespace != "":
-		return vedette.Errorf(vedette.Invalid, "a %s stands in no namespace: write %s in place of %.253s", key.Kind, clusterScoped, key.Namespace)
+		return vedette.Errorf(vedette.Invalid, "kind %s is cluster-scoped: use %s in place of %.253s", key.Kind, clusterScoped, key.Namespace)
 	}
 	return nil
 }

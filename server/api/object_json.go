@@ -13,10 +13,9 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// appendObject writes an object as the API shows it. Lists are made of
-// thousands of these, and the summary and the manifest are JSON already, which
-// a reflecting encoder would read through once more: this takes a third of the
-// time. The document's schema Object says the same and is checked by the tests.
+// appendObject appends an object in the API's JSON. Lists contain thousands of objects, and
+// the summary and the manifest are JSON already. encoding/json would parse these again; this
+// code takes a third of the time. The tests compare it with the schema Object.
 func appendObject(b []byte, r *store.Row) []byte {
 	o := objectWriter{append(b, '{')}
 	o.text("account", string(r.Account))
@@ -47,8 +46,7 @@ func (o *objectWriter) key(name string) {
 	o.b = append(o.b, ':')
 }
 
-// quote writes a string. Bytes that are no UTF-8 become U+FFFD, and the error
-// that says so is no reason to fail.
+// quote writes a string. Invalid UTF-8 becomes U+FFFD, which AppendQuote reports as an error.
 func (o *objectWriter) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
 
 func (o *objectWriter) text(name, value string) {
@@ -67,8 +65,8 @@ func (o *objectWriter) time(name string, m timestamp) {
 	o.b = m.appendTo(o.b)
 }
 
-// rawJSON writes what is JSON already. An agent sent it: what is none is left out,
-// or one agent could spoil the answer about all others.
+// rawJSON writes a value that is JSON already. Invalid JSON is left out, because it comes from
+// an agent, and one agent must not break responses about all other accounts.
 func (o *objectWriter) rawJSON(name string, value []byte) {
 	if len(value) > 0 && json.Valid(value) {
 		o.key(name)
@@ -118,8 +116,7 @@ func (o *objectWriter) moniker(m vedette.Moniker) {
 	o.closeObject()
 }
 
-// timestamp is a time as it is answered: RFC 3339 with milliseconds, and null
-// where there is none.
+// timestamp is a time that is encoded as RFC 3339 with milliseconds, or null if it is zero.
 type timestamp time.Time
 
 func (m timestamp) appendTo(b []byte) []byte {
@@ -130,7 +127,6 @@ func (m timestamp) appendTo(b []byte) []byte {
 	return t.UTC().AppendFormat(b, `"2006-01-02T15:04:05.000Z07:00"`)
 }
 
-// MarshalJSON writes it for a reflecting encoder.
 func (m timestamp) MarshalJSON() ([]byte, error) { return m.appendTo(nil), nil }
 
 func creationTime(seconds int64) timestamp {

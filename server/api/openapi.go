@@ -9,8 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/tagged"
 )
 
-// The document is written as YAML; openapi.json is made of it (TestOpenAPIJSON
-// with -update).
+// openapi.json is generated from openapi.yaml (TestOpenAPIJSON with -update).
 var (
 	//go:embed openapi.yaml
 	openAPIYAML []byte

@@ -16,13 +16,13 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// dispatcher has operations carried out. It returns when an operation has its
-// outcome or ctx is over; what changes something goes on to its end then.
+// dispatcher executes operations. Execute returns when the operation has an outcome or ctx
+// ends; an operation that changes something continues after ctx ended.
 type dispatcher interface {
 	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// postOperation has one operation carried out, and answers with its outcome.
+// postOperation executes an operation and writes its outcome.
 func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseParameters(r); err != nil {
 		return err
@@ -31,13 +31,13 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid), "an operation is JSON: send it with the header Content-Type: application/json")
+		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid), "operations must be sent as JSON with the header Content-Type: application/json")
 		return nil
 	}
 	body, err := readBody(w, r)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation has more than %d bytes, which no API server would take", tooLarge.Limit))
+		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation is larger than the limit of %d bytes", tooLarge.Limit))
 		return nil
 	}
 	if errors.Is(err, middleware.ErrSlowBody) {
@@ -61,45 +61,45 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	return view.write(w)
 }
 
-// checkCrossOrigin refuses what a page of another site makes a browser send: whoever runs
-// a server on their own machine would otherwise lend it to all that they visit. The
-// Content-Type that is asked for, which such a page may not send either, keeps out
-// browsers that don't say where a request comes from.
+// checkCrossOrigin rejects cross-origin requests of browsers, because any web page could
+// otherwise use a server on the machine of its visitor. The required Content-Type also stops
+// browsers that do not send the origin of a request, because web pages cannot send it either.
 func checkCrossOrigin(r *http.Request) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return vedette.Errorf(vedette.Denied, "the operation was sent by a page of another site: %w", err)
+		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
 	}
 	return nil
 }
 
-// maxBodyBytes bounds an operation. API servers take 3 MiB; as text within JSON that
-// can be twice as long, and more where it holds many quotes.
+// maxBodyBytes bounds an operation. API servers accept 3 MiB. As a string in JSON, that can be
+// twice as long, or more if it has many quotes.
 const maxBodyBytes = 16 << 20
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the operation did not arrive whole: %w", err)
+		return nil, vedette.Errorf(vedette.Invalid, "read the operation: %w", err)
 	}
-	// encoding/json would replace what is not UTF-8, and another object be meant.
+	// encoding/json would silently replace invalid UTF-8, and the operation would mean another
+	// object.
 	if err := textcheck.UTF8(body); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the operation must not contain %w", err)
 	}
 	return body, nil
 }
 
-// probesSecret reports whether an operation tells of a Secret's data whether it is what the
-// caller believes.
+// probesSecret reports whether the outcome of an operation shows if the data of a Secret is
+// what the caller believes.
 func probesSecret(args vedette.Args) bool {
 	version, ok := args.(vedette.VersionArgs)
 	return ok && mask.IsSecretManifest(version.Manifest)
 }
 
-// authorizeOperation lets an operation pass whose account is there and that its caller may ask
-// for, and notes on whose behalf it is.
+// authorizeOperation checks that the operation's account exists and that the caller may use
+// it. It sets the user and the origin of the operation.
 func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 	if a.Dispatch == nil {
-		return vedette.Errorf(vedette.Unavailable, "this server carries out no operations")
+		return vedette.Errorf(vedette.Unavailable, "this server does not execute operations")
 	}
 	access := authorize.Write
 	if op.Reads() && !probesSecret(op.Args) {
@@ -127,13 +127,13 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 	return err
 }
 
-// maxHeaderText is how long a text about an operation may be, in bytes.
+// maxHeaderText is the maximum length of a header about an operation, in bytes.
 const maxHeaderText = 255
 
 func headerText(r *http.Request, header string) (string, error) {
 	text := strings.TrimSpace(r.Header.Get(header))
 	if len(text) > maxHeaderText {
-		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, and may have %d", header, len(text), maxHeaderText)
+		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, more than the limit of %d", header, len(text), maxHeaderText)
 	}
 	return text, nil
 }

@@ -19,14 +19,13 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// fakeDispatcher are those that carry operations out, as a test says.
+// fakeDispatcher executes operations as a test defines.
 type fakeDispatcher struct {
 	mu       sync.Mutex
 	received []vedette.Operation
 	do       func(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// Execute notes an operation and answers as the test says.
 func (a *fakeDispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	a.mu.Lock()
 	a.received = append(a.received, op)
@@ -48,7 +47,7 @@ func (a *fakeDispatcher) operations() []vedette.Operation {
 	return append([]vedette.Operation(nil), a.received...)
 }
 
-// outcome is what a POST answers, one way or the other.
+// outcome is the response to a POST, either an outcome or an error.
 type outcome struct {
 	ID, Account, Verb, State, Reason, Message string
 	Status                                    int
@@ -60,7 +59,7 @@ type outcome struct {
 	Error                                     struct{ Kind, Message string }
 }
 
-// post sends an operation, and holds request and answer against the document.
+// post sends an operation, and validates request and response against openapi.yaml.
 func (w *validatingClient) post(body string, headers ...string) (int, outcome) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.url+"/vedette/v1/operations", strings.NewReader(body))
@@ -86,12 +85,12 @@ func (w *validatingClient) post(body string, headers ...string) (int, outcome) {
 	}
 	var out outcome
 	if err := json.Unmarshal(raw, &out); err != nil {
-		w.t.Fatalf("%v in %s", err, raw)
+		w.t.Fatalf("invalid JSON: %v: %s", err, raw)
 	}
 	return response.StatusCode, out
 }
 
-// checkRequest asks that the document allows what the server took.
+// checkRequest checks that openapi.yaml allows a request that the server accepted.
 func (w *validatingClient) checkRequest(r *http.Request, body string) {
 	w.t.Helper()
 	described := r.Clone(r.Context())
@@ -102,7 +101,7 @@ func (w *validatingClient) checkRequest(r *http.Request, body string) {
 		err = openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{Request: described, PathParams: params, Route: route})
 	}
 	if err != nil {
-		w.t.Errorf("the document does not allow %s: %v", body, err)
+		w.t.Errorf("openapi.yaml does not allow %s: %v", body, err)
 	}
 }
 
@@ -114,7 +113,7 @@ func serveOperations(t testing.TB, a *fakeDispatcher) *validatingClient {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestOperationArguments holds what requests mean.
+// TestOperationArguments checks the arguments that requests are parsed to.
 func TestOperationArguments(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -162,7 +161,7 @@ func TestOperationArguments(t *testing.T) {
 		a.received = nil
 		status, out := w.post(`{"account":"dev",` + tt.body + `}`)
 		if status != 200 || len(a.received) != 1 || out.Verb != string(tt.want.Verb()) || out.Account != "dev" || out.State != "done" || out.ID == "" {
-			t.Errorf("%s: %d %+v", tt.body, status, out)
+			t.Errorf("%s: got %d %+v", tt.body, status, out)
 			continue
 		}
 		if got, want := encodeArgs(t, a.received[0].Args), encodeArgs(t, tt.want); got != want {
@@ -171,7 +170,7 @@ func TestOperationArguments(t *testing.T) {
 	}
 }
 
-// encodeArgs shows arguments so that two can be compared.
+// encodeArgs encodes arguments for comparison.
 func encodeArgs(t *testing.T, args vedette.Args) string {
 	b, err := json.Marshal(args)
 	if err != nil {
@@ -180,8 +179,8 @@ func encodeArgs(t *testing.T, args vedette.Args) string {
 	return string(args.Verb()) + " " + string(b)
 }
 
-// TestInvalidOperationsAreRejected holds what is refused before anything is done, and with
-// which words.
+// TestInvalidOperationsAreRejected checks which requests are rejected before anything is
+// executed, and the errors.
 func TestInvalidOperationsAreRejected(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -209,43 +208,42 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 		{`{"account":"dev","verb":"delete","kind":"po","all":true,"name":"x"}`, 400, "takes a name, or"},
 		{`{"account":"dev","verb":"delete","kind":"po","all":true,"allNamespaces":true,"namespace":"x"}`, 400, "a namespace or allNamespaces"},
 		{`{"account":"dev","verb":"prune"}`, 400, "a labelSelector or all"},
-		{`{"account":"dev","verb":"prune","all":true,"labelSelector":"a=b"}`, 400, "one of them"},
+		{`{"account":"dev","verb":"prune","all":true,"labelSelector":"a=b"}`, 400, "exactly one of them"},
 		{`{"account":"dev","verb":"prune","all":true,"namespaces":[""]}`, 400, "an empty name"},
 		{`{"account":"dev","verb":"prune","all":true,"kinds":"x"}`, 400, "must be a list of texts"},
 		{`{"account":"dev","verb":"get","kind":"po","name":"x","dryRun":true}`, 400, `takes no "dryRun"`},
-		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "cannot be read"},
-		{`{"account":"dev","verb":"delete","kind":"po","name":"x","propagation":"never"}`, 400, "may be foreground, background, orphan"},
-		{`{"account":"dev","verb":"undo","kind":"deploy","name":"w","revision":1,"revisionsBack":1}`, 400, "one of them"},
-		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"9"}`, 400, "must be a duration such as 30s"},
+		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "is invalid"},
+		{`{"account":"dev","verb":"delete","kind":"po","name":"x","propagation":"never"}`, 400, "must be one of foreground, background, orphan"},
+		{`{"account":"dev","verb":"undo","kind":"deploy","name":"w","revision":1,"revisionsBack":1}`, 400, "only one of them"},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"9"}`, 400, "must be a duration, for example 30s"},
 		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"99h"}`, 400, "to 24h"},
-		{`{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"7"}`, 400, "no ULID"},
+		{`{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"7"}`, 400, "is not a ULID"},
 		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","id":"01J00000000000000000000000"}`, 400, "takes no id"},
 		{`{"account":"dev","verb":"apply","manifest":[]}`, 400, "must be one object"},
 		{`{"account":"dev","verb":"apply","manifest":""}`, 400, "needs the field manifest"},
 		{`{"account":"dev","verb":"apply","manifest":"# nothing"}`, 400, "the manifest is empty"},
-		{`{"account":"dev","verb":"apply","manifest":"a: b\n---\nc: d"}`, 400, "holds 2 documents: send one operation for each"},
+		{`{"account":"dev","verb":"apply","manifest":"a: b\n---\nc: d"}`, 400, "contains 2 documents; send one operation for each"},
 		{`{"account":"dev","verb":"apply","manifest":"kind: Secret\n  data: hunter2"}`, 400, "look at line 2"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each of its items"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "is no text"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "may be client-side"},
-		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "may be strict, warn, ignore"},
-		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "more than 16777216 bytes"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each item"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "must be strings"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "must be one of client-side"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "must be one of strict, warn, ignore"},
+		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "limit of 16777216 bytes"},
 	} {
 		status, out := w.post(tt.body)
 		if status != tt.status || !strings.Contains(out.Error.Message, tt.want) || strings.Contains(out.Error.Message, "hunter2") {
-			t.Errorf("%.100s: %d %q, want %d %q", tt.body, status, out.Error.Message, tt.status, tt.want)
+			t.Errorf("%.100s: got %d %q, want %d %q", tt.body, status, out.Error.Message, tt.status, tt.want)
 		}
 	}
 	if n := len(a.operations()); n > 0 {
-		t.Errorf("%d operations were carried out", n)
+		t.Errorf("got %d operations", n)
 	}
-	if status, out := serve(t, configOf(shopWorld(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "carries out no operations") {
-		t.Errorf("without a dispatcher: %d %+v", status, out)
+	if status, out := serve(t, configOf(shopWorld(t))).post(`{"account":"dev","verb":"discover"}`); status != 503 || !strings.Contains(out.Error.Message, "does not execute operations") {
+		t.Errorf("without a dispatcher: got %d %+v", status, out)
 	}
 }
 
-// TestOutcomes holds which statuses outcomes have, and that all of an outcome
-// arrives.
+// TestOutcomes checks the status of each outcome, and that outcomes arrive completely.
 func TestOutcomes(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -268,7 +266,7 @@ func TestOutcomes(t *testing.T) {
 		status, out := w.post(get)
 		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message ||
 			out.Unchanged != tt.out.Unchanged || !slices.Equal(out.Warnings, tt.out.Warnings) {
-			t.Errorf("%s: %d %+v", tt.why, status, out)
+			t.Errorf("%s: got %d %+v", tt.why, status, out)
 		}
 	}
 	pod := vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}
@@ -283,7 +281,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestOperationUserAndOrigin holds what of a request goes into the history.
+// TestOperationUserAndOrigin checks what the history records about a request.
 func TestOperationUserAndOrigin(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -295,15 +293,15 @@ func TestOperationUserAndOrigin(t *testing.T) {
 		t.Errorf("%+v", received)
 	}
 	if remaining := time.Until(received[0].Deadline); remaining < 4*time.Minute || remaining > 5*time.Minute {
-		t.Errorf("%v are left of 5 minutes", remaining)
+		t.Errorf("got a deadline in %v, want 5 minutes", remaining)
 	}
 	if status, out := w.post(scale, "X-Vedette-Origin", strings.Repeat("x", 300)); status != 400 || !strings.Contains(out.Error.Message, "X-Vedette-Origin has 300 bytes") {
 		t.Errorf("%d %+v", status, out)
 	}
 }
 
-// TestCrossOriginOperationsAreRejected holds that no web page makes a browser send an operation,
-// which it could without asking, in one of the forms' content types.
+// TestCrossOriginOperationsAreRejected checks that web pages cannot make a browser send an
+// operation. Browsers send the content types of forms without a preflight request.
 func TestCrossOriginOperationsAreRejected(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -320,18 +318,18 @@ func TestCrossOriginOperationsAreRejected(t *testing.T) {
 		{[]string{"Origin", "https://evil.example.com"}, 403},
 	} {
 		if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"w"}`, tt.headers...); status != tt.status {
-			t.Errorf("%v: %d %+v", tt.headers, status, out)
+			t.Errorf("%v: got %d %+v", tt.headers, status, out)
 		}
 	}
 	if n := len(a.operations()); n != 3 {
-		t.Errorf("%d operations were carried out", n)
+		t.Errorf("got %d operations", n)
 	}
 }
 
-// staticAuthorizer lets read some accounts and write others.
+// staticAuthorizer allows reading one account and writing another one.
 type staticAuthorizer struct{ read, write vedette.AccountName }
 
-// CheckAccount allows what the gatekeeper says.
+// CheckAccount implements authorizer.
 func (g staticAuthorizer) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User == "ann" && (account == g.read && access == authorize.Read || account == g.write) {
 		return nil
@@ -339,7 +337,7 @@ func (g staticAuthorizer) CheckAccount(_ context.Context, c authorize.Caller, ac
 	return vedette.Errorf(vedette.Denied, "Access is denied")
 }
 
-// Readable allows what the gatekeeper says.
+// Readable implements authorizer.
 func (g staticAuthorizer) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
 	return func(account vedette.AccountName) bool { return account == g.read || account == g.write }, nil
 }
@@ -363,28 +361,28 @@ func TestOperationAuthorization(t *testing.T) {
 	} {
 		status, _ := w.post(`{"account":"`+tt.account+`","verb":"`+tt.verb+`","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", tt.user)
 		if status != tt.status {
-			t.Errorf("%+v: %d", tt, status)
+			t.Errorf("%+v: got %d, want %d", tt, status, tt.status)
 		}
 	}
 	if n := len(a.operations()); n != 3 {
-		t.Errorf("%d operations were carried out", n)
+		t.Errorf("got %d operations", n)
 	}
-	// Whether a Secret was made from a manifest tells whether a value is right that was guessed.
+	// The version of a Secret's manifest shows whether a guessed value is right.
 	for manifest, want := range map[string]int{`{"kind":"ConfigMap"}`: 200, `"kind: ConfigMap"`: 200, `{"kind":"Secret"}`: 403, `"kind: secrets"`: 403, `{"kind":"Secret","Kind":"ConfigMap","KIND":"ConfigMap"}`: 403} {
 		status, _ := w.post(`{"account":"prod-1","verb":"version","manifest":`+manifest+`}`, "X-SPINNAKER-USER", "ann")
 		if status != want {
-			t.Errorf("the version of %s: %d", manifest, status)
+			t.Errorf("the version of %s: got %d, want %d", manifest, status, want)
 		}
 	}
 	for account, want := range map[string]int{"prod-1": 200, "prod-3": 403} {
 		if response, _ := w.get("/logs?pod=p&account="+account, "X-SPINNAKER-USER", "ann"); response.StatusCode != want {
-			t.Errorf("logs of %s: %d", account, response.StatusCode)
+			t.Errorf("logs of %s: got %d, want %d", account, response.StatusCode, want)
 		}
 	}
 }
 
-// TestDryRuns holds that a dry run is asked for as one, tells that it was one, needs
-// the permission to change the account, and is no other operation's id.
+// TestDryRuns checks that a dry run is dispatched and reported as one, requires write
+// permission, and shares its id with no other operation.
 func TestDryRuns(t *testing.T) {
 	a := &fakeDispatcher{}
 	cfg := configOf(shopWorld(t))
@@ -395,17 +393,17 @@ func TestDryRuns(t *testing.T) {
 		t.Errorf("%d %+v", status, out)
 	}
 	if status, out := w.post(`{"account":"dev",`+restartFields+`}`, "X-SPINNAKER-USER", "ann"); status != 409 {
-		t.Errorf("the real thing under the same id: %d %+v", status, out)
+		t.Errorf("not a dry run, with the same id: got %d %+v", status, out)
 	}
 	if status, _ := w.post(`{"account":"prod-1","dryRun":true,"verb":"restart","kind":"deploy","name":"w"}`, "X-SPINNAKER-USER", "ann"); status != 403 {
-		t.Errorf("who may only read: %d", status)
+		t.Errorf("without WRITE: got %d, want %d", status, 403)
 	}
 	if all := a.operations(); len(all) != 1 || !all[0].DryRun {
 		t.Errorf("%+v", all)
 	}
 }
 
-// TestLargeOperations passes what is near the limits of API servers.
+// TestLargeOperations sends operations close to the limits of API servers.
 func TestLargeOperations(t *testing.T) {
 	big := strings.Repeat(`value with "quotes" `, 70_000) // 1.4 MB
 	var objects []json.RawMessage
@@ -425,13 +423,13 @@ func TestLargeOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, _ := w.post(`{"account":"dev","verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"big"},"data":{"text":` + string(quoted) + `}}}`); status != 200 {
-		t.Fatalf("a manifest of %d bytes: %d", len(quoted), status)
+		t.Fatalf("a manifest of %d bytes: got %d, want %d", len(quoted), status, 200)
 	}
 	if got := a.operations()[0].Args.(vedette.ApplyArgs).Manifest; !bytes.Contains(got, quoted) {
-		t.Errorf("%d bytes arrived", len(got))
+		t.Errorf("got a manifest of %d bytes", len(got))
 	}
 	if status, out := w.post(`{"account":"dev","verb":"list","kind":"configmaps"}`); status != 200 || len(out.Objects) != 12 || len(out.Objects[11]) != len(objects[11]) {
-		t.Errorf("a list of 12 MB: %d, %d objects", status, len(out.Objects))
+		t.Errorf("a list of 12 MB: got %d, %d objects", status, len(out.Objects))
 	}
 }
 
@@ -444,7 +442,7 @@ func restart(id string) string {
 	return `{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"` + id + `"}`
 }
 
-// TestOperationIDRunsOnce sends operations twice, at once and one after the other.
+// TestOperationIDRunsOnce sends operations twice, concurrently and one after the other.
 func TestOperationIDRunsOnce(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{}, 10)
 	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
@@ -463,8 +461,8 @@ func TestOperationIDRunsOnce(t *testing.T) {
 		})
 	}
 	<-started
-	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "was given to another operation") {
-		t.Errorf("another operation under the same id: %d %+v", status, out)
+	if status, out := w.post(`{"account":"dev","verb":"restart","kind":"deploy","name":"other","id":"` + oneID + `"}`); status != 409 || !strings.Contains(out.Error.Message, "belongs to another operation") {
+		t.Errorf("another operation with the same id: got %d %+v", status, out)
 	}
 	close(release)
 	group.Wait()
@@ -475,11 +473,12 @@ func TestOperationIDRunsOnce(t *testing.T) {
 		}
 	}
 	if !last.Repeated || len(a.operations()) != 1 {
-		t.Errorf("%d operations were carried out; the last answer: %+v", len(a.operations()), last)
+		t.Errorf("got %d operations and the last response %+v", len(a.operations()), last)
 	}
 }
 
-// TestOperationIDRunsOnceAcrossServers sends to a server what another one has in the history.
+// TestOperationIDRunsOnceAcrossServers sends operations that another server has in the
+// history.
 func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 	world := shopWorld(t)
 	a := &fakeDispatcher{}
@@ -490,30 +489,30 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
-		t.Errorf("while another server is at it: %d %+v", status, out)
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "has been running since") {
+		t.Errorf("while another server executes it: got %d %+v", status, out)
 	}
 	row.State, row.Status, row.Reason, row.Message, row.Ended = vedette.Failed, 422, "Invalid", "no", time.Now()
 	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
 		t.Fatal(err)
 	}
 	if status, out := w.post(restart(oneID)); status != 422 || out.State != "failed" || out.Reason != "Invalid" || out.Message != "no" || !out.Repeated {
-		t.Errorf("when it has ended: %d %+v", status, out)
+		t.Errorf("after it ended: got %d %+v", status, out)
 	}
 	if status, _ := w.post(`{"account":"prod-1","verb":"restart","kind":"deploy","name":"w","id":"` + oneID + `"}`); status != 409 {
-		t.Errorf("for another account: %d", status)
+		t.Errorf("for another account: got %d, want %d", status, 409)
 	}
 	if n := len(a.operations()); n != 0 {
-		t.Errorf("%d operations were carried out", n)
+		t.Errorf("got %d operations", n)
 	}
 	cfg.Store = failingHistoryStore{world.Store}
 	if status, _ := serve(t, cfg).post(restart(twoID)); status != 503 || len(a.operations()) != 0 {
-		t.Errorf("while the history can't be read: %d, and %d operations", status, len(a.operations()))
+		t.Errorf("without the history: got %d and %d operations", status, len(a.operations()))
 	}
 }
 
-// TestConcurrentServersShareOutcome holds that where two servers take the same operation at
-// one moment, the outcome is the one's that was faster.
+// TestConcurrentServersShareOutcome checks that if two servers accept the same operation at
+// the same time, both return the outcome of the first.
 func TestConcurrentServersShareOutcome(t *testing.T) {
 	world := shopWorld(t)
 	a := &fakeDispatcher{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
@@ -526,7 +525,7 @@ func TestConcurrentServersShareOutcome(t *testing.T) {
 	cfg := configOf(world)
 	cfg.Dispatch = a
 	w := serve(t, cfg)
-	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "is under way since") {
+	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "has been running since") {
 		t.Errorf("%d %+v", status, out)
 	}
 	end := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
@@ -534,21 +533,20 @@ func TestConcurrentServersShareOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
-		t.Errorf("when the other has ended: %d %+v", status, out)
+		t.Errorf("after the other one ended: got %d %+v", status, out)
 	}
 }
 
-// failingHistoryStore is a store whose history can't be read.
+// failingHistoryStore is a store whose history cannot be read.
 type failingHistoryStore struct{ *store.Store }
 
-// Operation fails.
 func (failingHistoryStore) Operation(context.Context, vedette.OperationID) (store.OperationRow, error) {
 	return store.OperationRow{}, vedette.Errorf(vedette.Unavailable, "the database is away")
 }
 
-// TestFailedOutcomeIsRepeated holds that what failed stays failed, though it may not be
-// in the history yet, and that an operation which another server took up meanwhile is
-// left to that one.
+// TestFailedOutcomeIsRepeated checks that a failed operation stays failed, even before it is
+// in the history, and that an operation that another server accepted in the meantime is left
+// to that server.
 func TestFailedOutcomeIsRepeated(t *testing.T) {
 	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 503, Message: "no agent"}
@@ -564,13 +562,13 @@ func TestFailedOutcomeIsRepeated(t *testing.T) {
 	a.do = func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: "it was accepted before"}
 	}
-	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "tells how it ends") {
+	if status, out := w.post(restart(twoID)); status != 409 || out.State != "" || out.Error.Kind != "conflict" || !strings.Contains(out.Error.Message, "returns its outcome when it ends") {
 		t.Errorf("%d %+v", status, out)
 	}
 }
 
-// TestOperationContinuesAfterCallerDisconnects holds that an operation with an id goes on when its caller
-// leaves, and that who comes back hears how it ended.
+// TestOperationContinuesAfterCallerDisconnects checks that an operation with an id continues
+// when its caller disconnects, and that the caller gets the outcome later.
 func TestOperationContinuesAfterCallerDisconnects(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{})
 	a := &fakeDispatcher{do: func(ctx context.Context, _ vedette.Operation) vedette.Outcome {
@@ -579,7 +577,7 @@ func TestOperationContinuesAfterCallerDisconnects(t *testing.T) {
 		case <-release:
 			return vedette.Outcome{State: vedette.Done, Status: 200}
 		case <-ctx.Done():
-			return vedette.Outcome{State: vedette.Lost, Status: 504, Message: "the caller left"}
+			return vedette.Outcome{State: vedette.Lost, Status: 504, Message: "the caller disconnected"}
 		}
 	}}
 	w := serveOperations(t, a)
@@ -600,7 +598,7 @@ func TestOperationContinuesAfterCallerDisconnects(t *testing.T) {
 	<-started
 	cancel()
 	if err := <-clientErr; err == nil {
-		t.Error("the first caller was answered")
+		t.Error("the first caller got a response")
 	}
 	close(release)
 	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
@@ -608,8 +606,8 @@ func TestOperationContinuesAfterCallerDisconnects(t *testing.T) {
 	}
 }
 
-// FuzzOperation holds that no body makes the server fail or do what was not
-// understood.
+// FuzzOperation checks that no body causes an internal error, or executes something that was
+// not understood.
 func FuzzOperation(f *testing.F) {
 	a := &fakeDispatcher{}
 	w := serveOperations(f, a)
@@ -624,12 +622,12 @@ func FuzzOperation(f *testing.F) {
 		case status == 200 && out.State == "done":
 		case (status == 400 || status == 404 || status == 409) && out.Error.Message != "":
 		default:
-			t.Errorf("%q: %d %+v", body, status, out)
+			t.Errorf("%q: got %d %+v", body, status, out)
 		}
 	})
 }
 
-// TestLargeOutcomesAreCompressed asks as callers do that take compressed answers.
+// TestLargeOutcomesAreCompressed sends Accept-Encoding with operations.
 func TestLargeOutcomesAreCompressed(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
@@ -649,7 +647,7 @@ func TestLargeOutcomesAreCompressed(t *testing.T) {
 		}
 		response.Body.Close()
 		if got := response.Header.Get("Content-Encoding"); response.StatusCode != 200 || got != want {
-			t.Errorf("%d bytes: %d, Content-Encoding %q, want %q", size, response.StatusCode, got, want)
+			t.Errorf("%d bytes: got %d with Content-Encoding %q, want %q", size, response.StatusCode, got, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// outcomeView is the end of an operation.
+// outcomeView is the outcome of an operation.
 type outcomeView struct {
 	ID      vedette.OperationID  `json:"id"`
 	Account vedette.AccountName  `json:"account"`
@@ -20,23 +20,23 @@ type outcomeView struct {
 	Reason  string               `json:"reason,omitempty"`
 	Message string               `json:"message,omitempty"`
 	Keys    []objectKey          `json:"keys"`
-	Objects []json.RawMessage    `json:"-"` // written by write, one after the other
+	Objects []json.RawMessage    `json:"-"` // written separately, one by one
 	Result  json.RawMessage      `json:"result,omitempty"`
-	// Warnings are what the cluster's API servers said besides their answers.
+	// Warnings are the warnings of the cluster's API server.
 	Warnings []string `json:"warnings,omitempty"`
-	// Unchanged says that an apply is known to have changed nothing.
+	// Unchanged reports that an apply changed nothing.
 	Unchanged bool `json:"unchanged,omitempty"`
-	// Repeated says that an earlier request had this outcome. Its objects are not
-	// kept, nor are its warnings for long.
+	// Repeated reports that the outcome is that of an earlier request. Its objects are not
+	// kept, and its warnings only for a short time.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// objectKey names an object of the operation's account.
+// objectKey identifies an object in the operation's account.
 type objectKey struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	UID       string `json:"uid,omitempty"` // of what was deleted
+	UID       string `json:"uid,omitempty"` // of deleted objects
 }
 
 func newOutcomeView(op vedette.Operation, out vedette.Outcome) outcomeView {
@@ -52,8 +52,8 @@ func newOutcomeView(op vedette.Operation, out vedette.Outcome) outcomeView {
 		}
 		v.Keys = append(v.Keys, k)
 	}
-	// An agent sent them: what is no JSON is left out, or nobody would hear how
-	// the operation ended.
+	// Invalid JSON is left out, because it comes from an agent, and the caller must still get
+	// the outcome.
 	for _, o := range out.Objects {
 		if json.Valid(o) {
 			v.Objects = append(v.Objects, o)
@@ -65,14 +65,14 @@ func newOutcomeView(op vedette.Operation, out vedette.Outcome) outcomeView {
 	return v
 }
 
-// asRepeated is the outcome for those who ask once more.
+// asRepeated returns the outcome for a repeated request.
 func (v outcomeView) asRepeated() outcomeView {
 	v.Objects, v.Repeated = []json.RawMessage{}, true
 	v.Keys = slices.Clone(v.Keys)
 	return v
 }
 
-// httpStatus is what an outcome is answered with.
+// httpStatus returns the HTTP status of the outcome.
 func (v outcomeView) httpStatus() int {
 	switch {
 	case v.State == vedette.Done:
@@ -93,7 +93,7 @@ func (v outcomeView) write(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(v.httpStatus())
-	// A caller that is gone can ask under the operation's id.
+	// A caller that is gone can request the outcome by the operation's id.
 	p := pageWriter{w: w, b: append(bytes.TrimSuffix(body, []byte("}\n")), `,"objects":[`...)}
 	for i, o := range v.Objects {
 		if i > 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// writePage answers with a page of objects, as writeWithFreshness does, and lets go of each
-// object as soon as it is sent: together, as one body, they would take the memory
-// of the page once more, or twice.
+// writePage writes a page of objects like writeWithFreshness, but frees each object after it
+// is sent. As one body, they would take the memory of the page two or three times.
 func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.Page) error {
 	stableFreshness, err := encode(f.withoutWatermarks())
 	if err != nil {
@@ -43,10 +42,10 @@ func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.P
 	return nil
 }
 
-// pageETag sums up what a page says. What is not a manifest is small, and is written
-// once more for it.
+// pageETag hashes the content of a page. Manifests are hashed as they are stored. The rest is
+// small, so it is encoded once more for the hash.
 func pageETag(page store.Page, stableFreshness []byte) uint64 {
-	tag := xxhash.New() // whose writes do not fail
+	tag := xxhash.New() // hashing does not fail
 	var b []byte
 	for _, row := range page.Items {
 		body := row.Body
@@ -60,7 +59,7 @@ func pageETag(page store.Page, stableFreshness []byte) uint64 {
 	return tag.Sum64()
 }
 
-// appendPageEnd writes what follows the objects, but for the brace.
+// appendPageEnd appends the members after the objects, without the closing brace.
 func appendPageEnd(b []byte, page store.Page) []byte {
 	b = strconv.AppendInt(append(b, `,"total":`...), page.Total, 10)
 	if page.Next != "" {
@@ -73,14 +72,14 @@ func appendPageEnd(b []byte, page store.Page) []byte {
 
 const flushSize = 64 << 10
 
-// pageWriter writes in pieces. A reader that is gone is no failure of ours.
+// pageWriter writes in pieces. It ignores errors, because they mean that the client is gone.
 type pageWriter struct {
 	w      http.ResponseWriter
 	b      []byte
 	failed bool
 }
 
-// flush sends what was gathered if it is more than so many bytes.
+// flush writes the buffer if it has more than minBytes.
 func (p *pageWriter) flush(minBytes int) {
 	if len(p.b) <= minBytes {
 		return

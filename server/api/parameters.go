@@ -11,9 +11,8 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
-// parseParameters returns the query of a request. A parameter that the route does
-// not know is refused: a filter with a typing error would otherwise show more
-// than was asked for, and nobody would notice.
+// parseParameters parses the query of a request. Unknown parameters are rejected, because a
+// misspelt filter would otherwise silently match more than intended.
 func parseParameters(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -24,18 +23,18 @@ func parseParameters(r *http.Request, allowed ...string) (url.Values, error) {
 			continue
 		}
 		if len(allowed) == 0 {
-			return nil, vedette.Errorf(vedette.Invalid, "there is no parameter %.100q: %s takes none", name, r.URL.Path)
+			return nil, vedette.Errorf(vedette.Invalid, "unknown parameter %.100q: %s has no parameters", name, r.URL.Path)
 		}
 		hint := nearest.Hint(name, allowed)
 		if hint == "" {
-			hint = ": the parameters are " + strings.Join(allowed, ", ")
+			hint = ": use one of " + strings.Join(allowed, ", ")
 		}
-		return nil, vedette.Errorf(vedette.Invalid, "there is no parameter %.100q%s", name, hint)
+		return nil, vedette.Errorf(vedette.Invalid, "unknown parameter %.100q%s", name, hint)
 	}
 	return values, nil
 }
 
-// singleValue returns a parameter that may be given once.
+// singleValue returns the value of a parameter that may be given once.
 func singleValue(values url.Values, name string) (string, error) {
 	switch all := values[name]; len(all) {
 	case 0:
@@ -47,8 +46,8 @@ func singleValue(values url.Values, name string) (string, error) {
 	}
 }
 
-// listValues returns the parts of a parameter that may be given several times and
-// hold a list each time.
+// listValues returns the values of a parameter that can be repeated and can contain a
+// comma-separated list.
 func listValues(values url.Values, name string) []string {
 	var parts []string
 	for _, value := range values[name] {
@@ -61,11 +60,11 @@ func listValues(values url.Values, name string) []string {
 	return parts
 }
 
-// enumValue returns a parameter that takes one of a few words.
+// enumValue returns the value of a parameter that accepts only some values.
 func enumValue(values url.Values, name string, allowed ...string) (string, error) {
 	value, err := singleValue(values, name)
 	if err == nil && value != "" && !slices.Contains(allowed, value) {
-		err = vedette.Errorf(vedette.Invalid, "the parameter %s is %.100q and may be %s", name, value, strings.Join(allowed, " or "))
+		err = vedette.Errorf(vedette.Invalid, "invalid %s %.100q: must be %s", name, value, strings.Join(allowed, " or "))
 	}
 	return value, err
 }
@@ -79,19 +78,19 @@ func parseLimit(values url.Values) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, vedette.Errorf(vedette.Invalid, "the limit is %.100q and must be a number from 1 to %d", value, maxLimit)
+		return 0, vedette.Errorf(vedette.Invalid, "invalid limit %.100q: must be a number from 1 to %d", value, maxLimit)
 	}
 	return n, nil
 }
 
-// glob matches a whole text: "*" stands for any run of characters, "?" for one.
+// glob is a pattern for a whole text: "*" matches any characters, "?" matches one.
 type glob string
 
 func (g glob) hasWildcards() bool { return strings.ContainsAny(string(g), "*?") }
 
 func (g glob) match(text string) bool {
 	pattern := string(g)
-	star, resume := -1, 0 // of the last "*": where it stands, and what it took so far
+	star, resume := -1, 0 // position of the last "*", and of the text after its match
 	p, t := 0, 0
 	for t < len(text) {
 		switch {
@@ -100,7 +99,7 @@ func (g glob) match(text string) bool {
 			p++
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
 			p, t = p+1, t+1
-		case star >= 0: // let it take one more
+		case star >= 0: // extend the match of "*" by one
 			resume++
 			p, t = star+1, resume
 		default:

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/internal/tagged"
 )
 
-// writeJSON answers with a document that says all there is to say.
+// writeJSON writes v as JSON, with an ETag.
 func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := encode(v)
 	if err != nil {
@@ -21,10 +21,9 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// writeWithFreshness answers with a JSON object and, as further members of it, how fresh
-// it is. The tag leaves the watermarks out, which move all the time, or no
-// answer would ever be the same; a reader that is told "not modified" finds them
-// in the headers.
+// writeWithFreshness writes a JSON object and adds the members of its freshness. The ETag does
+// not depend on watermarks, because they change all the time; a client that gets "not
+// modified" reads them from the headers.
 func writeWithFreshness(w http.ResponseWriter, r *http.Request, f freshness, body []byte) error {
 	stableFreshness, err := encode(f.withoutWatermarks())
 	if err != nil {
@@ -42,7 +41,7 @@ func writeWithFreshness(w http.ResponseWriter, r *http.Request, f freshness, bod
 	return nil
 }
 
-// joinObjects makes one JSON object of two, the first of which must not be empty.
+// joinObjects joins the members of two JSON objects. The first must not be empty.
 func joinObjects(a, b []byte) []byte {
 	end := bytes.LastIndexByte(a, '}')
 	return append(append(a[:end], ','), b[1:]...)
@@ -53,7 +52,7 @@ func encode(v any) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode an answer: %w", err)
+		return nil, fmt.Errorf("encode a response: %w", err)
 	}
 	return b.Bytes(), nil
 }

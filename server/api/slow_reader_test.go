@@ -18,8 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// slowResponseWriter is the connection of a reader that takes 20 seconds for whatever it is
-// sent.
+// slowResponseWriter is the connection of a client that takes 20 seconds to read each event.
 type slowResponseWriter struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -37,7 +36,7 @@ func (c *slowResponseWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// pageStore is a store that holds a page of objects.
+// pageStore is a store with one page of objects.
 type pageStore struct{ api.Store }
 
 func (pageStore) Accounts(context.Context) ([]store.AccountRow, error) {
@@ -63,8 +62,8 @@ func (emptyFleet) Freshness(vedette.AccountName) (seen time.Time, connected bool
 	return time.Time{}, true
 }
 
-// TestSlowReaderReleasesPageMemory holds that a reader who takes an event after the other, each
-// in good time, does not keep the memory of a whole page for as long as it likes.
+// TestSlowReaderReleasesPageMemory checks that a client that reads one event after another,
+// each in time, cannot keep the memory of a whole page for an unlimited time.
 func TestSlowReaderReleasesPageMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := readlimit.New(readlimit.Config{})
@@ -73,15 +72,15 @@ func TestSlowReaderReleasesPageMemory(t *testing.T) {
 		w := &slowResponseWriter{ResponseRecorder: httptest.NewRecorder()}
 		handler.ServeHTTP(w, httptest.NewRequestWithContext(tenMinuteContext(t), http.MethodGet, "/vedette/v1/changes?initial=true&include=body", nil))
 		if elapsed := time.Since(start); elapsed != 30*time.Second {
-			t.Errorf("it was served for %v", elapsed)
+			t.Errorf("duration: got %v", elapsed)
 		}
 		if free, _ := readtest.Exhaust(reads); free != 64<<20 {
-			t.Errorf("%d bytes are free: not all memory was given back", free)
+			t.Errorf("free memory: got %d bytes, want all of it", free)
 		}
 	})
 }
 
-// tenMinuteContext ends a request that would otherwise be served for ever.
+// tenMinuteContext bounds a request that would otherwise never end.
 func tenMinuteContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)

@@ -10,30 +10,29 @@ import (
 type sseWriter struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
-	deadline   time.Time // of all events until the next one is set; zero: each has its own
+	deadline   time.Time // for several events; zero: each event has its own
 }
 
 func newSSEWriter(w http.ResponseWriter) *sseWriter {
 	return &sseWriter{w: w, controller: http.NewResponseController(w)}
 }
 
-// errClientGone ends a stream whose reader does not take what is sent.
-var errClientGone = errors.New("the reader of a stream is gone")
+// errClientGone means that the client does not read the stream any more.
+var errClientGone = errors.New("the client of the stream is gone")
 
-// eventTimeout is how long a reader may take for one event, or for a page of what was
-// there first. Behind a reader that takes nothing the connection's buffers fill
-// first, so this is rarely short.
+// eventTimeout bounds writing one event or one page of existing objects. It is rarely too
+// short, because the buffers of the connection fill first.
 const eventTimeout = 30 * time.Second
 
 func (e *sseWriter) start() {
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	h.Set("X-Accel-Buffering", "no") // nginx would buffer events
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// withDeadline bounds the time for all events together that are sent until end is called.
+// withDeadline sets one deadline for all events until end is called.
 func (e *sseWriter) withDeadline(d time.Duration) (end func()) {
 	e.deadline = time.Now().Add(d)
 	return func() { e.deadline = time.Time{} }
@@ -46,7 +45,7 @@ func (e *sseWriter) writeDeadline() time.Time {
 	return e.deadline
 }
 
-// send writes one event, whose data is a single line of JSON.
+// send writes one event with data as a single line of JSON.
 func (e *sseWriter) send(name string, data any) error {
 	body, err := encode(data)
 	if err != nil {
@@ -55,8 +54,8 @@ func (e *sseWriter) send(name string, data any) error {
 	return e.write(name, body)
 }
 
-// write is send for data that is JSON already, ended by a newline. Within it a
-// newline can only stand between values, and would end the event's data.
+// write is like send for data that is JSON already and ends with a newline. It replaces other
+// newlines, because they would end the event. In JSON they can only be between tokens.
 func (e *sseWriter) write(name string, data []byte) error {
 	for i := range data[:len(data)-1] {
 		if data[i] == '\n' || data[i] == '\r' {
@@ -64,8 +63,8 @@ func (e *sseWriter) write(name string, data []byte) error {
 		}
 	}
 	message := append([]byte("event: "+name+"\ndata: "), data...)
-	// Where deadlines are not supported a slow reader is waited for, and then
-	// the hub ends its subscription.
+	// If deadlines are not supported, writing to a slow client blocks until the hub ends the
+	// subscription.
 	_ = e.controller.SetWriteDeadline(e.writeDeadline())
 	if _, err := e.w.Write(append(message, '\n')); err != nil {
 		return errors.Join(errClientGone, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// tableView is a page of objects of one kind as a table, in the columns that
-// kubectl shows after the name.
+// tableView is a page of objects of one kind as a table, with the columns that kubectl shows
+// after the name.
 type tableView struct {
 	Kind       string       `json:"kind"`
 	Namespaced bool         `json:"namespaced"`
@@ -22,7 +22,7 @@ type tableView struct {
 
 type columnView struct {
 	Name string `json:"name"`
-	Wide bool   `json:"wide"` // for readers with room
+	Wide bool   `json:"wide"` // shown only if there is space
 }
 
 type rowView struct {
@@ -58,11 +58,11 @@ func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error 
 	return writeWithFreshness(w, r, fresh, body)
 }
 
-// singleKind returns the one kind of the filter: the kinds of a table share its
-// columns.
+// singleKind returns the one kind of the filter. It fails for several kinds, because their
+// columns differ.
 func (f filter) singleKind() (vedette.Resource, error) {
 	if len(f.resources) != 1 {
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "a table shows one kind, and %d are asked for: ask for each on its own", len(f.resources))
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "a table shows one kind, but the request selects %d; request a table for each kind", len(f.resources))
 	}
 	return f.resources[0], nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// grants say what the user "dev" may: "prod READ", "application web READ".
-// Whoever else calls may do nothing.
+// grants are the permissions of the user "dev", for example "prod READ" or "application web
+// READ". Other users have none.
 type grants []string
 
 func (g grants) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
@@ -51,23 +51,23 @@ func TestAuthorization(t *testing.T) {
 		{"without the user", "", "/manifests/prod/shop/pod%20web-0", grants{"prod READ", "application web READ"}, 403},
 		{"without the application", "dev", "/manifests/prod/shop/pod%20web-0", grants{"prod READ"}, 403},
 		{"without the account", "dev", "/manifests/prod/shop/pod%20web-0", grants{"application web READ"}, 403},
-		{"to write is not to read", "dev", "/manifests/prod/shop/pod%20web-0", grants{"prod WRITE", "application web READ"}, 403},
-		{"what is not there has no application", "dev", "/manifests/prod/shop/pod%20nope", grants{"prod READ"}, 404},
-		{"who may not read learns nothing of it", "dev", "/manifests/prod/shop/pod%20nope", grants{"other READ"}, 403},
-		{"credentials are listed to all", "", "/credentials", nil, 200},
-		{"and shown to all", "", "/credentials/prod", nil, 200},
-		{"to use them is to write", "dev", "/credentials/prod/authorized", grants{"prod WRITE"}, 200},
-		{"not to read", "dev", "/credentials/prod/authorized?expand=true", grants{"prod READ"}, 403},
-		{"of an account that is not there", "dev", "/credentials/nope/authorized", grants{"nope WRITE"}, 404},
+		{"WRITE does not imply READ", "dev", "/manifests/prod/shop/pod%20web-0", grants{"prod WRITE", "application web READ"}, 403},
+		{"a missing object has no application to check", "dev", "/manifests/prod/shop/pod%20nope", grants{"prod READ"}, 404},
+		{"without READ a missing object is not revealed", "dev", "/manifests/prod/shop/pod%20nope", grants{"other READ"}, 403},
+		{"everyone may list credentials", "", "/credentials", nil, 200},
+		{"everyone may read credentials", "", "/credentials/prod", nil, 200},
+		{"using credentials requires WRITE", "dev", "/credentials/prod/authorized", grants{"prod WRITE"}, 200},
+		{"READ is not enough to use credentials", "dev", "/credentials/prod/authorized?expand=true", grants{"prod READ"}, 403},
+		{"authorized credentials of an unknown account", "dev", "/credentials/nope/authorized", grants{"nope WRITE"}, 404},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Authorizer: tt.grants})+tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status {
-				t.Fatalf("%d: %s", response.StatusCode, body)
+				t.Fatalf("got %d %s, want %d", response.StatusCode, body, tt.status)
 			}
 			var failure struct{ Message, Exception string }
 			if err := json.Unmarshal(body, &failure); tt.status == http.StatusForbidden && (err != nil || failure.Message != "Access is denied" || !strings.HasSuffix(failure.Exception, "AccessDeniedException")) {
-				t.Errorf("%s", body)
+				t.Errorf("got %s, want an AccessDeniedException", body)
 			}
 		})
 	}

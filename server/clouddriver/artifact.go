@@ -8,7 +8,6 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// artifactsOf finds the images and the configuration that an object refers to.
 func artifactsOf(kind vedette.Kind, body []byte) ([]manifest.Artifact, error) {
 	var m manifest.Manifest
 	if err := json.Unmarshal(body, &m); err != nil {

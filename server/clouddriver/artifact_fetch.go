@@ -10,23 +10,23 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// artifactAccount is what artifacts of some types are fetched with.
+// artifactAccount is an account with which artifacts of some types are fetched.
 type artifactAccount struct {
 	Name  string   `json:"name"`
 	Types []string `json:"types"`
 	Type  string   `json:"type"`
 }
 
-// artifactAccounts are those that Clouddriver has without being given any
-// secrets. What the second one stands for are objects of clusters: editors offer
-// them, and nobody fetches them.
+// artifactAccounts are the accounts that Clouddriver has without any configuration. The
+// artifacts of the second one are objects in clusters: editors offer them, but they cannot be
+// fetched.
 var artifactAccounts = []artifactAccount{
 	{embeddedAccount, []string{embeddedType}, "artifacts-embedded"},
 	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
 }
 
-// embeddedType is the type of an artifact that is its own content, as a bake
-// produces it and a deploy of "source: artifact" consumes it.
+// embeddedType is the type of artifacts that contain their own content. A bake produces them,
+// and a deployment with "source: artifact" consumes them.
 const (
 	embeddedType    = "embedded/base64"
 	embeddedAccount = "embedded-artifact"
@@ -45,31 +45,30 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ pathParams
 	}
 	var artifact manifest.Artifact
 	if err := json.Unmarshal(raw, &artifact); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the body is no artifact: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the body is not an artifact: %w", err)
 	}
 	content, err := artifactContent(artifact)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = w.Write(content) // an error means that nobody listens any more
+	_, _ = w.Write(content) // an error means that the client is gone
 	return nil
 }
 
-// artifactContent returns what an artifact holds.
 func artifactContent(artifact manifest.Artifact) ([]byte, error) {
 	if artifact.ArtifactAccount == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: %.300s", artifact.Name)
 	}
 	if artifact.ArtifactAccount != embeddedAccount || artifact.Type != embeddedType {
 		return nil, vedette.Errorf(vedette.NotFound, "Credentials '%.300s' supporting artifact type '%.300s' cannot be found: "+
-			"this server fetches artifacts of type %s with account %s; bake others into one, or let Orca and Rosco fetch them from a Clouddriver that has the account",
+			"this server can only fetch artifacts of type %s with account %s; bake the artifact into one of these, or let Orca and Rosco fetch it from a Clouddriver that has the account",
 			artifact.ArtifactAccount, artifact.Type, embeddedType, embeddedAccount)
 	}
-	// As Clouddriver does, it takes content with and without padding.
+	// Clouddriver accepts content with and without padding.
 	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(artifact.Reference, "=\r\n"))
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the reference of artifact %.300q is no base64: %w", artifact.Name, err)
+		return nil, vedette.Errorf(vedette.Invalid, "the reference of artifact %.300q is not valid base64: %w", artifact.Name, err)
 	}
 	return content, nil
 }

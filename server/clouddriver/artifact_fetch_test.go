@@ -16,26 +16,26 @@ func TestFetchArtifact(t *testing.T) {
 		status          int
 		want            string
 	}{
-		{"a bake's product", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
-		{"as Orca of before Retrofit 2 asks", "/artifacts/fetch/", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact","metadata":{},"customKind":false}`, 200, "kind: Service\n"},
+		{"the result of a bake", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
+		{"a trailing slash, as Orca before Retrofit 2 sends it", "/artifacts/fetch/", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact","metadata":{},"customKind":false}`, 200, "kind: Service\n"},
 		{"without padding", "/artifacts/fetch", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
-		{"of several lines", "/artifacts/fetch", `{"type":"embedded/base64","reference":"a2luZDog\nU2VydmljZQo=\n","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
+		{"base64 with line breaks", "/artifacts/fetch", `{"type":"embedded/base64","reference":"a2luZDog\nU2VydmljZQo=\n","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
 		{"nothing", "/artifacts/fetch", `{"type":"embedded/base64","artifactAccount":"embedded-artifact"}`, 200, ""},
-		{"no base64", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"kind: Service","artifactAccount":"embedded-artifact"}`, 400, `the reference of artifact \"web\" is no base64`},
+		{"no base64", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"kind: Service","artifactAccount":"embedded-artifact"}`, 400, `the reference of artifact \"web\" is not valid base64`},
 		{"no account", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZA=="}`, 400, "An artifact account must be supplied to download this artifact: web"},
-		{"an account that is not there", "/artifacts/fetch", `{"type":"github/file","name":"web.yaml","artifactAccount":"gh"}`, 404, "Credentials 'gh' supporting artifact type 'github/file' cannot be found"},
-		{"a type that its account has not", "/artifacts/fetch", `{"type":"embedded/hex","artifactAccount":"embedded-artifact"}`, 404, "Credentials 'embedded-artifact' supporting artifact type 'embedded/hex' cannot be found"},
-		{"an object of a cluster", "/artifacts/fetch", `{"type":"kubernetes/secret","artifactAccount":"kubernetes"}`, 404, "supporting artifact type 'kubernetes/secret' cannot be found"},
-		{"no JSON", "/artifacts/fetch", `kind: Service`, 400, "the body is no artifact"},
-		{"a list", "/artifacts/fetch", `[]`, 400, "the body is no artifact"},
+		{"an unknown account", "/artifacts/fetch", `{"type":"github/file","name":"web.yaml","artifactAccount":"gh"}`, 404, "Credentials 'gh' supporting artifact type 'github/file' cannot be found"},
+		{"a type that the account does not support", "/artifacts/fetch", `{"type":"embedded/hex","artifactAccount":"embedded-artifact"}`, 404, "Credentials 'embedded-artifact' supporting artifact type 'embedded/hex' cannot be found"},
+		{"an object in a cluster", "/artifacts/fetch", `{"type":"kubernetes/secret","artifactAccount":"kubernetes"}`, 404, "supporting artifact type 'kubernetes/secret' cannot be found"},
+		{"no JSON", "/artifacts/fetch", `kind: Service`, 400, "the body is not an artifact"},
+		{"a list", "/artifacts/fetch", `[]`, 400, "the body is not an artifact"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			status, body, header := send(t, http.MethodPut, server+tt.path, strings.NewReader(tt.body))
 			if status != tt.status || status == http.StatusOK && body != tt.want || !strings.Contains(body, tt.want) {
-				t.Errorf("%d: %s; want %d: %s", status, body, tt.status, tt.want)
+				t.Errorf("got %d: %s, want %d: %s", status, body, tt.status, tt.want)
 			}
 			if got, want := header.Get("Content-Type"), "application/octet-stream"; status == http.StatusOK && got != want {
-				t.Errorf("Content-Type is %q, want %q", got, want)
+				t.Errorf("Content-Type: got %q, want %q", got, want)
 			}
 		})
 	}

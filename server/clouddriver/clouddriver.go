@@ -1,6 +1,6 @@
-// Package clouddriver answers the part of Clouddriver's REST API that Gate,
-// Orca, Deck, Fiat and Echo ask for, out of the store: as the Kubernetes
-// provider of Clouddriver would, quirks that its callers lean on included.
+// Package clouddriver implements the part of Clouddriver's REST API that Gate, Orca, Deck,
+// Fiat and Echo use. Answers come from the store and look like those of Clouddriver's
+// Kubernetes provider, including quirks that callers depend on.
 package clouddriver
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// accountStore is where accounts and what they report come from.
+// accountStore reads accounts and feeds.
 type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// objectStore is where objects come from.
+// objectStore reads objects.
 type objectStore interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
 	Objects(ctx context.Context, q store.Query) (store.Page, error)
@@ -38,15 +38,15 @@ type readStore interface {
 	operationStore
 }
 
-// authorizer says who may use what. Its errors are answered as they are.
+// authorizer decides who has access. Its errors are sent to the client unchanged.
 type authorizer interface {
 	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
 	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
-	// Readable is nil where everyone may read everything.
+	// Readable returns nil if the caller may read all accounts.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-// taskService is what carries operations out.
+// taskService runs operations.
 type taskService interface {
 	Submit(ctx context.Context, requests []task.Request, o task.Options) (id string, err error)
 	Restart(ctx context.Context, id string, requests []task.Request, o task.Options) error
@@ -55,41 +55,40 @@ type taskService interface {
 	List(ctx context.Context) ([]task.Task, error)
 }
 
-// Config is what the API reads from, and how it names things.
+// Config configures the API.
 type Config struct {
 	Store readStore
-	// Authorizer decides who may. Nil lets everyone, which only tests should.
+	// Authorizer decides who has access. If nil, everyone has; only tests should do this.
 	Authorizer authorizer
-	// Dispatch reaches the clusters, for what is not stored. Nil: nothing but the
-	// store answers.
+	// Dispatch executes operations in clusters. If nil, only the store answers.
 	Dispatch   dispatcher
-	AgentCount func() int // how many agents are connected; nil: none
-	// Connected reports whether an agent reports the account now. Nil: always.
+	AgentCount func() int // number of connected agents; nil means none
+	// Connected reports whether an agent reports the account now. Nil means always.
 	Connected func(account vedette.AccountName) bool
-	// Tasks carries operations out. Nil: there are no paths for them.
+	// Tasks runs operations. If nil, their paths do not exist.
 	Tasks taskService
-	// ReadLimiter shares the memory of answers among those who ask for them. Nil: there is
-	// no limit.
+	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
+	// limit.
 	ReadLimiter *readlimit.Limiter
-	Log         *slog.Logger // nil: nothing is logged
+	Log         *slog.Logger // nil discards the log
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
 	PrimaryAccountTypes []string
-	// ChallengeEnvironments are the environments in which Deck asks before it
-	// destroys (credentials.challengeDestructiveActionsEnvironments). Nil means
+	// ChallengeEnvironments are the environments in which Deck asks for confirmation before
+	// destructive actions (credentials.challengeDestructiveActionsEnvironments). Nil means
 	// "default".
 	ChallengeEnvironments []string
-	// OmitPodStatus leaves the pods out of what is told of a Job
-	// (kubernetes.jobs.detailed-pod-status: false).
+	// OmitPodStatus leaves pods out of the views of Jobs (kubernetes.jobs.detailed-pod-status:
+	// false).
 	OmitPodStatus bool
 }
 
 type api struct{ Config }
 
-// New returns the handler of Clouddriver's paths. It must not stand behind a
-// ServeMux: that redirects paths with an empty segment, by which Orca names
-// what is in no namespace.
+// New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
+// because a ServeMux redirects paths with an empty segment. Orca uses an empty segment for the
+// namespace of cluster-scoped objects.
 func New(cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -113,8 +112,8 @@ func New(cfg Config) http.Handler {
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
 
-// routes are in the order in which they are tried. What they mirror is
-// described at
+// router returns the routes in the order in which they are matched. They mirror the
+// controllers in
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
 func (a *api) router() router {
 	routes := []route{
@@ -127,7 +126,7 @@ func (a *api) router() router {
 		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", a.listCluster},
 		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.getDynamicManifest},
 		{"applications/{app}/jobs/{account}/{location}/{id}", a.getJob},
-		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // as Gate asks for it
+		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // used by Gate
 		{"DELETE applications/{app}/jobs/{account}/{location}/{id}", a.cancelJob},
 		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
 		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
@@ -143,7 +142,7 @@ func (a *api) router() router {
 	return router{api: a, routes: routes}
 }
 
-// allowAll lets everyone do everything.
+// allowAll grants everything to everyone.
 type allowAll struct{}
 
 func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {

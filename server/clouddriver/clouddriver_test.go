@@ -45,7 +45,7 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, []byte) {
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	// Nothing may be redirected: the client of Orca would follow to another path.
+	// Redirects are not followed, because Orca's client would follow them to another path.
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(r)
 	if err != nil {
@@ -59,12 +59,12 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, []byte) {
 	return response, body
 }
 
-// TestManifestFiles stores each testdata/x.input.json and compares what is
-// answered for it with x.output.json.
+// TestManifestFiles stores each testdata/x.input.json and compares the response with
+// x.output.json.
 func TestManifestFiles(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("got no test cases, error %v", err)
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".input.json"), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestManifestFiles(t *testing.T) {
 			}
 			response, body := get(t, url+"%20"+o.Name)
 			if response.StatusCode != http.StatusOK {
-				t.Fatalf("%d: %s", response.StatusCode, body)
+				t.Fatalf("got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 			}
 			compare(t, strings.Replace(input, ".input.", ".output.", 1), indent(t, body))
 		})
@@ -91,7 +91,7 @@ func TestManifestFiles(t *testing.T) {
 func indent(t *testing.T, body []byte) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, body, "", "  "); err != nil {
-		t.Fatalf("%v in %s", err, body)
+		t.Fatalf("invalid JSON: %v: %s", err, body)
 	}
 	return b.String()
 }
@@ -113,7 +113,7 @@ func compare(t *testing.T, file, got string) {
 	}
 }
 
-// TestManifestPaths names the same objects in each way that callers do.
+// TestManifestPaths requests the same objects by each form of their name that callers use.
 func TestManifestPaths(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", prodKinds()...)
@@ -126,27 +126,27 @@ func TestManifestPaths(t *testing.T) {
 		{"in any case", "/manifests/prod/shop/DEPLOYMENT%20web.v1", "deployment web.v1", "shop"},
 		{"by a short name", "/manifests/prod/shop/deploy%20web.v1", "deployment web.v1", "shop"},
 		{"with its group", "/manifests/prod/shop/Deployment.apps%20web.v1", "deployment web.v1", "shop"},
-		{"with a plus for the space, which is none in a path", "/manifests/prod/shop/deployment+web.v1", "", ""},
+		{"with a plus, which is not a space in a path", "/manifests/prod/shop/deployment+web.v1", "", ""},
 		{"a custom kind", "/manifests/prod/shop/crontab.stable.example.com%20nightly", "CronTab.stable.example.com nightly", "shop"},
 		{"cluster-scoped with an underscore", "/manifests/prod/_/node%20node-1", "Node node-1", ""},
 		{"cluster-scoped with an empty segment", "/manifests/prod//node%20node-1", "Node node-1", ""},
 		{"cluster-scoped without the segment", "/manifests/prod/node%20node-1", "Node node-1", ""},
-		{"cluster-scoped with a namespace all the same, as kubectl takes it", "/manifests/prod/shop/node%20node-1", "Node node-1", ""},
+		{"cluster-scoped with a namespace, which kubectl accepts", "/manifests/prod/shop/node%20node-1", "Node node-1", ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := get(t, server+tt.path)
 			var got struct{ Account, Name, Location string }
 			if err := json.Unmarshal(body, &got); err != nil {
-				t.Fatalf("%v in %s", err, body)
+				t.Fatalf("invalid JSON: %v: %s", err, body)
 			}
 			if tt.name == "" {
 				if response.StatusCode != http.StatusNotFound {
-					t.Errorf("%d: %s; want 404", response.StatusCode, body)
+					t.Errorf("got %d %s, want 404", response.StatusCode, body)
 				}
 				return
 			}
 			if response.StatusCode != http.StatusOK || got.Name != tt.name || got.Location != tt.location || got.Account != "prod" {
-				t.Errorf("%d: %+v", response.StatusCode, got)
+				t.Errorf("got %d %+v, want %+v", response.StatusCode, got, tt)
 			}
 		})
 	}
@@ -168,18 +168,18 @@ func TestErrors(t *testing.T) {
 		status    int
 		message   string
 	}{
-		{"an object that is not there", "/manifests/prod/shop/pod%20nope", 404, "Manifest (account: prod, location: shop, name: pod nope) not found"},
-		{"an account that is not there", "/manifests/test/shop/pod%20nope", 404, "Manifest (account: test, location: shop, name: pod nope) not found"},
-		{"a kind that nobody knows", "/manifests/prod/shop/zebra%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: zebra z): no agent reports"},
+		{"a missing object", "/manifests/prod/shop/pod%20nope", 404, "Manifest (account: prod, location: shop, name: pod nope) not found"},
+		{"an unknown account", "/manifests/test/shop/pod%20nope", 404, "Manifest (account: test, location: shop, name: pod nope) not found"},
+		{"an unknown kind", "/manifests/prod/shop/zebra%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: zebra z): no agent reports"},
 		{"a kind that is not cached", "/manifests/prod/shop/secret%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: secret z): the account's agent does not cache this kind"},
-		{"a kind that RBAC hides says nothing of what is there", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
-		{"an account whose agent is gone is not judged by what was", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
-		{"nor a kind that is being read anew", "/manifests/prod/shop/job%20old", 500, "the agent does not follow this kind now: syncing"},
+		{"a kind that RBAC denies", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
+		{"an account without a connected agent", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
+		{"a kind that is syncing", "/manifests/prod/shop/job%20old", 500, "the agent does not watch this kind now: syncing"},
 		{"a name without a kind", "/manifests/prod/shop/nope", 404, "(account: prod, location: shop, name: nope) not found: Expected a full resource name"},
-		{"credentials of nobody", "/credentials/nope", 404, "Account does not exist (name: nope)"},
+		{"credentials of an unknown account", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
-		{"no path of ours", "/nope", 404, "No handler found for GET /nope"},
-		{"an account that has reported nothing yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not said yet what it caches"},
+		{"an unknown path", "/nope", 404, "No handler found for GET /nope"},
+		{"an account without any feed yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not reported yet which kinds it caches"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			response, body := get(t, server+tt.path)
@@ -188,14 +188,14 @@ func TestErrors(t *testing.T) {
 				Error, Message, Exception, Timestamp string
 			}
 			if err := json.Unmarshal(body, &got); err != nil {
-				t.Fatalf("%v in %s", err, body)
+				t.Fatalf("invalid JSON: %v: %s", err, body)
 			}
 			if response.StatusCode != tt.status || got.Status != response.StatusCode ||
 				got.Error != http.StatusText(got.Status) || got.Timestamp == "" || got.Exception == "" {
-				t.Errorf("%d: %+v", response.StatusCode, got)
+				t.Errorf("got %d %+v, want %+v", response.StatusCode, got, tt)
 			}
 			if !strings.Contains(got.Message, tt.message) {
-				t.Errorf("message %q, want %q", got.Message, tt.message)
+				t.Errorf("message: got %q, want %q", got.Message, tt.message)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestMethodNotAllowedAndHead(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("POST: %d, Allow %q", response.StatusCode, response.Header.Get("Allow"))
+		t.Errorf("POST: got %d with Allow %q, want 405 with GET and HEAD", response.StatusCode, response.Header.Get("Allow"))
 	}
 	response, err = http.Head(server + "/credentials")
 	if err != nil {
@@ -217,7 +217,7 @@ func TestMethodNotAllowedAndHead(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != 200 || response.ContentLength != 3 {
-		t.Errorf("HEAD: %d, %d bytes announced", response.StatusCode, response.ContentLength)
+		t.Errorf("HEAD: got %d with Content-Length %d, want 200 with 3", response.StatusCode, response.ContentLength)
 	}
 }
 
@@ -229,11 +229,11 @@ func TestNotModified(t *testing.T) {
 	response, _ := get(t, url)
 	tag := response.Header.Get("ETag")
 	if response, body := get(t, url, "If-None-Match", tag); response.StatusCode != http.StatusNotModified || len(body) > 0 {
-		t.Errorf("%d with %d bytes for what did not change", response.StatusCode, len(body))
+		t.Errorf("unchanged: got %d with %d bytes, want 304 without a body", response.StatusCode, len(body))
 	}
 	w.Put("prod", readtest.Pod("shop", "web-0", "shop"))
 	if response, _ := get(t, url, "If-None-Match", tag); response.StatusCode != http.StatusOK {
-		t.Errorf("%d for what changed", response.StatusCode)
+		t.Errorf("changed: got %d, want 200", response.StatusCode)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// unavailableStore is a store whose database is away.
+// unavailableStore is a store whose database does not answer.
 type unavailableStore struct{ *store.Store }
 
 func (unavailableStore) Ping(context.Context) error { return errors.New("connection refused") }
@@ -267,30 +267,30 @@ func TestHealth(t *testing.T) {
 	s := readtest.New(t).Store
 	response, body := get(t, serve(t, clouddriver.Config{Store: s, AgentCount: func() int { return 3 }})+"/health")
 	if want := `{"status":"UP","components":{"agents":{"status":"UP","details":{"connected":3}},"db":{"status":"UP"}}}` + "\n"; response.StatusCode != 200 || string(body) != want {
-		t.Errorf("%d: %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, 200, want)
 	}
 	response, body = get(t, serve(t, clouddriver.Config{Store: unavailableStore{s}})+"/health")
 	if response.StatusCode != 503 || !bytes.Contains(body, []byte(`"status":"DOWN"`)) || bytes.Contains(body, []byte("refused")) {
-		t.Errorf("%d: %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, 503, `"status":"DOWN"`)
 	}
 }
 
-// TestInternalError holds that what only the log may tell is only in the log.
+// TestInternalError checks that internal details are logged but not sent to clients.
 func TestInternalError(t *testing.T) {
 	var log bytes.Buffer
 	server := serve(t, clouddriver.Config{Store: unavailableStore{readtest.New(t).Store}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	response, body := get(t, server+"/credentials")
 	if response.StatusCode != 500 || bytes.Contains(body, []byte("secret")) {
-		t.Errorf("%d: %s", response.StatusCode, body)
+		t.Errorf("got %d %s, want %d", response.StatusCode, body, 500)
 	}
-	id := regexp.MustCompile(`under id (\w+)`).FindSubmatch(body)
+	id := regexp.MustCompile(`for id (\w+)`).FindSubmatch(body)
 	if id == nil || !strings.Contains(log.String(), "secret text of a driver") || !strings.Contains(log.String(), string(id[1])) {
-		t.Errorf("answer %s, log %s", body, log.String())
+		t.Errorf("got body %s and log %s, want the same id in both", body, log.String())
 	}
 }
 
-// TestReadinessIsSetPerAccount holds that only an account that asks for it
-// makes a stage wait for kinds that Clouddriver calls stable.
+// TestReadinessIsSetPerAccount checks that only accounts with checkReadiness make stages wait
+// for kinds that Clouddriver calls stable.
 func TestReadinessIsSetPerAccount(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("plain", "namespaces")
@@ -299,7 +299,7 @@ func TestReadinessIsSetPerAccount(t *testing.T) {
 	for account, want := range map[vedette.AccountName]string{"plain": `"stable":{"state":true}`, "ready": `"stable":{"state":false,"message":"Waiting for the namespace to be active"}`} {
 		w.Put(account, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`)
 		if response, body := get(t, server+"/manifests/"+string(account)+"/_/namespace%20shop"); response.StatusCode != 200 || !bytes.Contains(body, []byte(want)) {
-			t.Errorf("%s: %d %s", account, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", account, response.StatusCode, body, 200, want)
 		}
 	}
 }

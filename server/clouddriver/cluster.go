@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// coordinates name one manifest of a cluster.
+// coordinates identify one manifest of a cluster.
 type coordinates struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -35,7 +35,7 @@ func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p pathParams) 
 	if errors.As(err, &readErr) {
 		return &readError{"Failed to read " + describeCluster(p) + ": " + readErr.message}
 	}
-	if vedette.KindOf(err) == vedette.NotFound { // the account
+	if vedette.KindOf(err) == vedette.NotFound { // the account does not exist
 		members, err = nil, nil
 	}
 	if err != nil {
@@ -48,10 +48,10 @@ func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p pathParams) 
 	return writeJSON(w, r, list)
 }
 
-// criterion chooses among the manifests of a cluster, of which there is at least one.
+// criterion selects one manifest of a cluster with at least one.
 type criterion struct {
 	bySize bool
-	index  func(n int) int // of n manifests, from the oldest or smallest on
+	index  func(n int) int // index in n manifests, sorted from the oldest or smallest
 }
 
 func firstIndex(int) int  { return 0 }
@@ -62,13 +62,13 @@ var criteria = map[string]criterion{
 	"smallest": {true, firstIndex}, "largest": {true, lastIndex},
 }
 
-// getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. As
-// there, what can't be read is answered with nothing, which Orca takes for a
-// target that can't be found.
+// getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. As in
+// Clouddriver, the response is empty if the manifests cannot be read; Orca then reports that
+// the target was not found.
 func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	selected, ok := criteria[p["criteria"]]
 	if !ok {
-		return vedette.Errorf(vedette.Invalid, "Unknown criteria: %.100s; there are oldest, newest, second_newest, largest and smallest", p["criteria"])
+		return vedette.Errorf(vedette.Invalid, "Unknown criteria: %.100s; use oldest, newest, second_newest, smallest or largest", p["criteria"])
 	}
 	scope, err := a.authorizedScope(r, p)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 	var readErr *readError
 	switch {
 	case errors.As(err, &readErr):
-		a.Log.Warn("a target of a stage could not be read", "caller", scope.caller, "account", scope.account, "cluster", p["cluster"], "error", readErr.message)
+		a.Log.Warn("cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster", p["cluster"], "error", readErr.message)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	case err != nil && vedette.KindOf(err) != vedette.NotFound:
@@ -91,7 +91,7 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 	return writeJSON(w, r, members[n].coordinates)
 }
 
-// describeCluster words a request as Clouddriver does.
+// describeCluster describes a request in Clouddriver's words.
 func describeCluster(p pathParams) string {
 	text := fmt.Sprintf("(account: %s, location: %s, kind: %s, app %s, cluster: %s", p["account"], p["location"], p["kind"], p["app"], p["cluster"])
 	if p["criteria"] != "" {
@@ -105,7 +105,7 @@ func (a *api) authorizedScope(r *http.Request, p pathParams) (requestScope, erro
 	return scope, a.checkReadAccess(r, scope, p["app"])
 }
 
-// checkReadAccess asks for an account and an application that the path names.
+// checkReadAccess checks READ for the account and the application in the path.
 func (a *api) checkReadAccess(r *http.Request, scope requestScope, application string) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return err
@@ -113,15 +113,15 @@ func (a *api) checkReadAccess(r *http.Request, scope requestScope, application s
 	return a.Authorizer.CheckApplication(r.Context(), scope.caller, application, authorize.Read)
 }
 
-// clusterMember is a manifest of a cluster, with what members are sorted by.
+// clusterMember is a manifest of a cluster, with the values by which members are sorted.
 type clusterMember struct {
 	coordinates
 	created  int64
 	replicas float64
 }
 
-// listClusterMembers returns a cluster's manifests of a kind, sorted by age or by size. As
-// in Clouddriver the annotations alone say what belongs to it, not names.
+// listClusterMembers returns the manifests of one kind in a cluster, sorted by age or size. As
+// in Clouddriver, only annotations decide what belongs to a cluster, not names.
 func (a *api) listClusterMembers(r *http.Request, scope requestScope, p pathParams, bySize bool) ([]clusterMember, error) {
 	members := []clusterMember{}
 	for row, err := range a.listObjects(r.Context(), scope, p["kind"], listOptions{application: p["app"], bodies: bySize}) {
@@ -146,6 +146,6 @@ func (a *api) listClusterMembers(r *http.Request, scope requestScope, p pathPara
 
 func replicaCount(row store.Row) float64 {
 	var m struct{ Spec struct{ Replicas float64 } }
-	_ = json.Unmarshal(row.Body, &m) // what has none, or none that is a number, is the smallest
+	_ = json.Unmarshal(row.Body, &m) // a missing or invalid number counts as 0
 	return m.Spec.Replicas
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// consoleView is what the containers of a pod wrote.
+// consoleView is the output of a pod's containers.
 type consoleView struct {
 	Output []containerOutput `json:"output"`
 }
@@ -25,12 +25,12 @@ type containerOutput struct {
 	Output string `json:"output"`
 }
 
-// getConsole mirrors InstanceController.getConsoleOutput. As there, any provider
-// may be meant where none is named, and what another one may have is not found.
+// getConsole mirrors InstanceController.getConsoleOutput. As in Clouddriver, a request without
+// a provider searches all of them, and instances of other providers are not found.
 func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	query := r.URL.Query()
 	if provider := orDefault(query.Get("cloudProvider"), query.Get("provider")); orDefault(provider, "kubernetes") != "kubernetes" {
-		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server knows those of kubernetes, and the parameter provider says %.100q", p["id"], provider)
+		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server has only instances of the provider kubernetes, not of %.100q", p["id"], provider)
 	}
 	scope := newRequestScope(r, p)
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
@@ -41,7 +41,7 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) e
 		return err
 	}
 	if !strings.EqualFold(kind, "pod") {
-		return vedette.Errorf(vedette.Invalid, "a %.100s has no console: name one of its pods", kind)
+		return vedette.Errorf(vedette.Invalid, "a %.100s has no console output: request one of its pods", kind)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
@@ -62,7 +62,7 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) e
 	return writeJSON(w, r, consoleView{a.containerOutputs(ctx, scope, name, containers)})
 }
 
-// containerNames names a pod's containers, those that run first first.
+// containerNames returns the names of a pod's containers, init containers first.
 func containerNames(row *store.Row) ([]string, error) {
 	type named struct{ Name string }
 	var m struct {
@@ -78,8 +78,8 @@ func containerNames(row *store.Row) ([]string, error) {
 	return names, nil
 }
 
-// containerOutputs reads the logs of containers all at once, and says of one that has
-// none why.
+// containerOutputs reads the logs of all containers concurrently. If a log cannot be read, the
+// output is the error.
 func (a *api) containerOutputs(ctx context.Context, scope requestScope, pod string, containers []string) []containerOutput {
 	outputs := make([]containerOutput, len(containers))
 	var wg sync.WaitGroup
@@ -96,7 +96,8 @@ func (a *api) containerOutputs(ctx context.Context, scope requestScope, pod stri
 	return outputs
 }
 
-// maxConsoleBytes is what is shown of a pod's logs: their ends, in equal parts.
+// maxConsoleBytes bounds the output of one pod. Containers share it equally, and the end of
+// each log is shown.
 const maxConsoleBytes = 4 << 20
 
 func (a *api) tail(ctx context.Context, scope requestScope, pod, container string, maxBytes int) (string, error) {
@@ -110,14 +111,13 @@ func (a *api) tail(ctx context.Context, scope requestScope, pod, container strin
 	return tail.String(), err
 }
 
-// tailBuffer keeps the last bytes of what is written to it, or some more.
+// tailBuffer keeps at least the last maxBytes bytes that are written to it.
 type tailBuffer struct {
 	maxBytes  int
 	b         []byte
 	truncated bool
 }
 
-// Write never fails.
 func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
 	if len(t.b) > 2*t.maxBytes {
@@ -126,7 +126,7 @@ func (t *tailBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String begins with a whole line where the beginning is missing.
+// String returns the content. If the beginning is missing, it starts with a whole line.
 func (t *tailBuffer) String() string {
 	if !t.truncated {
 		return string(t.b)

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// credentialView is an account in the unexpanded list, which Fiat reads.
+// credentialView is an account in the list without expand=true, which Fiat reads.
 type credentialView struct {
 	Name                        vedette.AccountName `json:"name"`
 	Environment                 string              `json:"environment"`
@@ -19,7 +19,7 @@ type credentialView struct {
 	CloudProvider               string              `json:"cloudProvider"`
 	Type                        string              `json:"type"`
 	RequiredGroupMembership     []string            `json:"requiredGroupMembership"`
-	Permissions                 *permissionView     `json:"permissions,omitempty"` // none: open to everyone
+	Permissions                 *permissionView     `json:"permissions,omitempty"` // nil: open to everyone
 	PrimaryAccount              bool                `json:"primaryAccount"`
 	ChallengeDestructiveActions bool                `json:"challengeDestructiveActions"`
 }
@@ -40,8 +40,8 @@ type expandedView struct {
 	SpinnakerKindMap map[string]string `json:"spinnakerKindMap"`
 }
 
-// listCredentials mirrors CredentialsController.list. It is not filtered by
-// permissions: Gate and Fiat do that.
+// listCredentials mirrors CredentialsController.list. The list is not filtered by permissions,
+// because Gate and Fiat filter it.
 func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	rows, err := a.Store.Accounts(r.Context())
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p pathParam
 	return writeJSON(w, r, a.newExpandedView(row, kinds))
 }
 
-// getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount,
-// by which Orca asks whether a user may act with an account's credentials.
+// getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount. Orca uses it to
+// check whether a user may use an account's credentials.
 func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
 		return a.asAccountNotFound(err, vedette.AccountName(p["account"]))
@@ -101,7 +101,7 @@ func (a *api) account(ctx context.Context, name vedette.AccountName) (store.Acco
 	return row, a.asAccountNotFound(err, name)
 }
 
-// asAccountNotFound words as Clouddriver does that an account is not there.
+// asAccountNotFound replaces the error of an unknown account by Clouddriver's.
 func (a *api) asAccountNotFound(err error, name vedette.AccountName) error {
 	if vedette.KindOf(err) == vedette.NotFound {
 		return vedette.Errorf(vedette.NotFound, "Account does not exist (name: %s)", name)
@@ -130,8 +130,8 @@ func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind) exp
 		DockerRegistries: []string{}, SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
 }
 
-// visibleNamespaces are those that the account is restricted to, or else those that
-// its cluster has, but for what it omits.
+// visibleNamespaces returns the namespaces that the account is restricted to, or else all
+// namespaces of the cluster. Omitted namespaces are left out.
 func visibleNamespaces(row store.AccountRow) []string {
 	if configured := row.Properties.Namespaces; len(configured) > 0 {
 		return configured
@@ -141,9 +141,8 @@ func visibleNamespaces(row store.AccountRow) []string {
 	})
 }
 
-// spinnakerKindMap says for each kind what Spinnaker takes it for: Clouddriver's own
-// kinds, those that the account reports besides, and what its configuration says
-// of custom ones.
+// spinnakerKindMap maps kinds to Spinnaker's kinds: Clouddriver's own kinds, other kinds that
+// the account reports, and custom kinds as configured.
 func spinnakerKindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[string]string {
 	m := manifest.SpinnakerKinds()
 	for _, kind := range reported {
@@ -164,7 +163,7 @@ func orDefault(value, fallback string) string {
 	return value
 }
 
-// nonNil returns a list that is written as [] where it is empty.
+// nonNil returns l, or an empty list if l is nil, so that JSON shows [].
 func nonNil(l []string) []string {
 	if l == nil {
 		return []string{}

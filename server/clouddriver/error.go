@@ -16,7 +16,7 @@ import (
 
 const notFoundException = "com.netflix.spinnaker.kork.web.exceptions.NotFoundException"
 
-// exceptionMapping is what an error becomes in Clouddriver's terms.
+// exceptionMapping is the status and the exception that Clouddriver uses for an error.
 type exceptionMapping struct {
 	status    int
 	exception string
@@ -30,7 +30,7 @@ var exceptionByKind = map[vedette.ErrorKind]exceptionMapping{
 	vedette.Unavailable: {http.StatusServiceUnavailable, "com.netflix.spinnaker.kork.exceptions.IntegrationException"},
 }
 
-// errorBody has no path, as Clouddriver's has none.
+// errorBody has no path, because Clouddriver's has none.
 type errorBody struct {
 	Timestamp string `json:"timestamp"`
 	Status    int    `json:"status"`
@@ -38,19 +38,19 @@ type errorBody struct {
 	Exception string `json:"exception"`
 	Message   string `json:"message"`
 
-	Errors []string `json:"errors,omitempty"` // of a validation; Orca shows them before the message
+	Errors []string `json:"errors,omitempty"` // validation errors; Orca shows them before the message
 }
 
-// readError is a manifest that there may be and that can't be read:
-// Clouddriver answers it with 500, which Orca takes for "try again", where 404
-// would mean that it is gone.
+// readError means that a manifest may exist but cannot be read. It is answered with status 500
+// like in Clouddriver, because Orca retries then. After 404 Orca assumes that the manifest is
+// deleted.
 type readError struct{ message string }
 
 func (e *readError) Error() string { return e.message }
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // nobody listens any more
+		return // the client is gone
 	}
 	if body, ok := specialErrorBody(err); ok {
 		writeErrorBody(w, body)
@@ -64,10 +64,10 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	id := rand.Text()[:10]
 	a.Log.Error("internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
-	writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", "internal error; the server's log tells more under id "+id)
+	writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", "internal error; see the server's log for id "+id)
 }
 
-// specialErrorBody finds what Clouddriver has an answer of its own for.
+// specialErrorBody returns the body of errors that Clouddriver answers in its own way.
 func specialErrorBody(err error) (errorBody, bool) {
 	var readErr *readError
 	var unsupported *unsupportedProviderError
@@ -87,7 +87,7 @@ func specialErrorBody(err error) (errorBody, bool) {
 			Message: unknown.Error()}, true
 	case errors.As(err, &tooLarge):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
-			Message: fmt.Sprintf("the body is larger than %d MiB, which is more than this server takes", tooLarge.Limit>>20)}, true
+			Message: fmt.Sprintf("the body is larger than the limit of %d MiB", tooLarge.Limit>>20)}, true
 	case errors.Is(err, middleware.ErrSlowBody):
 		return errorBody{Status: http.StatusRequestTimeout, Exception: "java.lang.IllegalArgumentException", Message: err.Error()}, true
 	}
@@ -98,10 +98,10 @@ func writeError(w http.ResponseWriter, status int, exception, message string) {
 	writeErrorBody(w, errorBody{Status: status, Exception: exception, Message: message})
 }
 
-// retryAfter is after how many seconds to try again what can't be answered now.
+// retryAfter is the value of Retry-After in seconds if the server is unavailable.
 const retryAfter = "5"
 
-// writeErrorBody completes an error and sends it.
+// writeErrorBody completes and sends an error.
 func writeErrorBody(w http.ResponseWriter, b errorBody) {
 	b.Timestamp, b.Error = time.Now().UTC().Format("2006-01-02T15:04:05.000+00:00"), http.StatusText(b.Status)
 	w.Header().Set("Content-Type", "application/json")
@@ -109,6 +109,6 @@ func writeErrorBody(w http.ResponseWriter, b errorBody) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(b.Status)
-	// The reader may be gone; there is no one else to tell.
+	// An error means that the client is gone.
 	_ = json.NewEncoder(w).Encode(b)
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// containerMetrics is what one container uses, as kubectl top writes it.
+// containerMetrics is the resource usage of one container, formatted like kubectl top.
 type containerMetrics struct {
 	ContainerName string            `json:"containerName"`
 	Metrics       map[string]string `json:"metrics"`
 }
 
-// addEventsAndMetrics adds to a manifest what happened to it and, of a pod, what it uses.
-// Both are asked for at once and waited for a moment only: a manifest is shown
-// without them rather than not at all.
+// addEventsAndMetrics adds events to a manifest and, for pods, metrics. Both are read
+// concurrently and with a short timeout, because a manifest without them is better than no
+// manifest.
 func (a *api) addEventsAndMetrics(ctx context.Context, scope requestScope, row *store.Row, metrics bool, view *manifestView) {
 	if a.Dispatch == nil {
 		return
@@ -38,11 +38,11 @@ func (a *api) addEventsAndMetrics(ctx context.Context, scope requestScope, row *
 	wg.Wait()
 }
 
-// events are the Events that tell of an object, the latest last.
+// events returns the Events of an object, the latest last.
 func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []json.RawMessage {
 	out, err := a.doOperation(ctx, scope, vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		a.Log.Debug("manifest shown without events", "account", scope.account, "object", row.Key, "error", err)
+		a.Log.Debug("showing manifest without events", "account", scope.account, "object", row.Key, "error", err)
 		return []json.RawMessage{}
 	}
 	slices.SortStableFunc(out.Objects, func(x, y json.RawMessage) int { return eventTime(x).Compare(eventTime(y)) })
@@ -53,7 +53,7 @@ func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []
 	return events
 }
 
-// eventTime is when an Event was last seen.
+// eventTime returns when an Event was last seen.
 func eventTime(event json.RawMessage) time.Time {
 	var e struct {
 		LastTimestamp, FirstTimestamp, EventTime *time.Time
@@ -73,7 +73,7 @@ func eventTime(event json.RawMessage) time.Time {
 func (a *api) metrics(ctx context.Context, scope requestScope, row *store.Row) []containerMetrics {
 	out, err := a.doOperation(ctx, scope, vedette.MetricsArgs{Namespace: row.Namespace, Name: row.Name})
 	if err == nil && len(out.Objects) != 1 {
-		err = fmt.Errorf("%d objects came", len(out.Objects))
+		err = fmt.Errorf("got %d objects, want 1", len(out.Objects))
 	}
 	var pod struct {
 		Containers []struct {
@@ -85,7 +85,7 @@ func (a *api) metrics(ctx context.Context, scope requestScope, row *store.Row) [
 		err = json.Unmarshal(out.Objects[0], &pod)
 	}
 	if err != nil {
-		a.Log.Debug("pod shown without metrics", "account", scope.account, "object", row.Key, "error", err)
+		a.Log.Debug("showing pod without metrics", "account", scope.account, "object", row.Key, "error", err)
 		return []containerMetrics{}
 	}
 	list := make([]containerMetrics, len(pod.Containers))

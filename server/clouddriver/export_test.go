@@ -1,6 +1,6 @@
 package clouddriver
 
-// Routes returns the patterns that are served, with their methods.
+// Routes returns the patterns of all routes, with their methods.
 func Routes() []string {
 	var patterns []string
 	for _, r := range (&api{Config{Tasks: struct{ taskService }{}}}).router().routes {

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// fakeCluster is what a script has a cluster answer, by "get configMap shop/settings".
-// What it does not name is not there.
+// fakeCluster is a cluster that answers from a script, by keys like "get configMap
+// shop/settings". Everything else is not found.
 type fakeCluster struct {
 	answers map[string]vedette.Outcome
 
@@ -106,8 +106,8 @@ func jobPod(name, status string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"shop","labels":{"controller-uid":"1"}},"status":%s}`, name, status)
 }
 
-// prodWorld is an account that caches pods and ReplicaSets, and a cluster that has
-// more.
+// prodWorld returns an account that caches pods and ReplicaSets, and a cluster that has other
+// kinds too.
 func prodWorld(t *testing.T) (*readtest.Fixture, *fakeCluster) {
 	w := readtest.New(t)
 	w.Account("prod", "pods", "replicasets", "deployments")

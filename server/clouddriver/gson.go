@@ -2,156 +2,88 @@ package clouddriver
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// asGson rewrites a manifest as Clouddriver shows it, which has read it with
-// Gson into a map and writes it with Jackson: every number has become a double
-// ("3.0"), and members that are null are left out. Orca casts numbers below
-// status to Double and fails on "3". The manifest must be valid JSON.
+// asGson rewrites a manifest the way Clouddriver shows it. Clouddriver reads
+// manifests with Gson into a map and writes them with Jackson: every number
+// becomes a double ("3.0"), and members that are null are left out. Numbers must
+// look like this because Orca casts those below status to Double, and fails on
+// "3". Invalid JSON is returned unchanged; encoding an answer with it fails.
 func asGson(manifest []byte) []byte {
-	g := gson{in: manifest, out: make([]byte, 0, len(manifest)+len(manifest)/16)}
-	g.copyValue()
-	return g.out
-}
-
-// gson copies valid JSON from in to out.
-type gson struct {
-	in  []byte
-	pos int
-	out []byte
-}
-
-func (g *gson) skipSpace() {
-	for g.pos < len(g.in) && (g.in[g.pos] == ' ' || g.in[g.pos] == '\t' || g.in[g.pos] == '\n' || g.in[g.pos] == '\r') {
-		g.pos++
-	}
-}
-
-// peek skips space and returns the byte that follows, 0 at the end.
-func (g *gson) peek() byte {
-	g.skipSpace()
-	if g.pos < len(g.in) {
-		return g.in[g.pos]
-	}
-	return 0
-}
-
-func (g *gson) copyValue() {
-	switch c := g.peek(); {
-	case c == '{':
-		g.copyObject()
-	case c == '[':
-		g.copyArray()
-	case c == '"':
-		g.copyString()
-	case c == '-' || c >= '0' && c <= '9':
-		g.copyNumber()
-	default:
-		g.copyLiteral()
-	}
-}
-
-func (g *gson) copyObject() {
-	g.copyBytes(1)
-	first := true
+	out := bytes.NewBuffer(make([]byte, 0, len(manifest)+len(manifest)/16))
+	g := gsonCopier{in: jsontext.NewDecoder(bytes.NewBuffer(manifest), lenient...), out: jsontext.NewEncoder(out, append(lenient, jsontext.PreserveRawStrings(true))...)}
 	for {
-		switch g.peek() {
-		case ',':
-			g.pos++
-			continue
-		case '"':
-		default: // "}", or the end of what is no JSON
-			g.copyBytes(1)
-			return
+		err := g.copyToken()
+		if errors.Is(err, io.EOF) {
+			return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 		}
-		before := len(g.out)
-		if !first {
-			g.out = append(g.out, ',')
-		}
-		g.copyString()
-		if g.peek() == ':' {
-			g.copyBytes(1)
-		}
-		if g.peek() == 'n' { // null
-			g.out = g.out[:before]
-			g.skipLiteral()
-			continue
-		}
-		first = false
-		g.copyValue()
-	}
-}
-
-func (g *gson) copyArray() {
-	g.copyBytes(1)
-	for {
-		switch g.peek() {
-		case ',':
-			g.copyBytes(1)
-		case ']':
-			g.copyBytes(1)
-			return
-		case 0:
-			return
-		default:
-			before := g.pos
-			g.copyValue()
-			if g.pos == before {
-				return // what is no JSON
-			}
+		if err != nil {
+			return manifest
 		}
 	}
 }
 
-func (g *gson) copyBytes(n int) {
-	end := min(g.pos+n, len(g.in))
-	g.out = append(g.out, g.in[g.pos:end]...)
-	g.pos = end
+// lenient accepts what encoding/json accepts, because API servers are written with it.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+type gsonCopier struct {
+	in      *jsontext.Decoder
+	out     *jsontext.Encoder
+	scratch []byte
 }
 
-// copyString copies a string as it is written.
-func (g *gson) copyString() {
-	end := g.pos + 1
-	for end < len(g.in) && g.in[end] != '"' {
-		if g.in[end] == '\\' {
-			end++
+// copyToken copies the next token, or the next member if its value is null.
+func (g *gsonCopier) copyToken() error {
+	switch g.in.PeekKind() {
+	case '0':
+		return g.copyNumber()
+	case '"':
+		return g.copyString()
+	}
+	token, err := g.in.ReadToken()
+	if err != nil {
+		return err
+	}
+	return g.out.WriteToken(token)
+}
+
+// copyString copies a string, unless it is the name of a member that is null.
+func (g *gsonCopier) copyString() error {
+	kind, length := g.in.StackIndex(g.in.StackDepth())
+	text, err := g.in.ReadValue()
+	if err != nil {
+		return err
+	}
+	if isName := kind == '{' && length%2 == 0; isName {
+		g.scratch = append(g.scratch[:0], text...) // peeking invalidates text
+		if text = g.scratch; g.in.PeekKind() == 'n' {
+			return g.in.SkipValue()
 		}
-		end++
 	}
-	g.copyBytes(end + 1 - g.pos)
+	return g.out.WriteValue(text)
 }
 
-func (g *gson) copyLiteral() {
-	from := g.pos
-	g.skipLiteral()
-	g.out = append(g.out, g.in[from:g.pos]...)
+func (g *gsonCopier) copyNumber() error {
+	text, err := g.in.ReadValue()
+	if err != nil {
+		return err
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil { // too large for a double
+		return g.out.WriteValue(text)
+	}
+	g.scratch = appendDouble(g.scratch[:0], f)
+	return g.out.WriteValue(g.scratch)
 }
 
-func (g *gson) skipLiteral() {
-	for g.pos < len(g.in) && g.in[g.pos] >= 'a' && g.in[g.pos] <= 'z' {
-		g.pos++
-	}
-}
-
-func (g *gson) copyNumber() {
-	rest := g.in[g.pos:]
-	end := bytes.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("+-.eE0123456789", r) })
-	if end < 0 {
-		end = len(rest)
-	}
-	g.pos += end
-	f, err := strconv.ParseFloat(string(rest[:end]), 64)
-	if err != nil { // too big for a double, or no JSON
-		g.out = append(g.out, rest[:end]...)
-		return
-	}
-	g.out = appendDouble(g.out, f)
-}
-
-// appendDouble writes a number as Java does: with a decimal point always, and
+// appendDouble writes a number as Java does: always with a decimal point, and
 // with an exponent from ten million up and below a thousandth.
 func appendDouble(b []byte, f float64) []byte {
 	switch abs := math.Abs(f); {

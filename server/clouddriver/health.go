@@ -19,9 +19,9 @@ type componentView struct {
 
 const pingTimeout = 2 * time.Second
 
-// health answers UP as long as the database does. That no agent is connected is
-// told and changes nothing: a new installation has none, and one whose agents
-// are all away still answers from what is stored.
+// health answers UP if the database responds. The number of connected agents has no effect,
+// because a new installation has no agents, and a server without agents still answers from the
+// store.
 func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	ctx, cancel := context.WithTimeout(r.Context(), pingTimeout)
 	defer cancel()
@@ -33,11 +33,11 @@ func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error
 	if err := a.Store.Ping(ctx); err != nil {
 		a.Log.Warn("database does not answer", "error", err)
 		code, view.Status = http.StatusServiceUnavailable, "DOWN"
-		view.Components["db"] = componentView{Status: "DOWN", Details: map[string]any{"error": "the database does not answer; the server's log tells why"}}
+		view.Components["db"] = componentView{Status: "DOWN", Details: map[string]any{"error": "the database does not answer; see the server's log"}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(view) // a reader that is gone is no failure of ours
+	_ = json.NewEncoder(w).Encode(view) // an error means that the client is gone
 	return nil
 }

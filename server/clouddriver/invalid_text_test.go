@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestInvalidTextIsRejected sends, wherever a request may name something, what no name
-// holds: it must not reach an agent, whose stream can't carry it.
+// TestInvalidTextIsRejected sends invalid text wherever a request contains a name. It must not
+// reach an agent, because the agent's stream cannot carry it.
 func TestInvalidTextIsRejected(t *testing.T) {
 	for _, tt := range []struct{ why, method, path, body, user, want string }{
 		{"a manifest", "GET", "/manifests/prod/default/secret%20%ff", "", "", "the path must not contain the byte 0xff"},
@@ -21,12 +21,12 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a pod", "GET", "/instances/prod/shop/pod%20%ff/console", "", "", "0xff"},
 		{"a job to delete", "DELETE", "/applications/web/jobs/prod/shop/job%20%ff", "", "", "0xff"},
 		{"a request's name", "POST", "/kubernetes/ops?clientRequestId=%ff", "[]", "", "the query must not contain"},
-		{"a query that breaks off", "GET", "/credentials?expand=%f", "", "", "the query"},
+		{"an incomplete escape in the query", "GET", "/credentials?expand=%f", "", "", "the query"},
 		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not contain the byte 0xfc"},
 		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not contain the byte 0xff"},
 		{"an escaped control character", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment a\u0000","location":"shop","replicas":3}}]`, "",
-			"manifestName of the description can't be read: it must not contain the control character U+0000"},
-		{"one of several", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description can't be read"},
+			"manifestName of the description is invalid: it must not contain the control character U+0000"},
+		{"an element of a list", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description is invalid"},
 		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not contain the byte 0xff"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -39,16 +39,16 @@ func TestInvalidTextIsRejected(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			handler.ServeHTTP(recorder, r)
 			if recorder.Code != http.StatusBadRequest || !strings.Contains(recorder.Body.String(), tt.want) || !strings.Contains(recorder.Body.String(), "IllegalArgumentException") {
-				t.Errorf("%d %s", recorder.Code, recorder.Body)
+				t.Errorf("got %d %s, want %d and %q", recorder.Code, recorder.Body, http.StatusBadRequest, tt.want)
 			}
 			if requests := c.requests(); len(requests) > 0 {
-				t.Errorf("%q reached an agent", requests)
+				t.Errorf("got the requests %q at the agent, want none", requests)
 			}
 		})
 	}
 }
 
-// slowBody is a body that comes too slowly.
+// slowBody is a request body that arrives too slowly.
 type slowBody struct{}
 
 func (slowBody) Read([]byte) (int, error) { return 0, middleware.ErrSlowBody }
@@ -58,6 +58,6 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	clouddriver.New(clouddriver.Config{Store: w.Store, Tasks: &fakeTasks{}}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/kubernetes/ops", slowBody{}))
 	if recorder.Code != http.StatusRequestTimeout || !strings.Contains(recorder.Body.String(), "too slowly") {
-		t.Errorf("%d %s", recorder.Code, recorder.Body)
+		t.Errorf("got %d %s, want %d and %q", recorder.Code, recorder.Body, http.StatusRequestTimeout, "too slowly")
 	}
 }

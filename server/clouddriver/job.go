@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// jobView is how a stage that runs a Job knows that it is done.
+// jobView is the state of a Job. Stages that run a Job poll it.
 type jobView struct {
 	Name              string              `json:"name"`
 	Account           vedette.AccountName `json:"account"`
@@ -32,7 +32,7 @@ type jobView struct {
 	CompletionDetails completionDetails   `json:"completionDetails"`
 }
 
-// completionDetails has two members that Clouddriver never fills for a Job.
+// completionDetails has two fields that Clouddriver never sets for a Job.
 type completionDetails struct {
 	ExitCode string `json:"exitCode"`
 	Signal   string `json:"signal"`
@@ -85,7 +85,7 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p pathParams) error
 	return writeJSON(w, r, view)
 }
 
-// findJob finds a Job by "job migrate", or by its name alone.
+// findJob finds a Job by "job migrate" or by its name.
 func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store.Row, error) {
 	kind, name := "job", id
 	if strings.Contains(id, " ") {
@@ -95,7 +95,7 @@ func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store
 		}
 	}
 	if baseKind, _, _ := strings.Cut(strings.ToLower(kind), "."); baseKind != "job" && baseKind != "jobs" {
-		return store.Row{}, vedette.Errorf(vedette.Invalid, "%.300q is no Job: write job and its name", id)
+		return store.Row{}, vedette.Errorf(vedette.Invalid, "%.300q is not a Job: use \"job\" and its name", id)
 	}
 	row, err := a.readManifest(ctx, scope, "job.batch "+name)
 	if vedette.KindOf(err) == vedette.NotFound {
@@ -104,8 +104,8 @@ func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store
 	return row, err
 }
 
-// listJobPods returns the pods that a Job's selector chooses, the first to start
-// first, and those last that have not started: they are the newest.
+// listJobPods returns the pods that a Job's selector matches, sorted by start time. Pods that
+// have not started are the newest and come last.
 func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Row) ([]jobPod, error) {
 	var m struct {
 		Spec struct {
@@ -117,7 +117,7 @@ func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Ro
 	}
 	pods := []jobPod{}
 	if len(m.Spec.Selector.MatchLabels) == 0 {
-		return pods, nil // it would choose all pods
+		return pods, nil // an empty selector would match all pods
 	}
 	scope.location = job.Namespace
 	for row, err := range a.listObjects(ctx, scope, "pod", listOptions{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
@@ -189,8 +189,8 @@ func newJobView(row *store.Row, pods []jobPod) (jobView, error) {
 	return v, nil
 }
 
-// firstFailure tells of the first container that ended badly, or else of one that
-// does not start.
+// firstFailure describes the first container that failed, or else the first that does not
+// start.
 func firstFailure(pods []jobPod) string {
 	for _, pod := range pods {
 		for _, c := range pod.containerStates {
@@ -211,8 +211,8 @@ func (p jobPod) failureMessage(container, code, status, logs string) string {
 	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code, status, logs)
 }
 
-// cancelJob mirrors JobController.cancelJob, which Clouddriver does not
-// implement for Kubernetes: the Job goes, and its pods with it.
+// cancelJob mirrors JobController.cancelJob. Clouddriver does not implement it for Kubernetes;
+// here it deletes the Job and its pods.
 func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Write); err != nil {
@@ -223,7 +223,7 @@ func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) er
 	}
 	row, err := a.findJob(r.Context(), scope, p["id"])
 	if vedette.KindOf(err) == vedette.NotFound {
-		w.WriteHeader(http.StatusOK) // it is gone, as was wanted
+		w.WriteHeader(http.StatusOK) // it is deleted already
 		return nil
 	}
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// kindName writes a kind as Clouddriver does.
+// kindName formats a kind as Clouddriver does.
 func kindName(kind vedette.Kind) string { return manifest.KindName(kind) }
 
-// splitName reads "replicaSet web-v003".
+// splitName parses a name like "replicaSet web-v003".
 func splitName(name string) (kind, object string, err error) { return manifest.SplitName(name) }

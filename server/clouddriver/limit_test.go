@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestReadLimitReturnsUnavailable takes all memory of readers: whoever comes then is
-// told so, and served when there is some again.
+// TestReadLimitReturnsUnavailable takes all memory of the read limiter: requests then fail
+// with 503, and succeed after memory was released.
 func TestReadLimitReturnsUnavailable(t *testing.T) {
 	w, c := prodWorld(t)
 	reads := readlimit.New(readlimit.Config{Wait: time.Millisecond})
@@ -23,19 +23,19 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	for _, path := range paths {
 		response, body := get(t, url+path)
 		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "5" || !strings.Contains(string(body), "have used all") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", path, response.StatusCode, body, http.StatusServiceUnavailable, "have used all")
 		}
 	}
 	if response, body := get(t, url+"/credentials"); response.StatusCode != http.StatusOK {
-		t.Errorf("what takes little: %d %s", response.StatusCode, body)
+		t.Errorf("a request that needs no memory: got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 	}
 	free()
 	for _, path := range paths {
 		if response, body := get(t, url+path); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
 	if freeAfter, _ := readtest.Exhaust(reads); freeAfter != freeBefore {
-		t.Errorf("%d bytes were free before, and %d since: an answer has kept memory", freeBefore, freeAfter)
+		t.Errorf("free memory: got %d bytes, want %d as before the requests", freeAfter, freeBefore)
 	}
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// dispatcher carries operations out where the clusters are.
+// dispatcher executes operations in clusters.
 type dispatcher interface {
 	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// How long a cluster may take to answer a reader: about what was asked for, and
-// about what is shown beside it.
+// liveTimeout bounds a request to a cluster that a reader waits for. extrasTimeout bounds
+// requests for events and metrics, which can be left out.
 const (
 	liveTimeout   = 10 * time.Second
 	extrasTimeout = 2 * time.Second
 )
 
-// requestScope is where a reader looks, and who it is.
+// requestScope is the account and location of a request, and its caller.
 type requestScope struct {
 	caller   authorize.Caller
-	limitKey string // who it is to Reads
+	limitKey string // the caller's key in the read limiter
 	account  vedette.AccountName
-	location string // a namespace; empty for none
+	location string // a namespace; empty means none
 }
 
-// newRequestScope reads it from a path. Deck and Orca write "_" for no namespace.
+// newRequestScope reads the scope of a request. Deck and Orca write "_" for no namespace.
 func newRequestScope(r *http.Request, p pathParams) requestScope {
 	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]), location: p["location"]}
 	if at.location == "_" {
@@ -43,12 +43,12 @@ func newRequestScope(r *http.Request, p pathParams) requestScope {
 	return at
 }
 
-// doOperation has the cluster answer. The error is vedette.NotFound where it says that
-// something is not there, and holds its words in any case. ctx must end when the
-// reader's patience does.
+// doOperation executes an operation in the cluster and returns its outcome. The error has the
+// cluster's message and the kind vedette.NotFound if the cluster answered 404. ctx must have a
+// deadline, because it becomes the deadline of the operation.
 func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.Args) (vedette.Outcome, error) {
 	if a.Dispatch == nil {
-		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server has no way to ask clusters")
+		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server cannot reach clusters")
 	}
 	deadline, _ := ctx.Deadline()
 	out := a.Dispatch.Execute(ctx, vedette.Operation{Account: scope.account, Deadline: deadline, Args: args, User: scope.caller.User, Origin: "read"})
@@ -70,7 +70,7 @@ func (a *api) getLive(ctx context.Context, scope requestScope, kind, name string
 		return store.Row{}, err
 	}
 	if len(out.Objects) != 1 {
-		return store.Row{}, vedette.Errorf(vedette.Unavailable, "the agent sent %d objects where one was asked for", len(out.Objects))
+		return store.Row{}, vedette.Errorf(vedette.Unavailable, "the agent sent %d objects instead of one", len(out.Objects))
 	}
 	return newRow(scope.account, out.Objects[0])
 }
@@ -92,8 +92,8 @@ func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector s
 	return rows, nil
 }
 
-// newRow makes of an object what the store would have made of it, as far as it is
-// looked at here.
+// newRow returns the row that the store would have of an object, with the fields that this
+// package uses.
 func newRow(account vedette.AccountName, raw []byte) (store.Row, error) {
 	var m struct {
 		APIVersion, Kind string

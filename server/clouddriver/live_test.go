@@ -17,8 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestLiveFiles compares what is answered with testdata/live, and holds what the
-// cluster was asked for it.
+// TestLiveFiles compares responses with testdata/live, and checks the requests to the cluster.
 func TestLiveFiles(t *testing.T) {
 	for _, tt := range []struct {
 		file, path string
@@ -46,19 +45,19 @@ func TestLiveFiles(t *testing.T) {
 			w, c := prodWorld(t)
 			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+tt.path, "X-SPINNAKER-USER", "dev")
 			if response.StatusCode != http.StatusOK {
-				t.Fatalf("%d: %s", response.StatusCode, body)
+				t.Fatalf("got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 			}
 			compare(t, "testdata/live/"+tt.file+".json", indent(t, body))
 			if got := c.requests(); !slices.Equal(got, tt.requests) {
-				t.Errorf("asked %q, want %q", got, tt.requests)
+				t.Errorf("requests to the cluster: got %q, want %q", got, tt.requests)
 			}
 		})
 	}
 }
 
-// TestCachingIgnoreAnnotation holds that what an object's annotation keeps out of
-// Clouddriver's cache is read like everything else where Clouddriver reads the
-// cluster, and that its row tells of the annotation.
+// TestCachingIgnoreAnnotation checks objects with an annotation that keeps them out of
+// Clouddriver's cache. They are readable wherever Clouddriver reads the cluster, and the row
+// has the annotation.
 func TestCachingIgnoreAnnotation(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "replicasets")
@@ -68,17 +67,16 @@ func TestCachingIgnoreAnnotation(t *testing.T) {
 	for _, path := range []string{"replicaSet%20web-v001", "replicaSet/cluster/web/replicaSet%20web", "replicaSet/cluster/web/replicaSet%20web/dynamic/newest"} {
 		response, body := get(t, server+"/manifests/prod/shop/"+path)
 		if response.StatusCode != http.StatusOK || !strings.Contains(string(body), "web-v001") {
-			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", path, response.StatusCode, body, http.StatusOK, "web-v001")
 		}
 	}
 	row, err := w.Store.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Namespace: "shop", Name: "web-v001"})
 	if err != nil || row.Annotations["caching.spinnaker.io/ignore"] != "true" {
-		t.Errorf("the row has %v, %v", row.Annotations, err)
+		t.Errorf("got row with %v, error %v, want the annotation", row.Annotations, err)
 	}
 }
 
-// TestOmitPodStatus holds that a Job is told without its pods where that is wanted,
-// and nothing else is missing then.
+// TestOmitPodStatus checks that the option leaves out the pods of a Job, and nothing else.
 func TestOmitPodStatus(t *testing.T) {
 	w, c := prodWorld(t)
 	jobs := map[bool]map[string]any{}
@@ -86,17 +84,17 @@ func TestOmitPodStatus(t *testing.T) {
 		_, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, OmitPodStatus: omit})+"/applications/web/jobs/prod/shop/job%20failed")
 		var job map[string]any
 		if err := json.Unmarshal(body, &job); err != nil {
-			t.Fatalf("%v in %s", err, body)
+			t.Fatalf("invalid JSON: %v: %s", err, body)
 		}
 		jobs[omit] = job
 	}
 	if pods := jobs[true]["pods"].([]any); len(pods) != 0 || len(jobs[false]["pods"].([]any)) != 3 {
-		t.Errorf("without pods, the Job has %v, and with them %v", pods, jobs[false]["pods"])
+		t.Errorf("got the pods %v with OmitPodStatus and %v without, want 0 and 3", pods, jobs[false]["pods"])
 	}
 	delete(jobs[true], "pods")
 	delete(jobs[false], "pods")
 	if !reflect.DeepEqual(jobs[true], jobs[false]) {
-		t.Errorf("without pods, the Job is %v, and was %v", jobs[true], jobs[false])
+		t.Errorf("with OmitPodStatus: got %v, want %v", jobs[true], jobs[false])
 	}
 }
 
@@ -123,7 +121,7 @@ func TestDynamicCriteria(t *testing.T) {
 	} {
 		response, body := get(t, server+"/manifests/prod/shop/"+tt.path)
 		if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) || tt.want == "" && len(body) > 0 {
-			t.Errorf("%s: %d %s", tt.path, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d and %q", tt.path, response.StatusCode, body, tt.status, tt.want)
 		}
 	}
 }
@@ -139,26 +137,26 @@ func TestLiveErrors(t *testing.T) {
 		status            int
 		want              string
 	}{
-		{"what is not in the cluster is not there", "GET", "/manifests/prod/shop/configMap%20nope", 404, "Manifest (account: prod, location: shop, name: configMap nope) not found"},
-		{"what the cluster refuses may be there", "GET", "/manifests/prod/shop/secret%20hidden", 500, `Failed to read manifest: (account: prod, location: shop, name: secret hidden): secrets "hidden" is forbidden`},
-		{"so may what nobody answered", "GET", "/manifests/prod/shop/service%20slow", 500, "(account: prod, location: shop, name: service slow): the agent went away"},
-		{"even without a word", "GET", "/manifests/prod/shop/ingress%20mute", 500, "the agent gave no reason"},
-		{"or with too few", "GET", "/manifests/prod/shop/widget%20odd", 500, "the agent sent 0 objects"},
-		{"what the watch may not see the agent may read", "GET", "/manifests/prod/shop/deployment%20web", 200, `"name":"deployment web"`},
-		{"what the store has is not asked for", "GET", "/manifests/prod/shop/pod%20nope", 404, "not found"},
-		{"an account that is not there", "GET", "/manifests/nope/shop/configMap%20settings-v001", 404, "not found"},
-		{"a Job that is not there", "GET", "/applications/web/jobs/prod/shop/job%20nope", 404, "Job not found (account: prod, location: shop, id: job nope)"},
-		{"a Job that is none", "GET", "/applications/web/jobs/prod/shop/pod%20web-0", 400, "is no Job"},
-		{"a Job as Gate asks for it", "POST", "/applications/web/jobs/prod/shop/job%20done", 200, `"jobState":"Succeeded"`},
-		{"a Job that goes", "DELETE", "/applications/web/jobs/prod/shop/job%20done", 200, ""},
-		{"a Job that has gone", "DELETE", "/applications/web/jobs/prod/shop/job%20nope", 200, ""},
-		{"a Job that may not go", "DELETE", "/applications/web/jobs/prod/shop/job%20failed", 500, "jobs is forbidden"},
-		{"a Job can't be changed", "PUT", "/applications/web/jobs/prod/shop/job%20done", 405, "not supported"},
-		{"a console of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 404, "Instance not found (id: pod web-0)"},
-		{"a console of another one than the older name says", "GET", "/instances/prod/shop/pod%20web-0/console?provider=kubernetes&cloudProvider=aws", 404, "Instance not found (id: pod web-0)"},
-		{"a console of whichever provider", "GET", "/instances/prod/shop/pod%20web-0/console", 200, `{"name":"migrate","output":`},
-		{"a console by the newer name", "GET", "/instances/prod/shop/pod%20web-0/console?cloudProvider=kubernetes", 200, `{"name":"migrate","output":`},
-		{"a console of what has none", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
+		{"an object that the cluster does not have", "GET", "/manifests/prod/shop/configMap%20nope", 404, "Manifest (account: prod, location: shop, name: configMap nope) not found"},
+		{"an object that the cluster denies", "GET", "/manifests/prod/shop/secret%20hidden", 500, `Failed to read manifest: (account: prod, location: shop, name: secret hidden): secrets "hidden" is forbidden`},
+		{"no response from the agent", "GET", "/manifests/prod/shop/service%20slow", 500, "(account: prod, location: shop, name: service slow): the agent went away"},
+		{"a failure without a message", "GET", "/manifests/prod/shop/ingress%20mute", 500, "the agent gave no reason"},
+		{"a response without objects", "GET", "/manifests/prod/shop/widget%20odd", 500, "the agent sent 0 objects"},
+		{"a kind that RBAC denies to the watch, but not to the agent's get", "GET", "/manifests/prod/shop/deployment%20web", 200, `"name":"deployment web"`},
+		{"an object in the store is not requested from the cluster", "GET", "/manifests/prod/shop/pod%20nope", 404, "not found"},
+		{"an unknown account", "GET", "/manifests/nope/shop/configMap%20settings-v001", 404, "not found"},
+		{"a missing Job", "GET", "/applications/web/jobs/prod/shop/job%20nope", 404, "Job not found (account: prod, location: shop, id: job nope)"},
+		{"a pod in place of a Job", "GET", "/applications/web/jobs/prod/shop/pod%20web-0", 400, "is not a Job"},
+		{"a Job requested by POST, as Gate does", "POST", "/applications/web/jobs/prod/shop/job%20done", 200, `"jobState":"Succeeded"`},
+		{"a Job is deleted", "DELETE", "/applications/web/jobs/prod/shop/job%20done", 200, ""},
+		{"a Job that is deleted already", "DELETE", "/applications/web/jobs/prod/shop/job%20nope", 200, ""},
+		{"a Job whose deletion is forbidden", "DELETE", "/applications/web/jobs/prod/shop/job%20failed", 500, "jobs is forbidden"},
+		{"a Job cannot be changed", "PUT", "/applications/web/jobs/prod/shop/job%20done", 405, "not supported"},
+		{"console output of another provider", "GET", "/instances/prod/shop/pod%20web-0/console?provider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"console output of another provider, by the older parameter", "GET", "/instances/prod/shop/pod%20web-0/console?provider=kubernetes&cloudProvider=aws", 404, "Instance not found (id: pod web-0)"},
+		{"console output without a provider", "GET", "/instances/prod/shop/pod%20web-0/console", 200, `{"name":"migrate","output":`},
+		{"console output by the newer parameter", "GET", "/instances/prod/shop/pod%20web-0/console?cloudProvider=kubernetes", 200, `{"name":"migrate","output":`},
+		{"console output of a kind without containers", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), tt.method, server+tt.path, nil)
@@ -176,14 +174,14 @@ func TestLiveErrors(t *testing.T) {
 			}
 			text := strings.ReplaceAll(string(body), `\"`, `"`)
 			if response.StatusCode != tt.status || !strings.Contains(text, tt.want) || tt.want == "" && text != "" {
-				t.Errorf("%d: %s", response.StatusCode, body)
+				t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, tt.status, tt.want)
 			}
 		})
 	}
 }
 
-// TestEventsAndMetricsTimeout holds that what is shown beside a manifest can't
-// keep it back, nor make it fail.
+// TestEventsAndMetricsTimeout checks that events and metrics can neither delay a manifest
+// beyond their timeout nor make it fail.
 func TestEventsAndMetricsTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		why             string
@@ -193,8 +191,8 @@ func TestEventsAndMetricsTimeout(t *testing.T) {
 		{"both hang", hangingOutcome, hangingOutcome, 2 * time.Second},
 		{"events hang", hangingOutcome, objectsOutcome(usage), 2 * time.Second},
 		{"both fail", failedOutcome(403, "no"), failedOutcome(404, "no metrics server"), 0},
-		{"metrics make no sense", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
-		{"metrics are none", objectsOutcome(), objectsOutcome(), 0},
+		{"metrics of another format", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
+		{"no metrics object", objectsOutcome(), objectsOutcome(), 0},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -204,10 +202,10 @@ func TestEventsAndMetricsTimeout(t *testing.T) {
 				clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/manifests/prod/shop/pod%20web-0", nil))
 				var got struct{ Events, Metrics []any }
 				if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || recorder.Code != 200 || got.Events == nil || len(got.Events) != 0 || got.Metrics == nil {
-					t.Errorf("%d: %s", recorder.Code, recorder.Body)
+					t.Errorf("got %d %s, want %d", recorder.Code, recorder.Body, 200)
 				}
 				if took := time.Since(start); took != tt.took {
-					t.Errorf("it took %s, want %s", took, tt.took)
+					t.Errorf("duration: got %s, want %s", took, tt.took)
 				}
 			})
 		})
@@ -220,14 +218,14 @@ func TestMetricsAreSetPerAccount(t *testing.T) {
 	w.Register(vedette.Account{Name: "quiet", Properties: vedette.Properties{Metrics: &off}}, "pods")
 	w.Put("quiet", web0)
 	if _, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})+"/manifests/quiet/shop/pod%20web-0"); !strings.Contains(string(body), `"metrics":[]`) {
-		t.Errorf("%s", body)
+		t.Errorf("got %s, want no metrics", body)
 	}
 	if got := c.requests(); len(got) != 1 || !strings.HasPrefix(got[0], "events") {
-		t.Errorf("asked %q", got)
+		t.Errorf("requests to the cluster: got %q, want one for events", got)
 	}
 }
 
-// TestLiveAuthorization holds what each route asks for.
+// TestLiveAuthorization checks the permissions that routes to live clusters require.
 func TestLiveAuthorization(t *testing.T) {
 	w, c := prodWorld(t)
 	for _, tt := range []struct {
@@ -253,7 +251,7 @@ func TestLiveAuthorization(t *testing.T) {
 		r.Header.Set("X-SPINNAKER-USER", "dev")
 		clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Authorizer: tt.grants}).ServeHTTP(recorder, r)
 		if recorder.Code != tt.status {
-			t.Errorf("%s %s with %q: %d %s", tt.method, tt.path, tt.grants, recorder.Code, recorder.Body)
+			t.Errorf("%s %s with %q: got %d %s, want %d", tt.method, tt.path, tt.grants, recorder.Code, recorder.Body, tt.status)
 		}
 	}
 }

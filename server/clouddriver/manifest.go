@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// manifestView is the answer of GET /manifests/...
+// manifestView is the response of GET /manifests/...
 type manifestView struct {
 	Account   vedette.AccountName `json:"account"`
 	Name      string              `json:"name"` // "replicaSet web-v003"
@@ -21,19 +21,19 @@ type manifestView struct {
 	Status    manifestStatus      `json:"status"`
 	Artifacts []manifest.Artifact `json:"artifacts"`
 	Events    []json.RawMessage   `json:"events"`
-	Warnings  []string            `json:"warnings"` // Orca reads texts where Clouddriver would write objects: always none
+	Warnings  []string            `json:"warnings"` // always empty: Orca expects strings where Clouddriver writes objects
 	Metrics   []containerMetrics  `json:"metrics"`
 }
 
 // getManifest mirrors ManifestController.getForAccountAndName and
-// getForAccountLocationAndName. Whether the application may be read shows only
-// once the manifest is there.
+// getForAccountLocationAndName. The application is checked after the manifest was read,
+// because only the manifest names it.
 func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return err
 	}
-	// What is made of an object stays while the cluster is asked about it.
+	// The memory is held while the cluster is asked for events.
 	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (store.Row, int64, error) {
 		row, err := a.readManifest(r.Context(), scope, p["name"])
 		return row, objectCopies * int64(len(row.Body)), err
@@ -59,8 +59,8 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 	return writeJSON(w, r, view)
 }
 
-// objectCopies is how often an object's bytes are there while it is answered: as it was
-// read, as Clouddriver writes numbers, and in the answer, which grows by doubling.
+// objectCopies is how often an object's bytes are in memory during a request: as read, with
+// Clouddriver's numbers, and in the response, whose buffer grows by doubling.
 const objectCopies = 5
 
 func newManifestView(row *store.Row, readiness bool) (manifestView, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// taskRoutes are those of OperationsController, FeaturesController and
-// CacheController. The colon route goes before the one that takes its path too.
+// taskRoutes returns the routes of OperationsController, FeaturesController and
+// CacheController. "task/{id}:resume" comes before "task/{id}", which matches its path too.
 func (a *api) taskRoutes() []route {
 	return []route{
 		{"POST ops", a.submit},
@@ -32,10 +32,10 @@ func (a *api) taskRoutes() []route {
 	}
 }
 
-// maxBodyBytes is what a request may hold: a deployment's manifests.
+// maxBodyBytes bounds a request body, which contains the manifests of a deployment.
 const maxBodyBytes = 32 << 20
 
-// taskRef is the answer to what starts a task.
+// taskRef is the response to a request that starts a task.
 type taskRef struct {
 	ID          string `json:"id"`
 	ResourceURI string `json:"resourceUri"`
@@ -48,16 +48,17 @@ func writeTaskRef(w http.ResponseWriter, r *http.Request, id string) error {
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the body did not arrive whole: %w", err)
+		return nil, vedette.Errorf(vedette.Invalid, "read the request body: %w", err)
 	}
-	// encoding/json would replace what is not UTF-8, and another object be meant.
+	// encoding/json would silently replace invalid UTF-8, and the manifest would name another
+	// object.
 	if err := textcheck.UTF8(raw); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the body must not contain %w", err)
 	}
 	return raw, nil
 }
 
-// taskOptions reads what the headers and the query say of a submission.
+// taskOptions returns the options of a task from the headers and the query.
 func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 	caller := authorize.CallerOf(r)
 	return task.Options{
@@ -144,8 +145,8 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) er
 	return writeTaskRef(w, r, p["id"])
 }
 
-// unsupportedProviderError is a cloud provider whose tasks are none of ours, which
-// Clouddriver answers with 500.
+// unsupportedProviderError is the error for tasks of other cloud providers. Clouddriver
+// answers them with 500.
 type unsupportedProviderError struct{ name string }
 
 func (e *unsupportedProviderError) Error() string {
@@ -173,8 +174,8 @@ func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ pathParams) e
 	return writeJSON(w, r, stages)
 }
 
-// refreshCache mirrors CacheController.handleOnDemand for a provider that caches
-// nothing on demand: what an old Orca waits for here is always done.
+// refreshCache mirrors CacheController.handleOnDemand for a provider without on-demand
+// caching. It reports the refresh as done, because older versions of Orca wait for it.
 func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	return writeJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// operationStore is where operations are remembered.
+// operationStore reads the history of operations.
 type operationStore interface {
 	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
 	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
 }
 
-// operationRecord is an operation as the predecessor shows it. All times are of
-// one clock, the server's that accepted it, in milliseconds since 1970; what has
-// not happened is left out.
+// operationRecord is an operation in the format of the Scale Agent. All times are in
+// milliseconds since 1970 by the clock of the server that accepted the operation. Times of
+// events that have not happened are omitted.
 type operationRecord struct {
 	OperationID     vedette.OperationID  `json:"operationId"`
 	OperationType   vedette.Verb         `json:"operationType"`
@@ -54,7 +54,7 @@ type resultStep struct {
 }
 
 type resultView struct {
-	Status     int   `json:"status"` // of HTTP
+	Status     int   `json:"status"` // HTTP status
 	DurationMs int64 `json:"durationMs"`
 }
 
@@ -83,7 +83,7 @@ func durationMs(from, to time.Time) *int64 {
 	return &ms
 }
 
-// getOperation mirrors the predecessor's GET /armory/agent/operations/{opId}.
+// getOperation mirrors the Scale Agent's GET /armory/agent/operations/{opId}.
 func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	row, err := a.Store.Operation(r.Context(), vedette.OperationID(p["id"]))
 	if err != nil {
@@ -95,9 +95,9 @@ func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p pathParams)
 	return writeJSON(w, r, newOperationRecord(row))
 }
 
-// listOperations mirrors the predecessor's GET /armory/agent/operations, the
-// newest first. Pages count from 1. What the caller may not read is left out of
-// its page.
+// listOperations mirrors the Scale Agent's GET /armory/agent/operations. The newest operation
+// comes first, and pages count from 1. Operations that the caller may not read are left out of
+// their page.
 func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	items, page, err := parsePage(r.URL.Query())
 	if err != nil {
@@ -124,8 +124,8 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParam
 	return writeJSON(w, r, records)
 }
 
-// readOperationPage goes from page to page, since only the one before tells where one
-// begins.
+// readOperationPage reads all pages up to the requested one, because each page starts at the
+// cursor of the previous one.
 func (a *api) readOperationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
 	q := store.OperationQuery{Limit: items}
 	for n := 1; ; n++ {
@@ -140,7 +140,7 @@ func (a *api) readOperationPage(ctx context.Context, items, page int) ([]store.O
 	}
 }
 
-// The bounds of pages: so many operations on one, and so many before its end.
+// Limits of paging: operations per page, and operations up to the end of the page.
 const (
 	defaultItems  = 50
 	maxItems      = 1000
@@ -155,11 +155,11 @@ func parsePage(query url.Values) (items, page int, err error) {
 			continue
 		}
 		if *field, err = strconv.Atoi(value); err != nil || *field < 1 {
-			return 0, 0, vedette.Errorf(vedette.Invalid, "%s is %.40q and must be a number from 1", name, value)
+			return 0, 0, vedette.Errorf(vedette.Invalid, "invalid %s %.40q: must be a number greater than 0", name, value)
 		}
 	}
 	if items > maxItems || page > maxPagedItems/items {
-		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d of %d operations is too far: a page has at most %d, and %d can be paged over; GET /vedette/v1/operations has cursors",
+		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d with %d operations per page is out of range: a page has at most %d, and paging ends after %d; use the cursors of GET /vedette/v1/operations instead",
 			page, items, maxItems, maxPagedItems)
 	}
 	return items, page, nil

@@ -13,9 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// TestOperationRecords shows operations as the predecessor does: one that was
-// done, one that was refused by the cluster, one that is lost, one that found no
-// agent, one that is under way.
+// TestOperationRecords shows operations in the Scale Agent's format: one that is done, one
+// that the cluster rejected, one that is lost, one without an agent, and one that is running.
 func TestOperationRecords(t *testing.T) {
 	w := readtest.New(t)
 	for i, end := range []store.OperationRow{
@@ -43,27 +42,27 @@ func TestOperationRecords(t *testing.T) {
 	compare(t, "testdata/operations.json", indent(t, body))
 	_, one := get(t, url+"/armory/agent/operations/01J00000000000000000000000")
 	if !strings.Contains(string(body), strings.TrimSpace(string(one))) {
-		t.Errorf("alone it is shown otherwise: %s", one)
+		t.Errorf("got %s, want the same as in the list", one)
 	}
 	for query, want := range map[string]string{"?items=2": "43", "?items=2&page=2": "21", "?items=2&page=3": "0", "?items=2&page=4": "", "?page=2": ""} {
 		if got := recordIDs(t, url+"/armory/agent/operations"+query); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
+			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 	for _, query := range []string{"?items=0", "?page=x", "?items=1001", "?page=2001"} {
 		if response, body := get(t, url+"/armory/agent/operations"+query); response.StatusCode != 400 {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+			t.Errorf("%s: got %d %s, want %d", query, response.StatusCode, body, 400)
 		}
 	}
 	if response, _ := get(t, url+"/armory/agent/operations/01J00000000000000000000009"); response.StatusCode != 404 {
-		t.Errorf("one that is not there: %d", response.StatusCode)
+		t.Errorf("a missing operation: got %d, want %d", response.StatusCode, 404)
 	}
 	closed := serve(t, clouddriver.Config{Store: w.Store, Authorizer: grants{}})
 	if got := recordIDs(t, closed+"/armory/agent/operations"); got != "" {
-		t.Errorf("who may read nothing is shown %s", got)
+		t.Errorf("without permissions: got %s, want none", got)
 	}
 	if response, _ := get(t, closed+"/armory/agent/operations/01J00000000000000000000000"); response.StatusCode != 403 {
-		t.Errorf("one that may not be read: %d", response.StatusCode)
+		t.Errorf("without READ: got %d, want %d", response.StatusCode, 403)
 	}
 }
 
@@ -72,7 +71,7 @@ func recordIDs(t *testing.T, url string) string {
 	_, body := get(t, url)
 	var records []struct{ OperationID string }
 	if err := json.Unmarshal(body, &records); err != nil {
-		t.Fatalf("%v in %s", err, body)
+		t.Fatalf("invalid JSON: %v: %s", err, body)
 	}
 	var ids string
 	for _, r := range records {

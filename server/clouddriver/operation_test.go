@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// fakeTasks knows one task, and notes what it is asked for.
+// fakeTasks has one task, and records its calls.
 type fakeTasks struct{ calls []string }
 
 const taskID = "01JD8Q4S0V6K0G3H8B3R4T5Y6Z"
@@ -71,33 +71,33 @@ func TestOperationPaths(t *testing.T) {
 		want, calls             string
 	}{
 		{"operations of a provider", "POST", "/kubernetes/ops?clientRequestId=4f1c", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID:4f1c Provider:kubernetes` + callerSuffix},
-		{"operations of whichever", "POST", "/ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
+		{"operations without a provider", "POST", "/ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
 		{"one operation", "POST", "/kubernetes/ops/scaleManifest?clientRequestId=1", `{"x":1}`, 200, taskRefJSON, `submit [{scaleManifest {"x":1}}] {RequestID:1 Provider:kubernetes` + callerSuffix},
-		{"one operation of whichever", "POST", "/ops/scaleManifest", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:` + callerSuffix},
+		{"one operation without a provider", "POST", "/ops/scaleManifest", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:` + callerSuffix},
 		{"an empty segment", "POST", "//ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
-		{"a slash too many", "POST", "/kubernetes/ops/scaleManifest/", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:kubernetes` + callerSuffix},
-		{"a slash too many, by another method", "POST", "/features/stages/", "", 405, "not supported", "GET, HEAD"},
-		{"two slashes too many", "GET", "/features/stages//", "", 404, "No handler found for GET /features/stages//", ""},
+		{"a trailing slash", "POST", "/kubernetes/ops/scaleManifest/", `{}`, 200, taskRefJSON, `submit [{scaleManifest {}}] {RequestID: Provider:kubernetes` + callerSuffix},
+		{"a trailing slash with another method", "POST", "/features/stages/", "", 405, "not supported", "GET, HEAD"},
+		{"two trailing slashes", "GET", "/features/stages//", "", 404, "No handler found for GET /features/stages//", ""},
 		{"a task", "GET", "/task/" + taskID, "", 200, taskJSON, ""},
 		{"no task", "GET", "/task/x", "", 404, "Task not found (id: x)", ""},
 		{"all tasks", "GET", "/task", "", 200, "[" + taskJSON + "]", ""},
 		{"its owner", "GET", "/kubernetes/task/" + taskID + "/owner", "", 200, `{"name":"vedette-0"}`, ""},
-		{"no task's owner", "GET", "/kubernetes/task/x/owner", "", 404, "Task not found (id: x)", ""},
-		{"the owner of another provider's", "GET", "/aws/task/x/owner", "", 500, "Supported cloudproviders are: [kubernetes]", ""},
-		{"to be run again", "PATCH", "/kubernetes/task/" + taskID, `{"retry":true,"more":1}`, 200, taskRefJSON, "retry " + taskID + " true"},
-		{"to be left", "PATCH", "/kubernetes/task/" + taskID, `{"retry":false}`, 200, taskRefJSON, "retry " + taskID + " false"},
-		{"to be left, and is none", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 404, "Task not found (id: x)", ""},
-		{"to be what", "PATCH", "/kubernetes/task/x", `{}`, 400, "Patching task id: x with the provided inputs is not supported", ""},
-		{"to be done by another provider", "PATCH", "/gce/task/x", `{"retry":true}`, 500, "for cloudprovider: gce", ""},
+		{"the owner of a missing task", "GET", "/kubernetes/task/x/owner", "", 404, "Task not found (id: x)", ""},
+		{"the owner of another provider's task", "GET", "/aws/task/x/owner", "", 500, "Supported cloudproviders are: [kubernetes]", ""},
+		{"cancel, retryable", "PATCH", "/kubernetes/task/" + taskID, `{"retry":true,"more":1}`, 200, taskRefJSON, "retry " + taskID + " true"},
+		{"cancel, not retryable", "PATCH", "/kubernetes/task/" + taskID, `{"retry":false}`, 200, taskRefJSON, "retry " + taskID + " false"},
+		{"cancel a missing task", "PATCH", "/kubernetes/task/x", `{"retry":false}`, 404, "Task not found (id: x)", ""},
+		{"a patch without retry", "PATCH", "/kubernetes/task/x", `{}`, 400, "Patching task id: x with the provided inputs is not supported", ""},
+		{"a patch for another provider", "PATCH", "/gce/task/x", `{"retry":true}`, 500, "for cloudprovider: gce", ""},
 		{"run again", "POST", "/kubernetes/task/x/restart", ops, 200, `{"id":"x","resourceUri":"/task/x"}`, `restart x [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:kubernetes` + callerSuffix},
 		{"a saga", "POST", "/task/" + taskID + ":resume", "", 404, "No saga was found for this task id: " + taskID + " - can't resume", ""},
 		{"a saga with its colon escaped", "POST", "/task/" + taskID + "%3Aresume", "", 404, "No saga was found", ""},
-		{"a saga of no task", "POST", "/task/x:resume", "", 404, "Task not found (id: x)", ""},
-		{"a task by another method", "POST", "/task/x", "", 405, "Request method 'POST' is not supported", "GET, HEAD"},
-		{"operations by another method", "GET", "/kubernetes/ops", "", 405, "not supported", "POST"},
-		{"a saga by another method", "DELETE", "/task/x:resume", "", 405, "not supported", "GET, HEAD, POST"},
+		{"a saga of a missing task", "POST", "/task/x:resume", "", 404, "Task not found (id: x)", ""},
+		{"a task with another method", "POST", "/task/x", "", 405, "Request method 'POST' is not supported", "GET, HEAD"},
+		{"operations with another method", "GET", "/kubernetes/ops", "", 405, "not supported", "POST"},
+		{"a saga with another method", "DELETE", "/task/x:resume", "", 405, "not supported", "GET, HEAD, POST"},
 		{"on demand", "POST", "/cache/kubernetes/manifest", `{"account":"prod"}`, 200, `{"cachedIdentifiersByType":{}}`, ""},
-		{"what is on demand", "GET", "/cache/kubernetes/manifest?id=1", "", 200, "[]", ""},
+		{"pending on-demand refreshes", "GET", "/cache/kubernetes/manifest?id=1", "", 200, "[]", ""},
 		{"the stages", "GET", "/features/stages", "", 200, `{"name":"deployManifest","enabled":true},{"name":"deleteManifest","enabled":true}`, ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestOperationPaths(t *testing.T) {
 				calls = allow
 			}
 			if code != tt.code || calls != tt.calls || !strings.Contains(body, tt.want) || strings.HasPrefix(tt.want, `{"id"`) && body != tt.want+"\n" {
-				t.Errorf("%d %s, asked %q", code, body, calls)
+				t.Errorf("got %d %s and the calls %q, want %d %s and %q", code, body, calls, tt.code, tt.want, tt.calls)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func send(t *testing.T, method, url string, body io.Reader) (code int, answer st
 	return response.StatusCode, string(raw), response.Header
 }
 
-// TestStages holds that there are 13, which Deck and Orca know by these names.
+// TestStages checks the 13 stages that Deck and Orca know by these names.
 func TestStages(t *testing.T) {
 	_, body := get(t, serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: &fakeTasks{}})+"/features/stages")
 	var stages []struct {
@@ -144,11 +144,11 @@ func TestStages(t *testing.T) {
 		Enabled bool
 	}
 	if err := json.Unmarshal(body, &stages); err != nil || len(stages) != 13 || !stages[12].Enabled || stages[12].Name != "resizeServerGroup" {
-		t.Errorf("%v, %v", stages, err)
+		t.Errorf("got %v, error %v, want 13 stages", stages, err)
 	}
 }
 
-// spaceReader is a body of any length that holds nothing.
+// spaceReader reads an endless body of spaces.
 type spaceReader struct{}
 
 func (spaceReader) Read(p []byte) (int, error) {
@@ -164,20 +164,20 @@ func TestLargeBody(t *testing.T) {
 	const maxBytes = 32 << 20
 	fits := io.MultiReader(io.LimitReader(spaceReader{}, maxBytes-2), strings.NewReader("[]"))
 	if code, body, _ := send(t, "POST", url, fits); code != http.StatusOK {
-		t.Errorf("32 MiB: %d %s", code, body)
+		t.Errorf("32 MiB: got %d %s, want %d", code, body, http.StatusOK)
 	}
 	tooLarge := io.MultiReader(io.LimitReader(spaceReader{}, maxBytes-1), strings.NewReader("[]"))
 	if code, body, _ := send(t, "POST", url, tooLarge); code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "32 MiB") {
-		t.Errorf("more: %d %s", code, body)
+		t.Errorf("more than 32 MiB: got %d %s, want %d and %q", code, body, http.StatusRequestEntityTooLarge, "32 MiB")
 	}
 }
 
-// denyingAuthorizer lets nobody write.
+// denyingAuthorizer denies WRITE.
 type denyingAuthorizer struct{ t *testing.T }
 
 func (k denyingAuthorizer) CheckAccount(_ context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error {
 	if c.User != "ann" || account != "prod" || access != authorize.Write {
-		k.t.Errorf("asked for %s of %s in %s", access, c.User, account)
+		k.t.Errorf("got a check of %s for %s in %s, want WRITE for ann in prod", access, c.User, account)
 	}
 	return vedette.Errorf(vedette.Denied, "Access is denied")
 }
@@ -190,8 +190,8 @@ func (denyingAuthorizer) CheckApplication(context.Context, authorize.Caller, str
 	return nil
 }
 
-// TestSubmitDenied holds that an operation needs its account's write permission,
-// and that Orca is told of a lack of it as of any other fault.
+// TestSubmitDenied checks that an operation requires WRITE of its account, and that Orca gets
+// a denial in the same form as other validation errors.
 func TestSubmitDenied(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
@@ -199,12 +199,12 @@ func TestSubmitDenied(t *testing.T) {
 	url := serve(t, clouddriver.Config{Store: w.Store, Tasks: s, Authorizer: denyingAuthorizer{t}})
 	code, body, _ := send(t, "POST", url+"/kubernetes/ops", strings.NewReader(`[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"shop","replicas":3}}]`))
 	if code != http.StatusBadRequest || !strings.Contains(body, `"message":"Validation Failed","errors":["Access denied to account prod"]`) {
-		t.Errorf("%d %s", code, body)
+		t.Errorf("got %d %s, want %d and %q", code, body, http.StatusBadRequest, `"message":"Validation Failed","errors":["Access denied to account prod"]`)
 	}
 }
 
-// TestCrossOriginRequestsAreRejected keeps pages of other sites from using a browser's way to
-// a server that trusts its own machine.
+// TestCrossOriginRequestsAreRejected checks that web pages cannot use a visitor's browser to
+// reach a server on the visitor's machine.
 func TestCrossOriginRequestsAreRejected(t *testing.T) {
 	fake := &fakeTasks{}
 	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: fake})
@@ -220,10 +220,10 @@ func TestCrossOriginRequestsAreRejected(t *testing.T) {
 		}
 		response.Body.Close()
 		if response.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: %s was answered with %d", header, value, response.StatusCode)
+			t.Errorf("%s: %s: got %d, want %d", header, value, response.StatusCode, http.StatusForbidden)
 		}
 	}
 	if len(fake.calls) != 0 {
-		t.Errorf("asked %q", fake.calls)
+		t.Errorf("got the calls %q, want none", fake.calls)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// getJobProperties mirrors JobController.getFileContents: what a Job wrote into
-// its log for later stages.
+// getJobProperties mirrors JobController.getFileContents. It returns the properties that a Job
+// wrote to its log for later stages.
 func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
 	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
@@ -34,8 +34,8 @@ func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p pathPar
 	return a.writeProperties(w, r, scope, p["container"], func(context.Context) (string, error) { return p["pod"], nil })
 }
 
-// selectPropertiesPod chooses the pod of a Job that tells its result: the latest that
-// succeeded, or else the latest that has started to write.
+// selectPropertiesPod returns the pod whose log has the properties: the latest that succeeded,
+// or else the latest that started.
 func (a *api) selectPropertiesPod(ctx context.Context, scope *requestScope, id string) (string, error) {
 	job, err := a.findJob(ctx, *scope, id)
 	if err != nil {
@@ -59,11 +59,11 @@ func (a *api) selectPropertiesPod(ctx context.Context, scope *requestScope, id s
 	return pods[len(pods)-1].Name, nil
 }
 
-// logTimeout is how long a log may take to be read.
+// logTimeout bounds reading a log.
 const logTimeout = 30 * time.Second
 
-// writeProperties answers with the properties of a log, and with none where it
-// can't be had: Orca then looks elsewhere, and asks again.
+// writeProperties writes the properties in a log. If the log cannot be read, it writes none,
+// because Orca then tries other pods and retries.
 func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requestScope, container string, pod func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requ
 		return context.Cause(r.Context())
 	}
 	if err != nil {
-		a.Log.Warn("no properties were found in a log", "account", scope.account, "namespace", scope.location, "pod", name, "container", container, "error", err)
+		a.Log.Warn("cannot read properties from a log", "account", scope.account, "namespace", scope.location, "pod", name, "container", container, "error", err)
 		properties = map[string]any{}
 	}
 	return writeJSON(w, r, properties)
@@ -91,7 +91,7 @@ func (a *api) properties(ctx context.Context, scope requestScope, pod, container
 	return parseProperties(log)
 }
 
-// openLog opens what a container wrote. The caller closes it; it ends with ctx.
+// openLog opens the log of a container. The caller must close it. The log ends when ctx does.
 func (a *api) openLog(ctx context.Context, scope requestScope, pod, container string) (io.ReadCloser, error) {
 	out, err := a.doOperation(ctx, scope, vedette.LogsArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: scope.location, Name: pod}, Container: container})
 	if err == nil && out.Stream == nil {
@@ -104,11 +104,12 @@ const (
 	propertyMarker     = "SPINNAKER_PROPERTY_"
 	configMarker       = "SPINNAKER_CONFIG_JSON="
 	maxLineBytes       = 8 << 20
-	maxPropertiesBytes = 16 << 20 // bytes of all lines that hold some
+	maxPropertiesBytes = 16 << 20 // total size of lines with properties
 )
 
-// parseProperties reads the properties that stand in a log, one in a line, and the JSON
-// objects, which are merged: the last wins. JSON that can't be read spoils all.
+// parseProperties reads the properties in a log. Each is on a line of its own, either a name
+// and a value or a JSON object; the last value of a name wins. As in Clouddriver, one invalid
+// JSON object invalidates all properties.
 func parseProperties(log io.Reader) (map[string]any, error) {
 	properties := map[string]any{}
 	lines := bufio.NewScanner(log)
@@ -119,7 +120,7 @@ func parseProperties(log io.Reader) (map[string]any, error) {
 			continue
 		}
 		if size += len(line); size > maxPropertiesBytes {
-			return nil, vedette.Errorf(vedette.Invalid, "the log's properties have more than %d bytes", maxPropertiesBytes)
+			return nil, vedette.Errorf(vedette.Invalid, "the properties in the log are larger than %d bytes", maxPropertiesBytes)
 		}
 		if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {
 			if err := mergeJSON(properties, text); err != nil {

@@ -9,21 +9,21 @@ import (
 func TestParseProperties(t *testing.T) {
 	for _, tt := range []struct{ why, log, want string }{
 		{"nothing", "", `{}`},
-		{"lines of no interest", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
+		{"lines without properties", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
 		{"a property", "SPINNAKER_PROPERTY_Image_Tag=v1\n", `{"image_tag":"v1"}`},
-		{"after what a logger writes", "  12:00 INFO SPINNAKER_PROPERTY_A=b \r\n", `{"12:00 info a":"b"}`},
+		{"after a logger's prefix", "  12:00 INFO SPINNAKER_PROPERTY_A=b \r\n", `{"12:00 info a":"b"}`},
 		{"with space around the equals sign", "SPINNAKER_PROPERTY_A = b", `{"a":"b"}`},
 		{"a value with an equals sign", "SPINNAKER_PROPERTY_A=b=c", `{"a":"b=c"}`},
 		{"without a value", "SPINNAKER_PROPERTY_A=\nSPINNAKER_PROPERTY_B", `{}`},
-		{"the marker goes once", "SPINNAKER_PROPERTY_SPINNAKER_PROPERTY_A=b", `{"spinnaker_property_a":"b"}`},
-		{"in another case it is none", "spinnaker_property_a=b", `{}`},
+		{"the marker is removed once", "SPINNAKER_PROPERTY_SPINNAKER_PROPERTY_A=b", `{"spinnaker_property_a":"b"}`},
+		{"the marker is case-sensitive", "spinnaker_property_a=b", `{}`},
 		{"the last one wins", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_PROPERTY_A=c", `{"a":"c"}`},
 		{"JSON keeps its names and numbers", `  SPINNAKER_CONFIG_JSON={"Big":12345678901234567890,"list":[1.50]}`, `{"Big":12345678901234567890,"list":[1.50]}`},
 		{"JSON is merged", "SPINNAKER_CONFIG_JSON={\"a\":1,\"b\":{\"c\":1}}\nSPINNAKER_CONFIG_JSON={\"b\":{\"d\":2}}", `{"a":1,"b":{"d":2}}`},
 		{"JSON that does not begin the line", `x SPINNAKER_CONFIG_JSON={"a":1}`, `{}`},
-		{"JSON that is broken spoils all", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={", "error"},
-		{"and so does a list", `SPINNAKER_CONFIG_JSON=[1]`, "error"},
-		{"and a line without end", strings.Repeat("x", maxLineBytes+1), "error"},
+		{"invalid JSON invalidates all properties", "SPINNAKER_PROPERTY_A=b\nSPINNAKER_CONFIG_JSON={", "error"},
+		{"a JSON list invalidates all properties", `SPINNAKER_CONFIG_JSON=[1]`, "error"},
+		{"a line that is too long", strings.Repeat("x", maxLineBytes+1), "error"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			found, err := parseProperties(strings.NewReader(tt.log))
@@ -43,7 +43,7 @@ func FuzzParseProperties(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string) {
 		found, err := parseProperties(strings.NewReader(log))
 		if _, marshalErr := json.Marshal(found); err == nil && marshalErr != nil {
-			t.Errorf("%q gave what can't be told: %v", log, marshalErr)
+			t.Errorf("%q: cannot encode the properties: %v", log, marshalErr)
 		}
 	})
 }
@@ -58,6 +58,6 @@ func TestConsoleShowsTail(t *testing.T) {
 	}
 	text := e.String()
 	if len(text) > 2*maxConsoleBytes || len(text) < maxConsoleBytes-len(line) || len(text)%len(line) != 0 {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("got %d bytes, want whole lines of at most %d bytes", len(text), 2*maxConsoleBytes)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// readManifest finds the object that a full name means, which is not there where the name
-// is none: in the store where its feed is live, and else in the cluster. What Orca waits for (that a deployment is
-// stable, that a manifest is gone) must not be told of a state that was before.
+// readManifest finds an object by its full name. It reads from the store if the feed is live,
+// otherwise from the cluster: Orca waits until a deployment is stable or a manifest is
+// deleted, and must not see an earlier state. An invalid name is not found.
 func (a *api) readManifest(ctx context.Context, scope requestScope, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
@@ -30,8 +30,8 @@ func (a *api) readManifest(ctx context.Context, scope requestScope, name string)
 	return row, err
 }
 
-// findObject returns an object: vedette.NotFound where it or the account is not there,
-// a readError where that can't be told.
+// findObject returns an object. The error is vedette.NotFound if the object or the account
+// does not exist, and a readError if this is unknown.
 func (a *api) findObject(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
@@ -48,15 +48,15 @@ func (a *api) findObject(ctx context.Context, scope requestScope, kind, name str
 	return a.Store.Object(ctx, scope.account, key)
 }
 
-// listOptions says which objects of a kind are listed, and what of them is needed.
+// listOptions selects objects of a kind, and the parts of them to read.
 type listOptions struct {
-	application string // where the store lists them; the cluster knows none
-	selector    string // of labels
+	application string // used by the store only; the cluster has no applications
+	selector    string // label selector
 	bodies      bool
 }
 
-// listObjects goes through the objects of a kind, with errors as find's. A page is let go of
-// before the next one is read: who needs little of an object must not keep it.
+// listObjects iterates over the objects of a kind. Errors are those of findObject. Each page
+// is freed before the next one is read, so callers must not keep rows.
 func (a *api) listObjects(ctx context.Context, scope requestScope, kind string, opts listOptions) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
 		if err := a.forEachPage(ctx, scope, kind, opts, func(rows []store.Row) bool { return yieldRows(rows, yield) }); err != nil {
@@ -75,12 +75,12 @@ func yieldRows(rows []store.Row, yield func(store.Row, error) bool) bool {
 	return true
 }
 
-// forEachPage hands pages to do until that returns false.
+// forEachPage calls do with each page until do returns false.
 func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, opts listOptions, do func([]store.Row) bool) error {
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
 		rows, err := a.listLive(ctx, scope, kind, opts.selector)
-		if vedette.KindOf(err) == vedette.NotFound { // the kind, which says nothing of objects
+		if vedette.KindOf(err) == vedette.NotFound { // the kind is unknown, not the object
 			err = &readError{err.Error()}
 		}
 		do(rows)
@@ -102,12 +102,10 @@ func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, 
 	}
 }
 
-// pageBytes bounds a page of what is listed, and the memory that it takes: as the
-// rows are stored, and unpacked.
+// pageBytes bounds the size of a page, both compressed and uncompressed.
 const pageBytes = 512 << 10
 
-// readPage hands one page to do, and returns the cursor of the next one, if that wants
-// it.
+// readPage calls do with one page, and returns the cursor of the next page if do wants it.
 func (a *api) readPage(ctx context.Context, scope requestScope, query store.Query, do func([]store.Row) bool) (next string, err error) {
 	release, err := a.ReadLimiter.Acquire(ctx, scope.limitKey, 2*pageBytes)
 	if err != nil {
@@ -121,14 +119,14 @@ func (a *api) readPage(ctx context.Context, scope requestScope, query store.Quer
 	return page.Next, nil
 }
 
-// shouldReadLive reports whether the store can't answer and the cluster may.
+// shouldReadLive reports whether the store cannot answer but the cluster may.
 func (a *api) shouldReadLive(err error) bool {
 	var readErr *readError
 	return a.Dispatch != nil && errors.As(err, &readErr)
 }
 
-// asReadError makes a readError of what a cluster or its agent says, unless it is
-// that something is not there, or nobody waits for it any more.
+// asReadError converts an error of a cluster or an agent to a readError. NotFound errors stay
+// as they are. If ctx is canceled, the error is context.Canceled.
 func asReadError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || vedette.KindOf(err) == vedette.NotFound:
@@ -139,7 +137,7 @@ func asReadError(ctx context.Context, err error) error {
 	return &readError{err.Error()}
 }
 
-// findFeed returns the live feed that an object of a kind would come by.
+// findFeed returns the live feed that reports objects of a kind and namespace.
 func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, location string) (store.FeedStatus, error) {
 	feeds, err := a.Store.Feeds(ctx, account)
 	if err != nil {
@@ -149,21 +147,21 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 		if _, err := a.account(ctx, account); err != nil {
 			return store.FeedStatus{}, err
 		}
-		return store.FeedStatus{}, &readError{"the account's agent has not said yet what it caches"}
+		return store.FeedStatus{}, &readError{"the account's agent has not reported yet which kinds it caches"}
 	}
 	feed, err := selectFeed(feeds, kind, location)
 	switch {
 	case err != nil:
 		return feed, err
 	case !a.Connected(account):
-		return feed, &readError{"no agent is connected for this account, and what is stored may be out of date"}
+		return feed, &readError{"no agent is connected for this account, so the stored data may be out of date"}
 	case feed.State != vedette.FeedLive:
-		return feed, &readError{"the agent does not follow this kind now: " + string(feed.State) + " " + feed.Message}
+		return feed, &readError{"the agent does not watch this kind now: " + string(feed.State) + " " + feed.Message}
 	}
 	return feed, nil
 }
 
-// forManifest completes a failure as Clouddriver words it.
+// forManifest adds Clouddriver's words to an error about a manifest.
 func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
 	return &readError{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + e.message}
 }
@@ -186,7 +184,7 @@ func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStat
 		}
 	}
 	if slices.ContainsFunc(feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == resource.Kind }) {
-		return store.FeedStatus{}, &readError{"the account is restricted to namespaces, and this is none of them"}
+		return store.FeedStatus{}, &readError{"the account is restricted to other namespaces"}
 	}
 	return store.FeedStatus{}, &readError{"the account's agent does not cache this kind"}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// readinessInput is what readiness looks at, of any kind.
+// readinessInput is the part of an object that readiness depends on, for all kinds.
 type readinessInput struct {
 	Metadata struct {
 		Generation        float64
@@ -22,16 +22,16 @@ type readinessInput struct {
 	}
 }
 
-// evaluateReadiness judges, where an account asks for it, the kinds that Clouddriver
-// calls stable as soon as they are there: a stage that deploys a
-// CustomResourceDefinition waits until custom objects can be made.
+// evaluateReadiness evaluates kinds that Clouddriver calls stable as soon as they exist.
+// Accounts must enable it. For example, a stage that deploys a CustomResourceDefinition then
+// waits until custom objects can be created.
 func evaluateReadiness(kind vedette.Kind, manifest []byte) (manifestStatus, error) {
 	var l readinessInput
 	if err := json.Unmarshal(manifest, &l); err != nil {
 		return manifestStatus{}, fmt.Errorf("read the readiness of a %s: %w", kind, err)
 	}
 	if l.Metadata.DeletionTimestamp != "" {
-		return stable().unstable("Waiting for the object to be gone: it is being deleted"), nil
+		return stable().unstable("Waiting for the object to be deleted"), nil
 	}
 	if observed := l.Status.ObservedGeneration; observed != nil && *observed != l.Metadata.Generation {
 		return stable().unstable(waitGeneration), nil
@@ -92,8 +92,7 @@ func claimReadiness(l *readinessInput) manifestStatus {
 	return stable().unstableIf(waitCheck{l.Status.Phase != "Bound", "Waiting for the persistent volume claim to be bound"})
 }
 
-// volumeReadiness knows volumes that nobody claims as ready: they are there to
-// be claimed.
+// volumeReadiness treats unclaimed volumes as ready, because they wait for a claim.
 func volumeReadiness(l *readinessInput) manifestStatus {
 	if l.Status.Phase == "Failed" {
 		return stable().failed(orDefault(l.Status.Message, "The persistent volume has failed"))
@@ -103,7 +102,7 @@ func volumeReadiness(l *readinessInput) manifestStatus {
 
 func namespaceReadiness(l *readinessInput) manifestStatus {
 	return stable().unstableIf(
-		waitCheck{l.Status.Phase == "Terminating", "Waiting for the namespace to be gone: it is being deleted"},
+		waitCheck{l.Status.Phase == "Terminating", "Waiting for the namespace to be deleted"},
 		waitCheck{l.Status.Phase != "Active", "Waiting for the namespace to be active"},
 	)
 }
@@ -123,9 +122,9 @@ func budgetReadiness(l *readinessInput) manifestStatus {
 	return stable().unstableIf(waitCheck{l.Status.ObservedGeneration == nil && l.Metadata.Generation > 0, waitGeneration})
 }
 
-// customReadiness reads conditions as kstatus does: Stalled and Reconciling are
-// there while something is wrong or under way, Ready (or else Available) always.
-// Whose author writes none of them is ready.
+// customReadiness reads the conditions of kstatus. Stalled and Reconciling exist only while
+// they are true; Ready, or else Available, always exists. An object without these conditions
+// is ready, because its controller does not use them.
 func customReadiness(l *readinessInput) manifestStatus {
 	if c := l.condition("Stalled"); c.Status == "True" {
 		return stable().failed(c.messageOr("The custom resource is stalled"))
@@ -146,7 +145,7 @@ func customReadiness(l *readinessInput) manifestStatus {
 	return stable()
 }
 
-// messageOr is what a condition says, or else something instead.
+// messageOr returns the condition's message, reason, or else fallback.
 func (c kubeCondition) messageOr(fallback string) string {
 	return orDefault(c.Message, orDefault(c.Reason, fallback))
 }

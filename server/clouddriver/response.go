@@ -16,7 +16,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("encode an answer: %w", err)
+		return fmt.Errorf("encode a response: %w", err)
 	}
 	tagged.Write(w, r, b.Bytes(), xxhash.Sum64(b.Bytes()))
 	return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// route is a path whose segments in braces take anything, the empty segment
-// included; what follows a brace must follow in the path. A method may stand
-// before it, "POST ops"; without one it is GET, which HEAD is too.
+// route is a handler with its pattern, for example "POST ops/{name}". A segment in braces
+// matches any text, including the empty segment; text after the brace must match too. Without
+// a method the route accepts GET and HEAD.
 type route struct {
 	pattern string
 	handle  func(w http.ResponseWriter, r *http.Request, p pathParams) error
@@ -36,13 +36,12 @@ func (r route) accepts(method string) bool {
 	return method == r.method() || method == http.MethodHead && r.method() == http.MethodGet
 }
 
-// pathParams are what a route's braces took, unescaped.
+// pathParams are the unescaped texts that matched the segments in braces.
 type pathParams map[string]string
 
-// router finds the route of a path as it stands in the request: it cleans
-// nothing and redirects nowhere. A slash too many at the end is ignored where no
-// route has it, as Clouddriver ignores it: callers of before Retrofit 2 write
-// "artifacts/fetch/".
+// router matches paths as they are in the request: it does not clean them and does not
+// redirect. If no route matches a path that ends in a slash, the slash is ignored like in
+// Clouddriver, because callers from before Retrofit 2 send "artifacts/fetch/".
 type router struct {
 	api    *api
 	routes []route
@@ -64,8 +63,8 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tryRoutes answers by the first route that has the path and takes the method. Where
-// there is none, it returns the methods of those that have the path.
+// tryRoutes serves a request by the first route that matches the path and the method. If there
+// is none, it returns the methods of the routes that match the path.
 func (ro router) tryRoutes(w http.ResponseWriter, r *http.Request, path string) (methods []string, found bool) {
 	for _, route := range ro.routes {
 		p, ok := matchPath(route.path(), path)
@@ -84,17 +83,15 @@ func (ro router) tryRoutes(w http.ResponseWriter, r *http.Request, path string) 
 	return methods, false
 }
 
-// serveRoute refuses what a page of another site makes a browser send: who runs a
-// server on their own machine would lend it to all that they visit. Spinnaker's
-// services are no browsers.
+// serveRoute rejects cross-origin requests of browsers, because any web page could otherwise
+// use a server on the machine of its visitor. Spinnaker's services are not browsers.
 func (ro router) serveRoute(w http.ResponseWriter, r *http.Request, route route, p pathParams) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return vedette.Errorf(vedette.Denied, "the request was sent by a page of another site: %w", err)
+		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
 	}
 	return route.handle(w, r, p)
 }
 
-// allowHeader writes methods as the header has them.
 func allowHeader(methods []string) string {
 	if slices.Contains(methods, http.MethodGet) {
 		methods = append(methods, http.MethodHead)
@@ -103,8 +100,8 @@ func allowHeader(methods []string) string {
 	return strings.Join(slices.Compact(methods), ", ")
 }
 
-// matchPath compares an escaped path with a pattern, segment by segment. A segment
-// may hold an escaped slash, so it is unescaped only once it is cut out.
+// matchPath matches an escaped path against a pattern, segment by segment. Segments are
+// unescaped after splitting, because they can contain escaped slashes.
 func matchPath(pattern, path string) (pathParams, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if len(want) != len(got) {

@@ -8,13 +8,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// condition is one of the four answers that a status gives.
+// condition is one of the four parts of a status.
 type condition struct {
 	State   bool   `json:"state"`
 	Message string `json:"message,omitempty"`
 }
 
-// manifestStatus is how Orca knows that a deployment is done: stable, or failed.
+// manifestStatus is the status of a manifest. Orca waits until it is stable or failed.
 type manifestStatus struct {
 	Stable    condition `json:"stable"`
 	Failed    condition `json:"failed"`
@@ -41,7 +41,7 @@ func (s manifestStatus) failed(message string) manifestStatus {
 	return s
 }
 
-// workload is what the rules look at, of any kind.
+// workload is the part of an object that the rules depend on, for all kinds.
 type workload struct {
 	APIVersion string
 	Metadata   struct{ Generation float64 }
@@ -82,8 +82,8 @@ func (c kubeCondition) is(conditionType, status string) bool {
 	return strings.EqualFold(c.Type, conditionType) && strings.EqualFold(c.Status, status)
 }
 
-// evaluate tells the status of a manifest: as Clouddriver does and, where
-// readiness counts too, of the other kinds by evaluateReadiness.
+// evaluate returns the status of a manifest according to Clouddriver. If readiness is set,
+// kinds without a rule of Clouddriver get their status from evaluateReadiness.
 func evaluate(kind vedette.Kind, manifest []byte, readiness bool) (manifestStatus, error) {
 	if readiness && statusRule(kind) == nil {
 		return evaluateReadiness(kind, manifest)
@@ -91,9 +91,9 @@ func evaluate(kind vedette.Kind, manifest []byte, readiness bool) (manifestStatu
 	return evaluateStatus(kind, manifest)
 }
 
-// evaluateStatus judges a manifest as Clouddriver does. Kinds without a rule are
-// always stable. The error is vedette.Invalid for a version of a workload that
-// Clouddriver does not support, though the rules would do.
+// evaluateStatus returns the status of a manifest according to Clouddriver. Kinds without a
+// rule are always stable. The error is vedette.Invalid if Clouddriver does not support the
+// version of a workload, although the rules would work.
 func evaluateStatus(kind vedette.Kind, manifest []byte) (manifestStatus, error) {
 	rule := statusRule(kind)
 	if rule == nil {
@@ -110,7 +110,7 @@ func evaluateStatus(kind vedette.Kind, manifest []byte) (manifestStatus, error) 
 		}
 	}
 	if kind.Name == "StatefulSet" && w.Spec.UpdateStrategy.Type == "OnDelete" {
-		return stable(), nil // it never moves by itself, with or without a status
+		return stable(), nil // OnDelete: it never rolls out by itself
 	}
 	if w.Status == nil {
 		return stable().unstable("No status reported yet").unavailable("No availability reported"), nil
@@ -149,14 +149,13 @@ const (
 	waitReady      = "Waiting for all replicas to be ready"
 )
 
-// waitCheck is one line of a rule: what is waited for, and whether it is.
+// waitCheck is one check of a rule: whether it is pending, and its message.
 type waitCheck struct {
 	pending bool
 	message string
 }
 
-// firstPending returns the message of the first line that still waits, "" where none
-// does.
+// firstPending returns the message of the first pending check, or "".
 func firstPending(checks ...waitCheck) string {
 	for _, c := range checks {
 		if c.pending {
@@ -166,7 +165,7 @@ func firstPending(checks ...waitCheck) string {
 	return ""
 }
 
-// unstableIf makes a status unstable where something is waited for.
+// unstableIf marks the status as unstable if a check is pending.
 func (s manifestStatus) unstableIf(checks ...waitCheck) manifestStatus {
 	if message := firstPending(checks...); message != "" {
 		return s.unstable(message)
@@ -174,8 +173,8 @@ func (s manifestStatus) unstableIf(checks ...waitCheck) manifestStatus {
 	return s
 }
 
-// deploymentStatus gathers what the conditions say, and what replicas are still
-// waited for: a deployment out of time is failed though it is unavailable, too.
+// deploymentStatus evaluates conditions first, then replicas, because a deployment can be both
+// failed and unavailable.
 func deploymentStatus(w *workload) manifestStatus {
 	result, s := stable(), w.Status
 	if w.Metadata.Generation != s.ObservedGeneration {
@@ -243,7 +242,7 @@ func statefulSetStatus(w *workload) manifestStatus {
 	}
 	strategy := w.Spec.UpdateStrategy
 	if strategy.Type == "RollingUpdate" && strategy.RollingUpdate != nil && s.UpdatedReplicas != nil {
-		if *s.UpdatedReplicas < s.Replicas-strategy.RollingUpdate.Partition { // those to go have to be gone
+		if *s.UpdatedReplicas < s.Replicas-strategy.RollingUpdate.Partition { // not spec.replicas: surplus pods must be gone
 			return stable().unstable("Waiting for partitioned roll out to finish")
 		}
 		done := stable()

@@ -20,7 +20,7 @@ type taskView struct {
 	History       []task.HistoryEntry `json:"history"`
 	ResultObjects []json.RawMessage   `json:"resultObjects"`
 	Outputs       []task.Output       `json:"outputs"`
-	SagaIDs       []string            `json:"sagaIds"` // of providers that have sagas
+	SagaIDs       []string            `json:"sagaIds"` // always empty: only other providers have sagas
 	Retryable     bool                `json:"retryable"`
 	StartTimeMs   int64               `json:"startTimeMs"`
 }
@@ -61,7 +61,7 @@ func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) erro
 	return writeJSON(w, r, newTaskView(t))
 }
 
-// taskCost is what a task takes while it is answered: its results hold manifests.
+// taskCost is the memory that a task needs in a response. Its results contain manifests.
 func taskCost(t task.Task) (bytes int64) {
 	for _, result := range t.Results {
 		bytes += int64(len(result))
@@ -69,8 +69,8 @@ func taskCost(t task.Task) (bytes int64) {
 	return objectCopies * bytes
 }
 
-// listTasks mirrors OperationsController.list. What the caller may not read is
-// left out.
+// listTasks mirrors OperationsController.list. Tasks that the caller may not read are left
+// out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), store.MaxTaskBytes)
 	if err != nil {
@@ -100,8 +100,7 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p pathParams) err
 	return writeJSON(w, r, map[string]string{"name": task.OwnerHost(t.Owner)})
 }
 
-// resumeTask mirrors OperationsController.resumeTask: no task of Kubernetes has a
-// saga.
+// resumeTask mirrors OperationsController.resumeTask. Tasks of Kubernetes have no sagas.
 func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	if _, err := a.readTask(r, p["id"]); err != nil {
 		return err
@@ -109,9 +108,9 @@ func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p pathParams) e
 	return vedette.Errorf(vedette.NotFound, "No saga was found for this task id: %s - can't resume", p["id"])
 }
 
-// readTask returns a task that the sender of a request may read. Whoever submitted
-// it may, without a question: Orca asks every few seconds how a stage goes on, and a
-// Fiat that is away for a moment must not fail it. Others need READ of each account.
+// readTask returns a task that the caller may read. The user who submitted it may read it
+// without a check, because Orca polls running stages every few seconds, and a short outage of
+// Fiat must not fail them. Other users need READ of each account.
 func (a *api) readTask(r *http.Request, id string) (task.Task, error) {
 	t, err := a.Tasks.Get(r.Context(), id)
 	caller := authorize.CallerOf(r)
@@ -127,7 +126,7 @@ func isSubmitter(t task.Task, c authorize.Caller) bool {
 	return orDefault(t.User, authorize.Anonymous) == c.User
 }
 
-// readableTasks are the tasks that run and that readTask would return.
+// readableTasks returns the running tasks that the caller may read.
 func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 	all, err := a.Tasks.List(r.Context())
 	if err != nil {
@@ -148,8 +147,8 @@ func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 	}), nil
 }
 
-// checkTaskWriteAccess asks for WRITE of each account of a task: to end one leaves a
-// cluster in between.
+// checkTaskWriteAccess checks WRITE for each account of a task, because a canceled task can
+// leave a cluster in an intermediate state.
 func (a *api) checkTaskWriteAccess(r *http.Request, id string) error {
 	t, err := a.Tasks.Get(r.Context(), id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// blockingDispatcher is a cluster that answers nothing until an operation is given up.
+// blockingDispatcher is a cluster that does not answer until an operation is canceled.
 type blockingDispatcher struct{}
 
 func (blockingDispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
@@ -21,8 +21,8 @@ func (blockingDispatcher) Execute(ctx context.Context, op vedette.Operation) ved
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: 504, Message: "given up"}
 }
 
-// TestTaskAuthorization holds who may see and who may end a task: its submitter sees
-// it, others who may READ its account do, and only who may WRITE it ends it.
+// TestTaskAuthorization checks who may read and cancel a task: the submitter and users with
+// READ of its account may read it, and only users with WRITE may cancel it.
 func TestTaskAuthorization(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
@@ -42,7 +42,7 @@ func TestTaskAuthorization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = taskService.Cancel(context.WithoutCancel(t.Context()), id, false) }) // it has ended then, one way or the other
+	t.Cleanup(func() { _ = taskService.Cancel(context.WithoutCancel(t.Context()), id, false) }) // an error means that it has ended already
 	for _, tt := range []struct {
 		why          string
 		grants       []string
@@ -51,25 +51,25 @@ func TestTaskAuthorization(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"the submitter sees it, though nothing may be asked", nil, "ann", "GET", "/task/" + id, "", 200, id},
-		{"and lists it", nil, "ann", "GET", "/task", "", 200, id},
-		{"who may read the account sees it", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, id},
-		{"and lists it", []string{"prod READ"}, "dev", "GET", "/task", "", 200, id},
-		{"others don't see it", []string{"lab READ"}, "dev", "GET", "/task/" + id, "", 403, "Access is denied"},
-		{"nor list it", []string{"lab READ"}, "dev", "GET", "/task", "", 200, "[]\n"},
-		{"nor see its owner", []string{"lab READ"}, "dev", "GET", "/kubernetes/task/" + id + "/owner", "", 403, "Access is denied"},
-		{"nor whether it can be resumed", []string{"lab READ"}, "dev", "POST", "/task/" + id + ":resume", "", 403, "Access is denied"},
-		{"without a name neither", nil, "", "GET", "/task/" + id, "", 403, "Access is denied"},
-		{"to read is not to end", []string{"prod READ"}, "dev", "PATCH", "/kubernetes/task/" + id, `{"retry":false}`, 403, "Access is denied"},
-		{"nor is to have submitted", nil, "ann", "PATCH", "/kubernetes/task/" + id, `{"retry":true}`, 403, "Access is denied"},
-		{"and it goes on", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, `"completed":false`},
-		{"who may write ends it", []string{"prod WRITE"}, "dev", "PATCH", "/kubernetes/task/" + id, `{"retry":true}`, 200, id},
-		{"and it has ended", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, `"retryable":true`},
-		{"who may not write can't run something else under its name", []string{"prod READ"}, "dev", "POST", "/kubernetes/task/" + id + "/restart", `[]`, 403, "Access is denied"},
-		{"nor can its name be had by its request", []string{"prod READ"}, "dev", "POST", "/kubernetes/task/" + id + "/restart", scale, 400, "Access denied to account prod"},
+		{"the submitter reads it without permissions", nil, "ann", "GET", "/task/" + id, "", 200, id},
+		{"and finds it in the list", nil, "ann", "GET", "/task", "", 200, id},
+		{"a user with READ reads it", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, id},
+		{"and finds it in the list", []string{"prod READ"}, "dev", "GET", "/task", "", 200, id},
+		{"others cannot read it", []string{"lab READ"}, "dev", "GET", "/task/" + id, "", 403, "Access is denied"},
+		{"nor find it in the list", []string{"lab READ"}, "dev", "GET", "/task", "", 200, "[]\n"},
+		{"nor read its owner", []string{"lab READ"}, "dev", "GET", "/kubernetes/task/" + id + "/owner", "", 403, "Access is denied"},
+		{"nor resume it", []string{"lab READ"}, "dev", "POST", "/task/" + id + ":resume", "", 403, "Access is denied"},
+		{"anonymous users cannot read it", nil, "", "GET", "/task/" + id, "", 403, "Access is denied"},
+		{"READ is not enough to cancel it", []string{"prod READ"}, "dev", "PATCH", "/kubernetes/task/" + id, `{"retry":false}`, 403, "Access is denied"},
+		{"the submitter cannot cancel it", nil, "ann", "PATCH", "/kubernetes/task/" + id, `{"retry":true}`, 403, "Access is denied"},
+		{"and it is still running", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, `"completed":false`},
+		{"a user with WRITE cancels it", []string{"prod WRITE"}, "dev", "PATCH", "/kubernetes/task/" + id, `{"retry":true}`, 200, id},
+		{"and it is canceled", []string{"prod READ"}, "dev", "GET", "/task/" + id, "", 200, `"retryable":true`},
+		{"without WRITE it cannot be restarted with other operations", []string{"prod READ"}, "dev", "POST", "/kubernetes/task/" + id + "/restart", `[]`, 403, "Access is denied"},
+		{"nor can its id be found with its request id", []string{"prod READ"}, "dev", "POST", "/kubernetes/task/" + id + "/restart", scale, 400, "Access denied to account prod"},
 	} {
 		if code, body := call(tt.grants, tt.user, tt.method, tt.path, tt.body); code != tt.code || !strings.Contains(body, tt.want) || tt.want == "[]\n" && body != tt.want {
-			t.Errorf("%s: %d %s", tt.why, code, body)
+			t.Errorf("%s: got %d %s, want %d and %q", tt.why, code, body, tt.code, tt.want)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// The annotations and labels that Clouddriver writes.
+// Annotations and labels that Clouddriver adds.
 const (
 	artifactPrefix = "artifact.spinnaker.io/"
 	monikerPrefix  = "moniker.spinnaker.io/"
@@ -15,8 +15,8 @@ const (
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// metadataObjects is what of a manifest carries annotations and labels: itself, and
-// its template where that has metadata.
+// metadataObjects returns the parts of a manifest that carry annotations and labels: its
+// metadata, and the metadata of its template, if any.
 func metadataObjects(m Manifest) []object {
 	all := []object{m.metadata()}
 	if template := m.templateMetadata(); template != nil {
@@ -25,7 +25,6 @@ func metadataObjects(m Manifest) []object {
 	return all
 }
 
-// annotateArtifact says what artifact a manifest is.
 func annotateArtifact(m Manifest, a Artifact) {
 	for _, meta := range metadataObjects(m) {
 		addAnnotation(meta, artifactPrefix+"type", &a.Type)
@@ -37,7 +36,6 @@ func annotateArtifact(m Manifest, a Artifact) {
 	}
 }
 
-// annotateMoniker says what a manifest is grouped under.
 func annotateMoniker(m Manifest, moniker vedette.Moniker) {
 	for _, meta := range metadataObjects(m) {
 		for key, value := range map[string]string{
@@ -50,7 +48,7 @@ func annotateMoniker(m Manifest, moniker vedette.Moniker) {
 	}
 }
 
-// addAnnotation writes an annotation that is not there yet; nil is none.
+// addAnnotation adds an annotation unless it exists. A nil value adds nothing.
 func addAnnotation(meta object, key string, value *string) {
 	annotations := ensureObject(meta, "annotations")
 	if _, exists := annotations[key]; value != nil && !exists {
@@ -58,8 +56,8 @@ func addAnnotation(meta object, key string, value *string) {
 	}
 }
 
-// addLabels writes the labels by which Kubernetes' tools know who deployed what. The
-// selectors of workloads are left alone, so they must not contain these keys.
+// addLabels adds the labels by which Kubernetes' tools recognize what Spinnaker deployed.
+// Selectors of workloads do not change, so they must not contain these keys.
 func (d DeployDescription) addLabels(m Manifest, moniker vedette.Moniker) {
 	if d.Rules.SkipAppLabels {
 		return

@@ -10,18 +10,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// The types of artifact that manifests refer to.
+// Types of artifacts that manifests refer to.
 const (
 	dockerImage        = "docker/image"
-	kubernetesArtifact = "kubernetes/" // and a kind's name
+	kubernetesArtifact = "kubernetes/" // followed by the name of a kind
 	configMapArtifact  = kubernetesArtifact + "configMap"
 	secretArtifact     = kubernetesArtifact + "secret"
-	metadataAccount    = "account" // in the metadata
+	metadataAccount    = "account" // a key of the metadata
 )
 
-// Artifact is something that a manifest refers to and a pipeline may replace, or
-// what a deployment makes. Its JSON is Spinnaker's. Version and Location are nil
-// where nothing is said, which is not the same there as "".
+// Artifact is something that a manifest refers to and a pipeline can replace, or the result of
+// a deployment. Its JSON is Spinnaker's. Version and Location are nil if they are missing,
+// because Spinnaker distinguishes that from "".
 type Artifact struct {
 	Type            string         `json:"type,omitempty"`
 	CustomKind      bool           `json:"customKind"`
@@ -35,7 +35,7 @@ type Artifact struct {
 	UUID            string         `json:"uuid,omitempty"`
 }
 
-// MarshalJSON writes metadata always.
+// MarshalJSON always writes metadata.
 func (a Artifact) MarshalJSON() ([]byte, error) {
 	type plain Artifact
 	if a.Metadata == nil {
@@ -44,21 +44,21 @@ func (a Artifact) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(a))
 }
 
-// UnmarshalJSON keeps the numbers of the metadata.
+// UnmarshalJSON preserves the numbers in the metadata.
 func (a *Artifact) UnmarshalJSON(raw []byte) error {
 	type plain Artifact
 	return decode(raw, (*plain)(a))
 }
 
-// newArtifact is the artifact that a deployed manifest is. Its name is the one without
-// the version, which is negative where there is none.
+// newArtifact returns the artifact of a deployed manifest. Its name is without the version. A
+// negative version means none.
 func newArtifact(m Manifest, account string, version int) Artifact {
 	name, location, versionText := m.Name(), m.Namespace(), versionName(version)
 	return Artifact{Type: kubernetesArtifact + KindName(m.Kind()), Name: name, Version: &versionText, Location: &location,
 		Reference: versionedName(name, version), Metadata: map[string]any{metadataAccount: account}}
 }
 
-// versionName returns "v003", or "" of a negative number.
+// versionName returns "v003", or "" for a negative number.
 func versionName(version int) string {
 	if version < 0 {
 		return ""
@@ -73,13 +73,13 @@ func versionedName(name string, version int) string {
 	return name + "-" + versionName(version)
 }
 
-// sameArtifact reports whether one artifact stands for the other: what a deployment
-// makes takes the place of what the pipeline brought.
+// sameArtifact reports whether two artifacts are the same except for version and reference.
+// The result of a deployment replaces the pipeline's artifact.
 func (a Artifact) sameArtifact(b Artifact) bool {
 	return a.Type == b.Type && a.Name == b.Name && valueOr(a.Location, "") == valueOr(b.Location, "")
 }
 
-// putArtifact replaces the artifact that stands for the same thing, or adds it.
+// putArtifact replaces the same artifact in the list, or adds it.
 func putArtifact(all []Artifact, a Artifact) []Artifact {
 	if index := slices.IndexFunc(all, a.sameArtifact); index >= 0 {
 		all[index] = a
@@ -88,7 +88,6 @@ func putArtifact(all []Artifact, a Artifact) []Artifact {
 	return append(all, a)
 }
 
-// appendNew adds what is not there yet.
 func appendNew(all []Artifact, more ...Artifact) []Artifact {
 	for _, a := range more {
 		if !slices.ContainsFunc(all, func(b Artifact) bool { return reflect.DeepEqual(a, b) }) {
@@ -98,9 +97,9 @@ func appendNew(all []Artifact, more ...Artifact) []Artifact {
 	return all
 }
 
-// CheckBound returns an error that names the required artifacts that are not among
-// the bound ones; nil where there are none. Accounts are not compared, since
-// what a stage requires has one and what a trigger brings may not.
+// CheckBound returns an error that names the required artifacts that are not bound, or nil if
+// all are. Accounts are not compared, because artifacts of a stage have one and artifacts of a
+// trigger may not.
 func CheckBound(required, bound []Artifact) error {
 	var missing []string
 	for _, a := range required {
@@ -117,7 +116,7 @@ func CheckBound(required, bound []Artifact) error {
 		"Failing the stage as this is likely a configuration error.", strings.Join(missing, ", "))
 }
 
-// key is what artifacts are compared by, written as Clouddriver prints it.
+// key returns the key by which artifacts are compared, in the form that Clouddriver prints.
 func (a Artifact) key() string {
 	return fmt.Sprintf("ArtifactKey(type=%s, name=%s, version=%s, location=%s, reference=%s)",
 		orNull(a.Type), orNull(a.Name), valueOr(a.Version, "null"), valueOr(a.Location, "null"), orNull(a.Reference))

@@ -8,22 +8,20 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Binding is what Bind puts into a manifest.
+// Binding contains the artifacts for Bind.
 type Binding struct {
 	Artifacts []Artifact
-	// Account and Namespace are the ones that the manifest is for: a kubernetes/
-	// artifact of another is not meant.
+	// Account and Namespace are those of the manifest. Kubernetes artifacts of other accounts
+	// or namespaces are not used.
 	Account   string
 	Namespace string
-	// MatchNameOnly replaces only images that are written as the bare name of an
-	// artifact, without tag or digest.
+	// MatchNameOnly replaces only images without tag or digest.
 	MatchNameOnly bool
 }
 
-// Bind replaces, in m itself, what the artifacts stand for by their references,
-// in the places in which Clouddriver looks for a kind, and returns those that
-// replaced something. The kind is given because a patch may not say its own. An
-// artifact without a reference replaces nothing.
+// Bind replaces references to artifacts in m, at the places that Clouddriver uses for a kind.
+// It changes m, and returns the artifacts that it used. It needs the kind because patches may
+// not have one. Artifacts without a reference are not used.
 func Bind(kind vedette.Kind, m Manifest, b Binding) []Artifact {
 	var bound []Artifact
 	for _, p := range artifactFields(kind, m) {
@@ -37,9 +35,8 @@ func Bind(kind vedette.Kind, m Manifest, b Binding) []Artifact {
 	return bound
 }
 
-// FindArtifacts returns the artifacts that a manifest refers to, each once: the images
-// and the configuration of workloads, and what an autoscaler scales. The list is
-// never nil.
+// FindArtifacts returns the artifacts that a manifest refers to, each once: images and
+// configuration of workloads, and targets of autoscalers. The list is never nil.
 func FindArtifacts(kind vedette.Kind, m Manifest) []Artifact {
 	found := []Artifact{}
 	for _, p := range artifactFields(kind, m) {
@@ -50,9 +47,9 @@ func FindArtifacts(kind vedette.Kind, m Manifest) []Artifact {
 	return found
 }
 
-// artifactField is a text in a manifest that names something.
+// artifactField is a field of a manifest that refers to an artifact.
 type artifactField struct {
-	artifactType string // its type
+	artifactType string // type of the artifact
 	parent       object
 	key          string
 	nameOf       func(reference string) string
@@ -74,18 +71,17 @@ func (p artifactField) accepts(a Artifact, b Binding) bool {
 	return p.nameOf(value) == a.Name
 }
 
-// sameTarget reports whether a kubernetes/ artifact is of the place that a manifest is
-// for. One that tells no account may be meant.
+// sameTarget reports whether a Kubernetes artifact has the account and namespace of the
+// manifest. An artifact without account matches.
 func (b Binding) sameTarget(a Artifact) bool {
 	account := stringField(a.Metadata, metadataAccount)
 	return valueOr(a.Location, "") == b.Namespace && (account == "" || account == b.Account)
 }
 
-// fieldFinder lists places of one sort.
+// fieldFinder returns fields of one type of artifact.
 type fieldFinder func(Manifest) []artifactField
 
-// templateFinders are the places of kinds that make pods by a template, images
-// before configuration.
+// templateFinders find the fields of kinds with pod templates, images before configuration.
 var templateFinders = []fieldFinder{
 	inPodSpecs(func(spec object) []artifactField { return imageFields(allContainers(spec), imageName) }),
 	inPodSpecs(func(spec object) (all []artifactField) {
@@ -111,13 +107,13 @@ var templateFinders = []fieldFinder{
 	}),
 }
 
-// podFinders are the images of containers, which are compared as they stand; those
-// of init containers and the configuration are left alone.
+// podFinders find the images of containers in pods. As in Clouddriver, they are compared with
+// tag, and init containers and configuration are ignored.
 var podFinders = []fieldFinder{func(m Manifest) []artifactField {
 	return imageFields(objects(nested(object(m), "spec", "containers")), fullReference)
 }}
 
-// autoscalerFinders is what they scale, as far as it may be an artifact.
+// autoscalerFinders find the targets of autoscalers whose kind can be an artifact.
 var autoscalerFinders = []fieldFinder{func(m Manifest) []artifactField {
 	target, _ := nested(object(m), "spec", "scaleTargetRef").(object)
 	switch kind := stringField(target, "kind"); kind {
@@ -136,8 +132,8 @@ func artifactFields(kind vedette.Kind, m Manifest) []artifactField {
 	return slices.DeleteFunc(all, func(p artifactField) bool { return p.parent == nil })
 }
 
-// inPodSpecs looks into the pod specs of all templates, however deep: a CronJob's
-// lies in its jobTemplate.
+// inPodSpecs applies find to the pod specs of all templates at any depth. For example, a
+// CronJob has one in its jobTemplate.
 func inPodSpecs(find func(spec object) []artifactField) fieldFinder {
 	return func(m Manifest) []artifactField { return findInPodSpecs(object(m), find) }
 }
@@ -175,7 +171,7 @@ func allContainers(spec object) []object {
 	return slices.Concat(objects(spec["containers"]), objects(spec["initContainers"]))
 }
 
-// objects returns those elements of an array that are objects.
+// objects returns the elements of an array that are objects.
 func objects(v any) (all []object) {
 	array, _ := v.([]any)
 	for _, element := range array {
@@ -188,9 +184,8 @@ func objects(v any) (all []object) {
 
 func fullReference(reference string) string { return reference }
 
-// imageName cuts the digest, or else what follows the last colon: of an image
-// without a tag from a registry with a port that is too much, and is what
-// Clouddriver does.
+// imageName removes the digest, or else everything after the last colon. This is wrong for an
+// image without tag in a registry with a port, but Clouddriver does the same.
 func imageName(image string) string {
 	if name, _, ok := strings.Cut(image, "@"); ok {
 		return name

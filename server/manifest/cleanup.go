@@ -8,11 +8,10 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// Outdated returns the names of the live objects that a deployed manifest has
-// taken the place of, beyond the number of versions that it wants to be kept:
-// the oldest ones. The live objects are those of its kind in its namespace, in
-// any order. What was just deployed is never among them, be it an old version
-// that is in use again.
+// Outdated returns the names of the oldest live objects that exceed the number of versions to
+// keep for a deployed manifest. live are the objects of its kind in its namespace, in any
+// order. The deployed object is never included, even if it is an old version that is in use
+// again.
 func Outdated(deployed Manifest, live []Manifest) []string {
 	keep, isLimited := maxVersionHistory(deployed)
 	name := deployed.Annotation(artifactPrefix + "name")
@@ -37,8 +36,8 @@ func Outdated(deployed Manifest, live []Manifest) []string {
 	return outdated
 }
 
-// WithoutSecrets returns what may be shown of a manifest: of a Secret, by whichever of
-// its names, what says which object it is; of other kinds the manifest itself.
+// WithoutSecrets returns the part of a manifest that may be shown: of a Secret only its
+// identity, of other kinds the whole manifest.
 func WithoutSecrets(m Manifest) Manifest {
 	if kind := m.Kind(); kind.Group != "" || !mask.IsSecretKind(kind.Name) {
 		return m
@@ -51,6 +50,6 @@ func WithoutSecrets(m Manifest) Manifest {
 	return m
 }
 
-// safeSecretFields are the members of a Secret that hold no data. Anything else may, such
-// as data whose name is misspelled.
+// safeSecretFields are the fields of a Secret without data. Unknown fields can have data, for
+// example if "data" is misspelt.
 var safeSecretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable"}

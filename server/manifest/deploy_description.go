@@ -8,60 +8,60 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// DeployDescription is what Clouddriver's deployManifest is asked for.
+// DeployDescription is the description of Clouddriver's operation deployManifest.
 type DeployDescription struct {
 	Account   string
-	Moniker   vedette.Moniker // its cluster is each manifest's own where none is given
-	Manifests []Manifest      // left as they are; lists are taken apart
+	Moniker   vedette.Moniker // an empty cluster means each manifest's own
+	Manifests []Manifest      // not changed; may contain lists
 
-	Required []Artifact // fail where one of them replaces nothing
-	Optional []Artifact // may replace something
+	Required []Artifact // the deployment fails unless each of them is bound
+	Optional []Artifact // bound if referenced
 
-	NamespaceOverride string // for namespaced kinds; empty: leave them where they are
-	Versioned         *bool  // for manifests that don't say themselves; nil: as is the custom of the kind
+	NamespaceOverride string // for namespaced kinds; empty keeps the manifest's
+	Versioned         *bool  // for manifests without annotation; nil means the kind's default
 
-	BindArtifacts          bool // false: bind only what this deployment makes
-	EnableTraffic          bool // false: note the services, but don't have them select the pods yet
-	SkipSpecTemplateLabels bool // leave the labels of templates alone
+	BindArtifacts          bool // false binds only artifacts of this deployment
+	EnableTraffic          bool // false annotates the services, but pods do not get their labels yet
+	SkipSpecTemplateLabels bool // do not label templates
 
-	Services []string // that are to select the workloads: "service web"
+	Services []string // that select the workloads, for example "service web"
 	Strategy string   // RED_BLACK, BLUE_GREEN, HIGHLANDER, NONE or empty
 
-	LabelSelectors       Selectors // deploy only what fits
-	AllowNothingSelected bool      // that nothing fits is no failure
+	LabelSelectors       Selectors // deploy only matching manifests
+	AllowNothingSelected bool      // succeed if none match
 
 	Rules Rules
 
-	// Report is told each step of Plan in Clouddriver's words, for a history. Nil:
-	// nobody is.
+	// Report is called with each step of Plan in Clouddriver's words, for the history of the
+	// task. May be nil.
 	Report func(line string)
 }
 
-// reportf tells a step.
+// reportf reports a step.
 func (d DeployDescription) reportf(format string, args ...any) {
 	if d.Report != nil {
 		d.Report(fmt.Sprintf(format, args...))
 	}
 }
 
-// Rules are what an installation or account has decided for all deployments.
+// Rules apply to all deployments of an installation or account.
 type Rules struct {
-	SkipAppLabels   bool   // write no app.kubernetes.io and sequence labels
-	ManagedBySuffix string // after "spinnaker-" in the label managed-by
+	SkipAppLabels   bool   // do not add app.kubernetes.io and sequence labels
+	ManagedBySuffix string // suffix of "spinnaker-" in the label managed-by
 	MatchNameOnly   bool   // see Binding
-	// Versioned and Priority tell what is set for a kind, and whether something
-	// is. They may be nil.
+	// Versioned and Priority return the setting of a kind, and whether it has one. They may be
+	// nil.
 	Versioned func(vedette.Kind) (versioned, known bool)
 	Priority  func(vedette.Kind) (priority int, known bool)
 }
 
-// ParseDeployDescription reads the description of a deployManifest operation as Orca
-// sends it. The rules are the caller's to add.
+// ParseDeployDescription parses the description of a deployManifest operation as Orca sends
+// it. The caller must set the rules.
 func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 	var d struct {
 		Account, Credentials        string
 		Moniker                     vedette.Moniker
-		Manifest                    Manifest // in use before there were several
+		Manifest                    Manifest // the older, single form
 		Manifests                   *[]Manifest
 		RequiredArtifacts           []*Artifact
 		OptionalArtifacts           []*Artifact
@@ -96,8 +96,8 @@ func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 	}, nil
 }
 
-// optionalBool is a boolean that may be missing, and may be text, which is what an
-// expression in a pipeline makes of it.
+// optionalBool is a boolean that can be missing, or a string if it is the result of a pipeline
+// expression.
 type optionalBool struct{ value *bool }
 
 func (f *optionalBool) UnmarshalJSON(raw []byte) error {
@@ -115,7 +115,7 @@ func (f *optionalBool) UnmarshalJSON(raw []byte) error {
 		}
 	case nil:
 	default:
-		return vedette.Errorf(vedette.Invalid, "%.50s is neither true nor false", raw)
+		return vedette.Errorf(vedette.Invalid, "%.50s is not a boolean: use true or false", raw)
 	}
 	return nil
 }
@@ -127,7 +127,6 @@ func (f optionalBool) orDefault(fallback bool) bool {
 	return *f.value
 }
 
-// nonNilArtifacts drops nulls.
 func nonNilArtifacts(all []*Artifact) []Artifact {
 	var kept []Artifact
 	for _, a := range all {
@@ -138,17 +137,14 @@ func nonNilArtifacts(all []*Artifact) []Artifact {
 	return kept
 }
 
-// Cluster is what a deployment asks of the cluster that it is for. Errors are
-// returned as they are.
+// Cluster answers a deployment's queries about its cluster. Its errors are returned unchanged.
 type Cluster interface {
-	// Namespaced reports whether objects of a kind live in namespaces. A kind that
-	// the cluster does not serve is vedette.NotFound.
+	// Namespaced reports whether a kind is namespaced. The error is vedette.NotFound if the
+	// cluster does not serve the kind.
 	Namespaced(ctx context.Context, apiVersion, kind string) (bool, error)
-	// Get returns a live object; where there is none, the error is
-	// vedette.NotFound.
+	// Get returns a live object. The error is vedette.NotFound if it does not exist.
 	Get(ctx context.Context, apiVersion, kind, namespace, name string) (Manifest, error)
-	// Version tells which version a manifest becomes. Its name is the one without
-	// a version, artifacts are bound, nothing is annotated yet. It must be left as
-	// it is.
+	// Version returns the version that a manifest gets. At this point its name is without
+	// version, artifacts are bound, and nothing is annotated. Version must not change m.
 	Version(ctx context.Context, m Manifest) (vedette.Version, error)
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var update = flag.Bool("update", false, "write what comes out into testdata")
+var update = flag.Bool("update", false, "write the results to testdata")
 
-// TestDeploy plans each testdata/deploy/<case>/request.json, the description of
-// a deployManifest, on a cluster that holds cluster/*.yaml, by the rules of
-// rules.json, and compares what reaches the cluster with steps.yaml and what is
-// told of it with result.json; or else the refusal with error.txt.
+// TestDeploy plans each testdata/deploy/<case>/request.json, the description of a
+// deployManifest, with the cluster in cluster/*.yaml and the rules in rules.json. It compares
+// the steps with steps.yaml and the rest of the plan with result.json, or the error with
+// error.txt.
 func TestDeploy(t *testing.T) {
 	folders, err := filepath.Glob("testdata/deploy/*")
 	if err != nil || len(folders) < 45 {
-		t.Fatalf("%d cases, %v", len(folders), err)
+		t.Fatalf("got %d test cases, error %v", len(folders), err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) { testDeployment(t, folder) })
@@ -43,15 +43,15 @@ func testDeployment(t *testing.T, folder string) {
 	case vedette.KindOf(err) == vedette.Invalid:
 		golden["error.txt"] = err.Error() + "\n"
 	default:
-		t.Fatalf("the error is not the user's: %v", err)
+		t.Fatalf("got %v, want an error of the kind Invalid", err)
 	}
 	for name, got := range golden {
 		compare(t, filepath.Join(folder, name), got)
 	}
 }
 
-// planTwice plans twice, because a request may be tried again: the first time must
-// leave no trace in it.
+// planTwice plans twice and compares, because a request can be repeated: planning must not
+// change it.
 func planTwice(t *testing.T, folder string, c fakeCluster) (Plan, error) {
 	d, err := ParseDeployDescription([]byte(readFile(t, filepath.Join(folder, "request.json"))))
 	if err != nil {
@@ -61,7 +61,7 @@ func planTwice(t *testing.T, folder string, c fakeCluster) (Plan, error) {
 	plan, err := d.Plan(t.Context(), c)
 	second, secondErr := d.Plan(t.Context(), c)
 	if !reflect.DeepEqual(plan, second) || fmt.Sprint(err) != fmt.Sprint(secondErr) {
-		t.Errorf("planned again, it is\n%v, %v\nand was\n%v, %v", second, secondErr, plan, err)
+		t.Errorf("second plan: got\n%v, %v\nwant\n%v, %v", second, secondErr, plan, err)
 	}
 	return plan, err
 }
@@ -88,7 +88,7 @@ func readRules(t *testing.T, file string) Rules {
 	return rules.WithCustomKinds(config.CustomResources)
 }
 
-// stepsOf writes what reaches the cluster as a YAML stream.
+// stepsOf returns the steps of a plan as a YAML stream.
 func stepsOf(t *testing.T, plan Plan) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -110,7 +110,7 @@ func stepsOf(t *testing.T, plan Plan) string {
 		}
 		b.Write(raw)
 		if s.Namespace != s.Manifest.Namespace() || s.Name != s.Manifest.Name() || s.Kind != s.Manifest.Kind() {
-			t.Errorf("the step says %v %s/%s and its manifest something else: %s", s.Kind, s.Namespace, s.Name, raw)
+			t.Errorf("step %v %s/%s has another manifest: %s", s.Kind, s.Namespace, s.Name, raw)
 		}
 	}
 	return b.String()
@@ -125,7 +125,7 @@ func resultOf(t *testing.T, plan Plan) string {
 	return string(raw) + "\n"
 }
 
-// compare holds a file to a content; an empty one means that there is no file.
+// compare compares a file with got. If got is empty, the file must not exist.
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

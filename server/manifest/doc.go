@@ -1,10 +1,8 @@
-// Package manifest is what happens to manifests on their way to a cluster, and
-// to a few that come back, in the way that Clouddriver's Kubernetes provider has
-// it: lists are taken apart, kinds are put in order, artifacts are bound,
-// versions are given, annotations and labels are written.
+// Package manifest changes manifests on their way to a cluster, and some that come back, as
+// Clouddriver's Kubernetes provider does: it expands lists, sorts by kind, binds artifacts,
+// assigns versions, and adds annotations and labels.
 //
-// It does no input or output. What a deployment must know of the cluster it asks
-// a Cluster, and what is to be done there is a Plan for the caller to carry out.
-// Refused input is a vedette.Invalid with Clouddriver's own words where it has
-// some.
+// The package does no input or output. Deployments query a Cluster, and return a Plan for the
+// caller to execute. Invalid input is rejected with vedette.Invalid, in Clouddriver's words if
+// it has any.
 package manifest

@@ -17,16 +17,16 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fakeCluster is a cluster that holds what is put into it.
+// fakeCluster is a cluster in memory.
 type fakeCluster []Manifest
 
-// clusterScoped are the native kinds that live in no namespace; the others do.
+// clusterScoped are the native kinds that are cluster-scoped. All others are namespaced.
 var clusterScoped = []string{
 	"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "StorageClass", "PersistentVolume",
 	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService", "PodSecurityPolicy",
 }
 
-// Namespaced knows the kinds of Kubernetes and those that live definitions make.
+// Namespaced knows Kubernetes' kinds and those of live definitions.
 func (c fakeCluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
 	k := KindOf(apiVersion, kind)
 	if vedette.IsNativeGroup(k.Group) {
@@ -37,7 +37,7 @@ func (c fakeCluster) Namespaced(_ context.Context, apiVersion, kind string) (boo
 			return nested(object(m), "spec", "scope") == any("Namespaced"), nil
 		}
 	}
-	return false, vedette.Errorf(vedette.NotFound, "the cluster serves no %s", k)
+	return false, vedette.Errorf(vedette.NotFound, "the cluster does not serve %s", k)
 }
 
 func (c fakeCluster) Get(_ context.Context, apiVersion, kind, namespace, name string) (Manifest, error) {
@@ -49,8 +49,8 @@ func (c fakeCluster) Get(_ context.Context, apiVersion, kind, namespace, name st
 	return nil, vedette.Errorf(vedette.NotFound, "there is no %s %s/%s", kind, namespace, name)
 }
 
-// Version reuses the oldest version that was applied from the same manifest but
-// for its metadata, or else counts on from the highest.
+// Version reuses the oldest version that was applied from the same manifest, ignoring
+// metadata, or else returns the highest version plus one.
 func (c fakeCluster) Version(_ context.Context, m Manifest) (vedette.Version, error) {
 	v := vedette.Version{Number: 0}
 	highest := -1
@@ -93,8 +93,7 @@ func withoutMetadata(m Manifest) Manifest {
 	return m
 }
 
-// readCluster fills a cluster from the YAML files of a folder, which need not
-// exist.
+// readCluster reads a cluster from the YAML files in a folder, which may be missing.
 func readCluster(t *testing.T, folder string) fakeCluster {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))

@@ -8,13 +8,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// FuzzPlan holds that no description does harm: it is planned, or refused as the
-// user's mistake, and what comes out are objects with a name that can be read
-// again. Where a description gives no plan, it may be a manifest, or several.
+// FuzzPlan checks that every description is planned or rejected as invalid, and that each step
+// has an object with a name that can be parsed again. If a description gives no plan, it is
+// parsed as manifests.
 func FuzzPlan(f *testing.F) {
 	files, err := filepath.Glob("testdata/deploy/*/request.json")
 	if err != nil || len(files) == 0 {
-		f.Fatalf("no seeds: %v", err)
+		f.Fatalf("got no seeds, error %v", err)
 	}
 	for _, file := range files {
 		f.Add([]byte(readFile(f, file)))
@@ -45,7 +45,7 @@ func FuzzPlan(f *testing.F) {
 func requireInvalid(t *testing.T, err error) {
 	t.Helper()
 	if vedette.KindOf(err) != vedette.Invalid {
-		t.Errorf("the error is not the user's: %v", err)
+		t.Errorf("got %v, want an error of the kind Invalid", err)
 	}
 }
 
@@ -54,10 +54,10 @@ func checkStep(t *testing.T, s Step) {
 	raw := s.Manifest.JSON()
 	reparsed, err := Parse(raw)
 	if err != nil || len(reparsed) != 1 || !bytes.Equal(reparsed[0].JSON(), raw) {
-		t.Errorf("%s was read again as %v, %v", raw, reparsed, err)
+		t.Errorf("%s: parsing it again got %v, %v", raw, reparsed, err)
 	}
 	if (s.Name == "") != (s.Strategy == vedette.StrategyCreateOnly) || s.Kind.Name == "" {
-		t.Errorf("a step of %v %q by %q", s.Kind, s.Name, s.Strategy)
+		t.Errorf("got a step of %v %q with strategy %q", s.Kind, s.Name, s.Strategy)
 	}
 	FindArtifacts(s.Kind, s.Manifest)
 	Outdated(s.Manifest, []Manifest{s.Manifest})

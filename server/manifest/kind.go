@@ -6,25 +6,25 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// kindInfo is what Clouddriver knows of a kind by itself.
+// kindInfo is Clouddriver's built-in knowledge of a kind.
 type kindInfo struct {
-	name          string // as Clouddriver writes the kind
-	alias         string // which it reads for the kind
-	spinnakerKind string // what it takes objects of the kind for, its spinnakerKind
-	priority      int    // of its deployment, smaller ones first
+	name          string // in Clouddriver's form
+	alias         string // accepted as a name of the kind
+	spinnakerKind string // the spinnakerKind
+	priority      int    // deployed in ascending order
 
-	versioned       bool          // each change is an object of its own unless something else is said
-	finders         []fieldFinder // where artifacts may stand
-	scalable        bool          // has replicas that can be taken over
-	receivesTraffic bool          // can stand behind a load balancer
+	versioned       bool          // by default, each change is a new object
+	finders         []fieldFinder // fields that can refer to artifacts
+	scalable        bool          // its replicas can be taken over
+	receivesTraffic bool          // can be attached to a load balancer
 }
 
-// Unclassified is what Clouddriver takes kinds for that it does not know.
+// Unclassified is the spinnakerKind of unknown kinds.
 const Unclassified = "unclassified"
 
 const (
 	undeployablePriority = -1
-	unregisteredPriority = 1000 // the priority of kinds that are not in the table
+	unregisteredPriority = 1000 // priority of kinds that are not in the table
 )
 
 var kindInfos = func() map[string]kindInfo {
@@ -72,7 +72,7 @@ var kindInfos = func() map[string]kindInfo {
 	return all
 }()
 
-// lookupKindInfo returns what is known of a kind, nothing of custom ones.
+// lookupKindInfo returns the built-in knowledge of a kind. Custom kinds have none.
 func lookupKindInfo(kind vedette.Kind) (kindInfo, bool) {
 	if !vedette.IsNativeGroup(kind.Group) {
 		return kindInfo{}, false
@@ -81,7 +81,7 @@ func lookupKindInfo(kind vedette.Kind) (kindInfo, bool) {
 	return t, ok
 }
 
-// KindOf returns the kind that an apiVersion and a kind make.
+// KindOf returns the kind of an apiVersion and a kind.
 func KindOf(apiVersion, kind string) vedette.Kind {
 	group, _, qualified := strings.Cut(apiVersion, "/")
 	if !qualified {
@@ -90,8 +90,8 @@ func KindOf(apiVersion, kind string) vedette.Kind {
 	return vedette.Kind{Group: group, Name: kind}
 }
 
-// KindName writes a kind as Clouddriver does: its own in their form, others of
-// Kubernetes by name alone, custom ones with their group.
+// KindName formats a kind as Clouddriver does: Clouddriver's kinds in its form, other kinds of
+// Kubernetes by name only, custom kinds with their group.
 func KindName(kind vedette.Kind) string {
 	if !vedette.IsNativeGroup(kind.Group) {
 		return kind.String()
@@ -102,9 +102,8 @@ func KindName(kind vedette.Kind) string {
 	return kind.Name
 }
 
-// SpinnakerKinds returns the kinds that Clouddriver knows by itself, as it
-// writes them, and what it takes each for: "pod" for "instances". The map is the
-// caller's.
+// SpinnakerKinds returns Clouddriver's built-in kinds in its form, with the spinnakerKind of
+// each, for example "pod" and "instances". The caller owns the map.
 func SpinnakerKinds() map[string]string {
 	all := map[string]string{}
 	for _, t := range kindInfos {
@@ -113,7 +112,7 @@ func SpinnakerKinds() map[string]string {
 	return all
 }
 
-// SplitName reads the full name that FullName writes, "replicaSet web-v003".
+// SplitName parses a full name as FullName returns it, for example "replicaSet web-v003".
 func SplitName(name string) (kind, object string, err error) {
 	kind, object, ok := strings.Cut(strings.TrimSpace(name), " ")
 	object = strings.TrimSpace(object)

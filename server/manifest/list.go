@@ -6,9 +6,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// ExpandLists takes lists apart, into their items, and lists of those: objects of
-// kind List, and of a kind like ConfigMapList that have items and no name. An
-// item of the latter may leave out its own kind.
+// ExpandLists replaces lists by their items, recursively. Lists are objects of the kind List,
+// and of kinds like ConfigMapList that have items and no name. Items of the latter may omit
+// their kind.
 func ExpandLists(all []Manifest) ([]Manifest, error) {
 	var flat []Manifest
 	for _, m := range all {
@@ -44,20 +44,20 @@ func (m Manifest) isList() bool {
 func (m Manifest) items() ([]Manifest, error) {
 	raw, ok := m["items"].([]any)
 	if !ok && m["items"] != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the items of a manifest of kind %s are no array", stringField(object(m), "kind"))
+		return nil, vedette.Errorf(vedette.Invalid, "the items of a manifest of kind %s must be an array", stringField(object(m), "kind"))
 	}
 	var all []Manifest
 	for i, element := range raw {
 		item, ok := element.(object)
 		if !ok {
-			return nil, vedette.Errorf(vedette.Invalid, "item %d of a manifest of kind %s is no object", i, stringField(object(m), "kind"))
+			return nil, vedette.Errorf(vedette.Invalid, "item %d of a manifest of kind %s must be an object", i, stringField(object(m), "kind"))
 		}
 		all = append(all, m.completeItem(item))
 	}
 	return all, nil
 }
 
-// completeItem gives an item the kind that its list is for.
+// completeItem sets the kind of an item from the kind of its list.
 func (m Manifest) completeItem(item object) Manifest {
 	kind := stringField(object(m), "kind")
 	if item["kind"] != nil || strings.EqualFold(kind, "List") {
@@ -71,8 +71,8 @@ func (m Manifest) completeItem(item object) Manifest {
 	return typed
 }
 
-// validate refuses what no API server could take. Its texts repeat nothing of a
-// manifest but its kind and name.
+// validate rejects manifests that no API server accepts. Its errors quote only kind and name,
+// because the manifest can be a Secret.
 func (m Manifest) validate() error {
 	kind := stringField(object(m), "kind")
 	meta, ok := m["metadata"].(object)
@@ -86,7 +86,7 @@ func (m Manifest) validate() error {
 	}
 	for _, field := range []string{"name", "generateName", "namespace"} {
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
-			return vedette.Errorf(vedette.Invalid, "the metadata.%s of a manifest of kind %s is no text", field, kind)
+			return vedette.Errorf(vedette.Invalid, "metadata.%s of a manifest of kind %s must be a string", field, kind)
 		}
 	}
 	if m.Name() == "" && !m.HasGenerateName() {
@@ -103,16 +103,16 @@ func (m Manifest) validate() error {
 	return nil
 }
 
-// checkStringValues refuses labels and annotations that are no texts: YAML makes a
-// boolean of an unquoted true.
+// checkStringValues rejects labels and annotations that are not strings, because YAML converts
+// an unquoted true to a boolean.
 func (m Manifest) checkStringValues(meta object, field string) error {
 	all, ok := meta[field].(object)
 	if !ok && meta[field] != nil {
-		return vedette.Errorf(vedette.Invalid, "the %s of %s are no object", field, m.FullName())
+		return vedette.Errorf(vedette.Invalid, "the %s of %s must be an object", field, m.FullName())
 	}
 	for key, value := range all {
 		if _, ok := value.(string); !ok {
-			return vedette.Errorf(vedette.Invalid, "among the %s of %s, the value of %s is no text: put it in quotes", field, m.FullName(), key)
+			return vedette.Errorf(vedette.Invalid, "the value of %s in the %s of %s must be a string: quote it", key, field, m.FullName())
 		}
 	}
 	return nil

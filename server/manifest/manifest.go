@@ -13,14 +13,13 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// Manifest is one object as it stands, or is meant to stand, in a cluster. Its
-// numbers are json.Number where it was decoded by this package, so that they
-// come out as they went in. Its methods take any content; those that return a
-// part of it return nothing where that part is missing or of another type.
+// Manifest is an object as it is in a cluster, or should be. Numbers are json.Number if this
+// package decoded it, so that they do not change. Methods accept any content: if a part is
+// missing or has another type, they return its zero value.
 type Manifest map[string]any
 
-// Parse reads a JSON object, or an array of them, as manifests. Lists are not
-// taken apart; nulls are dropped.
+// Parse parses a JSON object, or an array of objects, as manifests. It does not expand lists,
+// and drops nulls.
 func Parse(raw []byte) ([]Manifest, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || trimmed[0] != '[' {
 		var m Manifest
@@ -34,7 +33,6 @@ func Parse(raw []byte) ([]Manifest, error) {
 	return nonNilManifests(all), nil
 }
 
-// nonNilManifests drops nulls.
 func nonNilManifests(all []Manifest) []Manifest {
 	kept := make([]Manifest, 0, len(all))
 	for _, m := range all {
@@ -45,8 +43,8 @@ func nonNilManifests(all []Manifest) []Manifest {
 	return kept
 }
 
-// UnmarshalJSON reads one object and keeps its numbers. Its errors are
-// vedette.Invalid and repeat nothing of the manifest, which may be a Secret.
+// UnmarshalJSON parses one object and preserves its numbers. Errors are vedette.Invalid and do
+// not quote the manifest, because it can be a Secret.
 func (m *Manifest) UnmarshalJSON(raw []byte) error {
 	var o object
 	if err := decode(raw, &o); err != nil {
@@ -56,8 +54,7 @@ func (m *Manifest) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decode reads one JSON value and keeps numbers where nothing says of what type
-// they are.
+// decode decodes one JSON value. Numbers in untyped values become json.Number.
 func decode(raw []byte, target any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -65,7 +62,7 @@ func decode(raw []byte, target any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
+		return errors.New("data after the value")
 	}
 	return nil
 }
@@ -78,13 +75,13 @@ func decodeError(what string, err error) error {
 	case errors.As(err, &public):
 		return err
 	case errors.As(err, &syntax):
-		return vedette.Errorf(vedette.Invalid, "%s no JSON: broken at byte %d", what, syntax.Offset)
+		return vedette.Errorf(vedette.Invalid, "%s not valid JSON: syntax error at byte %d", what, syntax.Offset)
 	case errors.As(err, &typeErr) && typeErr.Field != "":
-		return vedette.Errorf(vedette.Invalid, "%s not of the form expected: %s is of type %s", what, typeErr.Field, typeErr.Value)
+		return vedette.Errorf(vedette.Invalid, "%s not in the expected form: %s is of type %s", what, typeErr.Field, typeErr.Value)
 	case errors.As(err, &typeErr):
-		return vedette.Errorf(vedette.Invalid, "%s no JSON object but of type %s", what, typeErr.Value)
+		return vedette.Errorf(vedette.Invalid, "%s of type %s instead of a JSON object", what, typeErr.Value)
 	}
-	return vedette.Errorf(vedette.Invalid, "%s no JSON: cut short, or followed by something else", what)
+	return vedette.Errorf(vedette.Invalid, "%s not valid JSON: incomplete, or followed by other data", what)
 }
 
 // JSON encodes a manifest.
@@ -92,13 +89,13 @@ func (m Manifest) JSON() []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(object(m)); err != nil { // what was decoded can be encoded
+	if err := e.Encode(object(m)); err != nil { // decoded values can be encoded
 		panic(fmt.Sprintf("encode a manifest: %v", err))
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Clone copies a manifest, all of it.
+// Clone returns a deep copy.
 func (m Manifest) Clone() Manifest { return Manifest(clone(object(m)).(object)) }
 
 func clone(v any) any {
@@ -125,20 +122,20 @@ func (m Manifest) APIVersion() string { return stringField(object(m), "apiVersio
 // Kind returns the kind and its group.
 func (m Manifest) Kind() vedette.Kind { return KindOf(m.APIVersion(), stringField(object(m), "kind")) }
 
-// Name returns the name, empty where the cluster is to make one.
+// Name returns the name. It is empty if the cluster generates it.
 func (m Manifest) Name() string { return stringField(m.metadata(), "name") }
 
-// Namespace returns the namespace as it is written: empty for cluster-scoped
-// kinds, and where "default" is meant.
+// Namespace returns the namespace in the manifest. It is empty for cluster-scoped kinds, and
+// may be empty for the namespace "default".
 func (m Manifest) Namespace() string { return stringField(m.metadata(), "namespace") }
 
-// HasGenerateName reports whether the cluster is to make the name.
+// HasGenerateName reports whether the cluster generates the name.
 func (m Manifest) HasGenerateName() bool {
 	return m.Name() == "" && stringField(m.metadata(), "generateName") != ""
 }
 
-// FullName returns the kind as Clouddriver writes it and the name, or what the
-// name is to be made from: "replicaSet web-v003".
+// FullName returns the kind in Clouddriver's form and the name, or the generateName, for
+// example "replicaSet web-v003".
 func (m Manifest) FullName() string {
 	name := m.Name()
 	if name == "" {
@@ -153,8 +150,8 @@ func (m Manifest) Annotation(key string) string {
 	return stringField(annotations, key)
 }
 
-// WithAnnotation returns a copy that has an annotation, unless it names that already or
-// holds something in its place that is no object.
+// WithAnnotation returns a copy with an annotation. It does not replace an existing
+// annotation, or annotations that are not an object.
 func (m Manifest) WithAnnotation(key, value string) Manifest {
 	m = m.Clone()
 	for _, field := range []any{m["metadata"], nested(object(m), "metadata", "annotations")} {
@@ -169,33 +166,33 @@ func (m Manifest) WithAnnotation(key, value string) Manifest {
 	return m
 }
 
-// hasAnnotation reports whether an annotation is there, be it empty.
+// hasAnnotation reports whether an annotation exists, even if it is empty.
 func (m Manifest) hasAnnotation(key string) bool {
 	annotations, _ := m.metadata()["annotations"].(object)
 	_, exists := annotations[key]
 	return exists
 }
 
-// Labels returns the labels, a copy.
+// Labels returns a copy of the labels.
 func (m Manifest) Labels() map[string]string {
 	labels, _ := m.metadata()["labels"].(object)
 	return stringMap(labels)
 }
 
-// metadata returns nil where there is none, which can be read.
+// metadata returns the metadata, or nil, which can be read like an empty object.
 func (m Manifest) metadata() object {
 	meta, _ := m["metadata"].(object)
 	return meta
 }
 
-// templateMetadata returns the metadata of spec.template; nil where there is none, and
-// then there is nothing to annotate: Clouddriver adds none.
+// templateMetadata returns the metadata of spec.template, or nil. If it is nil, the template
+// is not annotated, because Clouddriver does not add metadata.
 func (m Manifest) templateMetadata() object {
 	meta, _ := nested(object(m), "spec", "template", "metadata").(object)
 	return meta
 }
 
-// nested follows keys through objects; nil where they end.
+// nested returns the value at a path of keys, or nil.
 func nested(v any, keys ...string) any {
 	for _, key := range keys {
 		o, _ := v.(object)
@@ -217,7 +214,7 @@ func stringMap(o object) map[string]string {
 	return all
 }
 
-// ensureObject returns the object under a key and makes it where it is missing.
+// ensureObject returns the object at a key, and creates it if it is missing.
 func ensureObject(o object, key string) object {
 	inner, ok := o[key].(object)
 	if !ok {

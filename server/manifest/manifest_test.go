@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestBindPatch binds into patches, which need not say what they patch.
+// TestBindPatch binds artifacts in patches, which may have no kind.
 func TestBindPatch(t *testing.T) {
 	shop, test := "shop", map[string]any{"account": "test"}
 	image := Artifact{Type: "docker/image", Name: "r.io/web", Reference: "r.io/web:2"}
@@ -23,8 +23,8 @@ func TestBindPatch(t *testing.T) {
 		{"a strategic patch", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"r.io/web"}],"volumes":[{"configMap":{"name":"conf"}}]}}}}`,
 			`{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:2","name":"a"}],"volumes":[{"configMap":{"name":"conf-v001"}}]}}}}`, "r.io/web:2 conf-v001", false},
 		{"only bare names", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:1"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:1"}]}}}}`, "", true},
-		{"a kind of which nothing is known", "CronTab.stable.example.com", `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, "", false},
-		{"nothing of the form expected", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`,
+		{"an unknown kind", "CronTab.stable.example.com", `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, `{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web"}]}}}}`, "", false},
+		{"fields in an unexpected form", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`,
 			`{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`, "", false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -44,15 +44,15 @@ func TestBindPatch(t *testing.T) {
 func TestTrafficPatches(t *testing.T) {
 	const service = `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":"web","a/b~c":"x"}}}`
 	for _, tt := range []struct{ why, service, target, attach, detach string }{
-		{"a template's labels are added to", service, `{"spec":{"template":{"metadata":{"labels":{"pod":"web"}}}},"metadata":{"labels":{"lb":"not this one"}}}`,
+		{"labels are added to a template", service, `{"spec":{"template":{"metadata":{"labels":{"pod":"web"}}}},"metadata":{"labels":{"lb":"not this one"}}}`,
 			`[{"op":"add","path":"/spec/template/metadata/labels/a~1b~0c","value":"x"},{"op":"add","path":"/spec/template/metadata/labels/lb","value":"web"}]`, ``},
-		{"labels that are there are replaced, and removed", service, `{"metadata":{"labels":{"lb":"old","a/b~c":"x"}}}`,
+		{"existing labels are replaced and removed", service, `{"metadata":{"labels":{"lb":"old","a/b~c":"x"}}}`,
 			`[{"op":"replace","path":"/metadata/labels/a~1b~0c","value":"x"},{"op":"replace","path":"/metadata/labels/lb","value":"web"}]`,
 			`[{"op":"remove","path":"/metadata/labels/a~1b~0c"},{"op":"remove","path":"/metadata/labels/lb"}]`},
-		{"where there are no labels, they are made first", service, `{"spec":{"template":{"metadata":{}}}}`,
+		{"missing labels are created first", service, `{"spec":{"template":{"metadata":{}}}}`,
 			`[{"op":"add","path":"/spec/template/metadata/labels","value":{}},{"op":"add","path":"/spec/template/metadata/labels/a~1b~0c","value":"x"},{"op":"add","path":"/spec/template/metadata/labels/lb","value":"web"}]`, ``},
 		{"an empty value is a value", `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":""}}}`, `{"metadata":{"labels":{}}}`, `[{"op":"add","path":"/metadata/labels/lb","value":""}]`, ``},
-		{"a Service that selects nothing does nothing", `{"apiVersion":"v1","kind":"Service"}`, `{"metadata":{}}`, ``, ``},
+		{"a Service without selector changes nothing", `{"apiVersion":"v1","kind":"Service"}`, `{"metadata":{}}`, ``, ``},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			attach, err := AttachPatch(mustParse(t, tt.service), mustParse(t, tt.target))
@@ -63,7 +63,7 @@ func TestTrafficPatches(t *testing.T) {
 		})
 	}
 	if _, err := AttachPatch(mustParse(t, `{"apiVersion":"v2","kind":"Service"}`), Manifest{}); vedette.KindOf(err) != vedette.Invalid {
-		t.Errorf("a Service of version 2: %v", err)
+		t.Errorf("a Service of version 2: got %v, want an error of the kind Invalid", err)
 	}
 }
 
@@ -76,13 +76,13 @@ func TestLoadBalancers(t *testing.T) {
 		requested []string
 		want      string
 	}{
-		{"the annotated ones", target, nil, "Service shop/a, Service shop/b"},
-		{"those asked for", target, []string{"Service c"}, "Service shop/c"},
+		{"annotated Services", target, nil, "Service shop/a, Service shop/b"},
+		{"requested Services", target, []string{"Service c"}, "Service shop/c"},
 		{"none", Manifest{}, nil, ""},
-		{"an annotation that is no list", mustParse(t, `{"metadata":{"annotations":{"traffic.spinnaker.io/load-balancers":"service a"}}}`), nil, ""},
+		{"an annotation that is not a list", mustParse(t, `{"metadata":{"annotations":{"traffic.spinnaker.io/load-balancers":"service a"}}}`), nil, ""},
 		{"a name without a kind", target, []string{"a"}, malformed},
 		{"another kind", target, []string{"ingress a"}, "No support for load balancing via ingress exists in Spinnaker"},
-		{"a Service of someone else", target, []string{"Service.serving.knative.dev a"}, "No support for load balancing via Service.serving.knative.dev exists in Spinnaker"},
+		{"a Service of another group", target, []string{"Service.serving.knative.dev a"}, "No support for load balancing via Service.serving.knative.dev exists in Spinnaker"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			keys, err := LoadBalancers(tt.target, tt.requested)
@@ -101,7 +101,7 @@ func TestLoadBalancers(t *testing.T) {
 	}
 }
 
-// configMapVersion returns a live ConfigMap "conf-<v>" that was made on a day.
+// configMapVersion returns a live ConfigMap "conf-<v>" that was created on a day.
 func configMapVersion(t *testing.T, v, day string) Manifest {
 	return mustParse(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"conf-`+v+`","creationTimestamp":"2026-01-`+day+`T00:00:00Z",
 		"annotations":{"artifact.spinnaker.io/type":"kubernetes/configMap","artifact.spinnaker.io/name":"conf","strategy.spinnaker.io/max-version-history":"2"}}}`)
@@ -121,13 +121,13 @@ func TestOutdated(t *testing.T) {
 		live     []Manifest
 		want     string
 	}{
-		{"the oldest beyond two", v3, []Manifest{v2, v0, v3, v1}, "conf-v000 conf-v001"},
-		{"none beyond two", v3, []Manifest{v2, v3}, ""},
-		{"other artifacts don't count", v3, []Manifest{v2, other, otherKind, v3}, ""},
+		{"the oldest are outdated", v3, []Manifest{v2, v0, v3, v1}, "conf-v000 conf-v001"},
+		{"no more than two versions", v3, []Manifest{v2, v3}, ""},
+		{"other artifacts do not count", v3, []Manifest{v2, other, otherKind, v3}, ""},
 		{"an old version that is in use again stays", v0, []Manifest{v0, v1, v2, v3}, "conf-v001"},
-		{"no number of versions is no limit", unlimited, []Manifest{v0, v1, v2, v3}, ""},
-		{"no version beside the deployed one", none, []Manifest{v2, v3}, "conf-v002"},
-		{"what is no artifact has no versions", mustParse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
+		{"no limit without a number", unlimited, []Manifest{v0, v1, v2, v3}, ""},
+		{"a limit of one version", none, []Manifest{v2, v3}, "conf-v002"},
+		{"objects without artifact have no versions", mustParse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			if got := strings.Join(Outdated(tt.deployed, tt.live), " "); got != tt.want {
@@ -144,12 +144,12 @@ func TestWithoutSecrets(t *testing.T) {
 		before := string(secret.JSON())
 		want := `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"annotations":{"moniker.spinnaker.io/application":"me"},"name":"s"},"type":"Opaque"}`
 		if got := string(WithoutSecrets(secret).JSON()); got != want || string(secret.JSON()) != before {
-			t.Errorf("got %s of %s", got, secret.JSON())
+			t.Errorf("got %s from %s", got, secret.JSON())
 		}
 	}
 	config := mustParse(t, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"1"}}`)
 	if got := string(WithoutSecrets(config).JSON()); got != string(config.JSON()) {
-		t.Errorf("a ConfigMap became %s", got)
+		t.Errorf("got ConfigMap %s, want it unchanged", got)
 	}
 }
 
@@ -159,10 +159,10 @@ func TestRunJobManifest(t *testing.T) {
 			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true","strategy.spinnaker.io/versioned":"true"},"name":"a","namespace":"own"}}`},
 		{"in another namespace", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own"}}`, "jobs",
 			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true"},"name":"a","namespace":"jobs"}}`},
-		{"of which nothing is said yet", `{"apiVersion":"batch/v1","kind":"Job"}`, "", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true"}}}`},
+		{"without metadata", `{"apiVersion":"batch/v1","kind":"Job"}`, "", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true"}}}`},
 		{"no CronJob", `{"apiVersion":"batch/v1","kind":"CronJob"}`, "", "Only kind of Job is accepted for the Run Job operation."},
-		{"no Job of someone else", `{"apiVersion":"jobs.example.com/v1","kind":"Job"}`, "", "Only kind of Job is accepted for the Run Job operation."},
-		{"nor what is none", `{"apiVersion":"batch/v1","kind":"Job","metadata":[]}`, "", "the metadata of the Job are no object"},
+		{"a Job of another group", `{"apiVersion":"jobs.example.com/v1","kind":"Job"}`, "", "Only kind of Job is accepted for the Run Job operation."},
+		{"metadata of another type", `{"apiVersion":"batch/v1","kind":"Job","metadata":[]}`, "", "the metadata of the Job must be an object"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			m, err := RunJobManifest(mustParse(t, tt.job), tt.namespace)
@@ -177,21 +177,22 @@ func TestRunJobManifest(t *testing.T) {
 	}
 }
 
-// TestCheckBound compares by everything but the account, and names each once.
+// TestCheckBound checks that accounts are not compared, and that each missing artifact is
+// named once.
 func TestCheckBound(t *testing.T) {
 	a := Artifact{Type: "docker/image", Name: "a", Reference: "a:1", ArtifactAccount: "hub"}
 	b := a
 	b.ArtifactAccount = ""
 	if err := CheckBound([]Artifact{a}, []Artifact{b}); err != nil {
-		t.Errorf("the account counts: %v", err)
+		t.Errorf("got %v, want accounts to be ignored", err)
 	}
 	b.Reference = "a:2"
 	if err := CheckBound([]Artifact{a, a}, slices.Repeat([]Artifact{b}, 2)); err == nil || strings.Count(err.Error(), "ArtifactKey(") != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want one artifact", err)
 	}
 }
 
-// unavailableCluster is a cluster that can't be reached.
+// unavailableCluster is a cluster that cannot be reached.
 type unavailableCluster struct{}
 
 var errUnavailable = vedette.Errorf(vedette.Unavailable, "no agent is connected")
@@ -208,7 +209,8 @@ func (unavailableCluster) Version(context.Context, Manifest) (vedette.Version, e
 	return vedette.Version{}, errUnavailable
 }
 
-// TestClusterErrorsAreReturned holds that a cluster's failure is not taken for an answer.
+// TestClusterErrorsAreReturned checks that errors of a cluster are returned, and not taken for
+// answers.
 func TestClusterErrorsAreReturned(t *testing.T) {
 	const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","annotations":{"strategy.spinnaker.io/use-source-capacity":"true"}},"spec":{}}`
 	for name, d := range map[string]DeployDescription{
@@ -218,7 +220,7 @@ func TestClusterErrorsAreReturned(t *testing.T) {
 		"which Service":    {Manifests: []Manifest{mustParse(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`)}, Services: []string{"service a"}, EnableTraffic: true},
 	} {
 		if plan, err := d.Plan(t.Context(), unavailableCluster{}); !errors.Is(err, errUnavailable) || plan.Steps != nil {
-			t.Errorf("%s: %v, %v", name, plan, err)
+			t.Errorf("%s: got %v, %v", name, plan, err)
 		}
 	}
 }

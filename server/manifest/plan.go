@@ -10,28 +10,27 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Plan is what a deployment comes to.
+// Plan is the result of planning a deployment.
 type Plan struct {
-	Steps   []Step     // in order
-	Created []Artifact // what the manifests are, those not selected included; never nil
-	Bound   []Artifact // what was put into them; never nil
-	Order   string     // the full names in order, as they came: "namespace shop, replicaSet web"
+	Steps   []Step     // in order of execution
+	Created []Artifact // artifacts of all manifests, also of those not selected; never nil
+	Bound   []Artifact // artifacts that were bound; never nil
+	Order   string     // full names in order of deployment: "namespace shop, replicaSet web"
 }
 
-// Step is one manifest on its way to the cluster.
+// Step is one manifest to apply.
 type Step struct {
 	Manifest  Manifest
 	Kind      vedette.Kind
-	Namespace string // empty for cluster-scoped kinds, and where "default" is meant
-	Name      string // empty where the cluster makes one
+	Namespace string // empty for cluster-scoped kinds, and possibly for "default"
+	Name      string // empty if the cluster generates it
 	FullName  string // "replicaSet web-v003"
 	Strategy  vedette.Strategy
-	Selected  bool // false: the label selectors leave it out
+	Selected  bool // false if the label selectors do not match
 }
 
-// Plan makes the manifests into what is to reach the cluster. It refuses the
-// deployment as a whole, before anything is done, as vedette.Invalid; other
-// errors are the cluster's.
+// Plan returns the steps of a deployment. It rejects an invalid deployment as a whole with
+// vedette.Invalid, before anything is executed. Other errors are those of the cluster.
 func (d DeployDescription) Plan(ctx context.Context, c Cluster) (Plan, error) {
 	manifests, err := d.sortedManifests(ctx, c)
 	if err != nil {
@@ -51,7 +50,7 @@ func (d DeployDescription) Plan(ctx context.Context, c Cluster) (Plan, error) {
 	return p.plan, nil
 }
 
-// sortedManifests takes lists apart, sets namespaces, and puts the manifests in order.
+// sortedManifests expands lists, sets namespaces, and sorts the manifests.
 func (d DeployDescription) sortedManifests(ctx context.Context, c Cluster) ([]Manifest, error) {
 	d.reportf("Sorting manifests by priority...")
 	all, err := ExpandLists(d.Manifests)
@@ -82,17 +81,17 @@ func fullNames(manifests []Manifest) string {
 	return strings.Join(names, ", ")
 }
 
-// applyNamespace returns the manifest in the namespace that the deployment says.
+// applyNamespace returns the manifest in the deployment's namespace.
 func (d DeployDescription) applyNamespace(ctx context.Context, c Cluster, m Manifest, manifests []Manifest) (Manifest, error) {
 	if strings.TrimSpace(d.NamespaceOverride) == "" {
 		return m, nil
 	}
 	namespaced, err := c.Namespaced(ctx, m.APIVersion(), m.Kind().Name)
-	if vedette.KindOf(err) == vedette.NotFound { // it may be defined by this very deployment
+	if vedette.KindOf(err) == vedette.NotFound { // this deployment may define the kind
 		namespaced, err = definedAsNamespaced(m.Kind(), manifests), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask whether %s is namespaced: %w", KindName(m.Kind()), err)
+		return nil, fmt.Errorf("look up whether %s is namespaced: %w", KindName(m.Kind()), err)
 	}
 	if !namespaced {
 		return m, nil
@@ -102,8 +101,8 @@ func (d DeployDescription) applyNamespace(ctx context.Context, c Cluster, m Mani
 	return m, nil
 }
 
-// definedAsNamespaced reports whether a definition among the manifests makes a kind
-// namespaced. A kind that nobody defines is taken for it.
+// definedAsNamespaced reports whether a kind is namespaced according to the definitions among
+// the manifests. A kind without definition is assumed to be namespaced.
 func definedAsNamespaced(kind vedette.Kind, manifests []Manifest) bool {
 	for _, m := range manifests {
 		if KindName(m.Kind()) != "customResourceDefinition" {
@@ -117,8 +116,8 @@ func definedAsNamespaced(kind vedette.Kind, manifests []Manifest) bool {
 	return true
 }
 
-// availableArtifacts returns what may be bound, the required before the optional; of two
-// that stand for the same thing the first one.
+// availableArtifacts returns the artifacts that can be bound, required before optional. Of two
+// equal ones, the first is used.
 func (d DeployDescription) availableArtifacts() []Artifact {
 	if !d.BindArtifacts {
 		return nil

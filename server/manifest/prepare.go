@@ -9,18 +9,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// planner is a Plan in the making.
+// planner builds a Plan.
 type planner struct {
 	DeployDescription
 	cluster   Cluster
-	manifests []Manifest // as they came, in their namespaces and order
-	available []Artifact // what may be bound into the next manifest
+	manifests []Manifest // in order, with namespaces set
+	available []Artifact // artifacts for the next manifest
 	plan      Plan
 }
 
-// prepare makes one manifest, which it changes, into a step. The order of what
-// it does shows in the result: a version is asked for before anything is
-// annotated, and a load balancer is attached before labels are written.
+// prepare changes one manifest and adds it as a step. The order matters: the version must be
+// found before anything is annotated, and the load balancer must be attached before labels are
+// added.
 func (p *planner) prepare(ctx context.Context, m Manifest) error {
 	name := m.FullName()
 	if err := p.checkVersionHistory(m); err != nil {
@@ -52,8 +52,8 @@ func (p *planner) prepare(ctx context.Context, m Manifest) error {
 	return p.addStep(m, strategy)
 }
 
-// bind puts artifacts into a manifest. Where there are none to be bound nothing is
-// told, though Clouddriver does: a history is stored anew before each change.
+// bind binds artifacts in a manifest. Unlike Clouddriver it reports nothing if there are no
+// artifacts, because the history is stored again before each change.
 func (p *planner) bind(m Manifest) {
 	bound := Bind(m.Kind(), m, Binding{p.available, p.Account, m.Namespace(), p.Rules.MatchNameOnly})
 	if bound == nil {
@@ -74,8 +74,7 @@ func (p *planner) addStep(m Manifest, s vedette.Strategy) error {
 	return err
 }
 
-// checkVersionHistory refuses a history that is too short for two versions side by
-// side.
+// checkVersionHistory rejects a history that is too short for two versions at the same time.
 func (d DeployDescription) checkVersionHistory(m Manifest) error {
 	history, isSet := maxVersionHistory(m)
 	if !isSet || history >= 2 || d.Strategy != "RED_BLACK" && d.Strategy != "BLUE_GREEN" {
@@ -85,8 +84,8 @@ func (d DeployDescription) checkVersionHistory(m Manifest) error {
 		"Please update your %s annotation to a value greater than or equal to 2.", annotMaxVersionHistory)
 }
 
-// resolveVersion returns the version that a manifest becomes, with a negative number
-// where it is not versioned, and the moniker that goes with it.
+// resolveVersion returns the version of a manifest and its moniker. The version is negative if
+// the manifest is not versioned.
 func (p *planner) resolveVersion(ctx context.Context, m Manifest) (vedette.Version, vedette.Moniker, error) {
 	moniker := p.Moniker
 	if moniker.Cluster == "" {
@@ -100,8 +99,8 @@ func (p *planner) resolveVersion(ctx context.Context, m Manifest) (vedette.Versi
 	return v, moniker, err
 }
 
-// useSourceCapacity gives a manifest that asks for it the replicas that the object,
-// or its latest version, has now.
+// useSourceCapacity sets the replicas of a manifest to those of the live object or its latest
+// version, if the manifest is annotated for it.
 func (p *planner) useSourceCapacity(ctx context.Context, m Manifest, v vedette.Version) error {
 	spec, ok := m["spec"].(object)
 	if t, _ := lookupKindInfo(m.Kind()); !ok || !t.scalable || m.HasGenerateName() || !isTrue(m.Annotation(annotSourceCapacity)) {
@@ -121,8 +120,8 @@ func (p *planner) useSourceCapacity(ctx context.Context, m Manifest, v vedette.V
 	return err
 }
 
-// configureTraffic says which load balancers send traffic to a workload, and has them do
-// so unless that is for later.
+// configureTraffic annotates a workload with its load balancers, and attaches them if traffic
+// is enabled.
 func (p *planner) configureTraffic(ctx context.Context, m Manifest) error {
 	if t, _ := lookupKindInfo(m.Kind()); !t.receivesTraffic {
 		return nil
@@ -136,7 +135,7 @@ func (p *planner) configureTraffic(ctx context.Context, m Manifest) error {
 	return p.attachLoadBalancers(ctx, m)
 }
 
-// validatePlan says what is wrong with the whole.
+// validatePlan checks the plan as a whole.
 func (p *planner) validatePlan() error {
 	p.reportf("Checking if all requested artifacts were bound...")
 	if p.BindArtifacts {

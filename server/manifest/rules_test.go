@@ -22,12 +22,12 @@ func TestFindArtifacts(t *testing.T) {
 		"initContainers":[{"image":"r.io/b@sha256:00"}],"volumes":[{"configMap":{"name":"c3"}},{"secret":{"secretName":"s3"}},{"projected":{"sources":[{"configMap":{"name":"c4"}},{"secret":{"name":"s4"}}]}},{"emptyDir":{}}]}`
 	const all = "docker/image r.io/a=r.io/a:1, docker/image r.io/b=r.io/b@sha256:00, kubernetes/configMap c3=c3, kubernetes/secret s3=s3, kubernetes/configMap c4=c4, kubernetes/secret s4=s4, kubernetes/configMap c2=c2, kubernetes/secret s2=s2, kubernetes/configMap c1=c1, kubernetes/secret s1=s1"
 	for _, tt := range []struct{ why, kind, manifest, want string }{
-		{"a template holds everything", "Deployment.apps", `{"spec":{"template":{"spec":` + spec + `}}}`, all},
-		{"so does a CronJob's", "CronJob.batch", `{"spec":{"jobTemplate":{"spec":{"template":{"spec":` + spec + `}}}}}`, all},
-		{"of a Pod, the containers' images as they stand", "Pod", `{"spec":` + spec + `}`, "docker/image r.io/a:1=r.io/a:1"},
+		{"a template has all types", "Deployment.apps", `{"spec":{"template":{"spec":` + spec + `}}}`, all},
+		{"a CronJob's template has all types", "CronJob.batch", `{"spec":{"jobTemplate":{"spec":{"template":{"spec":` + spec + `}}}}}`, all},
+		{"a Pod has images with tags", "Pod", `{"spec":` + spec + `}`, "docker/image r.io/a:1=r.io/a:1"},
 		{"an autoscaler's target", "HorizontalPodAutoscaler.autoscaling", `{"spec":{"scaleTargetRef":{"kind":"ReplicaSet","name":"web-v003"}}}`, "kubernetes/replicaSet web-v003=web-v003"},
-		{"an autoscaler of something else", "HorizontalPodAutoscaler.autoscaling", `{"spec":{"scaleTargetRef":{"kind":"StatefulSet","name":"web"}}}`, ""},
-		{"a port is taken for a tag", "Job.batch", `{"spec":{"template":{"spec":{"containers":[{"image":"localhost:5000/x"}]}}}}`, "docker/image localhost=localhost:5000/x"},
+		{"an autoscaler of an unknown kind", "HorizontalPodAutoscaler.autoscaling", `{"spec":{"scaleTargetRef":{"kind":"StatefulSet","name":"web"}}}`, ""},
+		{"a port is mistaken for a tag", "Job.batch", `{"spec":{"template":{"spec":{"containers":[{"image":"localhost:5000/x"}]}}}}`, "docker/image localhost=localhost:5000/x"},
 		{"custom kinds have none", "Deployment.example.com", `{"spec":{"template":{"spec":` + spec + `}}}`, ""},
 		{"other kinds have none", "ConfigMap", `{"data":{"a":"b"}}`, ""},
 	} {
@@ -51,7 +51,7 @@ func TestKindName(t *testing.T) {
 		"Deployment.example.com": "Deployment.example.com", "CronTab.stable.example.com": "CronTab.stable.example.com", "": "",
 	} {
 		if got := KindName(vedette.ParseKind(kind)); got != want {
-			t.Errorf("%s is written %s, want %s", kind, got, want)
+			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestKindName(t *testing.T) {
 func TestSpinnakerKinds(t *testing.T) {
 	kinds := SpinnakerKinds()
 	if len(kinds) != 32 || kinds["pod"] != "instances" || kinds["deployment"] != "serverGroupManagers" || kinds["event"] != Unclassified || kinds["rs"] != "" {
-		t.Errorf("%d kinds: %v", len(kinds), kinds)
+		t.Errorf("got %d kinds: %v", len(kinds), kinds)
 	}
 }
 
@@ -70,18 +70,18 @@ func TestParse(t *testing.T) {
 		`[]`:                                `[]`,
 		`null`:                              `[]`,
 		`{"n":[9007199254740993,1e3,0.10],"t":"<&>"}`: `[{"n":[9007199254740993,1e3,0.10],"t":"<&>"}]`,
-		``:            "the manifest is no JSON: cut short, or followed by something else",
-		`{"a":1} {}`:  "the manifest is no JSON: cut short, or followed by something else",
-		`{"a":"s3cr`:  "the manifest is no JSON: cut short, or followed by something else",
-		`{"a":s3cret`: "the manifest is no JSON: broken at byte 6",
-		`"s3cret"`:    "the manifest is no JSON object but of type string",
-		`["s3cret"]`:  "the manifest is no JSON object but of type string",
-		`[{"a":}]`:    "the manifests are no JSON: broken at byte 7",
+		``:            "the manifest is not valid JSON: incomplete, or followed by other data",
+		`{"a":1} {}`:  "the manifest is not valid JSON: incomplete, or followed by other data",
+		`{"a":"s3cr`:  "the manifest is not valid JSON: incomplete, or followed by other data",
+		`{"a":s3cret`: "the manifest is not valid JSON: syntax error at byte 6",
+		`"s3cret"`:    "the manifest is of type string instead of a JSON object",
+		`["s3cret"]`:  "the manifest is of type string instead of a JSON object",
+		`[{"a":}]`:    "the manifests are not valid JSON: syntax error at byte 7",
 	} {
 		all, err := Parse([]byte(raw))
 		if err != nil {
 			if err.Error() != want || vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%s: %v, want %s", raw, err, want)
+				t.Errorf("%s: got %v, want %s", raw, err, want)
 			}
 			continue
 		}
@@ -90,7 +90,7 @@ func TestParse(t *testing.T) {
 			parts = append(parts, string(m.JSON()))
 		}
 		if got := "[" + strings.Join(parts, ",") + "]"; got != want {
-			t.Errorf("%s became %s, want %s", raw, got, want)
+			t.Errorf("%s: got %s, want %s", raw, got, want)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 func TestParsePriority(t *testing.T) {
 	for value, want := range map[string]int{"": 100, "5": 5, "ROLE_PRIORITY": 20, "lowest_priority": 1000, "soon": 100} {
 		if got := parsePriority(value); got != want {
-			t.Errorf("%q is %d, want %d", value, got, want)
+			t.Errorf("%q: got %d, want %d", value, got, want)
 		}
 	}
 }
@@ -109,20 +109,20 @@ func TestSelectors(t *testing.T) {
 		why, selectors, want string
 		matches              bool
 	}{
-		{"no selector fits all", ``, "", true},
-		{"ANY fits all too", `{"kind":"ANY"}`, "", true},
+		{"no selector matches everything", ``, "", true},
+		{"ANY matches everything", `{"kind":"ANY"}`, "", true},
 		{"ANY leaves no comma", `{"kind":"ANY"},{"kind":"EXISTS","key":"env"},{"kind":"ANY"}`, "env", true},
 		{"equal", `{"kind":"EQUALS","key":"env","values":["prod","unused"]}`, "env = prod", true},
 		{"not equal", `{"kind":"EQUALS","key":"env","values":["test"]}`, "env = test", false},
 		{"other than", `{"kind":"NOT_EQUALS","key":"env","values":["prod"]}`, "env != prod", false},
-		{"what is missing is other than", `{"kind":"NOT_EQUALS","key":"team","values":["a"]}`, "team != a", true},
+		{"a missing label is not equal", `{"kind":"NOT_EQUALS","key":"team","values":["a"]}`, "team != a", true},
 		{"one of", `{"kind":"CONTAINS","key":"env","values":["prod","test"]}`, "env in (prod, test)", true},
 		{"none of", `{"kind":"NOT_CONTAINS","key":"env","values":["prod","test"]}`, "env notin (prod, test)", false},
-		{"one of what stands in one value", `{"kind":"CONTAINS","key":"env","values":["test,prod"]}`, "env in (test,prod)", true},
+		{"several values in one text", `{"kind":"CONTAINS","key":"env","values":["test,prod"]}`, "env in (test,prod)", true},
 		{"there", `{"kind":"EXISTS","key":"env","values":null}`, "env", true},
 		{"not there", `{"kind":"NOT_EXISTS","key":"env"}`, "!env", false},
-		{"all must fit", `{"kind":"EXISTS","key":"env"},{"kind":"EXISTS","key":"team"}`, "env,team", false},
-		{"keys have letters of their own", `{"kind":"NOT_EQUALS","key":"kvl/VKL","values":["LVK"]}`, "kvl/VKL != LVK", true},
+		{"all selectors must match", `{"kind":"EXISTS","key":"env"},{"kind":"EXISTS","key":"team"}`, "env,team", false},
+		{"keys can have the letters of the format", `{"kind":"NOT_EQUALS","key":"kvl/VKL","values":["LVK"]}`, "kvl/VKL != LVK", true},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			var s Selectors
@@ -131,22 +131,22 @@ func TestSelectors(t *testing.T) {
 			}
 			matches, err := s.Matches(prod)
 			if s.String() != tt.want || matches != tt.matches || err != nil {
-				t.Errorf("%q fits %v: %v, %v", s, prod, matches, err)
+				t.Errorf("%q with %v: got %v, %v", s, prod, matches, err)
 			}
 		})
 	}
 	for raw, want := range map[string]string{
-		`{"selectors":[{"kind":"LIKE","key":"a"}]}`:                          `a label selector has the kind "LIKE", which is none of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS`,
+		`{"selectors":[{"kind":"LIKE","key":"a"}]}`:                          `a label selector has the kind "LIKE", which is not one of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS`,
 		`{"selectors":[{"kind":"EXISTS"}]}`:                                  "Only an 'any' selector can have no key specified",
 		`{"selectors":[{"kind":"NOT_CONTAINS","key":"a"}]}`:                  "At least one value must be supplied to a 'notcontains' selector",
-		`{"selectors":[{"kind":"EQUALS","key":"a","values":["b=c"]}]}`:       `the label selector "a = b=c" is none that Kubernetes takes: found '=', expected: ',' or 'end of string'`,
-		`{"selectors":[{"kind":"EQUALS","key":"a","values":["b,c"]}]}`:       `the label selector "a = b,c" holds a comma or a bracket that no label has`,
-		`{"selectors":[{"kind":"CONTAINS","key":"a","values":["b) , (c"]}]}`: `the label selector "a in (b) , (c)" holds a comma or a bracket that no label has`,
-		`{"selectors":[{"kind":1}]}`:                                         "the label selectors are not of the form expected: selectors.kind is of type number",
+		`{"selectors":[{"kind":"EQUALS","key":"a","values":["b=c"]}]}`:       `the label selector "a = b=c" is invalid: found '=', expected: ',' or 'end of string'`,
+		`{"selectors":[{"kind":"EQUALS","key":"a","values":["b,c"]}]}`:       `the label selector "a = b,c" has a comma or bracket, which labels cannot have`,
+		`{"selectors":[{"kind":"CONTAINS","key":"a","values":["b) , (c"]}]}`: `the label selector "a in (b) , (c)" has a comma or bracket, which labels cannot have`,
+		`{"selectors":[{"kind":1}]}`:                                         "the label selectors are not in the expected form: selectors.kind is of type number",
 	} {
 		var s Selectors
 		if err := json.Unmarshal([]byte(raw), &s); err == nil || err.Error() != want || vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%s: %v, want %s", raw, err, want)
+			t.Errorf("%s: got %v, want %s", raw, err, want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Selectors pick objects by their labels; all of them must fit. None picks all.
-// Its JSON is Clouddriver's: {"selectors":[{"kind":"EQUALS","key":"app","values":["a"]}]}.
+// Selectors select objects by labels. All must match; an empty list matches everything. The
+// JSON is Clouddriver's: {"selectors":[{"kind":"EQUALS","key":"app","values":["a"]}]}.
 type Selectors []Selector
 
 // Selector is one condition on labels.
@@ -19,9 +19,8 @@ type Selector struct {
 	Values []string `json:"values"`
 }
 
-// selectorKinds are the kinds of a Selector, how kubectl takes them, and how many
-// values each needs at least. K stands for the key, V for the first value, L for
-// all of them.
+// selectorKinds are the kinds of selectors: their form in kubectl, and the minimum number of
+// values. K stands for the key, V for the first value, L for all values.
 var selectorKinds = map[string]struct {
 	format string
 	values int
@@ -35,7 +34,7 @@ var selectorKinds = map[string]struct {
 	"NOT_EXISTS":   {"!K", 0},
 }
 
-// UnmarshalJSON reads and checks what Orca sends.
+// UnmarshalJSON parses and checks selectors as Orca sends them.
 func (s *Selectors) UnmarshalJSON(raw []byte) error {
 	var list struct {
 		Selectors []Selector `json:"selectors"`
@@ -47,29 +46,29 @@ func (s *Selectors) UnmarshalJSON(raw []byte) error {
 	return s.Check()
 }
 
-// Check refuses, as vedette.Invalid, selectors that mean nothing.
+// Check rejects invalid selectors with vedette.Invalid.
 func (s Selectors) Check() error {
 	for _, selector := range s {
 		form, known := selectorKinds[selector.Kind]
 		switch {
 		case !known:
-			return vedette.Errorf(vedette.Invalid, "a label selector has the kind %q, which is none of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS", selector.Kind)
+			return vedette.Errorf(vedette.Invalid, "a label selector has the kind %q, which is not one of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS", selector.Kind)
 		case selector.Key == "" && selector.Kind != "ANY":
 			return vedette.Errorf(vedette.Invalid, "Only an 'any' selector can have no key specified")
 		case len(selector.Values) < form.values:
 			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector", strings.ToLower(strings.ReplaceAll(selector.Kind, "_", "")))
 		case selector.isAmbiguous(form.format):
-			return vedette.Errorf(vedette.Invalid, "the label selector %q holds a comma or a bracket that no label has", s)
+			return vedette.Errorf(vedette.Invalid, "the label selector %q has a comma or bracket, which labels cannot have", s)
 		}
 	}
 	if _, err := labels.Parse(s.String()); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the label selector %q is none that Kubernetes takes: %w", s, err)
+		return vedette.Errorf(vedette.Invalid, "the label selector %q is invalid: %w", s, err)
 	}
 	return nil
 }
 
-// isAmbiguous reports whether a selector would mean another one when it is written. In
-// a list of values a comma only makes more of them.
+// isAmbiguous reports whether the text of a selector would be parsed as another selector. A
+// comma in a list of values is allowed, because it only adds values.
 func (s Selector) isAmbiguous(form string) bool {
 	forbidden := ",()"
 	if strings.Contains(form, "L") {
@@ -78,7 +77,7 @@ func (s Selector) isAmbiguous(form string) bool {
 	return strings.ContainsAny(s.Key, ",()") || strings.ContainsAny(strings.Join(s.Values, ""), forbidden)
 }
 
-// String writes selectors that pass Check as kubectl takes them with -l: "a = b,!c".
+// String formats checked selectors for kubectl's -l, for example "a = b,!c".
 func (s Selectors) String() string {
 	var all []string
 	for _, selector := range s {
@@ -89,7 +88,7 @@ func (s Selectors) String() string {
 	return strings.Join(all, ",")
 }
 
-// String writes one selector; nothing where it lacks a value.
+// String formats one selector. It is empty if a value is missing.
 func (s Selector) String() string {
 	form := selectorKinds[s.Kind]
 	if len(s.Values) < form.values {
@@ -102,12 +101,12 @@ func (s Selector) String() string {
 	return strings.NewReplacer("K", s.Key, "V", first, "L", strings.Join(s.Values, ", ")).Replace(form.format)
 }
 
-// Matches reports whether labels fit, as kubectl filters manifests that it is
-// given. The error is vedette.Invalid.
+// Matches reports whether labels match, as kubectl filters manifests. The error is
+// vedette.Invalid.
 func (s Selectors) Matches(set map[string]string) (bool, error) {
 	parsed, err := labels.Parse(s.String())
 	if err != nil {
-		return false, vedette.Errorf(vedette.Invalid, "the label selector %q is none that Kubernetes takes: %w", s, err)
+		return false, vedette.Errorf(vedette.Invalid, "the label selector %q is invalid: %w", s, err)
 	}
 	return parsed.Matches(labels.Set(set)), nil
 }

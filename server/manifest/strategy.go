@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// The annotations by which a manifest says how it wants to be deployed.
+// Annotations that control how a manifest is deployed.
 const (
 	strategyPrefix         = "strategy.spinnaker.io/"
 	annotVersioned         = strategyPrefix + "versioned"
@@ -18,9 +18,8 @@ const (
 	annotServerSide        = strategyPrefix + "server-side-apply"
 )
 
-// strategyOf says how a manifest is brought to the cluster. One that only the
-// cluster can name can't be looked up before, so it is created whatever it asks
-// for.
+// strategyOf returns the strategy of a manifest. A manifest without name is always created,
+// because there is no live object to look up.
 func strategyOf(m Manifest) vedette.Strategy {
 	switch {
 	case m.HasGenerateName():
@@ -37,15 +36,15 @@ func strategyOf(m Manifest) vedette.Strategy {
 	return vedette.StrategyDefault
 }
 
-// maxVersionHistory returns how many versions a manifest wants to be kept, and
-// whether it says so. What is no number says nothing.
+// maxVersionHistory returns how many versions to keep, and whether the manifest sets a number.
+// An invalid number is ignored.
 func maxVersionHistory(m Manifest) (int, bool) {
 	n, err := strconv.Atoi(m.Annotation(annotMaxVersionHistory))
 	return n, err == nil && n >= 0
 }
 
-// isVersioned reports whether each change of a manifest is to be an object of its
-// own: the manifest's word goes before the stage's, and that before the custom.
+// isVersioned reports whether each change of a manifest becomes a new object. The manifest
+// takes precedence over the stage, and the stage over the kind's default.
 func (d DeployDescription) isVersioned(m Manifest) bool {
 	kind := m.Kind()
 	switch {
@@ -65,7 +64,7 @@ func (d DeployDescription) isVersioned(m Manifest) bool {
 	return t.versioned
 }
 
-// priority returns when a kind's turn is, or that it can't be deployed.
+// priority returns the priority of a kind, or an error if the kind cannot be deployed.
 func (r Rules) priority(kind vedette.Kind) (int, error) {
 	if r.Priority != nil {
 		if priority, known := r.Priority(kind); known {
@@ -84,5 +83,5 @@ func (r Rules) priority(kind vedette.Kind) (int, error) {
 	return 0, vedette.Errorf(vedette.Invalid, "Controller revisions cannot be deployed.")
 }
 
-// isTrue reads a boolean as Java does: everything but "true" is false.
+// isTrue parses a boolean as Java does: everything except "true" is false.
 func isTrue(s string) bool { return strings.EqualFold(s, "true") }

@@ -9,14 +9,14 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// annotLoadBalancers lists what sends traffic to a workload: ["service web"].
+// annotLoadBalancers lists the load balancers of a workload: ["service web"].
 const annotLoadBalancers = "traffic.spinnaker.io/load-balancers"
 
-// serviceKind is the one kind that Clouddriver sends traffic by.
+// serviceKind is the only kind that Clouddriver supports as load balancer.
 var serviceKind = vedette.Kind{Name: "Service"}
 
-// LoadBalancers returns the Services that a live target is to be enabled or
-// disabled for: those asked for, or else those that it is annotated with.
+// LoadBalancers returns the Services to enable or disable a live target for: the requested
+// ones, or else those in its annotation.
 func LoadBalancers(target Manifest, requested []string) ([]vedette.Key, error) {
 	if len(requested) == 0 {
 		requested = annotatedLoadBalancers(target)
@@ -33,7 +33,7 @@ func LoadBalancers(target Manifest, requested []string) ([]vedette.Key, error) {
 	return keys, nil
 }
 
-// parseLoadBalancer reads the full name of a load balancer beside a target.
+// parseLoadBalancer parses the full name of a load balancer in the target's namespace.
 func parseLoadBalancer(target Manifest, name, malformed string) (vedette.Key, error) {
 	kind, object, ok := strings.Cut(name, " ")
 	if !ok || kind == "" || object == "" || strings.Contains(object, " ") {
@@ -45,8 +45,8 @@ func parseLoadBalancer(target Manifest, name, malformed string) (vedette.Key, er
 	return vedette.Key{Kind: serviceKind, Namespace: target.Namespace(), Name: object}, nil
 }
 
-// annotatedLoadBalancers returns what a manifest is annotated with; what can't be read is
-// nothing.
+// annotatedLoadBalancers returns the load balancers in the annotation. An invalid annotation
+// counts as none.
 func annotatedLoadBalancers(m Manifest) []string {
 	var names []string
 	if json.Unmarshal([]byte(m.Annotation(annotLoadBalancers)), &names) != nil {
@@ -55,7 +55,6 @@ func annotatedLoadBalancers(m Manifest) []string {
 	return names
 }
 
-// annotateTraffic says what sends traffic to a manifest.
 func annotateTraffic(m Manifest, services []string) error {
 	if len(services) == 0 {
 		return nil
@@ -73,7 +72,7 @@ func annotateTraffic(m Manifest, services []string) error {
 	return err
 }
 
-// attachLoadBalancers gives a workload's pods the labels that its load balancers select by.
+// attachLoadBalancers adds the labels that the load balancers select to a workload's pods.
 func (p *planner) attachLoadBalancers(ctx context.Context, m Manifest) error {
 	for _, name := range annotatedLoadBalancers(m) {
 		key, err := parseLoadBalancer(m, name, "Failed to attach load balancer '%s'. "+
@@ -93,7 +92,7 @@ func (p *planner) attachLoadBalancers(ctx context.Context, m Manifest) error {
 	return nil
 }
 
-// findService prefers the Service that is deployed along.
+// findService returns a Service, preferably from the same deployment.
 func findService(ctx context.Context, c Cluster, key vedette.Key, manifests []Manifest) (Manifest, error) {
 	for _, m := range manifests {
 		if KindName(m.Kind()) == "service" && m.Namespace() == key.Namespace && m.Name() == key.Name {
@@ -127,8 +126,8 @@ func attachService(m, service Manifest) error {
 	return nil
 }
 
-// podMetadata is what carries the labels that a Service selects by: a workload's
-// template, or else the object itself.
+// podMetadata returns the object whose labels a Service selects: the metadata of a workload's
+// template, or else of the object.
 func podMetadata(m Manifest) object {
 	if template := m.templateMetadata(); template != nil {
 		return template

@@ -15,8 +15,8 @@ type patchOperation struct {
 	Value any    `json:"value,omitempty"` // nil for remove
 }
 
-// AttachPatch returns the JSON patch that makes a Service select a live object:
-// a workload, by its template, or a pod. It is nil where there is nothing to do.
+// AttachPatch returns the JSON patch after which a Service selects a live object, by its
+// template or as a pod. It is nil if nothing changes.
 func AttachPatch(service, target Manifest) ([]byte, error) {
 	selector, err := serviceSelector(service)
 	if err != nil {
@@ -37,8 +37,8 @@ func AttachPatch(service, target Manifest) ([]byte, error) {
 	return encodePatch(patch), nil
 }
 
-// DetachPatch returns the JSON patch after which a Service no longer selects a
-// live object. It is nil where there is nothing to do.
+// DetachPatch returns the JSON patch after which a Service does not select a live object any
+// more. It is nil if nothing changes.
 func DetachPatch(service, target Manifest) ([]byte, error) {
 	selector, err := serviceSelector(service)
 	if err != nil {
@@ -54,8 +54,8 @@ func DetachPatch(service, target Manifest) ([]byte, error) {
 	return encodePatch(patch), nil
 }
 
-// podLabels returns where the labels that a Service selects by are, and what they
-// are: nil where there is no such object yet.
+// podLabels returns the path of the labels that a Service selects, and the labels, or nil if
+// there are none.
 func podLabels(target Manifest) (string, object) {
 	path := "/metadata/labels"
 	if target.templateMetadata() != nil {
@@ -70,11 +70,10 @@ func encodePatch(patch []patchOperation) []byte {
 		return nil
 	}
 	raw, err := json.Marshal(patch)
-	if err != nil { // texts and an empty object can be encoded
+	if err != nil { // strings and empty objects can be encoded
 		panic(fmt.Sprintf("encode a patch: %v", err))
 	}
 	return raw
 }
 
-// escapePointer writes a key as a segment of a JSON pointer.
 func escapePointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 )
 
-const maxAccountName = 255
-
-// lockAccountRow keeps others from writing the account until the transaction ends,
-// and says whether the writer is still the one who may. It returns the
-// account's number.
+// lockAccountRow locks the account's row until the transaction ends, and returns the account's id.
+// The error is ErrTerm if another agent has taken the account.
 func lockAccountRow(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term) (int64, error) {
 	var id, stored int64
 	err := tx.queryRow(ctx, selectTerm+tx.dialect.forUpdate, string(account)).Scan(&id, &stored)
@@ -30,7 +26,7 @@ func lockAccountRow(ctx context.Context, tx *transaction, account vedette.Accoun
 	return id, err
 }
 
-// lockAccountRowByID is lockAccountRow for who only waits for others.
+// lockAccountRowByID is lockAccountRow for callers that only wait for other transactions.
 func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 	var term int64
 	err := tx.queryRow(ctx, `SELECT term FROM accounts WHERE id = ?`+tx.dialect.forUpdate, id).Scan(&term)
@@ -40,21 +36,20 @@ func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 	return err
 }
 
-// Register makes an account of what an agent says of it, and returns what is
-// stored. An account that is there already stays as it is, since only its cacher
-// may change it, by Take. A name belongs to the first cluster that registers under
-// it: for any other the error is vedette.Conflict and names both, for operators
-// only, and nothing is changed.
+// Register creates an account as an agent reports it, and returns the stored account. An account
+// that exists stays unchanged, because only its cacher may change it, see Acquire. A name belongs
+// to the first cluster that registers it: for any other cluster the error is vedette.Conflict,
+// which names both clusters and so is for operators only.
 func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
 	action := "register account " + string(a.Name)
 	if a.Name == "" || len(a.Name) > maxAccountName || sanitize(string(a.Name), maxAccountName) != string(a.Name) {
-		return AccountRow{}, vedette.Errorf(vedette.Invalid, "an account's name must have 1 to %d bytes of UTF-8 and no NUL: %q", maxAccountName, string(a.Name))
+		return AccountRow{}, vedette.Errorf(vedette.Invalid, "the account name %q is invalid: it must have 1 to %d bytes of UTF-8 and no NUL", string(a.Name), maxAccountName)
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
 		return AccountRow{}, fmt.Errorf("%s: %w", action, err)
 	}
-	// Of two agents that bring a new name at once, one meets the other's row.
+	// If two agents register a new name at the same time, one finds the row of the other on its second try.
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
 	if err != nil && vedette.KindOf(err) == "" {
 		err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
@@ -106,9 +101,9 @@ func findCluster(ctx context.Context, tx *transaction, name vedette.AccountName)
 	return c, err
 }
 
-// revive gives a retired account its name back, if its cluster is the same. It
-// reports whether it did. No term is given twice: accounts of that name may have
-// come and gone meanwhile.
+// revive gives a retired account of the same cluster its name back, and reports whether there was
+// one. It raises the term, because other accounts may have had the name in between and no term may
+// be used twice.
 func revive(ctx context.Context, tx *transaction, a vedette.Account) (bool, error) {
 	var found, id int64
 	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
@@ -127,9 +122,8 @@ func revive(ctx context.Context, tx *transaction, a vedette.Account) (bool, erro
 	return n > 0, err
 }
 
-// invalidateObjects makes an account's next snapshot bring every object anew: no mark
-// to go on from, and no resourceVersion that says that an object is known. The
-// objects stay to be read until then.
+// invalidateObjects makes the account's next snapshot report every object again: feeds lose their
+// marks and objects their versions. Readers still see the objects.
 func invalidateObjects(ctx context.Context, tx *transaction, accountID int64) error {
 	if _, err := tx.exec(ctx, `UPDATE feeds SET mark = '' WHERE account_id = ?`, accountID); err != nil {
 		return err
@@ -138,25 +132,24 @@ func invalidateObjects(ctx context.Context, tx *transaction, accountID int64) er
 	return err
 }
 
-// Holder is who becomes an account's cacher.
+// Holder is an agent that becomes an account's cacher.
 type Holder struct {
 	Agent  vedette.AgentID
-	Server vedette.ServerID // that the agent is connected to
-	Shape  string           // in which the agent tells objects, see vedette.Account
-	// Account is what the agent says of the account and its cluster. It replaces
-	// what is stored; nil leaves that as it is.
+	Server vedette.ServerID // to which the agent is connected
+	Shape  string           // in which the agent reports objects, see vedette.Account
+	// Account is what the agent reports about the account and its cluster. It replaces
+	// what is stored; nil keeps that.
 	Account *vedette.Account
-	// KeepPermissions leaves the permissions as they are stored, whatever Account has.
+	// KeepPermissions keeps the stored permissions instead of those of Account.
 	KeepPermissions bool
-	// KeepNamespaces does the same with the namespaces.
+	// KeepNamespaces keeps the stored namespaces.
 	KeepNamespaces bool
 }
 
-// Acquire makes an agent the account's one cacher. From the return on, whoever held
-// the account before is refused by its term. Where the agent tells objects in
-// another shape than they were told in so far, no mark is left to go on from,
-// and all of them are taken anew. Feeds that the cacher before followed are
-// pending until this one says that it follows them: it may not reach the cluster.
+// Acquire makes an agent the account's only cacher. After it returns, writes of the previous
+// holder fail because of their term. If the agent has another shape, all marks and versions are
+// cleared, so that it reports all objects again. Live feeds become pending until the new cacher
+// reports them live, because it may not reach the cluster.
 func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
@@ -190,13 +183,13 @@ func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Hold
 		return err
 	})
 	if err != nil {
-		return 0, s.wrapError("take account "+string(account), err)
+		return 0, s.wrapError("acquire account "+string(account), err)
 	}
 	return vedette.Term(term), nil
 }
 
-// storeAccountDetails stores what the new cacher says of its account. A uid that RBAC hides
-// from it is still the cluster's.
+// storeAccountDetails stores what the new cacher reports about its account. If RBAC hides the
+// cluster's uid from it, the stored uid stays.
 func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holder) error {
 	if h.Account == nil {
 		return nil
@@ -230,18 +223,18 @@ func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holde
 	return err
 }
 
-// Release says that no agent serves the account. Where another has taken it
-// meanwhile, that stays as it is and there is no error.
+// Release records that no agent serves the account. It does nothing if another agent has taken the
+// account since then.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	s.overlays.markDisconnected(account, time.Now())
+	s.overlay.Disconnect(account)
 	_, err := s.execWrite(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 		toMicros(time.Now()), string(account), int64(term))
 	return s.wrapError("release account "+string(account), err)
 }
 
-// ReleaseAll says that no agent serves any account, and refuses whoever held one by
-// its term. It is for a server that starts: the one before may have been frozen in
-// the midst of a commit.
+// ReleaseAll records that no agent serves any account, and raises the terms of those that had a
+// holder. A server calls it when it starts: a previous server may have been frozen in the middle
+// of a commit.
 func (s *Store) ReleaseAll(ctx context.Context) error {
 	if err := s.flushLastSeenOfHeld(ctx); err != nil {
 		return s.wrapError("release all accounts", err)
@@ -254,12 +247,12 @@ func (s *Store) ReleaseAll(ctx context.Context) error {
 	return s.wrapError("release all accounts", err)
 }
 
-// releaseChunkSize is how many accounts' sightings are kept in one transaction. Thousands
-// of accounts may have hundreds of thousands of feeds, for which one transaction might
-// never have time enough.
+// releaseChunkSize is the number of accounts whose LastSeen is flushed in one transaction.
+// Thousands of accounts may have hundreds of thousands of feeds, for which one transaction could
+// exceed queryTimeout.
 const releaseChunkSize = 500
 
-// flushLastSeenOfHeld keeps the sightings of the accounts that somebody holds, whose terms
+// flushLastSeenOfHeld flushes the LastSeen of the accounts that have a holder, because their terms
 // are about to end.
 func (s *Store) flushLastSeenOfHeld(ctx context.Context) error {
 	var ids []int64
@@ -291,7 +284,7 @@ const selectAccount = selectAccounts + ` AND a.name = ?`
 const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, COALESCE(fr.seen, 0)
 	FROM accounts a` + joinFreshness + `WHERE a.name IS NOT NULL`
 
-// Accounts returns all accounts by name.
+// Accounts returns all accounts, ordered by name.
 func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 	var accounts []AccountRow
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
@@ -334,17 +327,4 @@ func scanAccount(row scanner) (AccountRow, error) {
 		err = json.Unmarshal([]byte(namespaces.String), &a.Namespaces)
 	}
 	return a, err
-}
-
-// isValidText reports whether a database takes a key's part as it is.
-func isValidText(s string, maxBytes int) bool {
-	if len(s) > maxBytes || !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] == 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestReleaseAllWithManyAccounts has a server start whose database has more accounts than
-// one transaction keeps the sightings of.
+// TestReleaseAllWithManyAccounts has more accounts than one transaction flushes.
 func TestReleaseAllWithManyAccounts(t *testing.T) {
 	w := newFixture(t)
 	const many = 2*releaseChunkSize + 7
@@ -30,9 +29,9 @@ func TestReleaseAllWithManyAccounts(t *testing.T) {
 	}))
 	w.must(w.ReleaseAll(t.Context()))
 	if n := w.count(`SELECT COUNT(*) FROM accounts WHERE term = 6 AND holder = '' AND orphaned > 0 AND last_seen = 100`); n != many {
-		t.Errorf("%d of %d accounts are released, and known to have been seen", n, many)
+		t.Errorf("got %d accounts released with the time they were last seen, want %d", n, many)
 	}
 	if n := w.count(`SELECT COUNT(*) FROM feeds WHERE seen = 100`); n != many {
-		t.Errorf("%d of %d feeds are known to have been seen", n, many)
+		t.Errorf("got %d feeds with the time they were last seen, want %d", n, many)
 	}
 }

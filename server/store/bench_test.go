@@ -19,9 +19,8 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// The servers of the benchmarks wait for the disk, as in production. Away is how long
-// it is to them and back: of a server in another zone of the same region it is a
-// millisecond.
+// The servers of the benchmarks wait for the disk, as in production. The remote ones have a round
+// trip time of one millisecond, as between zones of one region.
 
 func BenchmarkSQLite(b *testing.B) {
 	benchmark(b, func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "vedette.db") })
@@ -45,7 +44,7 @@ func BenchmarkMariaDBRemote(b *testing.B) {
 	benchOperation(b, newBenchAccount(b, withLatency(b, databases.StartMariaDB(b, databases.Options{Durable: true}).URL)))
 }
 
-// withLatency returns the URL of the same database, a millisecond away.
+// withLatency returns the URL of the same database with a round trip time of one millisecond.
 func withLatency(b *testing.B, dbURL string) string {
 	u, err := url.Parse(dbURL)
 	if err != nil {
@@ -68,7 +67,7 @@ func benchmark(b *testing.B, newURL func(*testing.B) string) {
 	}
 }
 
-// benchAccount is an account that is written by batches of 500 objects.
+// benchAccount is an account that is written in batches of 500 objects.
 type benchAccount struct {
 	b    *testing.B
 	s    *store.Store
@@ -119,8 +118,7 @@ func (c *benchAccount) fill(n int) [][]vedette.Object {
 	return batches
 }
 
-// measure runs step until the benchmark has had enough, and reports the rows that
-// it says it did per second.
+// measure runs steps until the benchmark ends, and reports the rows that they return per second.
 func (c *benchAccount) measure(prepare func() func() int) {
 	rows, spent, cpuSpent := 0, time.Duration(0), time.Duration(0)
 	c.b.ResetTimer()
@@ -137,8 +135,8 @@ func (c *benchAccount) measure(prepare func() func() int) {
 	c.b.ReportMetric(float64(cpuSpent.Microseconds())/float64(rows), "cpu-µs/row")
 }
 
-// cpuTime returns the time that this process has had of the processors: on a
-// machine that others use too it says more than the clock.
+// cpuTime returns the CPU time of this process, which says more than the clock on a shared
+// machine.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -155,14 +153,14 @@ func benchInsert(b *testing.B, c *benchAccount) {
 	c.size()
 }
 
-// size reports what an object takes of the database, after some 20,000.
+// size reports the bytes per object in a database of some 20,000.
 func (c *benchAccount) size() {
 	before, err := c.s.Stats(c.b.Context())
 	if err != nil {
 		c.b.Fatal(err)
 	}
 	c.fill(max(0, 20_000-int(before.Objects)))
-	if strings.HasPrefix(c.url, "mysql:") { // whose figures are otherwise old
+	if strings.HasPrefix(c.url, "mysql:") { // its statistics are old otherwise
 		if err := databases.Exec(c.url, `ANALYZE TABLE objects, labels, labelsets`); err != nil {
 			c.b.Fatal(err)
 		}
@@ -195,7 +193,7 @@ func benchUnchanged(b *testing.B, c *benchAccount) {
 		n++
 		return func() int {
 			if changed := c.commit(batches[n%len(batches)]); changed != 0 {
-				b.Fatalf("%d changes", changed)
+				b.Fatalf("got %d changes, want none", changed)
 			}
 			return batchSize
 		}
@@ -220,7 +218,7 @@ func (c *benchAccount) query(q store.Query) {
 		return func() int {
 			page, err := c.s.Objects(c.b.Context(), q)
 			if err != nil || len(page.Items) == 0 {
-				c.b.Fatalf("%d rows, %v", len(page.Items), err)
+				c.b.Fatalf("got %d rows, %v, want at least one", len(page.Items), err)
 			}
 			return len(page.Items)
 		}
@@ -256,7 +254,7 @@ func benchObject(b *testing.B, c *benchAccount) {
 	})
 }
 
-// benchOperation does what the store does for an operation that changes an object.
+// benchOperation does what the store does for one operation that changes an object.
 func benchOperation(b *testing.B, c *benchAccount) {
 	batches := c.fill(10_000)
 	n := 0

@@ -2,13 +2,13 @@ package store
 
 import "errors"
 
-// byteBudget is the bytes that a page may hold. Nil is room without bound.
+// byteBudget limits the bytes of a page. A nil byteBudget has no limit.
 type byteBudget struct {
 	limit, used int64
-	exhausted   bool // something did not fit
+	exhausted   bool // take has returned false
 }
 
-// errBudgetExhausted ends a query whose next row does not fit.
+// errBudgetExhausted ends a query whose next row does not fit into the page.
 var errBudgetExhausted = errors.New("the page is full")
 
 func newByteBudget(limit int64) *byteBudget {
@@ -18,7 +18,8 @@ func newByteBudget(limit int64) *byteBudget {
 	return &byteBudget{limit: limit}
 }
 
-// take reports whether so many bytes fit too. What comes first always does.
+// take reports whether n more bytes fit. The first call always succeeds, so that a page is never
+// empty.
 func (b *byteBudget) take(n int) bool {
 	switch {
 	case b == nil:
@@ -33,16 +34,15 @@ func (b *byteBudget) take(n int) bool {
 
 func (b *byteBudget) isExhausted() bool { return b != nil && b.exhausted }
 
-// A page with bodies and a bound is read in steps, or a database that streams its
-// rows would send all of them though the first ones fill the page: a connection
-// is read to the end of a result before it is used again.
+// A page with bodies and a byte limit is read in steps of increasing size. The driver reads a
+// result to its end before it uses the connection again, so a single query would transfer all rows
+// even if the first ones fill the page.
 const (
 	firstStep  = 128
 	stepFactor = 4
 )
 
-// rowsInStep returns how many rows to read after so many steps, of so many that are
-// wanted.
+// rowsInStep returns how many of the wanted rows to read in the next step.
 func (r *resolvedQuery) rowsInStep(steps, wanted int) int {
 	if !r.Bodies || r.Bytes <= 0 {
 		return wanted

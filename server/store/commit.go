@@ -2,90 +2,133 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
-// Commit writes a batch and returns what really changed. An object that is stored
-// with the same uid and resourceVersion is not written again and not reported.
-// What is older than what an operation wrote through is left out, as WriteThrough
-// says. It takes one transaction, or several while somebody hurries, as Prioritize
-// says; marks are in the last. The error is ErrTerm where another agent has taken
-// the account, ErrNoAccount where it is gone, and ErrRewound; what is returned with an error
-// has changed all the same.
+// A commit has six steps, which follow each other in this file: prepare the batch without
+// the account's lock; then, for each chunk, take the lock, filter what is stale, plan the rows,
+// write them in one transaction, and settle what the overlay knows.
+
+// Commit writes a batch and returns what changed. An object that is stored
+// with the same uid and resourceVersion is neither written again nor returned.
+// Changes that are older than what an operation wrote through are left out, see WriteThrough.
+// Commit takes one transaction, or several while an operation is in progress, see Prioritize;
+// the marks are in the last one. The error is ErrTerm if another agent has taken
+// the account, ErrNoAccount if the account is gone, and ErrRewound. Changes that are
+// returned with an error are stored.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	action := "commit to account " + string(b.Account)
-	// What can't be stored is not there to be deleted.
+	// An object that cannot be stored need not be deleted.
 	b.Deletes = slices.DeleteFunc(slices.Clone(b.Deletes), func(d Deletion) bool { return checkKey(d.Key) != nil })
-	d, err := s.prepareBatch(ctx, b)
+	prepared, err := s.prepareBatch(ctx, b)
 	if err != nil {
 		return nil, s.wrapError(action, err)
 	}
-	defer s.locks.release(b.Account, d.lock)
+	defer prepared.lock.Close()
 	var changes []Change
 	for more := true; more && err == nil; {
 		var written []Change
-		written, more, err = s.writeChunk(ctx, d)
+		written, more, err = s.writeChunk(ctx, prepared)
 		changes = append(changes, written...)
 	}
 	return changes, s.wrapError(action, err)
 }
 
-// writeChunk writes the draft's next portion, and reports whether more is left.
-func (s *Store) writeChunk(ctx context.Context, d *preparedBatch) (changes []Change, more bool, err error) {
-	if err := d.lock.lock(ctx); err != nil {
-		return nil, false, err
+// prepareBatch reads what is stored under the batch's keys and compresses what differs, which is
+// nearly all of a commit's work. It does not take the account's lock, so that operations
+// need not wait. The caller must close the lock of the result.
+func (s *Store) prepareBatch(ctx context.Context, b Batch) (*preparedBatch, error) {
+	p := &preparedBatch{batch: b, lock: s.locks.Handle(b.Account), compressed: make(map[objectVersion]compressedColumns, len(b.Upserts))}
+	if err := s.readAndCompress(ctx, p); err != nil {
+		p.lock.Close()
+		return nil, err
 	}
-	defer d.lock.unlock()
-	b, more := d.nextChunk(s.chunkLimit(d.batch.Account))
-	stale := d.lock.generation.Load() != d.generation || s.locks.isUncertain(b.Account)
-	if err := s.awaitOutcome(ctx, b.Account, b.Term); err != nil {
-		return nil, false, err
+	return p, nil
+}
+
+func (s *Store) readAndCompress(ctx context.Context, p *preparedBatch) error {
+	if err := s.refreshBaseline(ctx, p); err != nil {
+		return err
 	}
-	if stale {
-		if err := s.refreshBaseline(ctx, d); err != nil {
-			return nil, false, err
+	b := &p.batch
+	upserts, deletes, err := s.resolveKeys(ctx, b, p.baseline.covered)
+	if err != nil {
+		return err
+	}
+	if err := s.lookup(ctx, p.baseline, upserts, deletes); err != nil {
+		return err
+	}
+	var changed []*vedette.Object
+	var rows []objectRow
+	for i, key := range upserts {
+		o := &b.Upserts[i]
+		if previous, exists := p.baseline.existing[key]; !exists || !previous.matches(o, codec.PackUID(o.UID)) {
+			changed = append(changed, o)
+			rows = append(rows, objectRow{rowKey: key, application: applicationOf(o)})
 		}
 	}
-	filter := s.filterStale(ctx, &b, d.baseline.covered)
-	rewound := s.detectRewind(&b)
-	p := newPlan(&b, d.baseline)
-	p.rewound = rewound
-	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-		return s.writeBatch(ctx, d.batch.Source, do)
+	if err := s.compressObjects(ctx, changed, rows); err != nil {
+		return err
 	}
-	if changes, err = s.executePlan(ctx, p, d.compressed, write); err != nil {
+	for i, o := range changed {
+		p.compressed[objectVersionOf(o)] = compressedColumns{rows[i].head, rows[i].body}
+	}
+	return nil
+}
+
+// writeChunk writes the next chunk of a batch, and reports whether more is left.
+func (s *Store) writeChunk(ctx context.Context, prepared *preparedBatch) (changes []Change, more bool, err error) {
+	if err := prepared.lock.Lock(ctx); err != nil {
 		return nil, false, err
 	}
-	s.overlays.update(b.Account, filter)
-	d.baseline.invalidate(p)
-	d.generation++ // this one
+	defer prepared.lock.Unlock()
+	b, more := prepared.nextChunk(s.priority.ChunkLimit(prepared.batch.Account))
+	if err := s.ensureFresh(ctx, prepared); err != nil {
+		return nil, false, err
+	}
+	filtered := s.filterStale(ctx, &b, prepared.baseline.covered)
+	rewound := s.detectRewind(&b)
+	p := newPlan(&b, prepared.baseline)
+	p.rewound = rewound
+	if err := s.buildPlan(ctx, p, prepared.compressed); err != nil {
+		return nil, false, err
+	}
+	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
+		return s.writeBatch(ctx, b.Source, do)
+	}
+	if changes, err = s.writePlan(ctx, p, write); err != nil {
+		return nil, false, err
+	}
+	filtered.Settle()
+	prepared.baseline.invalidate(p)
+	prepared.generation++ // for the unlock that follows, which changes nothing more
 	if len(rewound) > 0 {
-		s.overlays.forget(b.Account) // of what was
+		s.overlay.Forget(b.Account) // it is about the state before
 		return changes, false, fmt.Errorf("a snapshot of %s ended: %w", rewound[0], ErrRewound)
 	}
 	return changes, more, nil
 }
 
-// executePlan writes what a plan's batch comes to, and returns what changed.
-func (s *Store) executePlan(ctx context.Context, p *plan, compressed map[objectVersion]compressedColumns, write writeFunc) ([]Change, error) {
-	if err := s.buildPlan(ctx, p, compressed); err != nil || p.isEmpty() {
-		return nil, err
+// ensureFresh reads the baseline again if anyone else has written the account since, or may have.
+func (s *Store) ensureFresh(ctx context.Context, prepared *preparedBatch) error {
+	b := &prepared.batch
+	stale := prepared.lock.Generation() != prepared.generation || s.locks.IsUncertain(b.Account)
+	if err := s.awaitOutcome(ctx, b.Account, b.Term); err != nil || !stale {
+		return err
 	}
-	if err := write(ctx, p.apply); err != nil {
-		s.locks.markUncertain(p.batch.Account)
-		return nil, err
-	}
-	s.collectLabels(ctx, p)
-	return p.changes, nil
+	return s.refreshBaseline(ctx, prepared)
 }
 
-// awaitOutcome waits, where the outcome of the account's last transaction is not
-// known, until that has ended one way or the other: it holds the account's lock.
-// What is planned after that is planned on what counts.
+// awaitOutcome waits until the account's last transaction has ended, if its outcome is not
+// known: the transaction holds the lock of the account's row. Whatever is planned after that
+// is planned on what is really stored.
 func (s *Store) awaitOutcome(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
 	return s.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *transaction) error {
 		_, err := lockAccountRow(ctx, tx, account, term)
@@ -94,254 +137,58 @@ func (s *Store) awaitOutcome(ctx context.Context, account vedette.AccountName, t
 }
 
 func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *transaction) error) error {
-	if !s.locks.isUncertain(account) {
+	if !s.locks.IsUncertain(account) {
 		return nil
 	}
 	err := s.write(ctx, lock)
 	if err == nil {
-		s.locks.clearUncertain(account)
+		s.locks.ClearUncertain(account)
 	}
 	return err
 }
 
-// plan is what a batch comes to against what is stored. It is made before the
-// transaction begins, so that comparing holds no lock. That is sound because the
-// account's gate and its term keep all others from writing the account between
-// the two, and settle our own.
-type plan struct {
-	batch          *Batch
-	baseline       *baseline
-	rows           []objectRow // in the order of the primary key
-	newLabelsets   map[int64]map[string]string
-	labelHashes    map[rowKey]int64 // of the labels of rows whose set is not known
-	addedLabelsets int              // label sets that are new
-	removes        []rowKey
-	countDelta     map[feedKey]int64
-	feeds          map[feedKey]FeedUpdate
-	rewound        []vedette.Feed // of which nothing counts as known any more
-	operationEnd   []any          // of the operation that wrote it; nil for none
-	changes        []Change
+// filterStale removes from a batch what is older than what operations wrote through.
+func (s *Store) filterStale(ctx context.Context, b *Batch, covered coverage) *overlay.Filtered {
+	in := overlay.Batch{Upserts: b.Upserts}
+	for _, d := range b.Deletes {
+		in.Deletes = append(in.Deletes, overlay.Deletion(d))
+	}
+	for _, d := range b.Drops {
+		in.Drops = append(in.Drops, overlay.Drop(d))
+	}
+	for _, u := range b.Feeds {
+		in.Feeds = append(in.Feeds, overlay.Progress{Feed: u.Feed, Mark: u.Mark, SnapshotMark: u.SnapshotMark})
+	}
+	// Another server may have declared other feeds meanwhile.
+	out := s.overlay.Filter(b.Account, in, func(key vedette.Key) bool {
+		_, err := s.resolveRowKey(ctx, key, covered)
+		return !errors.Is(err, ErrNoFeed)
+	})
+	b.Upserts, b.Deletes, b.Drops = out.Upserts, nil, nil
+	for _, d := range out.Deletes {
+		b.Deletes = append(b.Deletes, Deletion(d))
+	}
+	for _, d := range out.Drops {
+		b.Drops = append(b.Drops, Drop(d))
+	}
+	return out
 }
 
-func (p *plan) isEmpty() bool {
-	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
+// writePlan writes a plan and returns what changed. It writes nothing if nothing changes.
+func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Change, error) {
+	if p.isEmpty() {
+		return nil, nil
+	}
+	if err := write(ctx, p.apply); err != nil {
+		s.locks.MarkUncertain(p.batch.Account)
+		return nil, err
+	}
+	s.collectLabels(ctx, p)
+	return p.changes, nil
 }
 
-func newPlan(b *Batch, base *baseline) *plan {
-	return &plan{batch: b, baseline: base, newLabelsets: map[int64]map[string]string{}, labelHashes: map[rowKey]int64{}, countDelta: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
-}
-
-// buildPlan makes a plan. What is compressed already need not be once more.
-func (s *Store) buildPlan(ctx context.Context, p *plan, compressed map[objectVersion]compressedColumns) error {
-	upserts, deletes, err := s.resolveKeys(ctx, p.batch, p.baseline.covered)
-	if err != nil {
-		return err
-	}
-	if err := s.lookup(ctx, p.baseline, upserts, deletes); err != nil {
-		return err
-	}
-	if err := s.compressChanged(ctx, compressed, p.diffUpserts(upserts), p.rows); err != nil {
-		return err
-	}
-	sortRows(p.rows)
-	for i, key := range deletes {
-		if _, ok := p.baseline.existing[key]; ok {
-			p.addRemoval(key, p.batch.Deletes[i].Key)
-		}
-	}
-	if err := s.resolveDrops(ctx, p, upserts); err != nil {
-		return err
-	}
-	sortKeys(p.removes)
-	return s.collectFeedUpdates(ctx, p)
-}
-
-// resolveKeys numbers the kinds of a batch and checks what it names.
-func (s *Store) resolveKeys(ctx context.Context, b *Batch, covered coverage) (upserts, deletes []rowKey, err error) {
-	upserts, deletes = make([]rowKey, len(b.Upserts)), make([]rowKey, len(b.Deletes))
-	seen := make(map[rowKey]bool, len(upserts)+len(deletes))
-	toRowKey := func(key vedette.Key) (rowKey, error) {
-		k, err := s.resolveRowKey(ctx, key, covered)
-		if err == nil && seen[k] {
-			err = vedette.Errorf(vedette.Invalid, "a batch names %s twice", key)
-		}
-		seen[k] = true
-		return k, err
-	}
-	for i := range b.Upserts {
-		if upserts[i], err = toRowKey(b.Upserts[i].Key); err == nil {
-			err = checkObject(&b.Upserts[i])
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	for i := range b.Deletes {
-		if deletes[i], err = toRowKey(b.Deletes[i].Key); err != nil {
-			return nil, nil, err
-		}
-	}
-	return upserts, deletes, nil
-}
-
-func (s *Store) resolveRowKey(ctx context.Context, key vedette.Key, covered coverage) (rowKey, error) {
-	kindID, ok, err := s.kinds.lookupID(ctx, s, key.Kind)
-	if err != nil {
-		return rowKey{}, err
-	}
-	k := rowKey{kindID, key.Namespace, key.Name}
-	if _, declared := covered.of(k); !ok || !declared {
-		return k, noFeed(vedette.Feed{Kind: key.Kind, Namespace: key.Namespace})
-	}
-	return k, nil
-}
-
-// The longest that the narrowest database keeps. Kubernetes itself stops at 253
-// for nearly all names.
-const (
-	maxName    = 512
-	maxVersion = 255
-	maxUID     = 253
-)
-
-func checkKey(key vedette.Key) error {
-	if !isValidText(key.Name, maxName) || key.Name == "" || !isValidText(key.Namespace, 63) {
-		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace 63 at most", key.String(), maxName)
-	}
-	return nil
-}
-
-func checkObject(o *vedette.Object) error {
-	if err := checkKey(o.Key); err != nil {
-		return err
-	}
-	if !isValidText(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
-		return dataErrorf("the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
-	}
-	return nil
-}
-
-// diffUpserts keeps what differs from what is stored, as rows that lack their
-// compressed columns, and returns the objects in the order of these rows.
-func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
-	var changed []*vedette.Object
-	for i, key := range upserts {
-		o := &p.batch.Upserts[i]
-		r := objectRow{rowKey: key, uid: packUID(o.UID), version: o.ResourceVersion}
-		previous, exists := p.baseline.existing[key]
-		if exists && previous.matches(o, r.uid) {
-			continue
-		}
-		r.application = applicationOf(o)
-		p.setLabelset(&r, o, previous)
-		p.rows = append(p.rows, r)
-		changed = append(changed, o)
-		change := Change{Account: p.batch.Account, Key: o.Key, Type: Modified, Version: o.ResourceVersion}
-		if !exists {
-			change.Type = Added
-			feed, _ := p.baseline.covered.of(key)
-			p.countDelta[feed]++
-		}
-		p.changes = append(p.changes, change)
-	}
-	return changed
-}
-
-const maxApplication = 255
-
-func applicationOf(o *vedette.Object) string {
-	return sanitize(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
-}
-
-// setLabelset keeps the label set that the stored row has, which most updates do not
-// change, and notes any other for the transaction to find.
-func (p *plan) setLabelset(r *objectRow, o *vedette.Object, previous storedRow) {
-	if len(o.Labels) == 0 {
-		return
-	}
-	hash := hashLabels(o.Labels)
-	if hash == previous.hash {
-		r.labelset = previous.labelset
-		return
-	}
-	p.newLabelsets[hash] = o.Labels
-	p.labelHashes[r.rowKey] = hash
-}
-
-func (p *plan) addRemoval(key rowKey, name vedette.Key) {
-	p.removes = append(p.removes, key)
-	feed, _ := p.baseline.covered.of(key)
-	p.countDelta[feed]--
-	p.changes = append(p.changes, Change{Account: p.batch.Account, Key: name, Type: Deleted})
-}
-
-// resolveDrops finds the rows that a snapshot did not meet in the cluster. What the
-// same batch writes or deletes is left to that.
-func (s *Store) resolveDrops(ctx context.Context, p *plan, upserts []rowKey) error {
-	if len(p.batch.Drops) == 0 {
-		return nil
-	}
-	inBatch := make(map[rowKey]bool, len(upserts)+len(p.removes))
-	for _, key := range slices.Concat(upserts, p.removes) {
-		inBatch[key] = true
-	}
-	for _, d := range p.batch.Drops {
-		feed, err := s.resolveFeedKey(ctx, d.Feed, p.baseline.covered)
-		if err != nil {
-			return err
-		}
-		digests := make(map[uint64]bool, len(d.Digests))
-		for _, digest := range d.Digests {
-			digests[digest] = true
-		}
-		err = s.scanFeedRows(ctx, p.baseline.accountID, feed, 4096, func(rows []indexRow) error {
-			for _, r := range rows {
-				key := rowKey{feed.kindID, r.namespace, r.name}
-				if digests[r.digest] && !inBatch[key] {
-					inBatch[key] = true
-					p.addRemoval(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name})
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) resolveFeedKey(ctx context.Context, feed vedette.Feed, covered coverage) (feedKey, error) {
-	kindID, ok, err := s.kinds.lookupID(ctx, s, feed.Kind)
-	key := feedKey{kindID, feed.Namespace}
-	if err == nil && (!ok || !covered[key]) {
-		err = noFeed(feed)
-	}
-	return key, err
-}
-
-// collectFeedUpdates gathers each feed's row: what the batch says of it and what it gained.
-func (s *Store) collectFeedUpdates(ctx context.Context, p *plan) error {
-	for key, n := range p.countDelta {
-		if n != 0 {
-			p.feeds[key] = FeedUpdate{}
-		}
-	}
-	for _, u := range p.batch.Feeds {
-		key, err := s.resolveFeedKey(ctx, u.Feed, p.baseline.covered)
-		if err != nil {
-			return err
-		}
-		if u.Mark != nil && !isValidText(string(*u.Mark), maxVersion) {
-			return vedette.Errorf(vedette.Invalid, "the mark of feed %s is longer than %d bytes or no text", u.Feed, maxVersion)
-		}
-		p.feeds[key] = u
-	}
-	return nil
-}
-
-// apply writes a plan. It may run twice, and changes nothing in it that matters
-// to the second time.
+// apply writes a plan in a transaction. It may run twice, because a transaction is retried
+// after a conflict.
 func (p *plan) apply(ctx context.Context, tx *transaction) error {
 	if _, err := lockAccountRow(ctx, tx, p.batch.Account, p.batch.Term); err != nil {
 		return err
@@ -355,19 +202,8 @@ func (p *plan) apply(ctx context.Context, tx *transaction) error {
 	if err := tx.dialect.remove(ctx, tx, p.baseline.accountID, p.removes); err != nil {
 		return err
 	}
-	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b feedKey) int {
-		return rowKey{kindID: a.kindID, namespace: a.namespace}.compare(rowKey{kindID: b.kindID, namespace: b.namespace})
-	})
-	for _, key := range keys {
-		if err := updateFeed(ctx, tx, p.baseline.accountID, key, p.feeds[key], p.countDelta[key]); err != nil {
-			return fmt.Errorf("update a feed: %w", err)
-		}
-	}
-	for _, feed := range p.rewound {
-		kindID, _ := tx.store.kinds.cachedID(feed.Kind) // the plan has found it
-		if err := invalidateFeedObjects(ctx, tx, p.baseline.accountID, feedKey{kindID, feed.Namespace}); err != nil {
-			return err
-		}
+	if err := p.applyFeeds(ctx, tx); err != nil {
+		return err
 	}
 	if p.operationEnd == nil {
 		return nil
@@ -376,6 +212,7 @@ func (p *plan) apply(ctx context.Context, tx *transaction) error {
 	return err
 }
 
+// applyLabels sets the label sets of rows whose set was not known before the transaction.
 func (p *plan) applyLabels(ctx context.Context, tx *transaction) error {
 	if len(p.newLabelsets) == 0 {
 		return nil
@@ -388,6 +225,25 @@ func (p *plan) applyLabels(ctx context.Context, tx *transaction) error {
 	for i := range p.rows {
 		if hash, ok := p.labelHashes[p.rows[i].rowKey]; ok {
 			p.rows[i].labelset = ids[hash]
+		}
+	}
+	return nil
+}
+
+// applyFeeds updates the rows of feeds, in one order, so that two transactions cannot deadlock.
+func (p *plan) applyFeeds(ctx context.Context, tx *transaction) error {
+	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b feedKey) int {
+		return rowKey{kindID: a.kindID, namespace: a.namespace}.compare(rowKey{kindID: b.kindID, namespace: b.namespace})
+	})
+	for _, key := range keys {
+		if err := updateFeed(ctx, tx, p.baseline.accountID, key, p.feeds[key], p.countDelta[key]); err != nil {
+			return fmt.Errorf("update a feed: %w", err)
+		}
+	}
+	for _, feed := range p.rewound {
+		kindID, _ := tx.store.kinds.cachedID(feed.Kind) // buildPlan has looked it up
+		if err := invalidateFeedObjects(ctx, tx, p.baseline.accountID, feedKey{kindID, feed.Namespace}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -8,21 +8,19 @@ import (
 	"time"
 )
 
-// queryTimeout is how long a transaction, or a query outside of one, may take from
-// when it has a connection. None of ours takes a second where all is well. What
-// takes longer waits most likely for a connection that was lost without our
-// being told, as by a firewall that forgot it, and would wait until the kernel
-// gives up, for many minutes.
+// queryTimeout limits a transaction, or a query outside of one, from when it has a connection. No
+// healthy database needs a second for any of ours. A statement that takes longer most likely uses
+// a connection that was lost without notice, for example in a firewall, and would otherwise wait
+// for the kernel's timeout, which takes many minutes.
 const queryTimeout = 15 * time.Second
 
-// dialTimeout bounds the opening of a connection.
+// dialTimeout limits the opening of a connection.
 const dialTimeout = 10 * time.Second
 
-// withConn does something over a connection of a pool, for which it may have to
-// wait in a queue as long as the caller likes. As database/sql itself does, it
-// takes another one where the first turns out to be closed; so it does where that
-// leads to a server that takes no writes any more, since a new one may lead to the
-// server that took its place.
+// withConn runs do with a connection of a pool, for which it waits until ctx ends. It retries on
+// another connection if the first one turns out to be closed, as database/sql does, and also if
+// the server of the first one takes no writes any more: after a failover a new connection may lead
+// to the new primary.
 func (s *Store) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Context, conn *sql.Conn) error) error {
 	for tries := 0; ; tries++ {
 		conn, err := db.Conn(ctx)
@@ -34,36 +32,36 @@ func (s *Store) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Co
 		if readOnly {
 			s.discardConn(conn, err)
 		}
-		_ = conn.Close() // it goes back to the pool, or is closed already
+		_ = conn.Close() // returns it to the pool; it may be closed already
 		if !readOnly && !errors.Is(err, driver.ErrBadConn) || tries == 2 {
 			return err
 		}
 	}
 }
 
-// discardConn has a connection closed when it is given back, and those closed that are
-// idle: they lead to the same server.
+// discardConn makes the pool close a connection when it is returned, and all idle connections,
+// because they lead to the same server.
 func (s *Store) discardConn(conn *sql.Conn, cause error) {
-	s.log.Debug("the database takes no writes over its connections, which are opened anew", "error", cause) // who wrote says it louder
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })                                              // which is all that it can say
+	s.log.Debug("database is read-only; reconnecting", "error", cause) // the caller logs it at a higher level
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })         // returns the same error
 	s.closeIdleConns()
 }
 
-// withTimeout bounds what is done. Where the time was used up, all connections
-// that are idle go too: what took one from us silently took them all, and each
-// would cost the same time again.
+// withTimeout runs do with queryTimeout. If do times out, all idle connections are closed too:
+// whatever cut one connection without notice has cut all of them, and each would cost the same
+// time again.
 func (s *Store) withTimeout(ctx context.Context, do func(ctx context.Context) error) error {
 	timeoutCtx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	err := do(timeoutCtx)
 	if err != nil && errors.Is(timeoutCtx.Err(), context.DeadlineExceeded) && ctx.Err() == nil && s.closeIdleConns != nil {
-		s.log.Warn("the database did not answer in time; its connections are opened anew", "after", queryTimeout)
+		s.log.Warn("database did not answer in time; reconnecting", "after", queryTimeout)
 		s.closeIdleConns()
 	}
 	return err
 }
 
-// queryEach reads the rows of a query outside of a transaction.
+// queryEach runs a query outside of a transaction and calls scan for each row.
 func (s *Store) queryEach(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	if prepared := s.readStatements[query]; prepared != nil {
 		return queryEach(ctx, preparedQuery{prepared}, &dialect{}, scan, "", args...)
@@ -73,7 +71,7 @@ func (s *Store) queryEach(ctx context.Context, scan func(*sql.Rows) error, query
 	})
 }
 
-// queryOne reads the only row of a query outside of a transaction.
+// queryOne runs a query outside of a transaction and calls scan for its only row.
 func (s *Store) queryOne(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
 	if prepared := s.readStatements[query]; prepared != nil {
 		return scan(prepared.QueryRowContext(ctx, args...))
@@ -83,13 +81,13 @@ func (s *Store) queryOne(ctx context.Context, scan func(scanner) error, query st
 	})
 }
 
-// scanInto scans a row into variables.
+// scanInto returns a function that scans a row into variables.
 func scanInto(dest ...any) func(scanner) error {
 	return func(row scanner) error { return row.Scan(dest...) }
 }
 
-// timeoutConnector bounds how long a driver may take to open a connection, its handshake
-// included.
+// timeoutConnector limits how long a driver may take to open a connection, including its
+// handshake.
 type timeoutConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// position is a place in the order of objects: that of the last one of a page.
+// position is the place of an object in the order of all objects.
 type position struct {
 	account   string
 	kind      vedette.Kind
@@ -17,10 +17,9 @@ type position struct {
 	name      string
 }
 
-// String writes a position as a cursor. Its form may change with any version:
-// callers must not look into it.
+// String returns the cursor of a position. Its format is opaque and may change with any version.
 func (p position) String() string {
-	// Strings always marshal. What is no UTF-8 was never stored.
+	// Strings always marshal, and stored ones are valid UTF-8.
 	text, _ := json.Marshal([]string{p.account, p.kind.Name, p.kind.Group, p.namespace, p.name})
 	return base64.RawURLEncoding.EncodeToString(text)
 }
@@ -32,49 +31,48 @@ func parseCursor(cursor string) (position, error) {
 		err = json.Unmarshal(text, &parts)
 	}
 	if err != nil || len(parts) != 5 || strings.Contains(strings.Join(parts, ""), "\x00") {
-		return position{}, vedette.Errorf(vedette.Invalid, "the cursor %.100q is none that this server gave out: begin again with the first page", cursor)
+		return position{}, vedette.Errorf(vedette.Invalid, "the cursor %.100q is invalid: request the first page again, without a cursor", cursor)
 	}
 	return position{account: parts[0], kind: vedette.Kind{Name: parts[1], Group: parts[2]}, namespace: parts[3], name: parts[4]}, nil
 }
 
-// compareAccountKind orders by account and kind alone.
+// compareAccountKind compares account and kind only.
 func (p position) compareAccountKind(other position) int {
 	return cmp.Or(cmp.Compare(p.account, other.account), cmp.Compare(p.kind.Name, other.kind.Name), cmp.Compare(p.kind.Group, other.kind.Group))
 }
 
-// after is the condition that a row of accounts a, kinds k and objects o stands
-// behind the position. Databases do not search an index by (a, b) > (x, y)
-// where the columns come from several tables, and MySQL never does.
+// after returns the condition that a row of accounts a, kinds k and objects o comes after the
+// position. It is not written as (a, b) > (x, y), because databases use no index for that if the
+// columns are of several tables, and MySQL never does.
 func (p position) after() condition {
 	return condition{`(a.name > ? OR a.name = ? AND (k.name > ? OR k.name = ? AND (k.grp > ? OR k.grp = ? AND (o.namespace > ? OR o.namespace = ? AND o.name > ?))))`,
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group, p.kind.Group, p.namespace, p.namespace, p.name}}
 }
 
-// afterAccountKind is the same for accounts and kinds alone.
+// afterAccountKind is after for account and kind only.
 func (p position) afterAccountKind() condition {
 	return condition{`(a.name > ? OR a.name = ? AND (k.name > ? OR k.name = ? AND k.grp > ?))`,
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group}}
 }
 
-// fromAccountKind lets the position's own account and kind in.
+// fromAccountKind is afterAccountKind, including the position's own account and kind.
 func (p position) fromAccountKind() condition {
 	return condition{`(a.name > ? OR a.name = ? AND (k.name > ? OR k.name = ? AND k.grp >= ?))`,
 		[]any{p.account, p.account, p.kind.Name, p.kind.Name, p.kind.Group}}
 }
 
-// afterName is the same within one account and kind, whose rows the primary key
-// keeps in this order.
+// afterName is after within one account and kind, where the primary key has the same order.
 func (p position) afterName() condition {
 	return condition{`(o.namespace > ? OR o.namespace = ? AND o.name > ?)`, []any{p.namespace, p.namespace, p.name}}
 }
 
-// condition is a part of a WHERE clause with its parameters.
+// condition is a part of a WHERE clause, with its arguments.
 type condition struct {
 	sql  string
 	args []any
 }
 
-// conditions must all hold.
+// conditions are joined by AND.
 type conditions []condition
 
 func (c conditions) where() (string, []any) {

@@ -11,13 +11,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Declare makes an account's feeds what its agent says they are. Feeds that are
-// new begin as pending. All others go with their objects, but for those of API
-// groups that the agent could not ask for: nothing is known of them, which is
-// no reason to forget them. It returns the objects that went.
+// Declare replaces an account's feeds by those that its agent declares, and returns the objects
+// that were removed with the others. New feeds are pending. Feeds in unknownGroups are kept,
+// because the agent could not discover those API groups.
 func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) ([]Change, error) {
 	action := "declare the feeds of account " + string(account)
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
@@ -29,17 +28,19 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	if err != nil {
 		return nil, s.wrapError(action, err)
 	}
-	s.overlays.prune(account, func(key vedette.Key) bool {
-		return slices.Contains(unknownGroups, key.Kind.Group) || slices.ContainsFunc(feeds, func(f DeclaredFeed) bool { return covers(f.Feed, key) })
-	})
+	declared := make([]vedette.Feed, len(feeds))
+	for i, f := range feeds {
+		declared[i] = f.Feed
+	}
+	s.overlay.Prune(account, declared, unknownGroups)
 	changes, err := s.removeWithdrawnFeeds(ctx, d)
 	return changes, s.wrapError(action, err)
 }
 
-// errKindGone says that a kind was forgotten since its number was read.
-var errKindGone = errors.New("a kind was forgotten meanwhile")
+// errKindGone means that a kind was deleted after its id was read.
+var errKindGone = errors.New("a kind was deleted in the meantime")
 
-// writeDeclaration writes the feeds of a declaration.
+// writeDeclaration writes the declared feeds. It is retried if a kind is deleted meanwhile.
 func (s *Store) writeDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
 	for tries := 0; ; tries++ {
 		d, err := s.newDeclaration(ctx, account, term, feeds, unknownGroups)
@@ -59,15 +60,15 @@ type declaration struct {
 	wanted  coverage
 	unknown func(kind int64) bool
 
-	// What begin finds.
+	// Set by begin.
 	id   int64
 	gone []feedKey
 }
 
 func (s *Store) newDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
 	d := &declaration{account: account, term: term, feeds: map[feedKey]vedette.Resource{}, wanted: coverage{}}
-	// The kinds of feeds that are stored are all known here: they were numbered
-	// before they were stored.
+	// After this, the kinds of all stored feeds are known, because a kind is stored
+	// before its feeds are.
 	if err := s.kinds.load(ctx, s); err != nil {
 		return nil, err
 	}
@@ -89,21 +90,20 @@ func (s *Store) newDeclaration(ctx context.Context, account vedette.AccountName,
 	return d, d.checkOverlap(feeds)
 }
 
-// checkOverlap refuses a kind that is declared both for all namespaces and for
-// one: each of its objects must belong to one feed.
+// checkOverlap rejects a kind that is declared both for all namespaces and for one, because each
+// object must belong to one feed.
 func (d *declaration) checkOverlap(feeds []DeclaredFeed) error {
 	for key := range d.feeds {
 		if key.namespace != "" && d.wanted[feedKey{key.kindID, ""}] {
 			i := slices.IndexFunc(feeds, func(f DeclaredFeed) bool { return f.Feed.Namespace == key.namespace })
-			return vedette.Errorf(vedette.Invalid, "the feed %s is declared besides that of all namespaces", feeds[i].Feed)
+			return vedette.Errorf(vedette.Invalid, "the feed %s is declared in addition to the feed of all namespaces: declare one or the other", feeds[i].Feed)
 		}
 	}
 	return nil
 }
 
-// begin writes the feeds that are wanted, and takes the mark from those that
-// go: their objects go in several transactions, and a crash between two must
-// not leave a feed that looks complete.
+// begin writes the declared feeds, and clears the marks of those that are withdrawn: their objects
+// are deleted in several transactions, and after a crash in between no feed may look complete.
 func (d *declaration) begin(ctx context.Context, tx *transaction) error {
 	id, err := lockAccountRow(ctx, tx, d.account, d.term)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *declaration) begin(ctx context.Context, tx *transaction) error {
 	return d.storeFeeds(ctx, tx, stored)
 }
 
-// markKindsUsed keeps the kinds of feeds that are new from being forgotten.
+// markKindsUsed keeps the kinds of new feeds from being deleted.
 func (d *declaration) markKindsUsed(ctx context.Context, tx *transaction, existing coverage) error {
 	var kinds []int64
 	for key := range d.feeds {
@@ -170,13 +170,13 @@ func (d *declaration) storeFeeds(ctx context.Context, tx *transaction, existing 
 	return insertValues(ctx, tx, "feeds", feedColumns, added, "")
 }
 
-// The longest names of a resource that are stored, and the most short ones.
+// Limits of what is stored of a resource: the bytes of a name, and the number of short names.
 const (
 	maxResource   = 253
 	maxShortNames = 32
 )
 
-// sanitizeResource cuts what an API server says of a kind to what is stored.
+// sanitizeResource makes the names of a resource fit for their columns.
 func sanitizeResource(r vedette.Resource) vedette.Resource {
 	r.Version, r.Plural, r.Singular = sanitize(r.Version, maxResource), sanitize(r.Plural, maxResource), sanitize(r.Singular, maxResource)
 	var short []string
@@ -199,9 +199,8 @@ func boolToInt(b bool) int {
 
 const removeChunkSize = 2000 // rows per transaction
 
-// removeWithdrawnFeeds removes the feeds that are gone: first what no other feed covers, in
-// portions that each take a moment, then the rows of the feeds, with which the
-// counts of those that inherited objects are made right.
+// removeWithdrawnFeeds first deletes the objects that no other feed covers, in short transactions,
+// and then the feeds. With them it corrects the counts of feeds that inherit objects.
 func (s *Store) removeWithdrawnFeeds(ctx context.Context, d *declaration) ([]Change, error) {
 	var changes []Change
 	for _, key := range d.gone {
@@ -275,8 +274,8 @@ func (d *declaration) deleteFeeds(ctx context.Context, tx *transaction) error {
 	return nil
 }
 
-// recount sets the counts of the feeds of a kind to what is there. Objects of a
-// feed that went may have become another's.
+// recount sets the object counts of a kind's feeds, because they may have inherited objects of a
+// withdrawn feed.
 func (d *declaration) recount(ctx context.Context, tx *transaction, kindID int64) error {
 	counts := map[feedKey]int64{}
 	for key := range d.wanted {

@@ -13,59 +13,58 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// dialect is what one database does in its own way. Everything else is SQL that
-// all of them read alike.
+// dialect is what differs between the databases. All other SQL works on all of them.
 type dialect struct {
 	name              string
 	migrations        fs.FS
 	goose             goose.Dialect
 	gooseLock         func() ([]goose.ProviderOption, error)
-	migrationLocker   lock.SessionLocker // taken while goose is at work; nil where gooseLock is enough
-	numberedParams    bool               // parameters are $1, $2 in place of ?
+	migrationLocker   lock.SessionLocker // held while goose migrates; nil if gooseLock is enough
+	numberedParams    bool               // parameters are $1, $2 instead of ?
 	arrayParams       bool               // a list of numbers is one parameter
-	orderedJoin       string             // a join whose tables are read in the order of the text
-	keyHint           string             // behind objects, has them found by their key and read in its order
-	clockExpr         string             // its time in microseconds since 1970; empty where no other process can use the database
-	forUpdate         string             // appended to a SELECT that locks its rows
-	purgeStatement    string             // deletes the first rows, by table, condition, order and number
+	orderedJoin       string             // a join that reads tables in the order in which they are written
+	keyHint           string             // after "objects", makes the planner use the primary key
+	clockExpr         string             // the time of the database in microseconds since 1970; empty if no other process can use the database
+	forUpdate         string             // appended to a SELECT to lock its rows
+	purgeStatement    string             // deletes the first rows; a format with table, condition, order and limit
 	isolation         sql.IsolationLevel
-	singleWriter      bool // one transaction at a time writes
-	priorityChunkSize int  // how many objects are written in one while somebody hurries: some milliseconds' worth
+	singleWriter      bool // the database takes one writing transaction at a time
+	priorityChunkSize int  // objects per commit while an operation is in progress; they take some milliseconds
 
-	// lookup finds those of the keys that are stored.
+	// lookup calls found for those keys that are stored.
 	lookup func(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error
-	// upsert writes rows that are sorted by key.
+	// upsert writes rows, which are sorted by key.
 	upsert func(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error
-	// remove deletes rows by their keys, which are sorted.
+	// remove deletes the rows of keys, which are sorted.
 	remove func(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error
-	// insert writes rows of a few columns into a small table. The text follows the
-	// statement; onConflictUpdate makes one.
+	// insert inserts rows into a small table. conflictClause is appended to the
+	// statement and may come from onConflictUpdate.
 	insert func(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error
-	// onConflictUpdate lets an insert set columns of the row that has the id already, while
-	// that meets a condition.
+	// onConflictUpdate returns the clause with which an insert updates columns of an existing
+	// row with the same id, if that row meets a condition.
 	onConflictUpdate func(where string, columns []string) string
-	// size returns the bytes that all tables and indexes take.
+	// size returns the bytes of all tables and indexes.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 
-	// prepare fills the store's statements when the schema is there; may be nil.
+	// prepare prepares the store's statements after the schema is migrated; may be nil.
 	prepare func(ctx context.Context, s *Store) error
 
-	translateError    func(err error) error // a driver's error as one of ours, or as it is
-	isRetryable       func(err error) bool  // whether the same transaction may succeed at once
-	isUniqueViolation func(err error) bool  // whether another row has a key that must be unique
+	translateError    func(err error) error // turns a driver's error into a vedette.Error, or returns it unchanged
+	isRetryable       func(err error) bool  // whether a retry of the same transaction may succeed immediately
+	isUniqueViolation func(err error) bool  // whether another row has the same unique key
 	// isReadOnly reports whether the connection leads to a server that takes no writes;
-	// nil where another connection would lead to the same.
+	// nil if any other connection would lead to the same server.
 	isReadOnly func(err error) bool
 }
 
-// purgeByIDStatement is purge where a DELETE knows neither order nor limit.
+// purgeByIDStatement is purgeStatement for databases whose DELETE has neither ORDER BY nor LIMIT.
 const purgeByIDStatement = `DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s ORDER BY %[3]s LIMIT %[4]d)`
 
 // columnSpec names a column and its PostgreSQL type.
 type columnSpec struct{ name, pgType string }
 
-// maxWriters is how many transactions may be under way at once, so that reading finds
-// a connection too.
+// maxWriters returns the number of transactions that may write at the same time. It leaves
+// connections for readers.
 func (d *dialect) maxWriters(conns int) int {
 	if d.singleWriter {
 		return 1
@@ -77,7 +76,7 @@ type connectFunc func(ctx context.Context, s *Store, cfg Config) error
 
 const urlForms = `"sqlite:PATH", "postgres://USER:PASSWORD@HOST:5432/DATABASE" or "mysql://USER:PASSWORD@HOST:3306/DATABASE"`
 
-// connectFuncFor never repeats the URL in its error: it holds a password.
+// connectFuncFor never includes the URL in its error, because it contains a password.
 func connectFuncFor(url string) (connectFunc, error) {
 	scheme, _, found := strings.Cut(url, ":")
 	switch {
@@ -90,10 +89,10 @@ func connectFuncFor(url string) (connectFunc, error) {
 	case scheme == "mysql" || scheme == "mariadb":
 		return connectMySQL, nil
 	}
-	return nil, vedette.Errorf(vedette.Invalid, "the database URL has the scheme %q: it must be %s", scheme, urlForms)
+	return nil, vedette.Errorf(vedette.Invalid, "the database URL has the unknown scheme %q: it must be %s", scheme, urlForms)
 }
 
-// bind writes a query's parameters as the database wants them.
+// bind writes a query's parameters as the database expects them.
 func (d *dialect) bind(query string) string {
 	if !d.numberedParams {
 		return query
@@ -112,9 +111,9 @@ func (d *dialect) bind(query string) string {
 	}
 }
 
-// in is the condition that a column holds one of the numbers. Where a database
-// has no arrays they stand in the text: there are more of them than it takes
-// parameters, and numbers can do no harm there.
+// in returns the condition that a column has one of the ids. If the database has no arrays, the
+// ids are part of the query: there may be more than it allows parameters, and numbers cannot
+// inject SQL.
 func (d *dialect) in(column string, ids []int64) condition {
 	if d.arrayParams {
 		return condition{column + " = ANY(?)", []any{ids}}
@@ -132,7 +131,7 @@ func (d *dialect) in(column string, ids []int64) condition {
 	return condition{string(append(b, ')')), nil}
 }
 
-// placeholders writes "?,?,?".
+// placeholders returns "?,?,?" for 3.
 func placeholders(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?,", n), ",")
 }

@@ -8,9 +8,10 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
-// columnPart says which column a dictionary is for. The values are stored.
+// columnPart is the column that a dictionary is for. The values are stored.
 type columnPart int64
 
 const (
@@ -23,135 +24,79 @@ type dictionaryKey struct {
 	part   columnPart
 }
 
-// dictionaries keep what compresses each kind. The first objects of a kind
+// dictionaries holds the compression dictionaries of all kinds. The first objects of a kind
 // become its dictionary, which all accounts share. A dictionary is never
-// deleted nor changed, since rows need it; there are two per kind, or a few more
-// where servers met a kind at the same time.
+// changed, because rows need it; it is deleted with its kind. There are two per kind, or a few
+// more if servers created one at the same time.
 //
-// In memory are those that were used, and the samples of kinds that have none yet, both
-// within the store's limits: any agent may bring thousands of kinds.
+// Dictionaries that were used, and samples of kinds that have none yet, are in memory, both
+// within the store's limits, because any agent may report thousands of kinds.
 type dictionaries struct {
 	mu          sync.Mutex
-	current     map[dictionaryKey]*dictionary
-	byID        map[int64]*dictionary
-	samples     map[dictionaryKey]*sample
-	cachedBytes int // bytes of byID
-	sampleBytes int // bytes of samples
+	current     map[dictionaryKey]*codec.Dictionary
+	byID        map[int64]*codec.Dictionary
+	samples     map[dictionaryKey]*codec.Sample
+	cachedBytes int // of byID
+	sampleBytes int // of samples
 }
 
-const (
-	dictionarySize = 48 << 10 // bytes: longer ones gain little and take time to load
-	sampleCount    = 32
-	sampleSize     = 8 << 10 // of one object's beginning
-)
+const selectNewestDictionary = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
 
-// sample gathers a kind's first objects. One from each application at most, as
-// long as that fills it: objects of one Deployment teach less than those of ten.
-type sample struct {
-	texts        [][]byte
-	spare        [][]byte        // of applications that are there already
-	textBytes    int             // of texts
-	totalBytes   int             // bytes of texts and spare
-	applications map[string]bool // applications
-}
-
-func (s *sample) add(application string, text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	text = append([]byte(nil), text[:min(len(text), sampleSize)]...)
-	if s.applications[application] {
-		if len(s.spare) < sampleCount {
-			s.spare = append(s.spare, text)
-			s.totalBytes += len(text)
-		}
-		return
-	}
-	if s.textBytes < dictionarySize {
-		s.applications[application] = true
-		s.texts = append(s.texts, text)
-		s.textBytes += len(text)
-		s.totalBytes += len(text)
-	}
-}
-
-// full reports whether there is enough to make a dictionary of.
-func (s *sample) full() bool {
-	return len(s.texts)+len(s.spare) >= sampleCount || s.textBytes >= dictionarySize
-}
-
-// build joins the samples. What differs most from the rest stands first:
-// zstd spends fewer bits on what is near the end.
-func (s *sample) build() []byte {
-	var joined []byte
-	remaining := dictionarySize - s.textBytes
-	for _, text := range s.spare {
-		if len(text) <= remaining {
-			joined = append(joined, text...)
-			remaining -= len(text)
-		}
-	}
-	for _, text := range s.texts {
-		joined = append(joined, text...)
-	}
-	return joined[max(0, len(joined)-dictionarySize):]
-}
-
-// forKind returns the newest dictionary, the empty one where none is made yet.
-func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey) (*dictionary, error) {
+// forKind returns the newest dictionary of a kind, or the empty one if it has none yet.
+func (d *dictionaries) forKind(ctx context.Context, s *Store, key dictionaryKey) (*codec.Dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.current[key]; found != nil {
 		return found, nil
 	}
-	found := &dictionary{}
-	err := s.queryOne(ctx, scanInto(&found.id, &found.bytes), `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`,
-		key.kindID, int64(key.part))
+	var id int64
+	var content []byte
+	err := s.queryOne(ctx, scanInto(&id, &content), selectNewestDictionary, key.kindID, int64(key.part))
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("read the dictionary of kind %d: %w", key.kindID, err)
 	}
-	return d.setCurrentLocked(s, key, found), nil
+	return d.setCurrentLocked(s, key, codec.NewDictionary(id, content)), nil
 }
 
-func (d *dictionaries) setCurrentLocked(s *Store, key dictionaryKey, created *dictionary) *dictionary {
+func (d *dictionaries) setCurrentLocked(s *Store, key dictionaryKey, created *codec.Dictionary) *codec.Dictionary {
 	created = d.cacheLocked(s, created)
 	d.current[key] = created
 	return created
 }
 
-// cacheLocked keeps a dictionary in memory. Where that is too much, the others are let
-// go: they are read again when they are used.
-func (d *dictionaries) cacheLocked(s *Store, created *dictionary) *dictionary {
+// cacheLocked keeps a dictionary in memory. If that exceeds the limit, all others are dropped;
+// they are read again when they are needed.
+func (d *dictionaries) cacheLocked(s *Store, created *codec.Dictionary) *codec.Dictionary {
 	if d.samples == nil {
-		d.samples = map[dictionaryKey]*sample{}
+		d.samples = map[dictionaryKey]*codec.Sample{}
 	}
-	if d.byID == nil || d.cachedBytes+len(created.bytes) > s.limits.dictionaries {
-		d.current, d.byID, d.cachedBytes = map[dictionaryKey]*dictionary{}, map[int64]*dictionary{0: {}}, 0
+	if d.byID == nil || d.cachedBytes+created.Size() > s.limits.dictionaries {
+		d.current, d.byID, d.cachedBytes = map[dictionaryKey]*codec.Dictionary{}, map[int64]*codec.Dictionary{0: codec.NewDictionary(0, nil)}, 0
 	}
-	if found := d.byID[created.id]; found != nil {
-		if created.id == 0 {
+	if found := d.byID[created.ID()]; found != nil {
+		if created.ID() == 0 {
 			return found
 		}
-		d.cachedBytes -= len(found.bytes)
+		d.cachedBytes -= found.Size()
 	}
-	d.byID[created.id] = created
-	d.cachedBytes += len(created.bytes)
+	d.byID[created.ID()] = created
+	d.cachedBytes += created.Size()
 	return created
 }
 
-// addSamplesLocked adds texts to a kind's sample. Where all samples have too much, others
-// are let go, whichever: those kinds begin anew.
-func (d *dictionaries) addSamplesLocked(s *Store, key dictionaryKey, texts []sampleText) *sample {
+// addSamplesLocked adds texts to a kind's sample. If all samples together exceed the limit, those
+// of arbitrary other kinds are dropped and start over.
+func (d *dictionaries) addSamplesLocked(s *Store, key dictionaryKey, texts []sampleText) *codec.Sample {
 	kindSample := d.samples[key]
 	if kindSample == nil {
-		kindSample = &sample{applications: map[string]bool{}}
+		kindSample = codec.NewSample()
 		d.samples[key] = kindSample
 	}
-	before := kindSample.totalBytes
+	before := kindSample.Size()
 	for _, t := range texts {
-		kindSample.add(t.application, t.text)
+		kindSample.Add(t.application, t.text)
 	}
-	d.sampleBytes += kindSample.totalBytes - before
+	d.sampleBytes += kindSample.Size() - before
 	for other, candidate := range d.samples {
 		if d.sampleBytes > s.limits.samples && candidate != kindSample {
 			d.dropSamplesLocked(other)
@@ -161,22 +106,23 @@ func (d *dictionaries) addSamplesLocked(s *Store, key dictionaryKey, texts []sam
 }
 
 func (d *dictionaries) dropSamplesLocked(key dictionaryKey) {
-	d.sampleBytes -= d.samples[key].totalBytes
+	d.sampleBytes -= d.samples[key].Size()
 	delete(d.samples, key)
 }
 
-// train makes a kind's dictionary when enough of its objects have come by.
-func (d *dictionaries) train(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*dictionary, error) {
+// train adds texts to a kind's sample, and creates the kind's dictionary as soon as the sample
+// is full. Until then it returns the empty dictionary.
+func (d *dictionaries) train(ctx context.Context, s *Store, key dictionaryKey, texts []sampleText) (*codec.Dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if found := d.current[key]; found != nil && found.id != 0 {
+	if found := d.current[key]; found != nil && found.ID() != 0 {
 		return found, nil
 	}
 	kindSample := d.addSamplesLocked(s, key, texts)
-	if !kindSample.full() {
+	if !kindSample.IsFull() {
 		return d.byID[0], nil
 	}
-	created, err := s.insertDictionary(ctx, key, kindSample.build())
+	created, err := s.insertDictionary(ctx, key, kindSample.Content())
 	if err != nil {
 		return nil, err
 	}
@@ -189,63 +135,64 @@ type sampleText struct {
 	text        []byte
 }
 
-// insertDictionary commits it before any row can need it. Where another server
-// was faster, its dictionary serves.
-func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, bytes []byte) (*dictionary, error) {
-	created := &dictionary{}
+// insertDictionary commits a dictionary in a transaction of its own, because rows may refer to it
+// only after that. If another server has stored one meanwhile, that one is returned.
+func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, content []byte) (*codec.Dictionary, error) {
+	var id int64
+	var stored []byte
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		const selectNewest = `SELECT id, bytes FROM dictionaries WHERE kind_id = ? AND part = ? ORDER BY id DESC LIMIT 1`
-		err := tx.queryRow(ctx, selectNewest, key.kindID, int64(key.part)).Scan(&created.id, &created.bytes)
+		err := tx.queryRow(ctx, selectNewestDictionary, key.kindID, int64(key.part)).Scan(&id, &stored)
 		if err == nil || !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kindID, int64(key.part), bytes); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kindID, int64(key.part), content); err != nil {
 			return err
 		}
-		return tx.queryRow(ctx, selectNewest, key.kindID, int64(key.part)).Scan(&created.id, &created.bytes)
+		return tx.queryRow(ctx, selectNewestDictionary, key.kindID, int64(key.part)).Scan(&id, &stored)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store the dictionary of kind %d: %w", key.kindID, err)
 	}
-	return created, nil
+	return codec.NewDictionary(id, stored), nil
 }
 
-// decompress undoes what a row's column was compressed with.
+// decompress appends the text of a compressed column to dst.
 func (d *dictionaries) decompress(ctx context.Context, s *Store, dst, column []byte) ([]byte, error) {
 	if len(column) == 0 {
 		return dst, nil
 	}
-	id, frame, err := parseColumn(column)
+	id, frame, err := codec.ParseColumn(column)
 	if err != nil {
 		return nil, err
 	}
-	if id < 0 {
+	if id == codec.Uncompressed {
 		return append(dst, frame...), nil
 	}
 	found, err := d.get(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
-	return found.decompress(dst, frame)
+	return found.Decompress(dst, frame)
 }
 
-func (d *dictionaries) get(ctx context.Context, s *Store, id int64) (*dictionary, error) {
+func (d *dictionaries) get(ctx context.Context, s *Store, id int64) (*codec.Dictionary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if found := d.byID[id]; found != nil {
 		return found, nil
 	}
-	found := &dictionary{id: id}
+	var content []byte
 	if id != 0 {
-		err := s.queryOne(ctx, scanInto(&found.bytes), `SELECT bytes FROM dictionaries WHERE id = ?`, id)
+		err := s.queryOne(ctx, scanInto(&content), `SELECT bytes FROM dictionaries WHERE id = ?`, id)
 		if err != nil {
 			return nil, fmt.Errorf("read dictionary %d: %w", id, err)
 		}
 	}
-	return d.cacheLocked(s, found), nil
+	return d.cacheLocked(s, codec.NewDictionary(id, content)), nil
 }
 
-// compressObjects compresses the heads and bodies of a batch's changed objects.
+// compressObjects sets the compressed columns of rows, which belong to the objects of the same
+// index.
 func (s *Store) compressObjects(ctx context.Context, objects []*vedette.Object, rows []objectRow) error {
 	byKind := map[int64][]int{}
 	for i := range rows {
@@ -262,8 +209,8 @@ func (s *Store) compressObjects(ctx context.Context, objects []*vedette.Object, 
 func (s *Store) compressKind(ctx context.Context, kindID int64, members []int, objects []*vedette.Object, rows []objectRow) error {
 	heads, bodies := make([]sampleText, len(members)), make([]sampleText, len(members))
 	for at, i := range members {
-		heads[at] = sampleText{rows[i].application, appendHead(nil, objects[i])}
-		bodies[at] = sampleText{rows[i].application, fold(objects[i])}
+		heads[at] = sampleText{rows[i].application, codec.EncodeHead(objects[i])}
+		bodies[at] = sampleText{rows[i].application, codec.FoldBody(objects[i])}
 	}
 	return errors.Join(
 		s.compressPart(ctx, dictionaryKey{kindID, partHead}, heads, func(at int, b []byte) { rows[members[at]].head = b }),
@@ -272,14 +219,14 @@ func (s *Store) compressKind(ctx context.Context, kindID int64, members []int, o
 
 func (s *Store) compressPart(ctx context.Context, key dictionaryKey, texts []sampleText, emit func(int, []byte)) error {
 	d, err := s.dicts.forKind(ctx, s, key)
-	if err == nil && d.id == 0 {
+	if err == nil && d.ID() == 0 {
 		d, err = s.dicts.train(ctx, s, key, texts)
 	}
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // what follows takes a while, and nobody waits for it
+		return err // compressing takes a while, and the caller has given up
 	}
-	return d.compress(len(texts), func(i int) []byte { return texts[i].text }, emit)
+	return d.Compress(len(texts), func(i int) []byte { return texts[i].text }, emit)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestDictionaryMemoryIsBounded has one agent bring many kinds: what the server keeps in memory
-// of them is bounded, and all objects can be read.
+// TestDictionaryMemoryIsBounded has one agent report many kinds. The memory for their dictionaries
+// is limited, and all objects can be read.
 func TestDictionaryMemoryIsBounded(t *testing.T) {
 	w := newFixture(t)
 	w.limits.samples, w.limits.dictionaries = 256<<10, 512<<10
@@ -30,30 +30,28 @@ func TestDictionaryMemoryIsBounded(t *testing.T) {
 		}
 		w.commit(1, objects...)
 		if d := &w.dicts; d.sampleBytes > w.limits.samples || d.cachedBytes > w.limits.dictionaries {
-			t.Fatalf("%d bytes of samples and %d of dictionaries are in memory", d.sampleBytes, d.cachedBytes)
+			t.Fatalf("got %d bytes of samples and %d of dictionaries, want at most %d and %d", d.sampleBytes, d.cachedBytes, w.limits.samples, w.limits.dictionaries)
 		}
 	}
 	sampled, cached := 0, 0
-	for _, s := range w.dicts.samples {
-		for _, text := range append(s.texts, s.spare...) {
-			sampled += len(text)
-		}
+	for _, sample := range w.dicts.samples {
+		sampled += sample.Size()
 	}
 	for _, d := range w.dicts.byID {
-		cached += len(d.bytes)
+		cached += d.Size()
 	}
 	if sampled != w.dicts.sampleBytes || cached != w.dicts.cachedBytes || cached == 0 {
-		t.Errorf("%d bytes of samples and %d of dictionaries are counted as %d and %d", sampled, cached, w.dicts.sampleBytes, w.dicts.cachedBytes)
+		t.Errorf("got %d bytes of samples and %d of dictionaries counted, want %d and %d", w.dicts.sampleBytes, w.dicts.cachedBytes, sampled, cached)
 	}
 	for kind := range kinds {
 		page, err := w.Objects(t.Context(), Query{Kinds: []vedette.Kind{{Group: "example.org", Name: fmt.Sprint("Many", kind)}}, Bodies: true, Limit: 100})
 		if err != nil || len(page.Items) != sizeOf(kind) {
-			t.Fatalf("%d objects: %v", len(page.Items), err)
+			t.Fatalf("got %d objects, %v, want %d", len(page.Items), err, sizeOf(kind))
 		}
 		for i := range page.Items {
 			var n int
 			if _, err := fmt.Sscanf(page.Items[i].Name, "pod-%d", &n); err != nil || !bytes.Contains(page.Items[i].Body, []byte(fmt.Sprintf("%d of %d", n, kind))) {
-				t.Fatalf("%s has another body: %.100s", page.Items[i].Key, page.Items[i].Body)
+				t.Fatalf("%s: got body %.100s, want that of object %d of kind %d", page.Items[i].Key, page.Items[i].Body, n, kind)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// dataErrorNumbers are all of MySQL's error numbers that may cost an object its place.
+// dataErrorNumbers are all error numbers of MySQL for which an object may be left out.
 var dataErrorNumbers = map[uint16]bool{1048: true, 1118: true, 1153: true, 1264: true, 1265: true, 1292: true, 1300: true, 1301: true,
 	1366: true, 1367: true, 1406: true, 1411: true, 1690: true}
 
@@ -32,8 +32,8 @@ func TestMySQLErrorClasses(t *testing.T) {
 	checkClass(t, "the driver's packet", s.wrapError("commit", mysql.ErrPktTooLarge), true)
 }
 
-// TestPostgreSQLErrorClasses goes through the codes that PostgreSQL documents, and what others
-// may make up in their classes.
+// TestPostgreSQLErrorClasses checks all codes that PostgreSQL documents, and codes of each class
+// that extensions may define.
 func TestPostgreSQLErrorClasses(t *testing.T) {
 	s := openedStore(postgresDialect())
 	isData := func(state string) bool {
@@ -43,7 +43,7 @@ func TestPostgreSQLErrorClasses(t *testing.T) {
 	const characters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	states := documentedSQLStates(t)
 	if len(states) < 200 {
-		t.Fatalf("only %d codes are listed", len(states))
+		t.Fatalf("got %d documented codes, want at least 200", len(states))
 	}
 	for _, one := range characters {
 		for _, two := range characters {
@@ -76,41 +76,41 @@ func TestSQLiteErrorClasses(t *testing.T) {
 			code := extended<<8 | primary
 			want := data[code] || data[primary]
 			if err := translateSQLiteCode(code, errors.New("something")); errors.Is(err, ErrData) != want {
-				t.Errorf("code %d: %v", code, err)
+				t.Errorf("code %d: got %v, want a data error: %v", code, err, want)
 			}
 		}
 	}
 }
 
-// TestInterruptedWritesAreUnavailable holds that what ends a deed before its time says nothing of what it
-// was about, on each database.
+// TestInterruptedWritesAreUnavailable checks that an interrupted write is not blamed on its data,
+// on each database.
 func TestInterruptedWritesAreUnavailable(t *testing.T) {
 	for _, d := range []dialect{sqliteDialect(), postgresDialect(), mysqlDialect()} {
 		s := openedStore(d)
 		for _, interrupted := range []error{context.DeadlineExceeded, sql.ErrTxDone, sql.ErrConnDone, driver.ErrBadConn,
 			errors.Join(errors.New("upsert 3 rows"), sql.ErrTxDone)} {
 			if err := s.wrapError("commit", interrupted); vedette.KindOf(err) != vedette.Unavailable || !errors.Is(err, interrupted) {
-				t.Errorf("%s: %v becomes %v, of kind %q", d.name, interrupted, err, vedette.KindOf(err))
+				t.Errorf("%s: %v: got %v of kind %q, want kind %q", d.name, interrupted, err, vedette.KindOf(err), vedette.Unavailable)
 			}
 		}
 		if err := s.wrapError("commit", context.Canceled); vedette.KindOf(err) != "" || !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", d.name, err)
+			t.Errorf("%s: got %v, want %v unchanged", d.name, err, context.Canceled)
 		}
 	}
 }
 
-// TestCredentialsRefusedAtRuntimeAreUnavailable holds that a user who is refused while the server runs is no
-// reason to give anything up, as it is when the server starts.
+// TestCredentialsRefusedAtRuntimeAreUnavailable checks that credentials that are rejected while
+// the server runs are retried, unlike when it starts.
 func TestCredentialsRefusedAtRuntimeAreUnavailable(t *testing.T) {
 	for d, refused := range map[*dialect]error{
 		ptr(postgresDialect()): &pgconn.PgError{Code: "28P01"}, ptr(mysqlDialect()): &mysql.MySQLError{Number: 1045},
 	} {
 		starting, running := &Store{dialect: *d}, openedStore(*d)
 		if kind := vedette.KindOf(starting.wrapError("open", refused)); kind != vedette.Invalid {
-			t.Errorf("%s: at the start it is %q", d.name, kind)
+			t.Errorf("%s: got kind %q when the server starts, want %q", d.name, kind, vedette.Invalid)
 		}
 		if kind := vedette.KindOf(running.wrapError("commit", refused)); kind != vedette.Unavailable {
-			t.Errorf("%s: later it is %q", d.name, kind)
+			t.Errorf("%s: got kind %q while it runs, want %q", d.name, kind, vedette.Unavailable)
 		}
 	}
 }
@@ -123,11 +123,11 @@ func openedStore(d dialect) *Store {
 	return s
 }
 
-// checkClass wants vedette.Invalid and ErrData of what names the data, and of all else
-// anything but these.
+// checkClass expects vedette.Invalid and ErrData for errors that are caused by data, and neither
+// for all others.
 func checkClass(t *testing.T, code string, err error, data bool) {
 	t.Helper()
 	if invalid := vedette.KindOf(err) == vedette.Invalid; invalid != data || errors.Is(err, ErrData) != data {
-		t.Errorf("%s: %v, of kind %q, names the data: %v", code, err, vedette.KindOf(err), errors.Is(err, ErrData))
+		t.Errorf("%s: got %v of kind %q, data error %v, want data error %v", code, err, vedette.KindOf(err), errors.Is(err, ErrData), data)
 	}
 }

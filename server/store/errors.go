@@ -10,23 +10,22 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// ErrData is in the chain of an error that names the data of what was written: the
-// database can't keep it, however often it is tried. No other error says anything of
-// the data, so whoever gets one tries again, or gives up as a whole, and leaves
-// nothing out.
+// ErrData is in the chain of an error that is caused by the data that was written: retrying is
+// useless. No other error depends on the data, so the caller must retry or fail as a whole, and
+// must not leave out data.
 var ErrData = errors.New("the database can't keep this data")
 
-// errorClass says what an error of a database is about. Each dialect has one table
-// from its codes to classes; decision 30 has the reasons.
+// errorClass classifies the errors of databases by their cause. Each dialect has one table from its codes
+// to classes; decision 30 has the reasons.
 type errorClass int
 
 const (
-	// unknownClass is what no table names. It is tried again: to take an unknown
-	// error for the fault of an object would lose that object without need.
+	// unknownClass is for codes that are in no table. They are retried, because an object
+	// would be lost if an unknown error were blamed on it.
 	unknownClass  errorClass = iota
 	dataClass                // the data that was written
-	busyClass                // the server, or the way to it, at this moment
-	readOnlyClass            // a server that takes no writes, as after a failover: the connection goes too
+	busyClass                // a temporary state of the server or of the connection
+	readOnlyClass            // the server takes no writes, for example after a failover; the connection is closed
 	settingsClass            // the user, the database or the URL
 )
 
@@ -43,7 +42,7 @@ func (e dataError) Unwrap() error { return e.error }
 // Is reports whether the target is ErrData.
 func (e dataError) Is(target error) bool { return target == ErrData }
 
-// wrapError turns a driver's error into ours, and names what was being done.
+// wrapError adds the action to an error, and turns a driver's error into a vedette.Error.
 func (s *Store) wrapError(action string, err error) error {
 	if err == nil {
 		return nil
@@ -60,8 +59,8 @@ func (s *Store) translateError(err error) error {
 	}
 	switch kind := vedette.KindOf(err); {
 	case kind == vedette.Invalid && s.opened.Load() && !errors.Is(err, ErrData):
-		// It was not so when the store was opened, so it may pass as it came: a
-		// password that is being changed, a file that is being replaced.
+		// The settings were valid when the store was opened, so the error may be temporary, for
+		// example while a password is changed or a file is replaced.
 		return vedette.Errorf(vedette.Unavailable, "%w", err)
 	case kind == "" && isTransient(err):
 		return vedette.Errorf(vedette.Unavailable, "the database did not answer in time: %w", err)
@@ -69,8 +68,8 @@ func (s *Store) translateError(err error) error {
 	return err
 }
 
-// isTransient reports whether an error says that a deed was broken off, and so nothing of
-// what it was about. A caller that gave up is told so as it is.
+// isTransient reports whether an error only says that the work was interrupted. The errors of
+// callers that gave up (context.Canceled) are returned unchanged.
 func isTransient(err error) bool {
 	for _, transient := range []error{context.DeadlineExceeded, sql.ErrTxDone, sql.ErrConnDone, driver.ErrBadConn} {
 		if errors.Is(err, transient) {

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestFailover lets the connections of a store lead to a server that takes no writes any
-// more, as when the primary has become a replica, and new ones to one that does.
+// TestFailover makes the connections of a store lead to a server that takes no writes, like a
+// primary that has become a replica, and new connections to one that does.
 func TestFailover(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		dbURL := databases.PostgreSQL(t)
@@ -58,18 +58,18 @@ func testFailover(t *testing.T, dbURL string, db *sql.DB, demote, promote, disco
 	}
 	waitForStore(t, s)
 	if err := commitOne(t, s, term, 1); vedette.KindOf(err) != vedette.Unavailable || errors.Is(err, store.ErrData) {
-		t.Fatalf("on a server that takes no writes: %v", err)
+		t.Fatalf("on a read-only server: got %v, want an error of kind %s", err, vedette.Unavailable)
 	}
 	if _, err := s.Objects(t.Context(), store.Query{}); err != nil {
-		t.Fatalf("reading: %v", err)
+		t.Fatalf("reading from a read-only server: got %v, want no error", err)
 	}
 	if _, err := db.ExecContext(t.Context(), promote); err != nil {
 		t.Fatal(err)
 	}
 	if err := commitOne(t, s, term, 1); err != nil {
-		t.Errorf("when new connections lead to the new primary: %v", err)
+		t.Errorf("on the new primary: got %v, want no error", err)
 	}
 	if err := s.BeginOperation(t.Context(), store.OperationRow{ID: "01JZZZZZZZZZZZZZZZZZZZZZZZ"}); err != nil {
-		t.Errorf("one statement: %v", err)
+		t.Errorf("one statement on the new primary: got %v, want no error", err)
 	}
 }

@@ -8,16 +8,18 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
-// feedKey is a vedette.Feed with its kind's number.
+// feedKey is a vedette.Feed with the id of its kind.
 type feedKey struct {
 	kindID    int64
 	namespace string
 }
 
-// coverage says which feed an object belongs to: the one of its namespace, or
-// else the one of all namespaces.
+// coverage is the set of an account's feeds. An object belongs to the feed of its namespace or, if
+// there is none, to that of all namespaces.
 type coverage map[feedKey]bool
 
 func (c coverage) of(key rowKey) (feedKey, bool) {
@@ -42,11 +44,11 @@ func readCoverage(ctx context.Context, q querier, d *dialect, accountID int64) (
 	return covered, err
 }
 
-// BeginSnapshot forgets a feed's mark, because a snapshot of it starts. Until that ends
-// a crash means that the feed must be listed again.
+// BeginSnapshot clears a feed's mark, because a snapshot of it begins. If the server crashes
+// before the snapshot has ended, the feed must be listed again.
 func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
 	action := fmt.Sprintf("begin feed %s of account %s", feed, account)
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action, err)
 	}
@@ -69,11 +71,11 @@ func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, 
 	if err != nil {
 		return s.wrapError(action, err)
 	}
-	s.overlays.beginSnapshot(account, feed, vedette.Mark(mark))
+	s.overlay.BeginSnapshot(account, feed, vedette.Mark(mark))
 	return nil
 }
 
-// beginFeed returns the mark that it takes from the feed.
+// beginFeed returns the mark that it clears.
 func beginFeed(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string, err error) {
 	id, err := lockAccountRow(ctx, tx, account, term)
 	if err != nil {
@@ -95,13 +97,13 @@ func noFeed(feed vedette.Feed) error {
 	return vedette.Errorf(vedette.Invalid, "%w: the agent must declare %s first", ErrNoFeed, feed)
 }
 
-// Marks returns the feeds of an account, with the marks to go on from.
+// Marks returns the feeds of an account, with the marks from which agents continue.
 func (s *Store) Marks(ctx context.Context, account vedette.AccountName) ([]FeedStatus, error) {
 	return s.Feeds(ctx, account)
 }
 
-// Feeds returns the feeds of the accounts, of all where none is named, in the
-// order of account, kind and namespace.
+// Feeds returns the feeds of the accounts, or of all accounts if none is given, ordered by
+// account, kind and namespace.
 func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]FeedStatus, error) {
 	var feeds []FeedStatus
 	where, args := accountCondition(accounts)
@@ -114,7 +116,7 @@ func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]F
 	return feeds, s.wrapError("read the feeds", err)
 }
 
-// accountCondition is for a query that names the accounts "a".
+// accountCondition is for queries that call the accounts "a".
 func accountCondition(accounts []vedette.AccountName) (string, []any) {
 	if len(accounts) == 0 {
 		return "a.name IS NOT NULL", nil
@@ -144,9 +146,8 @@ func scanFeed(row scanner) (FeedStatus, error) {
 	return f, json.Unmarshal([]byte(short), &r.ShortNames)
 }
 
-// Resources returns what the accounts' API servers serve, each once, so that a
-// name that a user typed can be resolved. Two servers may serve one kind in two
-// versions.
+// Resources returns what the accounts' API servers serve, without duplicates, to resolve names
+// that users type. A kind may occur in several versions.
 func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error) {
 	var resources []vedette.Resource
 	where, args := accountCondition(accounts)
@@ -164,14 +165,13 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 	return resources, s.wrapError("read the resources", err)
 }
 
-// indexChunkSize is how many rows are read in one turn at the account's gate: some twenty
-// milliseconds, for which what an operation wrote may have to wait.
+// indexChunkSize is how many rows are read while the account is locked: some twenty milliseconds,
+// for which a write-through may have to wait.
 const indexChunkSize = 4096
 
-// Index calls yield with the digests of a feed's rows, in portions, so that no
-// feed is held in memory whole. Each portion is yield's own: it may keep it, and
-// send it later. Nothing may be committed to the account meanwhile, but
-// operations may write through. An error of yield ends it and is returned.
+// Index calls yield with the digests of a feed's rows, in chunks, so that no feed is in memory as
+// a whole. yield owns each chunk and may keep it. Nothing may be committed to the account
+// meanwhile, except write-throughs. An error of yield ends Index and is returned.
 func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
 	action := fmt.Sprintf("index feed %s of account %s", feed, account)
 	id, err := s.accountID(ctx, account)
@@ -203,12 +203,11 @@ func digestsOf(rows []indexRow) []uint64 {
 	return digests
 }
 
-// readIndexChunk reads the rows after the last one of the portion before, and notes
-// how far it came: what is written through behind that is not in the index. It
-// holds the account's gate for as long as that takes, and no longer, since an
-// agent may be slow to take the portion.
+// readIndexChunk reads the rows after last, and records how far the index was read: objects that
+// are written through before that place are not in the index. It locks the account while it reads
+// but not while the chunk is sent, because an agent may be slow to receive it.
 func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64, last *indexRow) ([]indexRow, error) {
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, err
 	}
@@ -217,13 +216,19 @@ func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName,
 		return nil, err
 	}
 	rows, err := s.feedRows(ctx, id, feedKey{kindID, feed.Namespace}, last, indexChunkSize)
-	if err == nil {
-		s.overlays.recordIndexed(account, feed, last == nil, rows)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	chunk := overlay.IndexChunk{First: last == nil, Last: len(rows) < indexChunkSize}
+	if !chunk.Last {
+		through := rows[len(rows)-1]
+		chunk.Through = vedette.Key{Kind: feed.Kind, Namespace: through.namespace, Name: through.name}
+	}
+	s.overlay.RecordIndex(account, feed, chunk)
+	return rows, nil
 }
 
-// accountID reads an account's number for a reader, which needs no lock.
+// accountID returns an account's id for readers, which need no lock.
 func (s *Store) accountID(ctx context.Context, account vedette.AccountName) (id int64, err error) {
 	err = s.queryOne(ctx, scanInto(&id), `SELECT id FROM accounts WHERE name = ?`, string(account))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -237,8 +242,8 @@ type indexRow struct {
 	digest          uint64
 }
 
-// scanFeedRows reads a feed in portions, each by a query of its own: what takes
-// the portions may be slow, and must not hold a connection.
+// scanFeedRows reads a feed in chunks. Each chunk is a query of its own, because yield may be slow
+// and must not occupy a connection.
 func (s *Store) scanFeedRows(ctx context.Context, accountID int64, feed feedKey, size int, yield func([]indexRow) error) error {
 	var last *indexRow
 	for {
@@ -256,8 +261,8 @@ func (s *Store) scanFeedRows(ctx context.Context, accountID int64, feed feedKey,
 	}
 }
 
-// feedRows reads at most so many of a feed's rows, those after one, or the first
-// ones where that is nil.
+// feedRows reads at most size of a feed's rows, starting behind a row, or with the first if after
+// is nil.
 func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, after *indexRow, size int) ([]indexRow, error) {
 	where, args := `account_id = ? AND kind_id = ?`, []any{accountID, feed.kindID}
 	if feed.namespace != "" {
@@ -272,14 +277,14 @@ func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, aft
 		var uid []byte
 		var version string
 		err := r.Scan(&row.namespace, &row.name, &uid, &version)
-		row.digest = vedette.Digest(unpackUID(uid), version)
+		row.digest = vedette.Digest(codec.UnpackUID(uid), version)
 		rows = append(rows, row)
 		return err
 	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where, size), args...)
 	return rows, err
 }
 
-// updateFeed writes what a batch says of a feed, and how many rows it gained.
+// updateFeed writes a feed update, and adds countDelta to the number of objects.
 func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedKey, u FeedUpdate, countDelta int64) error {
 	if u.State != "" && u.State != vedette.FeedLive {
 		if err := flushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, accountID, key.kindID, key.namespace); err != nil {
@@ -311,10 +316,7 @@ func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedK
 	return err
 }
 
-const maxMessage = 4096
-
-// DeclaredFeed is a feed that an agent wants to send, with its kind as the API
-// server serves it.
+// DeclaredFeed is a feed that an agent reports, and its kind as the API server serves it.
 type DeclaredFeed struct {
 	Feed     vedette.Feed
 	Resource vedette.Resource

@@ -9,8 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fixture is a store in which tests can stop what goes on, with an account whose Pods
-// are declared.
+// fixture is a store whose internals tests can replace, with an account whose Pods are declared.
 type fixture struct {
 	*Store
 	t    *testing.T
@@ -61,7 +60,7 @@ func podsAt(from, n, version int) (pods []vedette.Object) {
 	return pods
 }
 
-// commit tells pods of the feed up to a mark.
+// commit commits pods and a mark.
 func (w *fixture) commit(mark int, pods ...vedette.Object) []Change {
 	at := vedette.Mark(fmt.Sprint(mark))
 	changes, err := w.Commit(context.Background(), Batch{Account: "prod", Term: w.term, Upserts: pods, Feeds: []FeedUpdate{{Feed: podFeed, Mark: &at}}})

@@ -11,28 +11,28 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// limits bound what agents may declare, so that none of them can fill the tables that
-// all share. No cluster is known that comes near them.
+// limits restrict what agents may declare, so that none of them can fill the tables that all
+// share. No known cluster comes near them.
 type limits struct {
-	feeds      int   // of an account: kinds, each in every namespace that it is restricted to
-	kinds      int   // of an account
-	namespaces int   // of an account that is restricted to some
-	perAgent   int64 // kinds that no other agent had declared before
-	all        int64 // kinds
+	feeds      int   // per account: the kinds, times the namespaces that the account is restricted to
+	kinds      int   // per account
+	namespaces int   // per account
+	perAgent   int64 // kinds that the agent was the first to declare
+	all        int64 // kinds of all agents
 
-	// Bytes of memory, of all agents.
-	dictionaries int // that were used
-	samples      int // of which dictionaries are to be made
+	// Bytes of memory, for all agents.
+	dictionaries int
+	samples      int
 }
 
 var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, perAgent: 10_000, all: 200_000, dictionaries: 64 << 20, samples: 32 << 20}
 
-// check refuses a declaration that is too big.
+// check rejects a declaration that is too large.
 func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {
 	kinds, namespaces := map[vedette.Kind]bool{}, map[string]bool{}
 	for _, f := range feeds {
 		if !isValidText(f.Feed.Namespace, 63) || !isValidText(f.Feed.Kind.Name, 255) || !isValidText(f.Feed.Kind.Group, 255) {
-			return vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or no text", f.Feed.String())
+			return vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or not valid text", f.Feed.String())
 		}
 		kinds[f.Feed.Kind], namespaces[f.Feed.Namespace] = true, true
 	}
@@ -41,14 +41,14 @@ func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {
 		count, limit int
 	}{{"feeds", len(feeds), l.feeds}, {"kinds", len(kinds), l.kinds}, {"namespaces", len(namespaces), l.namespaces}} {
 		if c.count > c.limit {
-			return vedette.Errorf(vedette.Invalid, "account %s has %d %s, and %d are the most that are stored: restrict its kinds or namespaces in the agent's configuration", account, c.count, c.what, c.limit)
+			return vedette.Errorf(vedette.Invalid, "account %s has %d %s, more than the limit of %d: restrict its kinds or namespaces in the agent's configuration", account, c.count, c.what, c.limit)
 		}
 	}
 	return nil
 }
 
-// assignKindIDs gives numbers to those kinds that have none. It must not be called
-// within a transaction: SQLite has one writer.
+// assignKindIDs inserts the kinds that have no id. It must not be called within a transaction,
+// because SQLite has one writer.
 func (s *Store) assignKindIDs(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed) error {
 	var kinds []vedette.Kind
 	for _, f := range feeds {
@@ -62,7 +62,7 @@ func (s *Store) assignKindIDs(ctx context.Context, account vedette.AccountName, 
 			return nil
 		}
 		err := s.write(ctx, func(ctx context.Context, tx *transaction) error { return insertKinds(ctx, tx, account, term, missing) })
-		if err != nil && (!s.dialect.isUniqueViolation(err) || tries == 3) { // another server may be first
+		if err != nil && (!s.dialect.isUniqueViolation(err) || tries == 3) { // another server may have inserted it
 			return err
 		}
 		if err := s.kinds.load(ctx, s); err != nil {
@@ -71,8 +71,8 @@ func (s *Store) assignKindIDs(ctx context.Context, account vedette.AccountName, 
 	}
 }
 
-// insertKinds numbers kinds for an account's agent. They are unused until a feed is of
-// them.
+// insertKinds inserts kinds for an account's agent. They count as unused until a feed of them is
+// declared.
 func insertKinds(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term, kinds []vedette.Kind) error {
 	id, err := lockAccountRow(ctx, tx, account, term)
 	if err != nil {
@@ -96,7 +96,7 @@ func insertKinds(ctx context.Context, tx *transaction, account vedette.AccountNa
 	return tx.dialect.insert(ctx, tx, "kinds", []columnSpec{{"name", "text"}, {"grp", "text"}, {"agent", "text"}, {"unused", "bigint"}}, rows, "")
 }
 
-// checkKindLimits refuses an agent that has brought too many kinds.
+// checkKindLimits rejects kinds of an agent that has introduced too many.
 func checkKindLimits(ctx context.Context, tx *transaction, agent string, more int64) error {
 	var all, own int64
 	if err := tx.queryRow(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN agent = ? THEN 1 ELSE 0 END), 0) FROM kinds`, agent).Scan(&all, &own); err != nil {
@@ -105,21 +105,21 @@ func checkKindLimits(ctx context.Context, tx *transaction, agent string, more in
 	allowed := tx.store.limits
 	switch {
 	case own+more > allowed.perAgent:
-		return vedette.Errorf(vedette.Invalid, "agent %s declares %d kinds that nobody else had declared before, besides %d, and %d are the most: "+
-			"those that no account uses are forgotten after %v; restrict the kinds of its accounts in its configuration", agent, more, own, allowed.perAgent, unusedKindTTL)
+		return vedette.Errorf(vedette.Invalid, "agent %s declares %d kinds that no other agent has declared, in addition to %d, and the limit is %d: "+
+			"restrict the kinds of its accounts in its configuration; kinds that no account uses are deleted after %v", agent, more, own, allowed.perAgent, unusedKindTTL)
 	case all+more > allowed.all:
-		return vedette.Errorf(vedette.Invalid, "the database has %d kinds, and %d are the most: those that no account uses are forgotten after %v; "+
-			"restrict the kinds of accounts in their agents' configuration", all, allowed.all, unusedKindTTL)
+		return vedette.Errorf(vedette.Invalid, "the database has %d kinds, and the limit is %d: "+
+			"restrict the kinds of accounts in their agents' configuration; kinds that no account uses are deleted after %v", all, allowed.all, unusedKindTTL)
 	}
 	return nil
 }
 
-// unusedKindTTL is how long a kind of which there is no feed keeps its number: far
-// longer than a server takes between reading it and declaring a feed.
+// unusedKindTTL is how long a kind without feeds keeps its id: far longer than a server takes
+// between reading the id and declaring a feed.
 const unusedKindTTL = time.Hour
 
-// deleteUnusedKinds forgets kinds that have been unused for long, with their dictionaries. It
-// is done when others come, since nothing else makes them more.
+// deleteUnusedKinds deletes kinds that have been unused for long, and their dictionaries. It runs
+// when kinds are inserted, because only that adds to the table.
 func deleteUnusedKinds(ctx context.Context, tx *transaction) error {
 	cutoff := toMicros(tx.now.Add(-unusedKindTTL))
 	unused, used, expired, err := classifyKinds(ctx, tx, cutoff)
@@ -131,20 +131,19 @@ func deleteUnusedKinds(ctx context.Context, tx *transaction) error {
 		since int64
 	}{{unused, toMicros(tx.now)}, {used, 0}} {
 		if err := execForKinds(ctx, tx, "id", update.kinds, `UPDATE kinds SET unused = ? WHERE `, update.since); err != nil {
-			return fmt.Errorf("note which kinds are used: %w", err)
+			return fmt.Errorf("mark kinds as used or unused: %w", err)
 		}
 	}
-	// Who uses one at this moment has said so in its row.
+	// A server that declares a feed at this moment has cleared unused.
 	if err := execForKinds(ctx, tx, "id", expired, `DELETE FROM kinds WHERE unused > 0 AND unused < ? AND `, cutoff); err != nil {
-		return fmt.Errorf("forget unused kinds: %w", err)
+		return fmt.Errorf("delete unused kinds: %w", err)
 	}
 	return deleteDictionaries(ctx, tx, expired)
 }
 
-// classifyKinds finds the kinds whose rows don't say so yet that there is no feed of them,
-// or that there is one, and those that have been unused since before a time. The kind
-// with the highest number is never among those: SQLite, and MySQL before version 8,
-// would give its number to the next one.
+// classifyKinds returns the kinds that have become unused, those that have become used, and those
+// that have been unused since before cutoff. The kind with the highest id is never among the
+// latter, because SQLite, and MySQL before version 8, would give its id to the next kind.
 func classifyKinds(ctx context.Context, tx *transaction, cutoff int64) (unused, used, expired []int64, err error) {
 	feeds := map[int64]bool{}
 	err = queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
@@ -174,7 +173,7 @@ func classifyKinds(ctx context.Context, tx *transaction, cutoff int64) (unused, 
 	return unused, used, slices.DeleteFunc(expired, func(id int64) bool { return id == highest }), err
 }
 
-// deleteDictionaries deletes the dictionaries of those of the kinds that are gone.
+// deleteDictionaries deletes the dictionaries of those kinds that are deleted.
 func deleteDictionaries(ctx context.Context, tx *transaction, kinds []int64) error {
 	if len(kinds) == 0 {
 		return nil
@@ -192,13 +191,13 @@ func deleteDictionaries(ctx context.Context, tx *transaction, kinds []int64) err
 		err = execForKinds(ctx, tx, "kind_id", deleted, `DELETE FROM dictionaries WHERE part > ? AND `, 0)
 	}
 	if err != nil {
-		return fmt.Errorf("forget the dictionaries of unused kinds: %w", err)
+		return fmt.Errorf("delete the dictionaries of unused kinds: %w", err)
 	}
 	return nil
 }
 
-// execForKinds runs a statement, whose one argument comes before the condition on a column
-// that is appended to it.
+// execForKinds runs a statement for kinds in chunks. The condition on the column is appended to
+// the statement, whose only argument precedes it.
 func execForKinds(ctx context.Context, tx *transaction, column string, kinds []int64, statement string, arg int64) error {
 	for chunk := range slices.Chunk(kinds, 5000) {
 		cond := tx.dialect.in(column, chunk)
@@ -209,15 +208,15 @@ func execForKinds(ctx context.Context, tx *transaction, column string, kinds []i
 	return nil
 }
 
-// markKindsUsed says that there are feeds of kinds, from when on nobody forgets them. It
-// reports false where one is forgotten already, so that its number leads to nothing.
+// markKindsUsed marks kinds as used, which keeps them from being deleted until the transaction
+// ends. It reports false if one of them is deleted already, so that its id is invalid.
 func markKindsUsed(ctx context.Context, tx *transaction, kinds []int64) (bool, error) {
 	if len(kinds) == 0 {
 		return true, nil
 	}
 	where, args := conditions{tx.dialect.in("id", kinds), {"unused <> 0", nil}}.where()
 	if _, err := tx.exec(ctx, `UPDATE kinds SET unused = 0`+where, args...); err != nil {
-		return false, fmt.Errorf("note that kinds are used: %w", err)
+		return false, fmt.Errorf("mark kinds as used: %w", err)
 	}
 	where, args = conditions{tx.dialect.in("id", kinds)}.where()
 	var count int

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestKindIDs runs what concerns the numbers of kinds on each database.
+// TestKindIDs runs the tests of kind ids on each database.
 func TestKindIDs(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "v.db") },
@@ -19,16 +19,16 @@ func TestKindIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url(t) // keeps the server up between the tests
-			for name, test := range map[string]func(*testing.T, *fixture){"unused ones are forgotten": testUnusedKindsAreDeleted,
-				"one that another server forgot": testDeletedKindIsDeclaredAgain,
-				"numbers are not given again":    testKindIDsAreNotReused, "declarations are bounded": testKindLimits, "a writer that was replaced": testReplacedWriterIsRejected} {
+			for name, test := range map[string]func(*testing.T, *fixture){"unused kinds are deleted": testUnusedKindsAreDeleted,
+				"a kind that another server deleted": testDeletedKindIsDeclaredAgain,
+				"ids are not reused":                 testKindIDsAreNotReused, "declarations are limited": testKindLimits, "a replaced writer is rejected": testReplacedWriterIsRejected} {
 				t.Run(name, func(t *testing.T) { test(t, newFixtureWith(t, Config{URL: url(t)})) })
 			}
 		})
 	}
 }
 
-// kindFeeds are feeds of so many kinds that nobody else has.
+// kindFeeds returns feeds of n kinds that no other test has.
 func kindFeeds(prefix string, n int) (feeds []DeclaredFeed) {
 	for i := range n {
 		feeds = append(feeds, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Group: "example.org", Name: fmt.Sprint(prefix, i)}}})
@@ -58,43 +58,43 @@ func testUnusedKindsAreDeleted(t *testing.T, w *fixture) {
 	}
 	w.commit(1, objects...)
 	if n := w.count(`SELECT COUNT(*) FROM dictionaries`); n == 0 {
-		t.Fatal("there is no dictionary")
+		t.Fatal("got no dictionary, want one")
 	}
 	w.must(w.declare())
-	w.must(w.declare(kindFeeds("New", 1)...)) // notes that the old ones are unused
+	w.must(w.declare(kindFeeds("New", 1)...)) // marks the old ones as unused
 	if n := w.count(`SELECT COUNT(*) FROM kinds WHERE unused > 0`); n != 3 {
-		t.Errorf("%d kinds count as unused, want 3", n)
+		t.Errorf("got %d unused kinds, want 3", n)
 	}
 	w.must(w.declare(kindFeeds("Old", 1)...)) // one is used again
 	w.expireUnusedKinds()
 	w.must(w.declare(append(kindFeeds("Old", 1), kindFeeds("Newer", 1)...)...))
 	if n := w.count(`SELECT COUNT(*) FROM kinds`); n != 4 { // Pod, Old0, Newer0, and New0, which is unused since now
-		t.Errorf("%d kinds are left, want 4", n)
+		t.Errorf("got %d kinds, want 4", n)
 	}
-	w.must(w.declare(kindFeeds("Old", 3)...)) // those that were forgotten are numbered anew
+	w.must(w.declare(kindFeeds("Old", 3)...)) // the deleted ones get new ids
 	w.commit(2, objects...)
 	page, err := w.Objects(t.Context(), Query{Bodies: true})
 	if err != nil || len(page.Items) != len(objects) {
-		t.Errorf("%d of %d objects, %v", len(page.Items), len(objects), err)
+		t.Errorf("got %d objects, %v, want %d", len(page.Items), err, len(objects))
 	}
 	w.must(w.declare())
 	w.must(w.declare(kindFeeds("Newest", 1)...))
 	w.expireUnusedKinds()
 	w.must(w.declare(kindFeeds("Last", 1)...))
 	if n := w.count(`SELECT COUNT(*) FROM dictionaries`); n != 0 {
-		t.Errorf("%d dictionaries are left of kinds that are forgotten", n)
+		t.Errorf("got %d dictionaries of deleted kinds, want none", n)
 	}
 }
 
-// expireUnusedKinds makes what is unused so for long.
+// expireUnusedKinds makes unused kinds old enough to be deleted.
 func (w *fixture) expireUnusedKinds() {
 	w.t.Helper()
 	_, err := w.execWrite(w.t.Context(), `UPDATE kinds SET unused = 1 WHERE unused > 0`)
 	w.must(err)
 }
 
-// testKindIDsAreNotReused has the kind that was numbered last be forgotten, and another one come
-// in the same moment. The server keeps what it knows of a number in memory.
+// testKindIDsAreNotReused deletes the kind with the highest id at the moment when another kind is
+// inserted, because the server caches what belongs to an id.
 func testKindIDsAreNotReused(t *testing.T, w *fixture) {
 	for i, prefix := range []string{"Old", "New"} {
 		w.must(w.declare(kindFeeds(prefix, 1)...))
@@ -115,12 +115,11 @@ func testKindIDsAreNotReused(t *testing.T, w *fixture) {
 	w.dicts = dictionaries{} // as after a restart
 	page, err := w.Objects(t.Context(), Query{Bodies: true})
 	if err != nil || len(page.Items) != 40 {
-		t.Errorf("after a restart %d of 40 objects can be read: %v", len(page.Items), err)
+		t.Errorf("got %d objects, %v after a restart, want 40", len(page.Items), err)
 	}
 }
 
-// testDeletedKindIsDeclaredAgain declares a kind whose number was read before it was
-// forgotten.
+// testDeletedKindIsDeclaredAgain declares a kind that was deleted after its id was read.
 func testDeletedKindIsDeclaredAgain(t *testing.T, w *fixture) {
 	w.must(w.declare(kindFeeds("Old", 1)...))
 	w.must(w.declare())
@@ -130,7 +129,7 @@ func testDeletedKindIsDeclaredAgain(t *testing.T, w *fixture) {
 	w.must(w.declare(kindFeeds("Old", 1)...))
 	feeds, err := w.Feeds(t.Context(), "prod")
 	if err != nil || len(feeds) != 2 {
-		t.Errorf("%v, %v", feeds, err)
+		t.Errorf("got feeds %v, %v, want 2", feeds, err)
 	}
 }
 
@@ -143,19 +142,19 @@ func testKindLimits(t *testing.T, w *fixture) {
 	for _, tt := range []struct {
 		why         string
 		feeds       []DeclaredFeed
-		wantMessage string // empty where it is taken
+		wantMessage string // empty if the declaration is accepted
 	}{
-		{"as many kinds as may be", kindFeeds("A", 4), ""},
-		{"too many kinds", kindFeeds("A", 5), "has 6 kinds, and 5 are the most"},
-		{"too many namespaces", wide, "namespaces, and 3 are the most"},
-		{"too many feeds", append(append(kindFeeds("A", 4), kindFeeds("A", 4)...), kindFeeds("A", 4)...), "has 13 feeds, and 8 are the most"},
+		{"as many kinds as allowed", kindFeeds("A", 4), ""},
+		{"too many kinds", kindFeeds("A", 5), "has 6 kinds, more than the limit of 5"},
+		{"too many namespaces", wide, "namespaces, more than the limit of 3"},
+		{"too many feeds", append(append(kindFeeds("A", 4), kindFeeds("A", 4)...), kindFeeds("A", 4)...), "has 13 feeds, more than the limit of 8"},
 		{"other kinds", kindFeeds("B", 4), ""},
-		{"more than an agent may bring", kindFeeds("C", 4), "agent a declares 4 kinds that nobody else had declared before, besides 9, and 10 are the most"},
-		{"those that it had", kindFeeds("A", 4), ""},
+		{"more kinds than one agent may introduce", kindFeeds("C", 4), "agent a declares 4 kinds that no other agent has declared, in addition to 9, and the limit is 10"},
+		{"kinds that it had introduced", kindFeeds("A", 4), ""},
 	} {
 		err := w.declare(tt.feeds...)
 		if tt.wantMessage == "" && err != nil || tt.wantMessage != "" && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.wantMessage)) {
-			t.Errorf("%s: %v, want %q", tt.why, err, tt.wantMessage)
+			t.Errorf("%s: got %v, want %q", tt.why, err, tt.wantMessage)
 		}
 	}
 	var err error
@@ -165,20 +164,20 @@ func testKindLimits(t *testing.T, w *fixture) {
 	w.must(w.declare(kindFeeds("D", 4)...))
 	w.must(w.declare(kindFeeds("E", 4)...))
 	w.limits.all = 18
-	if err := w.declare(kindFeeds("F", 2)...); vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "the database has 17 kinds, and 18 are the most") {
-		t.Errorf("beyond all: %v", err)
+	if err := w.declare(kindFeeds("F", 2)...); vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "the database has 17 kinds, and the limit is 18") {
+		t.Errorf("more kinds than all agents may introduce: got %v, want the limit", err)
 	}
 }
 
-// testReplacedWriterIsRejected declares in a term that is over.
+// testReplacedWriterIsRejected declares with the term of a former cacher.
 func testReplacedWriterIsRejected(t *testing.T, w *fixture) {
 	if _, err := w.Acquire(t.Context(), "prod", Holder{Agent: "b", Server: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.declare(kindFeeds("New", 3)...); vedette.KindOf(err) != vedette.Conflict {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error of kind %s", err, vedette.Conflict)
 	}
 	if n := w.count(`SELECT COUNT(*) FROM kinds`); n != 1 {
-		t.Errorf("%d kinds have numbers, want 1", n)
+		t.Errorf("got %d kinds, want 1", n)
 	}
 }

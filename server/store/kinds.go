@@ -9,18 +9,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// kindTable knows the numbers of kinds. A number is never given to another kind, so
-// what was read once is right for as long as the kind is there, and else leads to
-// nothing.
+// kindTable caches the ids of kinds. An id is never given to another kind, so the cache is right
+// as long as the kind exists, and afterwards the id matches no row.
 type kindTable struct {
 	mu        sync.RWMutex
 	ids       map[vedette.Kind]int64
 	byID      map[int64]vedette.Kind
-	lastSeq   int // loads, by which an older one is known
-	loadedSeq int // the load that ids and byID are of
+	lastSeq   int // number of loads begun
+	loadedSeq int // load that ids and byID come from
 }
 
-// load reads what other servers have numbered since the last time.
+// load reads all kinds, including those that other servers have inserted.
 func (k *kindTable) load(ctx context.Context, s *Store) error {
 	k.mu.Lock()
 	k.lastSeq++
@@ -41,7 +40,7 @@ func (k *kindTable) load(ctx context.Context, s *Store) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if seq > k.loadedSeq { // an older read must not undo a newer one
+	if seq > k.loadedSeq { // an older load must not overwrite a newer one
 		k.ids, k.byID, k.loadedSeq = ids, byID, seq
 	}
 	return nil
@@ -54,7 +53,7 @@ func (k *kindTable) cachedID(kind vedette.Kind) (int64, bool) {
 	return id, ok
 }
 
-// lookupID returns a kind's number, and false where no server has met it.
+// lookupID returns a kind's id, or false if no server knows the kind.
 func (k *kindTable) lookupID(ctx context.Context, s *Store, kind vedette.Kind) (int64, bool, error) {
 	if id, ok := k.cachedID(kind); ok {
 		return id, true, nil
@@ -66,7 +65,7 @@ func (k *kindTable) lookupID(ctx context.Context, s *Store, kind vedette.Kind) (
 	return id, ok, nil
 }
 
-// withoutID returns those kinds that have no number.
+// withoutID returns those of the kinds that have no cached id.
 func (k *kindTable) withoutID(kinds []vedette.Kind) (unknown []vedette.Kind) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -78,7 +77,7 @@ func (k *kindTable) withoutID(kinds []vedette.Kind) (unknown []vedette.Kind) {
 	return unknown
 }
 
-// lookupKind returns the kind of a number that was read from the database.
+// lookupKind returns the kind of an id that was read from the database.
 func (k *kindTable) lookupKind(ctx context.Context, s *Store, id int64) (vedette.Kind, error) {
 	if kind, ok := k.cachedKind(id); ok {
 		return kind, nil
@@ -88,7 +87,7 @@ func (k *kindTable) lookupKind(ctx context.Context, s *Store, id int64) (vedette
 	}
 	kind, ok := k.cachedKind(id)
 	if !ok {
-		return kind, fmt.Errorf("the kind numbered %d is missing from the database", id)
+		return kind, fmt.Errorf("kind %d is missing from the database", id)
 	}
 	return kind, nil
 }

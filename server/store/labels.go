@@ -3,9 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,26 +11,11 @@ import (
 	"sync"
 )
 
-// Objects of one workload bear the same labels: each set is stored once per
-// account, and an object refers to it. Set 0 is the empty one.
+// Objects of one workload have the same labels, so each label set is stored once per
+// account, and objects refer to it. Set 0 is empty.
 
-// hashLabels folds a set into 64 bits, never 0. The hash is a cryptographic one
-// so that nobody in a cluster can make a set that passes for another's.
-func hashLabels(labels map[string]string) int64 {
-	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		b = appendString(appendString(b, name), labels[name])
-	}
-	sum := sha256.Sum256(b)
-	if hash := int64(binary.LittleEndian.Uint64(sum[:8])); hash != 0 {
-		return hash
-	}
-	return 1
-}
-
-// ensureLabelsets returns the number of each set by its hash, and stores those that
-// the account does not have, of which it returns the count. The account's row is
-// locked, so none goes away meanwhile.
+// ensureLabelsets returns the ids of label sets by their hashes, and how many it has inserted. The
+// account's row is locked, so no set is deleted meanwhile.
 func ensureLabelsets(ctx context.Context, tx *transaction, accountID int64, sets map[int64]map[string]string) (ids map[int64]int64, created int, err error) {
 	ids, err = findLabelsets(ctx, tx, accountID, slices.Collect(maps.Keys(sets)))
 	if err != nil || len(ids) == len(sets) {
@@ -76,7 +59,7 @@ func insertLabelsets(ctx context.Context, tx *transaction, accountID int64, hash
 	for i, hash := range hashes {
 		text, err := json.Marshal(sets[hash])
 		if err != nil {
-			return fmt.Errorf("write labels: %w", err)
+			return fmt.Errorf("marshal labels: %w", err)
 		}
 		rows[i] = []any{hash, accountID, string(text)}
 	}
@@ -86,7 +69,7 @@ func insertLabelsets(ctx context.Context, tx *transaction, accountID int64, hash
 func insertLabels(ctx context.Context, tx *transaction, ids map[int64]int64, sets map[int64]map[string]string) error {
 	var rows [][]any
 	for hash, id := range ids {
-		// Names that Kubernetes would not allow may become the same one.
+		// Names that Kubernetes does not allow may become equal.
 		cleaned := make(map[string]string, len(sets[hash]))
 		for name, value := range sets[hash] {
 			cleaned[sanitize(name, maxLabelName)] = sanitize(value, maxLabelValue)
@@ -101,14 +84,14 @@ func insertLabels(ctx context.Context, tx *transaction, ids map[int64]int64, set
 	return tx.dialect.insert(ctx, tx, "labels", []columnSpec{{"labelset", "bigint"}, {"name", "text"}, {"value", "text"}}, rows, "")
 }
 
-// What Kubernetes allows in a label. A name is a DNS name, a slash and 63 more.
+// Limits of Kubernetes. The name of a label is a DNS name, a slash and 63 characters.
 const (
 	maxLabelName  = 317
 	maxLabelValue = 63
 )
 
-// deleteUnusedLabelsets deletes the sets that no object of the account bears any
-// more. The account's row is locked.
+// deleteUnusedLabelsets deletes the label sets that no object of the account has any more. The
+// account's row is locked.
 func deleteUnusedLabelsets(ctx context.Context, tx *transaction, accountID int64) error {
 	var unused []int64
 	err := queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
@@ -133,8 +116,8 @@ func deleteUnusedLabelsets(ctx context.Context, tx *transaction, accountID int64
 	return nil
 }
 
-// collectThreshold is the number of sets that an account gains before those are
-// looked for that it has lost. Jobs and rollouts leave a set behind each time.
+// collectThreshold is how many sets an account gains before its unused sets are collected. Each
+// job and each rollout leaves a set behind.
 const collectThreshold = 4096
 
 // labelGC counts the sets that accounts have gained since the last collection.
@@ -143,8 +126,8 @@ type labelGC struct {
 	added map[int64]int // by account
 }
 
-// due adds to an account's count and reports whether it is time to collect,
-// which starts the count anew.
+// due adds to an account's count, and reports whether to collect now. If so, the count starts
+// over.
 func (l *labelGC) due(accountID int64, added int) bool {
 	if added == 0 {
 		return false
@@ -162,8 +145,8 @@ func (l *labelGC) due(accountID int64, added int) bool {
 	return true
 }
 
-// collectLabels collects where it is time to. Whoever committed holds the account's gate.
-// That it fails is no failure of the commit: the next one in time tries again.
+// collectLabels collects an account's unused sets if it is time. The caller holds the account's
+// lock. A failure does not affect the commit, because a later one tries again.
 func (s *Store) collectLabels(ctx context.Context, p *plan) {
 	if !s.labelGC.due(p.baseline.accountID, p.addedLabelsets) {
 		return
@@ -175,6 +158,6 @@ func (s *Store) collectLabels(ctx context.Context, p *plan) {
 		return deleteUnusedLabelsets(ctx, tx, p.baseline.accountID)
 	})
 	if err != nil {
-		s.log.Warn("unused label sets are not collected", "account", p.batch.Account, "error", err)
+		s.log.Warn("collecting unused label sets failed; a later commit retries", "account", p.batch.Account, "error", err)
 	}
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// LastSeen says that an account's agent was there at a time, and that its live feeds
-// were complete then.
+// LastSeen means that an account's agent was connected at a time, and that its live feeds were
+// complete then.
 type LastSeen struct {
 	Account vedette.AccountName
-	Term    vedette.Term // in which the agent holds the account; in another one it says nothing
+	Term    vedette.Term // in which the agent holds the account; ignored if the account has another term
 	At      time.Time
 }
 
-// RecordLastSeen stores sightings, one of each account. They stand in rows of their own, one
-// for each account, so that what is stored while nothing happens is little and locks
-// no account; readers join the rows. What a term has left behind is moved to the
-// account's feeds when that ends, by flushFeedLastSeen.
+// RecordLastSeen stores one LastSeen per account. Each account has one row of its own for it, so
+// that little is written while nothing changes, and no account is locked; readers join the rows.
+// When a term ends, flushFeedLastSeen copies the time to the account's feeds.
 func (s *Store) RecordLastSeen(ctx context.Context, entries []LastSeen) error {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b LastSeen) int { return cmp.Compare(a.Account, b.Account) })
 	for chunk := range slices.Chunk(sorted, 250) {
@@ -34,38 +33,38 @@ func (s *Store) RecordLastSeen(ctx context.Context, entries []LastSeen) error {
 				tx.dialect.onConflictUpdate("1 = 1", []string{"term", "seen"}))
 		})
 		if err != nil {
-			return s.wrapError(fmt.Sprintf("note that %d accounts were seen", len(chunk)), err)
+			return s.wrapError(fmt.Sprintf("record the freshness of %d accounts", len(chunk)), err)
 		}
 	}
 	return nil
 }
 
-// joinFreshness is for a query of accounts named "a".
+// joinFreshness is for queries that call the accounts "a".
 const joinFreshness = ` LEFT JOIN freshness fr ON fr.id = a.name AND fr.term = a.term `
 
-// flushFeedLastSeen writes what is known of live feeds from sightings into their own rows,
-// before they are live no more or the account's term ends. The condition is on feeds.
+// flushFeedLastSeen copies LastSeen to the rows of live feeds, before they stop being live or the
+// account's term ends. The condition is on feeds.
 func flushFeedLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
 	const fromFreshness = `FROM accounts a JOIN freshness fr ON fr.id = a.name AND fr.term = a.term WHERE a.id = feeds.account_id`
 	_, err := tx.exec(ctx, `UPDATE feeds SET seen = (SELECT fr.seen `+fromFreshness+`) WHERE state = 'live' AND `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > feeds.seen)`, args...)
 	if err != nil {
-		return fmt.Errorf("keep what was seen of feeds: %w", err)
+		return fmt.Errorf("update the freshness of feeds: %w", err)
 	}
 	return nil
 }
 
-// flushAccountLastSeen does the same for accounts, which the condition is on.
+// flushAccountLastSeen copies LastSeen to the rows of accounts, on which the condition is.
 func flushAccountLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
 	const fromFreshness = `FROM freshness fr WHERE fr.id = accounts.name AND fr.term = accounts.term`
 	_, err := tx.exec(ctx, `UPDATE accounts SET last_seen = (SELECT fr.seen `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > accounts.last_seen)`, args...)
 	if err != nil {
-		return fmt.Errorf("keep when accounts were seen: %w", err)
+		return fmt.Errorf("update the freshness of accounts: %w", err)
 	}
 	return nil
 }
 
-// flushAndDeleteLastSeen moves what is known of an account from sightings to its own rows: it
-// loses its name.
+// flushAndDeleteLastSeen copies LastSeen to the rows of an account and its feeds, and deletes it,
+// before the account loses its name.
 func flushAndDeleteLastSeen(ctx context.Context, tx *transaction, id int64, account vedette.AccountName) error {
 	if err := flushFeedLastSeen(ctx, tx, `account_id = ?`, id); err != nil {
 		return err

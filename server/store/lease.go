@@ -12,33 +12,31 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// lease lets one server at a time write to a database that many could reach. Its
-// row names the process that has it, which renews it each second. A server that
-// can't stop another one, because that is frozen or cut off, can still take the
-// lease over once it has not been renewed for a while; the other one finds out
-// before it writes again.
+// lease lets one server at a time write to a database that several can reach. Its row names the
+// process that holds it, which renews it every second. A server cannot stop another one that is
+// frozen or partitioned, but it can take the lease over if it has not been renewed for a while;
+// the other one notices before it writes again.
 //
-// A nil lease lets everyone write. SQLite needs none: its file is locked by the
-// process, and the system frees it when that ends.
+// A nil lease lets every process write. SQLite needs no lease: the process locks the file, and the
+// operating system unlocks it when the process ends.
 type lease struct {
 	store    *Store
 	server   vedette.ServerID
 	host     string
 	token    string        // of this process
-	renewing chan struct{} // holds a token while the database is asked to renew
+	renewing chan struct{} // holds an element while a renewal is in progress
 
 	mu        sync.Mutex
-	confirmed time.Time // when the database was last asked, successfully
+	confirmed time.Time // when the last successful renewal began
 	lost      error
 }
 
 const (
 	renewInterval = time.Second
-	// ownLeaseTTL is for how long a lease counts that is not renewed, to who starts the
-	// same server on the same host again: little is risked, for most likely that
-	// has killed the one before.
+	// ownLeaseTTL is after which time without renewal a lease expires for the same server on the
+	// same host. It is short because the restart has most likely ended the previous process.
 	ownLeaseTTL = 3 * time.Second
-	// otherLeaseTTL is the same to every other server.
+	// otherLeaseTTL is the same for all other servers.
 	otherLeaseTTL = 10 * time.Second
 )
 
@@ -46,8 +44,7 @@ func newLease(s *Store, cfg Config) *lease {
 	return &lease{store: s, server: cfg.Server, host: cfg.Host, token: rand.Text(), renewing: make(chan struct{}, 1)}
 }
 
-// leaseRow is the lease as it is stored. Times are microseconds by the database's
-// clock.
+// leaseRow is the stored lease. Times are in microseconds of the database's clock.
 type leaseRow struct {
 	server, host, token string
 	taken, renewed, now int64
@@ -55,10 +52,10 @@ type leaseRow struct {
 
 func (r leaseRow) age() time.Duration { return time.Duration(r.now-r.renewed) * time.Microsecond }
 
-// leaseObservation is a lease of another process, as it was first seen.
+// leaseObservation is the lease of another process, as it was first read.
 type leaseObservation struct {
 	row    leaseRow
-	seenAt time.Time // by our own clock
+	seenAt time.Time // by the local clock
 }
 
 // leaseDecision is what to do about a lease.
@@ -70,11 +67,10 @@ const (
 	refuseLease leaseDecision = "refuse"
 )
 
-// decide decides by the second sight of a lease. A lease that was renewed since the
-// first is alive. One that was not is over when it is old by the database's
-// clock, or has been watched for as long: that clock may have been set back.
-// Its age alone does not count at first sight, for the clock may just have been
-// set forward.
+// decide compares a lease with its first observation. If it was renewed since then, its holder is
+// alive. Otherwise it has expired if it is older than ttl by the database's clock, or was watched
+// for ttl, because that clock may have been set back. Its age alone does not count at the first
+// observation, because the clock may just have been set forward.
 func (o leaseObservation) decide(row leaseRow, watched, ttl time.Duration) leaseDecision {
 	switch {
 	case row.token == "":
@@ -87,8 +83,8 @@ func (o leaseObservation) decide(row leaseRow, watched, ttl time.Duration) lease
 	return awaitLease
 }
 
-// acquire takes the lease, which takes as long as another process may be alive that
-// has it. The error is vedette.Conflict where one is.
+// acquire takes the lease. It waits for as long as another process that holds the lease may be
+// alive. The error is vedette.Conflict if one is.
 func (l *lease) acquire(ctx context.Context) error {
 	var first leaseObservation
 	for {
@@ -120,7 +116,7 @@ func (l *lease) tryAcquire(ctx context.Context, first *leaseObservation) (decisi
 			l.logWait(row)
 		}
 		if decision = first.decide(row, began.Sub(first.seenAt), l.ttlOf(row)); row.token == l.token {
-			decision = takeLease // by a commit whose answer was lost
+			decision = takeLease // it was taken by a commit whose answer was lost
 		}
 		if decision != takeLease {
 			return nil
@@ -144,8 +140,7 @@ func scanLease(row scanner) (r leaseRow, err error) {
 	return r, err
 }
 
-// lockLeaseRow reads the lease and keeps others from changing it until the
-// transaction ends.
+// lockLeaseRow reads the lease and locks its row until the transaction ends.
 func lockLeaseRow(ctx context.Context, tx *transaction) (leaseRow, error) {
 	row, err := scanLease(tx.queryRow(ctx, selectLease(tx.dialect)+tx.dialect.forUpdate))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -161,18 +156,18 @@ func (l *lease) ttlOf(row leaseRow) time.Duration {
 	return otherLeaseTTL
 }
 
-// logWait says why the start takes longer.
+// logWait logs why the start takes longer.
 func (l *lease) logWait(row leaseRow) {
 	if row.token != "" {
-		l.store.log.Info("another process has used the database, and has not said that it ended; it is watched for a sign of life",
+		l.store.log.Info("waiting until the lease of another process has expired",
 			"server", row.server, "host", row.host, "seen", row.age().Round(time.Millisecond), "atMost", l.ttlOf(row))
 	}
 }
 
-// inUseError names the process that has the lease.
+// inUseError names the process that holds the lease.
 func inUseError(row leaseRow) error {
 	return vedette.Errorf(vedette.Conflict, "the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
-		"Several servers on one database are not supported yet: stop that one, or give this one a database of its own",
+		"Several servers on one database are not supported yet: stop the other server, or give this one a database of its own",
 		row.server, row.host, fromMicros(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond), fromMicros(row.now).Format(time.RFC3339))
 }
 
@@ -182,9 +177,9 @@ func (l *lease) confirm(at time.Time) {
 	l.confirmed = at
 }
 
-// isFresh reports whether the lease is surely ours. Time is measured by both of the
-// clocks that we have: the monotonic one stands still while a machine is suspended,
-// and the other one may be set. Either only makes us ask the database.
+// isFresh reports whether the lease is certainly ours. It measures time by both clocks, because
+// the monotonic clock stands still while a machine is suspended, and the wall clock may be set. A
+// wrong clock only causes an additional renewal.
 func (l *lease) isFresh() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,8 +188,7 @@ func (l *lease) isFresh() (bool, error) {
 	return elapsed < ownLeaseTTL, l.lost
 }
 
-// check returns an error unless the lease is ours, and renews it where that is not
-// sure.
+// check returns an error unless the lease is ours. It renews the lease if that is not certain.
 func (l *lease) check(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -206,10 +200,10 @@ func (l *lease) check(ctx context.Context) error {
 	return l.renew(ctx, startedAt)
 }
 
-// checkBeforeCommit is check for the end of a transaction, before it is committed. Where a
-// renewal takes longer than the lease counts, as when many readers wait for the same
-// connections, the transaction asks itself whose the lease is, or nothing could be
-// written any more. It does not lock the row, as renewRow says why.
+// checkBeforeCommit is check at the end of a transaction. If renewals take longer than
+// ownLeaseTTL, for example because many readers wait for the same connections, nothing could be
+// written any more; so the transaction itself reads whose the lease is. It does not lock the row,
+// for the reason that renewRow gives.
 func (l *lease) checkBeforeCommit(ctx context.Context, tx *transaction) error {
 	if l == nil {
 		return nil
@@ -222,13 +216,13 @@ func (l *lease) checkBeforeCommit(ctx context.Context, tx *transaction) error {
 		return nil
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("read whose the lease of the database is: %w", err)
+		return fmt.Errorf("read the lease of the database: %w", err)
 	}
 	return l.markLost(row)
 }
 
-// renew asks the database whether the lease is still ours, unless it has been asked
-// since. The error is lost's where it is not, and stays that.
+// renew renews the lease, unless it was renewed since a time. If the lease is not ours, the error
+// is ErrLeaseLost, now and forever.
 func (l *lease) renew(ctx context.Context, since time.Time) error {
 	select {
 	case l.renewing <- struct{}{}:
@@ -257,9 +251,9 @@ func (l *lease) confirmedSince(t time.Time) bool {
 	return !l.confirmed.Before(t)
 }
 
-// renewRow renews in one statement: a server that is frozen between two would keep
-// the row locked, and others from finding that the lease is over. Where the lease
-// is not ours, it returns whose it is.
+// renewRow renews the lease in one statement, because a server that is frozen between two would
+// keep the row locked, and others could not find that the lease has expired. If the lease is not
+// ours, it returns whose it is.
 func (l *lease) renewRow(ctx context.Context) (isOurs bool, row leaseRow, err error) {
 	d := &l.store.dialect
 	err = l.store.withConn(ctx, l.store.db, func(ctx context.Context, conn *sql.Conn) error {
@@ -275,24 +269,24 @@ func (l *lease) renewRow(ctx context.Context) (isOurs bool, row leaseRow, err er
 	return isOurs, row, err
 }
 
-// ErrLeaseLost says that another server has taken the database over.
+// ErrLeaseLost means that another server has taken the database over.
 var ErrLeaseLost = errors.New("the lease of the database is lost")
 
-// markLost notes that nothing may be written any more. Writers are told that the
-// database is unavailable, so that nobody takes their data for the reason.
+// markLost makes all further writes fail. Their error is vedette.Unavailable, so that the data is
+// not blamed.
 func (l *lease) markLost(row leaseRow) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	who := fmt.Sprintf("server %s on host %s has taken the database over since %s", row.server, row.host, fromMicros(row.taken).Format(time.RFC3339))
+	who := fmt.Sprintf("server %s on host %s took over the database at %s", row.server, row.host, fromMicros(row.taken).Format(time.RFC3339))
 	if row.token == "" {
-		who = "another server has used the database meanwhile, or its lease was deleted"
+		who = "another server has used the database, or the lease was deleted"
 	}
-	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, as this one had not renewed its lease; this one ends", who), ErrLeaseLost)
+	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, because this server had not renewed its lease; this server stops", who), ErrLeaseLost)
 	return l.lost
 }
 
-// release gives the lease up, so that the next server need not wait. It does not
-// fail: without a database, the next one waits.
+// release gives up the lease, so that the next server need not wait. Its error is only logged: the
+// next server waits.
 func (l *lease) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), ownLeaseTTL)
 	defer cancel()
@@ -301,14 +295,13 @@ func (l *lease) release() error {
 		return err
 	})
 	if err != nil {
-		l.store.log.Warn("the lease of the database could not be given up; the next server waits until it is over", "error", err)
+		l.store.log.Warn("releasing the lease of the database failed; the next server waits until it expires", "error", err)
 	}
 	return nil
 }
 
-// KeepLease renews the lease until ctx ends. Its error is ErrLeaseLost where
-// another server has taken the database over; the caller must end then. Without a
-// lease it only waits.
+// KeepLease renews the lease until ctx ends. The error is ErrLeaseLost if another server has taken
+// the database over; the caller must stop then. Without a lease it only waits.
 func (s *Store) KeepLease(ctx context.Context) error {
 	if s.lease == nil {
 		<-ctx.Done()
@@ -326,13 +319,13 @@ func (s *Store) KeepLease(ctx context.Context) error {
 				return err
 			}
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("the lease of the database could not be renewed; tried again", "error", err)
+				s.log.Warn("renewing the lease of the database failed; retrying", "error", err)
 			}
 		}
 	}
 }
 
-// writeWithoutLease runs do in one transaction, past the turnstile and the lease.
+// writeWithoutLease runs do in one transaction, without the semaphore and the lease.
 func (s *Store) writeWithoutLease(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
 	return s.retryOnConflict(func() error {
 		return s.withConn(ctx, s.db, func(ctx context.Context, conn *sql.Conn) error {

@@ -28,17 +28,17 @@ func TestLeaseDecisions(t *testing.T) {
 		watched time.Duration
 		want    leaseDecision
 	}{
-		{"nobody has it", leaseRow{}, 0, takeLease},
-		{"first sight of a young one", leaseAt(0, 0), 0, awaitLease},
-		{"first sight of an old one, by a clock that may just have been set", leaseAt(0, time.Hour), 0, awaitLease},
-		{"still as it was, and old", leaseAt(0, time.Hour), 2 * time.Second, takeLease},
-		{"still as it was, and young", leaseAt(0, 2*time.Second), 2 * time.Second, awaitLease},
-		{"still as it was, for its whole term", leaseAt(0, 10*time.Second), 10 * time.Second, takeLease},
-		{"still as it was, by a clock that was set back", leaseAt(0, -time.Hour), 9 * time.Second, awaitLease},
-		{"the same for its whole term", leaseAt(0, -time.Hour), 10 * time.Second, takeLease},
+		{"free", leaseRow{}, 0, takeLease},
+		{"first read, renewed recently", leaseAt(0, 0), 0, awaitLease},
+		{"first read, old by a clock that may just have been set", leaseAt(0, time.Hour), 0, awaitLease},
+		{"unchanged, and old", leaseAt(0, time.Hour), 2 * time.Second, takeLease},
+		{"unchanged, renewed recently", leaseAt(0, 2*time.Second), 2 * time.Second, awaitLease},
+		{"unchanged for its whole TTL", leaseAt(0, 10*time.Second), 10 * time.Second, takeLease},
+		{"unchanged, by a clock that was set back", leaseAt(0, -time.Hour), 9 * time.Second, awaitLease},
+		{"unchanged for its whole TTL, by a clock that was set back", leaseAt(0, -time.Hour), 10 * time.Second, takeLease},
 		{"renewed", renewed, 2 * time.Second, refuseLease},
-		{"renewed, and watched for long because we were frozen", renewed, time.Hour, refuseLease},
-		{"taken by another meanwhile", other, time.Hour, refuseLease},
+		{"renewed, and watched for long because this process was frozen", renewed, time.Hour, refuseLease},
+		{"taken by another process", other, time.Hour, refuseLease},
 	} {
 		if got := first.decide(tt.row, tt.watched, otherLeaseTTL); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.why, got, tt.want)
@@ -61,7 +61,7 @@ func openAs(t *testing.T, url string, server vedette.ServerID) *Store {
 	return s
 }
 
-// keepLease renews a store's lease until the function that it returns is called.
+// keepLease renews a store's lease until stop is called.
 func keepLease(t *testing.T, s *Store) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -80,8 +80,8 @@ func closeStore(t *testing.T, s *Store) {
 	}
 }
 
-// TestOneServerPerDatabase has a second server start, of another and of the same
-// name, which is refused however often it tries, until the first has ended.
+// TestOneServerPerDatabase starts a second server with another and with the same name. It is
+// rejected until the first one has stopped.
 func TestOneServerPerDatabase(t *testing.T) {
 	onLeasedDatabases(t, func(t *testing.T, url string) {
 		first := openAs(t, url, "s1")
@@ -89,11 +89,11 @@ func TestOneServerPerDatabase(t *testing.T) {
 		for _, name := range []vedette.ServerID{"s2", "s1"} {
 			_, err := Open(t.Context(), Config{URL: url, Server: name, Host: "h"})
 			if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "s1 on host h") || !strings.Contains(err.Error(), "last seen") {
-				t.Errorf("%s: got %v", name, err)
+				t.Errorf("server %s: got %v, want a conflict that names s1", name, err)
 			}
 		}
 		if _, err := first.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
-			t.Errorf("the first writes no more: %v", err)
+			t.Errorf("the first server: got %v, want no error", err)
 		}
 		stop()
 		closeStore(t, first)
@@ -105,8 +105,8 @@ func TestOneServerPerDatabase(t *testing.T) {
 	})
 }
 
-// TestLeaseTakeoverAfterCrash starts a server while the lease of the one
-// before has not ended. The first then wakes up, and must write nothing.
+// TestLeaseTakeoverAfterCrash starts a server while the lease of a frozen one has not expired. The
+// frozen server then continues and must write nothing.
 func TestLeaseTakeoverAfterCrash(t *testing.T) {
 	for _, name := range []vedette.ServerID{"s1", "s2"} {
 		t.Run(string(name), func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestLeaseTakeoverAfterCrash(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := openAs(t, url, name) // waits for the term of the lease
+				next := openAs(t, url, name) // waits until the lease expires
 				defer closeStore(t, next)
 				defer keepLease(t, next)()
 				if err := next.ReleaseAll(t.Context()); err != nil {
@@ -129,15 +129,14 @@ func TestLeaseTakeoverAfterCrash(t *testing.T) {
 				}
 				checkWritesRejected(t, frozen, term)
 				if row, err := next.Account(t.Context(), "prod"); err != nil || row.Term <= term || row.Holder != "" {
-					t.Errorf("got %+v, %v", row, err)
+					t.Errorf("got %+v, %v, want a later term than %d and no holder", row, err, term)
 				}
 			})
 		})
 	}
 }
 
-// checkWritesRejected asks that a server that has lost its lease can't write, by whichever way,
-// and is told.
+// checkWritesRejected expects all writes of a server that has lost its lease to fail.
 func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 	t.Helper()
 	for what, write := range map[string]func() error{
@@ -150,16 +149,16 @@ func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 		"remove":  func() error { return s.RemoveAccount(t.Context(), "prod") },
 	} {
 		if err := write(); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
-			t.Errorf("%s: got %v", what, err)
+			t.Errorf("%s: got %v, want %v", what, err, ErrLeaseLost)
 		}
 	}
 	if err := s.KeepLease(t.Context()); !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("KeepLease returned %v", err)
+		t.Errorf("KeepLease: got %v, want %v", err, ErrLeaseLost)
 	}
 }
 
-// TestDeletedLeaseIsLost has the row deleted, and given up by a server that has used
-// the database in between.
+// TestDeletedLeaseIsLost deletes the row, and clears its token as a server does that has used the
+// database in between.
 func TestDeletedLeaseIsLost(t *testing.T) {
 	onLeasedDatabases(t, func(t *testing.T, url string) {
 		for _, change := range []string{`DELETE FROM lease`, `UPDATE lease SET token = ''`} {
@@ -168,17 +167,17 @@ func TestDeletedLeaseIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := s.KeepLease(t.Context()); !errors.Is(err, ErrLeaseLost) {
-				t.Errorf("%s: got %v", change, err)
+				t.Errorf("%s: got %v, want %v", change, err, ErrLeaseLost)
 			}
 			closeStore(t, s)
 		}
-		closeStore(t, openAs(t, url, "s2")) // makes the row anew
+		closeStore(t, openAs(t, url, "s2")) // inserts the row again
 	})
 }
 
-// TestLeaseIsCheckedBeforeCommit freezes a server between the last statement of a
-// transaction and its commit. What it wrote counts unless another one has taken the
-// database over: nothing could be written where renewals take long, else.
+// TestLeaseIsCheckedBeforeCommit freezes a server between the last statement of a transaction and
+// its commit. The commit fails only if another server has taken the database over; otherwise
+// nothing could be written while renewals are slow.
 func TestLeaseIsCheckedBeforeCommit(t *testing.T) {
 	onLeasedDatabases(t, func(t *testing.T, url string) {
 		s := openAs(t, url, "s1")
@@ -189,24 +188,24 @@ func TestLeaseIsCheckedBeforeCommit(t *testing.T) {
 				if _, err := tx.exec(ctx, `UPDATE counters SET value = value + ? WHERE name = 'term'`, by); err != nil {
 					return err
 				}
-				s.lease.confirm(time.Now().Add(-ownLeaseTTL)) // as if so much time had passed
+				s.lease.confirm(time.Now().Add(-ownLeaseTTL)) // as if the TTL had passed
 				return s.writeWithoutLease(ctx, other)
 			})
 		}
 		if err := increment(1, `UPDATE lease SET renewed = renewed`); err != nil {
-			t.Errorf("the lease is its own, and yet: %v", err)
+			t.Errorf("with its own lease: got %v, want no error", err)
 		}
 		if err := increment(1000, `UPDATE lease SET token = 'another', server = 's2'`); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
-			t.Errorf("another has taken the database over, and yet: %v", err)
+			t.Errorf("with the lease of another server: got %v, want %v", err, ErrLeaseLost)
 		}
 		var value int64
 		if err := s.queryOne(t.Context(), scanInto(&value), `SELECT value FROM counters WHERE name = 'term'`); err != nil || value != 1 {
-			t.Errorf("the counter is %d, %v", value, err)
+			t.Errorf("got counter %d, %v, want 1", value, err)
 		}
 	})
 }
 
-// TestUpgradeFromSchemaWithoutLease opens a database that a server without leases has left.
+// TestUpgradeFromSchemaWithoutLease opens a database of a server version that had no lease.
 func TestUpgradeFromSchemaWithoutLease(t *testing.T) {
 	onOldSchemas(t, 4, func(t *testing.T, url string, _ *sql.DB) {
 		s := openAs(t, url, "s1")
@@ -215,15 +214,15 @@ func TestUpgradeFromSchemaWithoutLease(t *testing.T) {
 			t.Error(err)
 		}
 		if needs := s.dialect.clockExpr != ""; needs != (s.lease != nil) {
-			t.Errorf("%s: the lease is %v", s.dialect.name, s.lease)
+			t.Errorf("%s: got lease %v, want one: %v", s.dialect.name, s.lease, needs)
 		}
 	})
 }
 
-// TestConcurrentStartsHaveOneWinner lets one of several win.
+// TestConcurrentStartsHaveOneWinner starts several servers at the same time.
 func TestConcurrentStartsHaveOneWinner(t *testing.T) {
 	onLeasedDatabases(t, func(t *testing.T, url string) {
-		closeStore(t, openAs(t, url, "s0")) // makes the schema
+		closeStore(t, openAs(t, url, "s0")) // creates the schema
 		var wg sync.WaitGroup
 		winners := make(chan func(), 4)
 		for range 4 {
@@ -247,7 +246,7 @@ func TestConcurrentStartsHaveOneWinner(t *testing.T) {
 			end()
 		}
 		if n != 1 {
-			t.Errorf("%d servers use the database", n)
+			t.Errorf("got %d servers that use the database, want 1", n)
 		}
 	})
 }

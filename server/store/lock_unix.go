@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lockFile takes the file for this process alone. The system lets go of it when
-// the file is closed or the process ends, however it ends.
+// lockFile locks a file for this process. The operating system unlocks it when the file is closed
+// or the process ends.
 func lockFile(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

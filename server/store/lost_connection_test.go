@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// proxiedStore is a store with a proxy before its database, and a way past both.
+// proxiedStore is a store with a proxy in front of its database, and a direct connection.
 type proxiedStore struct {
 	*store.Store
 	term   vedette.Term
@@ -30,8 +30,8 @@ type proxiedStore struct {
 // serverKind is what differs between the databases.
 type serverKind struct {
 	driver         string
-	commitMessage  string // the message that ends a transaction, in part
-	lockWaitsQuery string // query for the number of transactions that wait for a lock
+	commitMessage  string // part of the message that commits a transaction
+	lockWaitsQuery string // returns the number of transactions that wait for a lock
 }
 
 func onProxiedServers(t *testing.T, test func(t *testing.T, r *proxiedStore)) {
@@ -83,7 +83,7 @@ func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStor
 	return r
 }
 
-// commitPods commits the first n of some objects.
+// commitPods commits n objects.
 func (r *proxiedStore) commitPods(ctx context.Context, n int) error {
 	b := store.Batch{Account: "prod", Term: r.term}
 	for i := range n {
@@ -103,13 +103,12 @@ func (r *proxiedStore) queryInt(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// waitForLock waits until a transaction waits for another's lock.
+// waitForLock waits until a transaction waits for the lock of another one.
 func (r *proxiedStore) waitForLock(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	// MariaDB shows its transactions as they were when somebody last left them
-	// unread for a tenth of a second: who asks more often never hears any news.
+	// MariaDB refreshes this table only if nobody has read it for a tenth of a second.
 	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
 	for r.queryInt(t, r.lockWaitsQuery) == 0 {
@@ -121,11 +120,11 @@ func (r *proxiedStore) waitForLock(t *testing.T) {
 	}
 }
 
-// A commit is sent, and nothing is heard of it. It arrives late: while the same
-// batch is being written once more.
+// TestLateCommitIsCountedOnce delays a commit, whose caller gives up, until the same batch is
+// written again.
 func TestLateCommitIsCountedOnce(t *testing.T) {
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
-		if err := r.commitPods(t.Context(), 1); err != nil { // what only the first one commits besides is done then
+		if err := r.commitPods(t.Context(), 1); err != nil { // the first commit also writes what later ones do not
 			t.Fatal(err)
 		}
 		reached := r.proxy.HoldOnText(r.commitMessage)
@@ -135,7 +134,7 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 		<-reached
 		cancel()
 		if err := <-first; err == nil {
-			t.Fatal("a commit that was not answered succeeded")
+			t.Fatal("got no error for a commit without an answer, want one")
 		}
 		go func() { second <- r.commitPods(t.Context(), 3) }()
 		r.waitForLock(t)
@@ -145,13 +144,13 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 		}
 		rows, counted := r.queryInt(t, "SELECT COUNT(*) FROM objects"), r.queryInt(t, "SELECT objects FROM feeds")
 		if rows != 3 || counted != 3 {
-			t.Errorf("%d objects are stored and the feed counts %d, of 3", rows, counted)
+			t.Errorf("got %d objects and a count of %d, want 3 and 3", rows, counted)
 		}
 	})
 }
 
-// A transaction is lost with all that it has locked. The database must let go of
-// that by itself: who held it never comes back.
+// TestLockOfLostTransaction loses the connection of a transaction that holds locks. The database
+// must release them itself.
 func TestLockOfLostTransaction(t *testing.T) {
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitPods(t.Context(), 1); err != nil {
@@ -164,14 +163,14 @@ func TestLockOfLostTransaction(t *testing.T) {
 		<-reached
 		cancel()
 		if err := <-lost; err == nil {
-			t.Fatal("a commit that was not answered succeeded")
+			t.Fatal("got no error for a commit without an answer, want one")
 		}
 		r.retryCommit(t)
 	})
 }
 
-// All connections are lost and neither end is told. Waiting for the kernel to
-// notice would take a quarter of an hour.
+// TestStrandedConnections loses all connections without notice to either end. The kernel's timeout
+// is a quarter of an hour.
 func TestStrandedConnections(t *testing.T) {
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		r.proxy.Blackhole()
@@ -179,8 +178,8 @@ func TestStrandedConnections(t *testing.T) {
 	})
 }
 
-// retryCommit tries until the store can write again, as ingest does. Meanwhile
-// the only error is that the database is not available.
+// retryCommit retries until the store can write again, as ingest does. Until then each error must
+// be vedette.Unavailable.
 func (r *proxiedStore) retryCommit(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -193,8 +192,8 @@ func (r *proxiedStore) retryCommit(t *testing.T) {
 			break
 		}
 		if vedette.KindOf(err) != vedette.Unavailable || ctx.Err() != nil {
-			t.Fatalf("after %v: %v, and that the database is unavailable was due", time.Since(began), err)
+			t.Fatalf("after %v: got %v, want an error of kind %s", time.Since(began), err, vedette.Unavailable)
 		}
 	}
-	t.Logf("written after %v and %d tries", time.Since(began), tries)
+	t.Logf("written after %v and %d retries", time.Since(began), tries)
 }

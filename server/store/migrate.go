@@ -15,8 +15,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-// migrations returns a dialect's numbered files. One that was released is never
-// changed.
+// migrations returns a dialect's numbered files. Released files are never changed.
 func migrations(dialectName string) fs.FS {
 	sub, err := fs.Sub(migrationFiles, "migrations/"+dialectName)
 	if err != nil {
@@ -25,8 +24,8 @@ func migrations(dialectName string) fs.FS {
 	return sub
 }
 
-// isUpToDate reports whether the schema is the one that this program knows. Before the
-// first migration there is no table to ask.
+// isUpToDate reports whether the schema has the version of this program. A database without a
+// schema is not up to date.
 func (s *Store) isUpToDate(ctx context.Context, provider *goose.Provider) bool {
 	sources := provider.ListSources()
 	var stored int64
@@ -34,18 +33,18 @@ func (s *Store) isUpToDate(ctx context.Context, provider *goose.Provider) bool {
 	return err == nil && stored == sources[len(sources)-1].Version
 }
 
-// leaseVersion is the version of the schema that brought the lease.
+// leaseVersion is the version of the schema that introduced the lease.
 const leaseVersion = 6
 
-// hasLeaseTable reports whether the schema has a table for the lease. Where the
-// database does not answer, what follows says so.
+// hasLeaseTable reports whether the schema has a table for the lease. It ignores errors, because
+// the next statement reports them.
 func (s *Store) hasLeaseTable(ctx context.Context) bool {
 	var stored int64
 	err := s.queryOne(ctx, scanInto(&stored), `SELECT MAX(version_id) FROM schema_version`)
 	return err == nil && stored >= leaseVersion
 }
 
-// schemaVersions returns the schema's version and the one that this program knows.
+// schemaVersions returns the schema's version and that of this program.
 func (s *Store) schemaVersions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
 	err = s.withTimeout(ctx, func(ctx context.Context) (err error) {
 		stored, known, err = provider.GetVersions(ctx)
@@ -54,8 +53,8 @@ func (s *Store) schemaVersions(ctx context.Context, provider *goose.Provider) (s
 	return stored, known, err
 }
 
-// lockMigrations waits for other servers that migrate. Whoever gets the lock calls
-// unlock; a connection that is lost gives it up as well.
+// lockMigrations waits for other servers that migrate. The caller must call unlock; the database
+// also unlocks if the connection is lost.
 func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	locker := s.dialect.migrationLocker
 	if locker == nil {
@@ -70,14 +69,13 @@ func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	}
 	return func() {
 		if err := errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close()); err != nil {
-			s.log.Warn("the lock of the schema could not be given up; it ends with its connection", "error", err)
+			s.log.Warn("unlocking the schema failed; the lock ends with its connection", "error", err)
 		}
 	}, nil
 }
 
-// migrate brings the schema up to date, one server at a time. It may take as long
-// as it takes, but where there is nothing to do no lock is waited for. A schema
-// that a newer server made is refused rather than guessed at.
+// migrate brings the schema up to date, one server at a time. It has no time limit, but waits for
+// no lock if there is nothing to do. A schema of a newer version is rejected.
 func (s *Store) migrate(ctx context.Context) error {
 	options, err := s.dialect.gooseLock()
 	if err != nil {
@@ -103,14 +101,14 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("migrate the schema: %w", err)
 	}
-	// Only now is there surely a version to read: before, another server may be
-	// in the midst of making its table.
+	// Only now is there certainly a version to read, because before another server may have been
+	// creating its table.
 	stored, known, err := s.schemaVersions(ctx, provider)
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	if stored > known {
-		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it, so run that version or a later one, or give this server another database", stored, known)
+		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it; run that version or a later one, or give this server another database", stored, known)
 	}
 	return nil
 }

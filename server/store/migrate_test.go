@@ -12,24 +12,24 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestUpgradeFromSchemaWithoutDryRun opens a database of the version before, with an operation
-// in it, and as it was left by a server that ended in the midst of migrating, too.
+// TestUpgradeFromSchemaWithoutDryRun opens a database of an older version with an operation in it.
+// On MySQL it is as a server left it that stopped in the middle of the migration.
 func TestUpgradeFromSchemaWithoutDryRun(t *testing.T) {
 	onOldSchemas(t, 2, func(t *testing.T, url string, old *sql.DB) {
 		mustExec(t, old, `INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
 			VALUES ('01J', 'prod', 'a', 's', 'scale', 'web', '', '', 'done', 200, '', '', 1, 1, 1, 1)`)
-		if strings.HasPrefix(url, "mysql:") { // whose change of the schema is not taken back with the rest
+		if strings.HasPrefix(url, "mysql:") { // does not roll back changes of the schema
 			mustExec(t, old, `ALTER TABLE operations ADD COLUMN dry_run TINYINT NOT NULL DEFAULT 0`)
 		}
 		s := openStore(t, url)
 		if o, err := s.Operation(t.Context(), "01J"); err != nil || o.DryRun || o.Verb != "scale" {
-			t.Errorf("the operation is %+v, %v", o, err)
+			t.Errorf("got operation %+v, %v, want verb scale without a dry run", o, err)
 		}
 	})
 }
 
-// TestUpgradeFromSmallKindIDs opens a database whose kinds have small numbers, with an
-// object in it. New kinds get numbers beyond what these could be.
+// TestUpgradeFromSmallKindIDs opens a database whose kinds have 16-bit ids, and inserts a kind
+// with a larger id.
 func TestUpgradeFromSmallKindIDs(t *testing.T) {
 	onOldSchemas(t, 3, func(t *testing.T, url string, old *sql.DB) {
 		mustExec(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
@@ -52,17 +52,17 @@ func TestUpgradeFromSmallKindIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id, ok := w.kinds.cachedID(jobs.Kind); !ok || id <= 32767 {
-			t.Errorf("the new kind has the number %d", id)
+			t.Errorf("got id %d, want more than 32767", id)
 		}
 		page, err := w.Objects(t.Context(), Query{})
 		if err != nil || len(page.Items) != 3 {
-			t.Errorf("%d objects, %v", len(page.Items), err)
+			t.Errorf("got %d objects, %v, want 3", len(page.Items), err)
 		}
 	})
 }
 
-// onOldSchemas runs a test on databases whose schema has an older version. It opens
-// the store itself.
+// onOldSchemas runs a test on databases whose schema has an older version. The test opens the
+// store.
 func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url string, old *sql.DB)) {
 	for name, setUp := range map[string]func(t *testing.T) (url, driver, dsn string, d dialect){
 		"SQLite": func(t *testing.T) (string, string, string, dialect) {

@@ -25,14 +25,14 @@ func mysqlDialect() dialect {
 	return dialect{
 		name:              "MySQL",
 		migrations:        migrations("mysql"),
-		priorityChunkSize: 256, // for fewer a transaction waits for the disk longer than it writes
+		priorityChunkSize: 256, // a smaller transaction waits longer for the disk than it writes
 		goose:             goose.DialectMySQL,
-		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // migrating is locked as a whole
+		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // migrationLocker locks instead
 		migrationLocker:   userLock{},
-		orderedJoin:       "STRAIGHT_JOIN",              // MariaDB prefers to begin with the few accounts and kinds, and reads all of their objects
-		keyHint:           " FORCE INDEX (objects_key)", // MySQL prefers to read and sort the whole table, and MariaDB to begin with the first row each time
+		orderedJoin:       "STRAIGHT_JOIN",              // MariaDB would start with the few accounts and kinds, and read all of their objects
+		keyHint:           " FORCE INDEX (objects_key)", // MySQL would read and sort the whole table, and MariaDB start with the first row each time
 		purgeStatement:    `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
-		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP goes wrong where the session's time zone repeats an hour
+		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
 		forUpdate:         " FOR UPDATE",
 		lookup:            mysqlLookup,
 		upsert:            w.upsert,
@@ -48,17 +48,16 @@ func mysqlDialect() dialect {
 	}
 }
 
-// userLock lets one server at a time migrate. The database gives a user lock up
-// when its connection ends, so that nobody waits for a server that crashed, as
-// with the lease in goose's own table lock. It is taken before goose is called, since
-// goose looks at its table before it takes a lock, and MySQL makes a table visible
-// before there is a row in it.
+// userLock lets one server at a time migrate. Unlike goose's table lock, which has a lease, a user
+// lock is released when its connection ends, so that no server waits for one that crashed. It is
+// taken before goose is called, because goose reads its table before it takes a lock, and MySQL
+// makes a table visible before its first row.
 type userLock struct{}
 
-const userLockWait = 300 // seconds, for which a migration may take
+const userLockWait = 300 // seconds that a migration may take
 
-// migrationLockName names the database, because user locks are the whole server's. It is
-// as long as MySQL allows, whose versions from 9.6 have no MD5.
+// migrationLockName contains a hash of the database's name, because user locks belong to the whole
+// server. It has the maximum length that MySQL allows. MySQL has no MD5 from version 9.6 on.
 const migrationLockName = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
 
 // SessionLock waits for other servers that migrate.
@@ -66,11 +65,12 @@ func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	var acquired sql.NullInt64
 	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLockName+`, ?)`, userLockWait).Scan(&acquired)
 	if err == nil && acquired.Int64 != 1 {
-		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for %d seconds", userLockWait)
+		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for more than %d seconds", userLockWait)
 	}
 	return err
 }
 
+// SessionUnlock releases the lock.
 func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLockName+`)`)
 	return err
@@ -80,15 +80,15 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	s.dialect = mysqlDialect()
 	config, err := mysqlConfig(cfg.URL)
 	if err != nil {
-		// The cause may quote the URL, and with it the password.
+		// The cause is left out, because it may contain the URL and so the password.
 		return vedette.Errorf(vedette.Invalid, "the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
 	}
 	config.Logger = log.New(logWriter{s.log}, "", 0)
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver does not take")
+		return vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver rejects: check its query")
 	}
-	// The driver's commit listens to no context.
+	// The driver ignores the context of a commit, so reads and writes get a time limit.
 	limitedConfig := config.Clone()
 	limitedConfig.ReadTimeout, limitedConfig.WriteTimeout = minTimeout(config.ReadTimeout, queryTimeout), minTimeout(config.WriteTimeout, queryTimeout)
 	limitedConnector, err := mysql.NewConnector(limitedConfig)
@@ -110,9 +110,9 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	return nil
 }
 
-// readCommittedConnector has all transactions of a connection read what is committed: without gap
-// locks accounts don't wait for each other. Said for each transaction, as database/sql
-// would, it costs a round trip more each time.
+// readCommittedConnector sets READ COMMITTED for all transactions of a connection: without gap
+// locks, accounts do not wait for each other. database/sql would set it for each transaction, at
+// the cost of a round trip.
 type readCommittedConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -127,12 +127,12 @@ func (c readCommittedConnector) Connect(ctx context.Context) (driver.Conn, error
 	return conn, nil
 }
 
-// mysqlIdleTimeout is after how long the server gives up a connection on which nothing
-// is asked, in a transaction too: so long may a connection that was lost keep
-// what it has locked. Ours are closed before.
+// mysqlIdleTimeout is after which time the server closes an idle connection, also in a
+// transaction. A connection that was lost keeps its locks for that long. Our pool closes idle
+// connections earlier.
 const mysqlIdleTimeout = 20 * time.Second
 
-// minTimeout returns the shorter one of two times, of which zero means for ever.
+// minTimeout returns the shorter of two timeouts; 0 means none.
 func minTimeout(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -140,8 +140,8 @@ func minTimeout(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// mysqlConfig makes the driver's settings of a URL, whose query may hold any of
-// theirs.
+// mysqlConfig returns the driver's settings of a URL. The query may contain any setting of the
+// driver.
 func mysqlConfig(rawURL string) (*mysql.Config, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -161,8 +161,8 @@ func mysqlConfig(rawURL string) (*mysql.Config, error) {
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	config.Collation = "utf8mb4_bin"
-	config.ClientFoundRows = true   // an update that changes nothing has still found its row
-	config.InterpolateParams = true // else each statement is prepared first, which is another round trip
+	config.ClientFoundRows = true   // an update counts a row that it finds but does not change
+	config.InterpolateParams = true // otherwise each statement is prepared first, which costs a round trip
 	config.MaxAllowedPacket = 0     // ask the server
 	if config.Params == nil {
 		config.Params = map[string]string{}
@@ -172,27 +172,27 @@ func mysqlConfig(rawURL string) (*mysql.Config, error) {
 	if config.Timeout == 0 {
 		config.Timeout = dialTimeout
 	}
-	config.Params["autocommit"] = "1" // a server may have another default, and one statement is a transaction by itself
+	config.Params["autocommit"] = "1" // a server may have another default, but one statement must be a transaction by itself
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO'"
 	return config, nil
 }
 
-// logWriter brings the driver's lines into our log.
+// logWriter writes the driver's log lines to our log.
 type logWriter struct{ log *slog.Logger }
 
 func (w logWriter) Write(line []byte) (int, error) {
-	w.log.Debug("the MySQL driver says", "line", strings.TrimSpace(string(line)))
+	w.log.Debug("MySQL driver message", "line", strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 
-// mysqlStatements writes rows by statements of up to a quarter of the packet
-// that the server takes.
+// mysqlStatements writes rows by statements of at most a quarter of the server's
+// max_allowed_packet.
 type mysqlStatements struct{ maxBytes int }
 
 func (w *mysqlStatements) prepare(ctx context.Context, s *Store) error {
 	var packet int
 	if err := s.db.QueryRowContext(ctx, `SELECT @@max_allowed_packet`).Scan(&packet); err != nil {
-		return fmt.Errorf("ask for max_allowed_packet: %w", err)
+		return fmt.Errorf("read max_allowed_packet: %w", err)
 	}
 	w.maxBytes = packet / 4
 	for _, n := range statementSizes {
@@ -207,15 +207,15 @@ func mysqlUpsertStatement(n int) string {
 	return mysqlUpsertHead + valueRows(upsertRow, n) + mysqlUpsertTail
 }
 
-// MySQL reserves "stored", as MariaDB does not: it stands in quotes where no table's
-// name is before it.
+// MySQL reserves the word "stored", MariaDB does not: it must be quoted unless a table's name
+// precedes it.
 const (
 	mysqlUpsertHead = "INSERT INTO objects (account_id, kind_id, namespace, name, labelset, `stored`, uid, version, application, head, body) VALUES "
 	mysqlUpsertTail = " ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), `stored` = VALUES(`stored`), uid = VALUES(uid), version = VALUES(version)," +
 		" application = VALUES(application), head = VALUES(head), body = VALUES(body)"
 )
 
-// upsert uses VALUES(column), which MySQL deprecates: MariaDB knows nothing else.
+// upsert uses VALUES(column), which MySQL has deprecated, because MariaDB has no alternative.
 func (w *mysqlStatements) upsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	for len(rows) > 0 {
 		n := w.rowsPerStatement(rows)
@@ -227,9 +227,9 @@ func (w *mysqlStatements) upsert(ctx context.Context, tx *transaction, accountID
 	return nil
 }
 
-// rowsPerStatement returns how many of the rows to write at once, at least one.
+// rowsPerStatement returns how many of the rows to write in one statement, at least one.
 func (w *mysqlStatements) rowsPerStatement(rows []objectRow) int {
-	const otherColumns = 2048 // bytes that all other columns take at most, nearly always
+	const otherColumns = 2048 // bytes of all other columns, nearly always fewer
 	size, n := 0, 0
 	for n < len(rows) && n < statementSizes[0] {
 		size += len(rows[n].head) + len(rows[n].body) + otherColumns
@@ -241,8 +241,8 @@ func (w *mysqlStatements) rowsPerStatement(rows []objectRow) int {
 	return largestSizeWithin(max(n, 1), statementSizes[0])
 }
 
-// onDuplicateKeyClause is onConflictUpdate. The columns are set one after the other, and the
-// condition sees those that are set already.
+// onDuplicateKeyClause is onConflictUpdate. MySQL sets the columns one after the other, and the
+// condition sees columns that are already set.
 func onDuplicateKeyClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
@@ -251,8 +251,8 @@ func onDuplicateKeyClause(where string, columns []string) string {
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }
 
-// mysqlRemove has the rows found by their key: a table that is not much bigger would be
-// read as a whole, and rows of other accounts locked.
+// mysqlRemove makes the planner use the primary key. In a small table it would read all rows and
+// lock those of other accounts.
 func mysqlRemove(ctx context.Context, tx *transaction, accountID int64, keys []rowKey) error {
 	return removeByNamespace(ctx, tx, `DELETE objects FROM objects`+tx.dialect.keyHint, accountID, keys)
 }
@@ -264,15 +264,15 @@ func mysqlLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, 
 		err := s.queryEach(ctx, scanStored(found), `SELECT `+lookupColumns+` FROM objects o LEFT JOIN labelsets l ON l.id = o.labelset
 			WHERE o.account_id = ? AND (`+where+`)`, append([]any{accountID}, args...)...)
 		if err != nil {
-			return fmt.Errorf("look %d keys up: %w", n, err)
+			return fmt.Errorf("look up %d keys: %w", n, err)
 		}
 		keys = keys[n:]
 	}
 	return nil
 }
 
-// mysqlKeys writes keys as ranges of the primary key, a form that MySQL's and
-// MariaDB's optimizers both see through, which tuples in an IN list are not.
+// mysqlKeys returns a condition for keys that the optimizers of both MySQL and MariaDB turn into
+// ranges of the primary key, unlike tuples in an IN list.
 func mysqlKeys(keys []rowKey) (string, []any) {
 	parts := []string{}
 	args := make([]any, 0, len(keys)*2)
@@ -286,15 +286,14 @@ func mysqlKeys(keys []rowKey) (string, []any) {
 	return strings.Join(parts, " OR "), args
 }
 
-// mysqlSize has the server count first: left to itself it may say what was true
-// some time ago.
+// mysqlSize updates the statistics first, because those that the server has may be old.
 func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
 	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts, operations, tasks`)
 	if err != nil {
 		return 0, err
 	}
 	for rows.Next() {
-		// One row per table, of no interest.
+		// one row per table, which is ignored
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return 0, err

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// mysqlClasses has the numbers of MySQL's and MariaDB's errors. Numbers from 3000 on
-// may mean different things to the two, so that only such are here that don't.
+// mysqlClasses has the error numbers of MySQL and MariaDB. From 3000 on the two use numbers
+// differently, and only those are included that mean the same.
 var mysqlClasses = map[uint16]errorClass{
 	1048: dataClass, // a column can't be null
 	1118: dataClass, // the row is too big
@@ -22,7 +22,7 @@ var mysqlClasses = map[uint16]errorClass{
 	1264: dataClass, // out of range
 	1265: dataClass, // truncated
 	1292: dataClass, // truncated, wrong value
-	1300: dataClass, // no valid characters
+	1300: dataClass, // invalid characters
 	1301: dataClass, // a result is bigger than max_allowed_packet
 	1366: dataClass, // wrong value for the column
 	1367: dataClass, // illegal value
@@ -32,22 +32,22 @@ var mysqlClasses = map[uint16]errorClass{
 
 	3: busyClass, 1021: busyClass, 1026: busyClass, 1114: busyClass, // the disk or a table is full
 	1040: busyClass, 1203: busyClass, 1226: busyClass, // connections
-	1047: busyClass,                                                    // no node of a cluster that may serve
+	1047: busyClass,                                                    // a cluster node that cannot serve
 	1053: busyClass, 1077: busyClass, 1079: busyClass, 1080: busyClass, // shutdown
-	1062: busyClass,                                                    // somebody else has written the same key: what comes after that finds it
+	1062: busyClass,                                                    // another transaction has written the same key: a retry finds it
 	1105: busyClass,                                                    // unknown error
-	1158: busyClass, 1159: busyClass, 1160: busyClass, 1161: busyClass, // the line
+	1158: busyClass, 1159: busyClass, 1160: busyClass, 1161: busyClass, // network
 	1180: busyClass, 1181: busyClass, // a commit or a rollback failed
-	1129: busyClass, 3032: busyClass, // no connections of this host, or of anyone
+	1129: busyClass, 3032: busyClass, // no connections from this host, or none at all
 	1205: busyClass, 1213: busyClass, // locks
-	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass, // interrupted, killed, idle for too long
-	3100: busyClass, 3101: busyClass, // the other servers of a group did not agree
+	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass, // interrupted, killed, or idle for too long
+	3100: busyClass, 3101: busyClass, // the other servers of a group disagreed
 
 	1290: readOnlyClass, 1792: readOnlyClass, 1836: readOnlyClass,
 
 	1044: settingsClass, 1045: settingsClass, 1049: settingsClass, 1130: settingsClass, 1142: settingsClass, 1227: settingsClass, 1524: settingsClass, 1698: settingsClass,
-	1820: settingsClass, 1862: settingsClass, 3118: settingsClass, 4151: settingsClass, // a password that expired, a locked account, which is 4151 of MariaDB
-	3159: settingsClass, // without TLS
+	1820: settingsClass, 1862: settingsClass, 3118: settingsClass, 4151: settingsClass, // an expired password or a locked account, which is 4151 in MariaDB
+	3159: settingsClass, // a connection without TLS
 }
 
 // translateMySQLError goes by the server's error numbers.
@@ -62,7 +62,7 @@ func translateMySQLError(err error) error {
 	switch {
 	case isConnectionError(err) || errors.Is(err, mysql.ErrInvalidConn):
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server does not answer: %w", err)
-	case errors.Is(err, mysql.ErrPktTooLarge): // the driver knows before the server
+	case errors.Is(err, mysql.ErrPktTooLarge): // the driver notices before the server
 		return translateMySQLNumber(1153, err)
 	case isServerError:
 		return err
@@ -70,23 +70,23 @@ func translateMySQLError(err error) error {
 	return translateMySQLHandshake(err)
 }
 
-// translateMySQLNumber returns nil where a number is not known.
+// translateMySQLNumber returns nil for a number that is not in mysqlClasses.
 func translateMySQLNumber(number uint16, err error) error {
 	switch mysqlClasses[number] {
 	case dataClass:
 		if number == 1153 {
-			return dataErrorf("an object is bigger than the MySQL server's max_allowed_packet: raise it: %w", err)
+			return dataErrorf("an object is larger than the MySQL server's max_allowed_packet: raise max_allowed_packet: %w", err)
 		}
-		return dataErrorf("MySQL can't keep a value: %w", err)
+		return dataErrorf("MySQL cannot store a value: %w", err)
 	case busyClass:
 		return vedette.Errorf(vedette.Unavailable, "%s: %w", mysqlBusyMessage(number), err)
 	case readOnlyClass:
-		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, as a replica is: connect to the primary: %w", err)
+		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, like a replica: connect to the primary: %w", err)
 	case settingsClass:
 		if number == 3159 {
-			return vedette.Errorf(vedette.Invalid, "the MySQL server takes connections with TLS only: add tls=true to the query of the URL: %w", err)
+			return vedette.Errorf(vedette.Invalid, "the MySQL server requires TLS: add tls=true to the query of the URL: %w", err)
 		}
-		return vedette.Errorf(vedette.Invalid, "the MySQL server refuses this user or database: check the URL and the user's rights: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the MySQL server rejects the user or the database: check the URL and the user's privileges: %w", err)
 	}
 	return nil
 }
@@ -98,25 +98,25 @@ func mysqlBusyMessage(number uint16) string {
 	case 1040, 1203, 1226:
 		return "the MySQL server has no free connection: raise max_connections, or lower this server's"
 	}
-	return "the MySQL server could not do it now"
+	return "the MySQL server is temporarily unable to execute the statement"
 }
 
-// translateMySQLHandshake explains what the driver finds out itself while it opens a connection.
+// translateMySQLHandshake explains errors that the driver detects itself while it opens a
+// connection.
 func translateMySQLHandshake(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
-		return vedette.Errorf(vedette.Invalid, "the certificate of the MySQL server is refused: have it signed for this host name by an authority that this system trusts (SSL_CERT_FILE names a file of one's own), or set tls=skip-verify in the URL to have it unchecked: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the certificate of the MySQL server is not trusted: use one for this host name, signed by an authority that this system trusts (SSL_CERT_FILE names a file with more authorities), or set tls=skip-verify in the URL to skip verification: %w", err)
 	case errors.Is(err, mysql.ErrNoTLS):
-		return vedette.Errorf(vedette.Invalid, "the MySQL server does not speak TLS, which the URL asks for: set that up, or take tls out of the URL: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the URL requires TLS, which the MySQL server does not support: enable TLS there, or remove tls from the URL: %w", err)
 	case strings.Contains(err.Error(), "caching_sha2_password"):
-		return vedette.Errorf(vedette.Invalid, "the MySQL server has no RSA keys for passwords that come without TLS: add tls=true to the query of the URL: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the MySQL server has no RSA keys to protect passwords without TLS: add tls=true to the query of the URL: %w", err)
 	}
 	return err
 }
 
-// isConnectionError reports whether an error came from the line and not from the
-// database.
+// isConnectionError reports whether an error comes from the connection and not from the database.
 func isConnectionError(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)

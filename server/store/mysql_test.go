@@ -18,8 +18,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestMySQLIsolationIsReadCommitted looks at connections of both pools. The variable has
-// two names: MySQL's, and that of MariaDB before 11.1.
+// TestMySQLIsolationIsReadCommitted checks connections of both pools. The variable has different
+// names in MySQL and in MariaDB before 11.1.
 func TestMySQLIsolationIsReadCommitted(t *testing.T) {
 	s, err := Open(context.Background(), Config{URL: databases.MariaDB(t)})
 	if err != nil {
@@ -30,13 +30,13 @@ func TestMySQLIsolationIsReadCommitted(t *testing.T) {
 		var variable, level string
 		err := db.QueryRow(`SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')`).Scan(&variable, &level)
 		if err != nil || level != "READ-COMMITTED" {
-			t.Errorf("%s: %s is %q, %v", name, variable, level, err)
+			t.Errorf("%s: got %s %q, %v, want READ-COMMITTED", name, variable, level, err)
 		}
 	}
 }
 
-// TestReservedWordsAreQuoted holds for MySQL what a MariaDB can't tell: it reserves
-// fewer words.
+// TestReservedWordsAreQuoted checks against the list of MySQL, because MariaDB reserves fewer
+// words.
 func TestReservedWordsAreQuoted(t *testing.T) {
 	text, err := os.ReadFile("testdata/mysql-reserved.txt")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 		return err
 	}, `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()`)
 	if err != nil || !slices.Equal(found, []string{"stored"}) {
-		t.Errorf("tables and columns with reserved names: %q, %v", found, err)
+		t.Errorf("got tables and columns with reserved names %q, %v, want stored", found, err)
 	}
 	first, err := migrationFiles.ReadFile("migrations/mysql/00001_first.sql")
 	if err != nil {
@@ -69,18 +69,18 @@ func TestReservedWordsAreQuoted(t *testing.T) {
 	}
 	for _, text := range []string{string(first), mysqlUpsertStatement(1)} {
 		if !strings.Contains(text, "`stored`") || strings.Contains(strings.ReplaceAll(text, "`stored`", ""), "stored") {
-			t.Errorf("a reserved word stands without quotes in %.400s", text)
+			t.Errorf("got a reserved word without quotes in %.400s", text)
 		}
 	}
 }
 
-// TestPagesDoNotRereadRows reads a feed by pages. None may begin with the feed's
-// first row again, nor read the table.
+// TestPagesDoNotRereadRows reads a feed in pages. No page may start at the feed's first row again,
+// nor read the whole table.
 func TestPagesDoNotRereadRows(t *testing.T) {
 	const pods, size = 4000, 1000
-	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts for each connection
+	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1}) // the server counts reads per connection
 	w.commit(1, podsAt(0, pods, 1)...)
-	if _, err := w.Stats(t.Context()); err != nil { // has the server look at its tables
+	if _, err := w.Stats(t.Context()); err != nil { // updates the statistics
 		t.Fatal(err)
 	}
 	accountID, kindID := w.ids()
@@ -99,12 +99,12 @@ func TestPagesDoNotRereadRows(t *testing.T) {
 		before := w.rowsRead()
 		w.must(read())
 		if n := w.rowsRead() - before; n < pods-size || n > pods*9/4 {
-			t.Errorf("the server read %d rows to tell %s of %d in pages of %d", n, what, pods, size)
+			t.Errorf("%s: got %d rows read for %d in pages of %d, want each row read about once", what, n, pods, size)
 		}
 	}
 }
 
-// TestPurgeReadsOnlyOldRows has few of many operations forgotten.
+// TestPurgeReadsOnlyOldRows purges few of many operations.
 func TestPurgeReadsOnlyOldRows(t *testing.T) {
 	const all, old = 2000, 10
 	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
@@ -116,11 +116,11 @@ func TestPurgeReadsOnlyOldRows(t *testing.T) {
 	before := w.rowsRead()
 	n, err := w.PurgeOperations(t.Context(), time.Unix(old+1, 0), all)
 	if read := w.rowsRead() - before; err != nil || n != old || read > all/10 {
-		t.Errorf("%d operations of %d were forgotten, for which %d rows were read, %v", n, old, read, err)
+		t.Errorf("got %d operations purged, %d rows read, %v, want %d purged and at most %d read", n, read, err, old, all/10)
 	}
 }
 
-// ids are those of the account and the kind.
+// ids returns the ids of the account and the kind.
 func (w *fixture) ids() (accountID, kindID int64) {
 	accountID, err := w.accountID(w.t.Context(), "prod")
 	w.must(err)
@@ -129,9 +129,8 @@ func (w *fixture) ids() (accountID, kindID int64) {
 	return accountID, kindID
 }
 
-// rowsRead is how many rows the only connection has looked at one after the other,
-// some of them twice: MariaDB counts entries of an index for themselves, and MySQL that
-// it looked for labels in a table that has none.
+// rowsRead returns how many rows the only connection has read in sequence. Some count twice:
+// MariaDB counts index entries separately, and MySQL counts lookups of labels in an empty table.
 func (w *fixture) rowsRead() (n int) {
 	err := w.queryEach(w.t.Context(), func(rows *sql.Rows) error {
 		var name string
@@ -144,8 +143,7 @@ func (w *fixture) rowsRead() (n int) {
 	return n
 }
 
-// TestServerWithoutAutocommit writes with one statement, and asks over another
-// connection.
+// TestServerWithoutAutocommit writes one statement and reads it on another connection.
 func TestServerWithoutAutocommit(t *testing.T) {
 	dbURL := databases.StartMariaDB(t, databases.Options{Settings: []string{"autocommit=0"}}).URL
 	var stores [2]*Store
@@ -165,13 +163,13 @@ func TestServerWithoutAutocommit(t *testing.T) {
 	}
 }
 
-// TestDeleteReadsOnlyItsRows deletes most rows of a small table, for which it seems
-// cheap to read all of it. That would lock rows of other accounts, each in its turn.
+// TestDeleteReadsOnlyItsRows deletes most rows of a small table, of which a planner may prefer to
+// read all rows. That would lock rows of other accounts.
 func TestDeleteReadsOnlyItsRows(t *testing.T) {
 	const pods, deleted = 300, 250
 	w := newFixtureWith(t, Config{URL: databases.MariaDB(t), MaxConns: 1})
 	w.commit(1, podsAt(0, pods, 1)...)
-	_, err := w.Stats(t.Context()) // has the server look at the table
+	_, err := w.Stats(t.Context()) // updates the statistics
 	w.must(err)
 	accountID, kindID := w.ids()
 	var keys []rowKey
@@ -182,13 +180,13 @@ func TestDeleteReadsOnlyItsRows(t *testing.T) {
 	before := w.rowsRead()
 	w.must(w.write(t.Context(), func(ctx context.Context, tx *transaction) error { return w.dialect.remove(ctx, tx, accountID, keys) }))
 	if n := w.rowsRead() - before; n >= pods {
-		t.Errorf("%d rows were read to delete %d of %d", n, deleted, pods)
+		t.Errorf("got %d rows read to delete %d, want fewer than %d", n, deleted, pods)
 	}
 }
 
-// TestIdleTransaction lets the server end a connection within a transaction, as when
-// the machine is suspended. MySQL tells so with a number, and MariaDB breaks it. No
-// object may be blamed for it.
+// TestIdleTransaction makes the server close a connection within a transaction, as when the
+// machine is suspended. MySQL returns an error number, and MariaDB closes the connection. Neither
+// may be blamed on an object.
 func TestIdleTransaction(t *testing.T) {
 	dbURL := databases.MariaDB(t)
 	shortTimeoutURL, err := url.Parse(dbURL)
@@ -223,11 +221,11 @@ func TestIdleTransaction(t *testing.T) {
 		return err
 	})
 	if err := s.wrapError("write", err); vedette.KindOf(err) != vedette.Unavailable {
-		t.Errorf("the transaction ended with %v", err)
+		t.Errorf("got %v, want an error of kind %s", err, vedette.Unavailable)
 	}
 }
 
-// TestRefusedConnections opens what asking again won't open.
+// TestRefusedConnections opens connections that fail on each try.
 func TestRefusedConnections(t *testing.T) {
 	server := databases.StartMariaDB(t, databases.Options{})
 	serverURL, err := url.Parse(server.URL)
@@ -235,9 +233,9 @@ func TestRefusedConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ createOptions, query, wantMessage string }{
-		"locked":         {" ACCOUNT LOCK", "", "check the URL and the user's rights"},
-		"expired":        {" PASSWORD EXPIRE", "", "check the URL and the user's rights"},
-		"without_rights": {"", "", "check the URL and the user's rights"},
+		"locked":         {" ACCOUNT LOCK", "", "check the URL and the user's privileges"},
+		"expired":        {" PASSWORD EXPIRE", "", "check the URL and the user's privileges"},
+		"without_rights": {"", "", "check the URL and the user's privileges"},
 		"certificate":    {"", "tls=true", "tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,13 +246,13 @@ func TestRefusedConnections(t *testing.T) {
 			u.User, u.RawQuery = url.UserPassword(name, "hunter2"), test.query
 			_, err := Open(t.Context(), Config{URL: u.String()})
 			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), test.wantMessage) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want an error of kind %s with %q and without the password", err, vedette.Invalid, test.wantMessage)
 			}
 		})
 	}
 }
 
-// TestMySQLErrors has what only some servers or settings tell.
+// TestMySQLErrors checks errors that only some servers or settings return.
 func TestMySQLErrors(t *testing.T) {
 	for _, test := range []struct {
 		err         error
@@ -262,15 +260,15 @@ func TestMySQLErrors(t *testing.T) {
 		wantMessage string
 	}{
 		{&mysql.MySQLError{Number: 3159, Message: "Connections using insecure transport are prohibited"}, vedette.Invalid, "add tls=true"},
-		{&mysql.MySQLError{Number: 1524, Message: "Plugin 'mysql_native_password' is not loaded"}, vedette.Invalid, "refuses this user"},
+		{&mysql.MySQLError{Number: 1524, Message: "Plugin 'mysql_native_password' is not loaded"}, vedette.Invalid, "rejects the user"},
 		{errors.New("unexpected resp from server for caching_sha2_password, perform full authentication"), vedette.Invalid, "add tls=true"},
-		{&mysql.MySQLError{Number: 3032, Message: "The server is currently in offline mode"}, vedette.Unavailable, "could not do it now"},
-		{&mysql.MySQLError{Number: 1317, Message: "Query execution was interrupted"}, vedette.Unavailable, "could not do it now"},
+		{&mysql.MySQLError{Number: 3032, Message: "The server is currently in offline mode"}, vedette.Unavailable, "temporarily unable"},
+		{&mysql.MySQLError{Number: 1317, Message: "Query execution was interrupted"}, vedette.Unavailable, "temporarily unable"},
 		{errors.Join(&mysql.MySQLError{Number: 9999}, mysql.ErrInvalidConn), vedette.Unavailable, "does not answer"},
 		{&mysql.MySQLError{Number: 1406, Message: "Data too long"}, vedette.Invalid, "Data too long"},
 	} {
 		if err := translateMySQLError(test.err); vedette.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.wantMessage) {
-			t.Errorf("%v becomes %v, of kind %q", test.err, err, vedette.KindOf(err))
+			t.Errorf("%v: got %v of kind %q, want %q of kind %q", test.err, err, vedette.KindOf(err), test.wantMessage, test.kind)
 		}
 	}
 }

@@ -15,33 +15,33 @@ import (
 // Pending is the state of an operation that has no outcome yet.
 const Pending vedette.OutcomeState = "pending"
 
-// OperationRow is an operation in the history. Of what it changed only names are
-// kept: a manifest may hold what must not be stored.
+// OperationRow is an operation in the history. It names what the operation changed but has no
+// manifest, because that may contain Secrets.
 type OperationRow struct {
 	ID      vedette.OperationID
 	Account vedette.AccountName
-	Agent   vedette.AgentID  // that carried it out; empty where it was sent to none
+	Agent   vedette.AgentID  // that executed it; empty if it was not sent to an agent
 	Server  vedette.ServerID // that accepted it
 	Verb    vedette.Verb
-	DryRun  bool   // it was judged, and not done
-	Target  string // for people: "Deployment shop/web"
+	DryRun  bool   // it was validated and changed nothing
+	Target  string // for users: "Deployment shop/web"
 	User    string
 	Origin  string
 	State   vedette.OutcomeState // Pending until it has ended
 	Status  int
 	Reason  string
-	Message string // of at most 4096 bytes; what is longer is cut
+	Message string // truncated to 4096 bytes
 
-	// By the clock of the server that accepted it, to the microsecond; zero for not
-	// yet.
+	// By the clock of the server that accepted it, to the microsecond; zero if it has not
+	// happened yet.
 	Accepted, Sent, Ended time.Time
-	Deadline              time.Time // its deadline
+	Deadline              time.Time
 }
 
-// OperationQuery selects operations. Fields that are empty select everything;
-// several fields must all hold.
+// OperationQuery selects operations. A field that is empty selects everything; all other fields
+// must match.
 type OperationQuery struct {
-	Accounts []vedette.AccountName // nil for all of them; of an empty list there are none
+	Accounts []vedette.AccountName // nil for all; an empty list selects none
 	Agent    vedette.AgentID
 	State    vedette.OutcomeState
 	Verb     vedette.Verb
@@ -57,26 +57,11 @@ const selectOperations = `SELECT id, account, agent, server, verb, dry_run, targ
 
 var beginOperationStatement = insertStatement("operations", operationColumns, 1, "")
 
-// operationEndColumns are the columns that the end of an operation decides. The state
-// comes last: MySQL sets one column after the other, and only a pending row may
-// change.
+// operationEndColumns are the columns that the end of an operation sets. The state is last,
+// because MySQL sets one column after the other and only a pending row may change.
 var operationEndColumns = []string{"agent", "status", "reason", "message", "sent", "ended", "state"}
 
 const wherePending = "operations.state = 'pending'"
-
-// The longest that the narrowest database keeps, in bytes.
-const (
-	maxID    = 26 // of a ULID
-	maxShort = 255
-	maxWord  = 63
-)
-
-func checkID(what, id string) error {
-	if id == "" || len(id) > maxID || !isValidText(id, maxID) {
-		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is no ULID", id, what)
-	}
-	return nil
-}
 
 func (o *OperationRow) values() []any {
 	return []any{string(o.ID), sanitize(string(o.Account), maxShort), sanitize(string(o.Agent), maxShort), sanitize(string(o.Server), maxShort), sanitize(string(o.Verb), maxWord), int64(boolToInt(o.DryRun)),
@@ -84,9 +69,8 @@ func (o *OperationRow) values() []any {
 		sanitize(o.Reason, maxShort), sanitize(o.Message, maxMessage), toMicros(o.Accepted), toMicros(o.Deadline), toMicros(o.Sent), toMicros(o.Ended)}
 }
 
-// BeginOperation stores an operation that was accepted, as pending. The error is
-// vedette.Conflict where one with its ID is stored already: it must not be carried
-// out once more.
+// BeginOperation stores an accepted operation as pending. The error is vedette.Conflict if one
+// with its ID is stored already; the caller must not execute it again.
 func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
 	action := fmt.Sprintf("record operation %.60s", o.ID)
 	if err := checkID("operation", string(o.ID)); err != nil {
@@ -100,11 +84,10 @@ func (s *Store) BeginOperation(ctx context.Context, o OperationRow) error {
 	return s.wrapError(action, err)
 }
 
-// EndOperations stores the outcomes of operations. Those that were not begun here
-// are stored whole: a read is only recorded when it has ended. An operation that
-// has an outcome keeps it.
+// EndOperations stores the outcomes of operations. Operations that were not begun are stored as a
+// whole, because a read is recorded only when it has ended. An operation keeps its first outcome.
 func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) error {
-	const action = "record the ends of operations"
+	const action = "record the outcomes of operations"
 	rows := make([][]any, 0, len(operations))
 	seen := make(map[vedette.OperationID]bool, len(operations))
 	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b OperationRow) int { return strings.Compare(string(a.ID), string(b.ID)) }) {
@@ -142,20 +125,20 @@ func (s *Store) endStatement() string {
 	return insertStatement("operations", operationColumns, 1, s.dialect.onConflictUpdate(wherePending, operationEndColumns))
 }
 
-// Operation returns one operation. The error is vedette.NotFound where it is not
-// in the history, or not any more.
+// Operation returns one operation. The error is vedette.NotFound if it is not in the history, or
+// no longer.
 func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (OperationRow, error) {
 	var o OperationRow
 	err := s.queryOne(ctx, func(row scanner) (err error) { o, err = scanOperation(row); return err }, selectOperations+` WHERE id = ?`, sanitize(string(id), maxShort))
 	if errors.Is(err, sql.ErrNoRows) {
-		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been forgotten since", id)
+		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been deleted since", id)
 	}
 	return o, s.wrapError(fmt.Sprintf("read operation %.60s", id), err)
 }
 
-// Operations returns a page of the operations that a query selects, the newest
-// first, and the cursor of the next page, which is empty on the last. The error is
-// vedette.Invalid where the limit or the cursor can't be used.
+// Operations returns a page of the operations that a query selects, the newest first, and the
+// cursor of the next page, which is empty on the last one. The error is vedette.Invalid if the
+// limit or the cursor is invalid.
 func (s *Store) Operations(ctx context.Context, q OperationQuery) ([]OperationRow, string, error) {
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
@@ -164,7 +147,7 @@ func (s *Store) Operations(ctx context.Context, q OperationQuery) ([]OperationRo
 		return nil, "", vedette.Errorf(vedette.Invalid, "the limit %d is not between 1 and %d", q.Limit, maxLimit)
 	}
 	if q.After != "" && checkID("operation", q.After) != nil {
-		return nil, "", vedette.Errorf(vedette.Invalid, "the cursor %.100q is none that this server gave out: begin again with the first page", q.After)
+		return nil, "", vedette.Errorf(vedette.Invalid, "the cursor %.100q is invalid: request the first page again, without a cursor", q.After)
 	}
 	operations := []OperationRow{}
 	clause, args := q.conditions().where()
@@ -217,20 +200,19 @@ func scanOperation(row scanner) (OperationRow, error) {
 	return o, err
 }
 
-// MarkOperationsLost ends the pending operations that a server accepted as lost, and
-// returns how many there were. A server calls it when it starts, for what it had
-// accepted before: nobody waits for that any more.
+// MarkOperationsLost ends a server's pending operations as lost, and returns their number. A
+// server calls it when it starts, for the operations that it had accepted before: nobody waits for
+// them any more.
 func (s *Store) MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error) {
 	n, err := s.endAsLost(ctx, message, at, `server = ?`, sanitize(string(server), maxShort))
-	return n, s.wrapError("give up the pending operations of server "+string(server), err)
+	return n, s.wrapError("end the pending operations of server "+string(server), err)
 }
 
-// ExpireOperations ends the pending operations as lost, of whichever server, whose
-// deadline was before a time, and returns how many there were. Their server ended
-// and has not come back under its name.
+// ExpireOperations ends pending operations of any server as lost if their deadline was before a
+// time, and returns their number. Their server has stopped and not started again under its name.
 func (s *Store) ExpireOperations(ctx context.Context, deadlineBefore time.Time, message string, at time.Time) (int, error) {
 	n, err := s.endAsLost(ctx, message, at, `due < ?`, toMicros(deadlineBefore))
-	return n, s.wrapError("give up the operations that are overdue", err)
+	return n, s.wrapError("end overdue operations", err)
 }
 
 func (s *Store) endAsLost(ctx context.Context, message string, at time.Time, where string, arg any) (int, error) {
@@ -239,14 +221,14 @@ func (s *Store) endAsLost(ctx context.Context, message string, at time.Time, whe
 	return int(n), err
 }
 
-// PurgeOperations forgets at most so many of the operations that were accepted
-// before a time, the oldest first, and returns how many went.
+// PurgeOperations deletes at most limit of the operations that were accepted before a time, the
+// oldest first, and returns their number.
 func (s *Store) PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error) {
 	n, err := s.purge(ctx, "operations", `accepted < ?`, "accepted", limit, toMicros(before))
 	return n, s.wrapError("purge the history of operations", err)
 }
 
-// purge deletes the first rows of a table with ids.
+// purge deletes the first rows of a table that has an id column.
 func (s *Store) purge(ctx context.Context, table, where, order string, limit int, args ...any) (int, error) {
 	var n int64
 	err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) (err error) {

@@ -15,18 +15,18 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// PostgreSQL takes any number of rows as one array per column: one plan serves
-// for batches of all sizes.
+// postgresDialect uses one array per column for any number of rows, so that one plan serves
+// batches of all sizes.
 func postgresDialect() dialect {
 	return dialect{
 		name:              "PostgreSQL",
 		migrations:        migrations("postgres"),
-		priorityChunkSize: 256, // for fewer a transaction waits for the disk longer than it writes
+		priorityChunkSize: 256, // a smaller transaction waits longer for the disk than it writes
 		goose:             goose.DialectPostgres,
 		gooseLock:         postgresLock,
 		numberedParams:    true,
 		arrayParams:       true,
-		orderedJoin:       "JOIN", // its planner knows
+		orderedJoin:       "JOIN", // its planner chooses the right order
 		purgeStatement:    purgeByIDStatement,
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
 		forUpdate:         " FOR UPDATE",
@@ -45,7 +45,7 @@ func postgresDialect() dialect {
 }
 
 func postgresLock() ([]goose.ProviderOption, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // asks each second, for 5 minutes
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // tries every second for 5 minutes
 	return []goose.ProviderOption{goose.WithSessionLocker(locker)}, err
 }
 
@@ -53,33 +53,33 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.dialect = postgresDialect()
 	config, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		// The cause may quote the URL, and with it the password.
+		// The cause is left out, because it may contain the URL and so the password.
 		return vedette.Errorf(vedette.Invalid, "the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
 	}
 	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, dialTimeout)
-	// What a lost connection has locked is free again after this time. We are
-	// never idle within a transaction.
+	// The locks of a lost connection are released after this time. Our transactions are
+	// never idle.
 	setDefault(config.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "10s")
 	config.ShouldPing = isConnClosed
-	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // bounded right here
+	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // limited to 10,000
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return fmt.Errorf("make a connection pool: %w", err)
+		return fmt.Errorf("create a connection pool: %w", err)
 	}
 	s.cleanup = append(s.cleanup, func() error { pool.Close(); return nil })
 	s.db = stdlib.OpenDBFromPool(pool)
-	s.db.SetMaxIdleConns(0) // the pool below keeps them
+	s.db.SetMaxIdleConns(0) // the pool of pgx keeps them
 	s.reader, s.migrator = s.db, s.db
 	s.closeIdleConns = pool.Reset
 	s.cleanup = append(s.cleanup, s.db.Close)
 	return nil
 }
 
-// isConnClosed reports whether a connection that was idle was closed by the server,
-// which a look at it tells; the ping that follows then ends it. One that fell
-// silent is not pinged for: Store.connected finds that out, and ends all at once.
+// isConnClosed reports whether the server has closed an idle connection; the ping that follows
+// then removes it. A connection that was lost without notice is not pinged: withTimeout notices
+// that, and closes all idle connections.
 func isConnClosed(_ context.Context, p pgxpool.ShouldPingParams) bool {
-	//lint:ignore SA1019 Ping, which it is deprecated for, waits for a server that fell silent; this look does not.
+	//lint:ignore SA1019 Ping, the recommended replacement, waits for a server that does not answer; CheckConn does not.
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil
 }
 
@@ -89,7 +89,7 @@ func setDefault(settings map[string]string, name, value string) {
 	}
 }
 
-// keyArrays turns keys into one array per column.
+// keyArrays returns one array per column of keys.
 func keyArrays(keys []rowKey) (kinds []int64, namespaces, names []string) {
 	kinds, namespaces, names = make([]int64, len(keys)), make([]string, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
@@ -161,7 +161,7 @@ func postgresInsert(ctx context.Context, tx *transaction, table string, columns 
 	return nil
 }
 
-// arrayOf gathers a column, whose values are all int64 or all string.
+// arrayOf returns the values of a column, which are all int64 or all string.
 func arrayOf(rows [][]any, column int) any {
 	if _, ok := rows[0][column].(string); ok {
 		return columnValues[string](rows, column)

@@ -9,31 +9,31 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// postgresClasses has SQLSTATEs, of which five characters come before the class that
-// the first two are.
+// postgresClasses has SQLSTATEs, and the classes that are their first two characters. A whole
+// SQLSTATE takes precedence.
 var postgresClasses = map[string]errorClass{
 	"22": dataClass, // data exception
 	"23": dataClass, // integrity constraint violation
-	"54": dataClass, // a limit of the program is exceeded
-	// Somebody else has written the same key: what comes after that finds it.
+	"54": dataClass, // program limit exceeded
+	// Another transaction has written the same key: a retry finds it.
 	"23505": busyClass,
 	"23P01": busyClass,
 
 	"08":    busyClass, // connection
-	"40":    busyClass, // transaction rollback: deadlocks and the like
+	"40":    busyClass, // transaction rollback, for example after a deadlock
 	"53":    busyClass, // resources
 	"57":    busyClass, // operator intervention
 	"58":    busyClass, // system error
 	"55P03": busyClass, // a lock is not available
 	"25P03": busyClass, // idle in a transaction for too long
-	"25P04": busyClass, // a transaction that took too long
-	"26000": busyClass, // a prepared statement that a pooler between us has lost
+	"25P04": busyClass, // transaction timeout
+	"26000": busyClass, // a prepared statement that a connection pooler has lost
 
 	"25006": readOnlyClass,
 
-	"28":    settingsClass, // who we are
+	"28":    settingsClass, // authentication
 	"3D000": settingsClass, // no such database
-	"42501": settingsClass, // rights
+	"42501": settingsClass, // insufficient privilege
 }
 
 func postgresClass(state string) errorClass {
@@ -43,8 +43,8 @@ func postgresClass(state string) errorClass {
 	return postgresClasses[state[:min(2, len(state))]]
 }
 
-// translatePostgresError goes by SQLSTATE. Anything that is no answer of the server is
-// a matter of the connection.
+// translatePostgresError goes by SQLSTATE. An error that is not an answer of the server is an
+// error of the connection.
 func translatePostgresError(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
@@ -61,13 +61,13 @@ func translatePostgresError(err error) error {
 func translateSQLState(state string, err error) error {
 	switch postgresClass(state) {
 	case dataClass:
-		return dataErrorf("PostgreSQL can't keep a value: %w", err)
+		return dataErrorf("PostgreSQL cannot store a value: %w", err)
 	case busyClass:
 		return vedette.Errorf(vedette.Unavailable, "%s: %w", postgresBusyMessage(state), err)
 	case readOnlyClass:
-		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, as a standby is: connect to the primary: %w", err)
+		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, like a standby: connect to the primary: %w", err)
 	case settingsClass:
-		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server refuses this user or database: check the URL and the user's rights: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server rejects the user or the database: check the URL and the user's privileges: %w", err)
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func postgresBusyMessage(state string) string {
 	case "53300":
 		return "the PostgreSQL server has no free connection: raise max_connections, or lower this server's"
 	}
-	return "the PostgreSQL server could not do it now"
+	return "the PostgreSQL server is temporarily unable to execute the statement"
 }
 
 func isPostgresReadOnly(err error) bool {

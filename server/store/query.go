@@ -16,9 +16,8 @@ const (
 	maxLimit     = 5000
 )
 
-// Objects returns a page of what a query selects. The error is vedette.Invalid
-// where the selector, the cursor or the limit can't be used. Accounts and kinds
-// that are not there select nothing.
+// Objects returns a page of what a query selects. The error is vedette.Invalid if the selector,
+// the cursor or the limit is invalid. Accounts and kinds that do not exist select nothing.
 func (s *Store) Objects(ctx context.Context, q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
@@ -34,17 +33,17 @@ func (s *Store) Objects(ctx context.Context, q Query) (Page, error) {
 	return page, s.wrapError("read objects", err)
 }
 
-// resolvedQuery is a query whose names are resolved to numbers.
+// resolvedQuery is a query whose names are resolved to ids.
 type resolvedQuery struct {
 	Query
 	store    *Store
-	scope    conditions  // of accounts, kinds and feeds alone
-	filters  conditions  // of objects
-	narrow   bool        // few rows are selected, wherever they stand in the order
-	indexed  bool        // and an index of objects leads to them
+	scope    conditions  // on accounts, kinds and feeds
+	filters  conditions  // on objects
+	narrow   bool        // selects few rows, anywhere in the order
+	indexed  bool        // narrow, by a column of objects that has an index
 	empty    bool        // selects nothing
 	after    *position   // nil on the first page
-	budget   *byteBudget // for what is read, compressed
+	budget   *byteBudget // for the compressed columns
 	accounts []int64     // nil for all
 }
 
@@ -124,7 +123,7 @@ func (r *resolvedQuery) resolveSelector(ctx context.Context) error {
 	}
 	slices.Sort(ids)
 	r.filters = append(r.filters, r.store.dialect.in("o.labelset", ids))
-	// A selector that takes objects without labels takes most of them.
+	// A selector that matches objects without labels matches most objects.
 	r.indexed = r.indexed || !slices.Contains(ids, 0)
 	r.narrow = r.narrow || r.indexed
 	r.empty = len(ids) == 0
@@ -146,7 +145,7 @@ func (r *resolvedQuery) page(ctx context.Context) (Page, error) {
 	return page, r.fillPage(ctx, &page)
 }
 
-// fillPage reads rows until there are as many as are wanted, or the page is full.
+// fillPage reads rows until there are as many as wanted, or the page is full.
 func (r *resolvedQuery) fillPage(ctx context.Context, page *Page) error {
 	wanted, decompressed := r.Limit, newByteBudget(r.Bytes)
 	r.budget = newByteBudget(r.Bytes)
@@ -177,8 +176,8 @@ func (r *resolvedQuery) fillPage(ctx context.Context, page *Page) error {
 	}
 }
 
-// total counts what all pages hold together. The feeds know it, as long as
-// nothing but accounts and kinds are asked for.
+// total returns the number of objects on all pages. If the query restricts only accounts and
+// kinds, the counts of feeds are enough.
 func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
 	if r.empty {
 		return 0, nil
@@ -192,8 +191,8 @@ func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
 	return total, err
 }
 
-// rows returns one row more than the limit where there is one, to know of a
-// next page.
+// rows returns one row more than the limit if there is one, which shows that there is another
+// page.
 func (r *resolvedQuery) rows(ctx context.Context) ([]scannedRow, error) {
 	if !r.narrow {
 		return r.scanInOrder(ctx)
@@ -217,18 +216,18 @@ const (
 	orderByName = "o.namespace, o.name"
 )
 
-// accountKind is an account's kind with the number of its objects.
+// accountKind is one kind in one account, and its number of objects.
 type accountKind struct {
 	accountID, kindID int64
-	position          position // with account and kind alone
+	position          position // account and kind only
 	objects           int64
 }
 
 const accountKindsPerQuery = 256
 
-// scanInOrder goes through accounts and kinds in their order, since no index has the
-// rows of all of them in one order: sorting a fleet for each page of 500 would
-// take seconds. What the feeds count tells which of them are worth a look.
+// scanInOrder reads accounts and kinds one after the other, because no index orders the rows of
+// several: sorting all objects for each page of 500 would take seconds. The counts of feeds show
+// which pairs have any objects.
 func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
 	var scanned []scannedRow
 	where := r.scope
@@ -267,9 +266,8 @@ func (r *resolvedQuery) accountKinds(ctx context.Context, where conditions) ([]a
 	return pairs, err
 }
 
-// scanAccountKinds reads the pairs' rows until there are enough. Small pairs are read
-// together and sorted by the database; a big one alone, in the order of the
-// primary key.
+// scanAccountKinds reads the objects of pairs until there are enough. Several small pairs are read
+// together and sorted by the database; a large one is read alone, in the order of the primary key.
 func (r *resolvedQuery) scanAccountKinds(ctx context.Context, pairs []accountKind, scanned []scannedRow) ([]scannedRow, error) {
 	for len(pairs) > 0 && len(scanned) <= r.Limit && !r.budget.isExhausted() {
 		n := windowSize(pairs, int64(r.Limit))
@@ -283,7 +281,7 @@ func (r *resolvedQuery) scanAccountKinds(ctx context.Context, pairs []accountKin
 	return scanned, nil
 }
 
-// windowSize returns how many of the pairs to read at once.
+// windowSize returns how many of the pairs to read together.
 func windowSize(pairs []accountKind, limit int64) int {
 	sum := pairs[0].objects
 	n := 1
@@ -311,7 +309,7 @@ func (r *resolvedQuery) scanWindow(ctx context.Context, pairs []accountKind, lim
 	return r.store.scan(ctx, selectSpec{where, orderByAll, limit, r.Bodies, r.store.tablesByScope(), r.budget})
 }
 
-// anyAccountKind writes the pairs by account, which are sorted so.
+// anyAccountKind returns the condition for any of the pairs, which are sorted by account.
 func (s *Store) anyAccountKind(pairs []accountKind) condition {
 	var parts []string
 	var args []any
@@ -329,8 +327,8 @@ func (s *Store) anyAccountKind(pairs []accountKind) condition {
 	return condition{"(" + strings.Join(parts, " OR ") + ")", args}
 }
 
-// Object returns one object with its body. The error is vedette.NotFound where
-// the account or the object is not there.
+// Object returns one object with its body. The error is vedette.NotFound if the account or the
+// object does not exist.
 func (s *Store) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (Row, error) {
 	id, err := s.accountID(ctx, account)
 	if err != nil {

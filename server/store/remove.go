@@ -9,10 +9,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// RemoveAccount removes an account with all of its data, retired ones of its name
-// included. First its name goes and its term rises, in one transaction, so that no
-// writer finds it any more and the name is free at once; then the data, in
-// portions. What a crash leaves is removed by the next Sweep.
+// RemoveAccount removes an account with all of its data, and also retired accounts of its name.
+// First one transaction clears its name and raises its term, so that no writer finds it and the
+// name is free at once. Then the data is deleted in small transactions. Sweep deletes what is left
+// after a crash.
 func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) error {
 	action := "remove account " + string(account)
 	id, err := s.detach(ctx, account, clearName, `name = ?`, string(account))
@@ -29,44 +29,43 @@ func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) 
 	return s.wrapError(action, s.sweepRemoved(ctx))
 }
 
-// RemoveOrphan removes an account like RemoveAccount does, if no agent has served
-// it since its term was read. It reports whether it did. The data go with the next
-// Sweep.
+// RemoveOrphan removes an account like RemoveAccount, but only if no agent has served it since its
+// term was read, and reports whether it did. The next Sweep deletes the data.
 func (s *Store) RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
 	id, err := s.detach(ctx, account, clearName, whereOrphaned, string(account), int64(term))
 	return id != 0, s.wrapError("remove orphaned account "+string(account), err)
 }
 
-// RetireOrphan is RemoveOrphan for an account whose data are to be kept: nobody
-// can read them, until Register finds the same cluster under the same name.
+// RetireOrphan is RemoveOrphan for an account whose data is kept, but not visible, until Register
+// finds the same cluster under the same name.
 func (s *Store) RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
 	id, err := s.detach(ctx, account, retireName, whereOrphaned, string(account), int64(term))
 	return id != 0, s.wrapError("retire orphaned account "+string(account), err)
 }
 
-// Sweep removes the data of accounts that were removed.
+// Sweep deletes the data of removed accounts.
 func (s *Store) Sweep(ctx context.Context) error {
-	return s.wrapError("remove the data of removed accounts", s.sweepRemoved(ctx))
+	return s.wrapError("delete the data of removed accounts", s.sweepRemoved(ctx))
 }
 
 const whereOrphaned = `name = ? AND orphaned > 0 AND term = ?`
 
-// What becomes of a name that an account loses.
+// What detach does with the name.
 const (
 	clearName  = `name = NULL`
 	retireName = `retired = name, name = NULL`
 )
 
-// detach takes the name from an account that meets a condition and returns its
-// number, or 0 where none meets it. Terms go on where they ended, so that a
-// writer of the old account can't be taken for one of a new one of that name.
+// detach takes the name from an account that meets a condition and returns its id, or 0 if no
+// account meets it. The next account of the name gets a higher term, so that a writer of the old
+// account cannot write to the new one.
 func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, where string, args ...any) (int64, error) {
-	unlock, err := s.locks.lock(ctx, account)
+	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	defer s.overlays.forget(account)
+	defer s.overlay.Forget(account)
 	var id, term int64
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)
@@ -108,9 +107,8 @@ func (s *Store) sweepRemoved(ctx context.Context) error {
 	return nil
 }
 
-// sweepAccount deletes what belongs to an account without a name, and at last its row,
-// by which it would be found again after a crash. Several servers may sweep the
-// same account.
+// sweepAccount deletes what belongs to an account without a name, and last its row, so that Sweep
+// finds the account again after a crash. Several servers may sweep the same account.
 func (s *Store) sweepAccount(ctx context.Context, id int64) error {
 	for more := true; more; {
 		err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {

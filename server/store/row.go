@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rowKey is a vedette.Key with its kind's number. Within an account it is the
-// primary key of objects.
+// rowKey is a vedette.Key with the id of its kind. Within an account it is the primary key of
+// objects.
 type rowKey struct {
 	kindID          int64
 	namespace, name string
@@ -16,7 +16,7 @@ func (k rowKey) compare(other rowKey) int {
 	return cmp.Or(cmp.Compare(k.kindID, other.kindID), cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.name, other.name))
 }
 
-// objectRow is an object as it is written.
+// objectRow is a row of objects as it is written.
 type objectRow struct {
 	rowKey
 	labelset    int64
@@ -26,7 +26,7 @@ type objectRow struct {
 	head, body  []byte // compressed
 }
 
-// storedRow is what a commit needs to know of an object that is there already.
+// storedRow is what a commit needs to know about a stored object.
 type storedRow struct {
 	rowKey
 	uid      []byte
@@ -35,8 +35,8 @@ type storedRow struct {
 	hash     int64 // of its labels
 }
 
-// sortRows brings rows into the order of the primary key, in which every
-// transaction writes: two of them then can't lock each other's rows crosswise.
+// sortRows sorts rows in the order of the primary key. All transactions write in this order, so
+// that two of them cannot deadlock.
 func sortRows(rows []objectRow) {
 	slices.SortFunc(rows, func(a, b objectRow) int { return a.compare(b.rowKey) })
 }
@@ -45,7 +45,7 @@ func sortKeys(keys []rowKey) {
 	slices.SortFunc(keys, rowKey.compare)
 }
 
-// groupByNamespace cuts a sorted list of keys into those that share kind and namespace.
+// groupByNamespace splits sorted keys into runs that share kind and namespace.
 func groupByNamespace(keys []rowKey) [][]rowKey {
 	var out [][]rowKey
 	for start := 0; start < len(keys); {

@@ -9,9 +9,10 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
 )
 
-// scannedRow is a row as it was read, its columns still compressed.
+// scannedRow is a row whose columns are still compressed.
 type scannedRow struct {
 	rowKey
 	accountID  int64
@@ -30,17 +31,17 @@ func (r *scannedRow) position() position {
 	return position{account: r.account, kind: r.objectKind, namespace: r.namespace, name: r.name}
 }
 
-// selectSpec says what to read of objects o, accounts a and kinds k.
+// selectSpec selects what to read of objects o, accounts a and kinds k.
 type selectSpec struct {
 	where  conditions
 	order  string
 	limit  int
 	bodies bool
 	tables string
-	budget *byteBudget // for the columns, compressed
+	budget *byteBudget // for the compressed columns
 }
 
-// scan returns what was chosen, as far as there is room for it.
+// scan returns the selected rows, as far as the budget allows.
 func (s *Store) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error) {
 	body := "NULL"
 	if spec.bodies {
@@ -48,7 +49,7 @@ func (s *Store) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error)
 	}
 	clause, args := spec.where.where()
 	var scanned []scannedRow
-	sets := map[int64]map[string]string{} // those of one workload share theirs
+	sets := map[int64]map[string]string{} // objects of one workload share one
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var f scannedRow
 		if err := rows.Scan(&f.accountID, &f.account, &f.kindID, &f.objectKind.Name, &f.objectKind.Group, &f.namespace, &f.name,
@@ -72,19 +73,18 @@ func (s *Store) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error)
 	return scanned, err
 }
 
-// tablesByIndex joins objects, to which an index of theirs leads, with the names of their
-// accounts and kinds.
+// tablesByIndex joins objects, which are found by one of their indexes, with accounts and kinds.
 func (s *Store) tablesByIndex() string {
 	return joinAccountsAndKinds("objects o", s.dialect.orderedJoin)
 }
 
-// tablesByKey is the same where the objects are those of one account and kind, in the order
-// of their key.
+// tablesByKey is tablesByIndex for objects of one account and kind, in the order of the primary
+// key.
 func (s *Store) tablesByKey() string {
 	return joinAccountsAndKinds("objects o"+s.dialect.keyHint, s.dialect.orderedJoin)
 }
 
-// tablesByScope is the same where accounts and kinds tell the objects.
+// tablesByScope is tablesByIndex for objects that are found by accounts and kinds.
 func (s *Store) tablesByScope() string {
 	return joinAccountsAndKinds("objects o"+s.dialect.keyHint, "JOIN")
 }
@@ -94,7 +94,7 @@ func joinAccountsAndKinds(objects, join string) string {
 }
 
 func (r *scannedRow) readLabels(sets map[int64]map[string]string) error {
-	defer func() { r.labels = nil }() // it is the driver's memory
+	defer func() { r.labels = nil }() // the driver reuses its memory
 	if set, ok := sets[r.labelset]; ok || r.labelset == 0 {
 		r.set = set
 		return nil
@@ -109,8 +109,8 @@ func (r *scannedRow) readLabels(sets map[int64]map[string]string) error {
 	return nil
 }
 
-// decompressRows makes objects of rows, as far as there is room for them. What it has
-// unpacked it lets go of.
+// decompressRows returns the objects of rows, as far as the budget allows. It releases the
+// compressed columns of each row that it returns.
 func (s *Store) decompressRows(ctx context.Context, scanned []scannedRow, budget *byteBudget) ([]Row, error) {
 	resources, err := s.resourcesOf(ctx, scanned)
 	if err != nil {
@@ -134,21 +134,21 @@ func (s *Store) decompressRows(ctx context.Context, scanned []scannedRow, budget
 	return rows, nil
 }
 
-// decompressRow makes an object of a row, and returns how many bytes its columns have.
-// It may use buf, which it returns for the next row.
+// decompressRow sets the object of a row, and returns the size of its columns. It may overwrite
+// buf, and returns a buffer for the next row.
 func (s *Store) decompressRow(ctx context.Context, f *scannedRow, r *Row, buf []byte) ([]byte, int, error) {
 	r.Account, r.Key = vedette.AccountName(f.account), vedette.Key{Kind: f.objectKind, Namespace: f.namespace, Name: f.name}
-	r.UID, r.ResourceVersion, r.Labels, r.Stored = unpackUID(f.uid), f.version, f.set, fromMicros(f.stored)
+	r.UID, r.ResourceVersion, r.Labels, r.Stored = codec.UnpackUID(f.uid), f.version, f.set, fromMicros(f.stored)
 	buf, err := s.dicts.decompress(ctx, s, buf[:0], f.head)
 	if err == nil {
-		err = parseHead(buf, &r.Object)
+		err = codec.DecodeHead(buf, &r.Object)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
 	}
 	size := len(buf)
 	if buf, err = s.dicts.decompress(ctx, s, buf[:0], f.body); err == nil {
-		r.Body, err = unfold(bytes.Clone(buf), &r.Object)
+		r.Body, err = codec.UnfoldBody(bytes.Clone(buf), &r.Object)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the body of %s of account %s: %w", r.Key, r.Account, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// parseSelector reads a selector as kubectl does, by the same code.
+// parseSelector parses a label selector with the code of Kubernetes.
 func parseSelector(selector string) (labels.Selector, error) {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
@@ -21,9 +21,9 @@ func parseSelector(selector string) (labels.Selector, error) {
 	return parsed, nil
 }
 
-// matchLabelsets returns the label sets that a selector selects, the empty one
-// (0) among them. The index finds those that have the labels which the selector
-// asks for; Kubernetes' own code then decides.
+// matchLabelsets returns the label sets that a selector matches, including the empty set 0. The
+// index finds the sets that have the labels that the selector requires; the code of Kubernetes
+// then decides.
 func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, accounts []int64) ([]int64, error) {
 	ids := []int64{}
 	if selector.Matches(labels.Set(nil)) {
@@ -61,8 +61,8 @@ func (s *Store) matchLabelsets(ctx context.Context, selector labels.Selector, ac
 	return ids, err
 }
 
-// labelCondition is the condition that a set has the label that a requirement needs
-// to be there. There is none where a set may match because it lacks the label.
+// labelCondition returns the condition that a set has the label that a requirement needs. There is
+// none if a set may match because it lacks the label.
 func labelCondition(r labels.Requirement) (condition, bool) {
 	const subquery = `l.id IN (SELECT labelset FROM labels WHERE name = ?`
 	args := []any{sanitize(r.Key(), maxLabelName)}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	databases.PostgreSQL(t) // keeps the server up between the tests
+	databases.PostgreSQL(t) // keeps the server running between the tests
 	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
 }
 
@@ -25,7 +25,7 @@ func TestMariaDB(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
 }
 
-// onSharedDatabases runs a test on a database that several servers of ours share.
+// onSharedDatabases runs a test on databases that several of our servers can share.
 func onSharedDatabases(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, databases.PostgreSQL(t)) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
@@ -72,7 +72,7 @@ func TestAccountMovesBetweenServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			var objects []vedette.Object
-			for n := range 40 { // enough for a dictionary, which the other server has yet to read
+			for n := range 40 { // enough for a dictionary, which the other server has not read yet
 				objects = append(objects, vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "n", Name: fmt.Sprint("pod-", n)}, ResourceVersion: fmt.Sprint(round),
 					Labels: map[string]string{"turn": fmt.Sprint(round)}, Body: []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d","turn":%d}`, n, round), 10))})
 			}
@@ -80,11 +80,11 @@ func TestAccountMovesBetweenServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := other.Commit(t.Context(), store.Batch{Account: "prod", Term: old, Upserts: objects}); !errors.Is(err, store.ErrTerm) {
-				t.Fatalf("the former server: %v", err)
+				t.Fatalf("the former server: got %v, want %v", err, store.ErrTerm)
 			}
 			page, err := other.Objects(t.Context(), store.Query{Bodies: true, Selector: fmt.Sprint("turn=", round)})
 			if err != nil || len(page.Items) != len(objects) {
-				t.Fatalf("the other server reads %d of %d, %v", len(page.Items), len(objects), err)
+				t.Fatalf("the other server: got %d objects, %v, want %d", len(page.Items), err, len(objects))
 			}
 			old = term
 		}
@@ -99,8 +99,8 @@ func TestMariaDBRestart(t *testing.T) {
 	testRestart(t, databases.StartMariaDB(t, databases.Options{Durable: true}))
 }
 
-// testRestart kills the server between commits: what was committed is there
-// afterwards, and in the meantime every error says that it is worth a retry.
+// testRestart kills the server between commits. Everything that was committed is there afterwards,
+// and every error in between is vedette.Unavailable.
 func testRestart(t *testing.T, server *databases.Server) {
 	s := storetest.Open(t, server.URL)
 	term := registerAccount(t, s)
@@ -114,20 +114,20 @@ func testRestart(t *testing.T, server *databases.Server) {
 		}
 		server.Kill()
 		if err := commitOne(t, s, term, committed); vedette.KindOf(err) != vedette.Unavailable {
-			t.Errorf("while the server is away: %v", err)
+			t.Errorf("commit without a server: got %v, want an error of kind %s", err, vedette.Unavailable)
 		}
 		if err := s.Ping(t.Context()); vedette.KindOf(err) != vedette.Unavailable {
-			t.Errorf("ping while the server is away: %v", err)
+			t.Errorf("ping without a server: got %v, want an error of kind %s", err, vedette.Unavailable)
 		}
 		if _, err := store.Open(t.Context(), store.Config{URL: server.URL}); vedette.KindOf(err) != vedette.Unavailable {
-			t.Errorf("open while the server is away: %v", err)
+			t.Errorf("open without a server: got %v, want an error of kind %s", err, vedette.Unavailable)
 		}
 		server.Start()
 		waitForStore(t, s)
 	}
 	page, err := s.Objects(t.Context(), store.Query{})
 	if err != nil || len(page.Items) != committed || page.Total != int64(committed) {
-		t.Errorf("%d objects of %d, total %d, %v", len(page.Items), committed, page.Total, err)
+		t.Errorf("got %d objects, total %d, %v, want %d", len(page.Items), page.Total, err, committed)
 	}
 }
 
@@ -140,9 +140,9 @@ func TestServersKilledWhileCommitting(t *testing.T) {
 	})
 }
 
-// testKilled kills the server again and again while batches are committed one after
-// the other, and each that fails is committed once more. What a commit told as stored
-// is there after each restart, and nothing is there twice.
+// testKilled kills the server repeatedly while batches are committed one after the other, and
+// retried if they fail. After each restart every object of a successful commit is there, and there
+// once.
 func testKilled(t *testing.T, server *databases.Server) {
 	s := storetest.Open(t, server.URL)
 	term := registerAccount(t, s)
@@ -159,7 +159,7 @@ func testKilled(t *testing.T, server *databases.Server) {
 				case <-t.Context().Done():
 				}
 			case vedette.KindOf(err) != vedette.Unavailable || t.Context().Err() != nil:
-				t.Errorf("commit %d: %v", n, err)
+				t.Errorf("commit %d: got %v, want an error of kind %s", n, err, vedette.Unavailable)
 				return
 			}
 		}
@@ -173,24 +173,24 @@ func testKilled(t *testing.T, server *databases.Server) {
 		waitForStore(t, s)
 		for i := range n {
 			if _, err := s.Object(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "n", Name: fmt.Sprint(i)}); err != nil {
-				t.Errorf("object %d of %d that were committed before kill %d: %v", i, n, n/between, err)
+				t.Errorf("object %d of %d that were committed before kill %d: got %v, want the object", i, n, n/between, err)
 			}
 		}
 	}
 	page, err := s.Objects(t.Context(), store.Query{})
 	if err != nil || page.Total != kills*between || len(page.Items) != kills*between {
-		t.Errorf("%d objects of %d, total %d, %v", len(page.Items), kills*between, page.Total, err)
+		t.Errorf("got %d objects, total %d, %v, want %d", len(page.Items), page.Total, err, kills*between)
 	}
 }
 
-// waitForStore waits until a store has found the connections of before to be dead, for
-// which each may take a try.
+// waitForStore waits until a store has noticed that its connections are closed. Each connection
+// may take one try.
 func waitForStore(t *testing.T, s *store.Store) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for s.Ping(t.Context()) != nil {
 		if time.Now().After(deadline) {
-			t.Fatal("the store does not come back")
+			t.Fatal("got errors for 30 seconds, want a working store")
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestWrongPasswordIsInvalid(t *testing.T) {
 	u.User = url.UserPassword(u.User.Username(), "wrong-one")
 	_, err := store.Open(t.Context(), store.Config{URL: u.String()})
 	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error of kind %s without the password", err, vedette.Invalid)
 	}
 }
 
@@ -238,6 +238,6 @@ func TestLabelsetIDsBeyond32Bits(t *testing.T) {
 	}
 	page, err := s.Objects(t.Context(), store.Query{Selector: "n=1"})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Labels["n"] != "1" {
-		t.Errorf("got %+v, %v", page.Items, err)
+		t.Errorf("got %+v, %v, want one object with label n=1", page.Items, err)
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// The settings stand in the URL because there they reach every connection of a
-// pool. With WAL, synchronous=NORMAL may lose the last commits when the machine
-// loses power, never the file's consistency; a mark is lost with its data then,
-// so that the work is repeated. What must not be lost, because something is done in a
-// cluster on the strength of it, is written with synchronous=FULL, which waits for the
-// disk, and with it all that was committed before.
+// The settings are in the URL, because there they apply to every connection of a
+// pool. With WAL, synchronous=NORMAL may lose the last commits if the machine
+// loses power, but never the consistency of the file; a mark is lost together with its data,
+// so the agent reports that data again. What must not be lost, because it is followed by an effect
+// in a cluster, is written with synchronous=FULL: that waits until this commit
+// and all commits before it are on disk.
 const (
 	sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
 		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16384)&_pragma=journal_size_limit(67108864)"
@@ -37,7 +37,7 @@ func sqliteDialect() dialect {
 		name:              "SQLite",
 		migrations:        migrations("sqlite"),
 		goose:             goose.DialectSQLite3,
-		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // the file's lock serves
+		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // the lock of the file is enough
 		orderedJoin:       "JOIN",
 		purgeStatement:    purgeByIDStatement,
 		singleWriter:      true,
@@ -66,7 +66,7 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 		return err
 	}
 	s.cleanup = append(s.cleanup, unlock)
-	// A path may hold what a URL gives a meaning to, "?" and "%" among it.
+	// A path may contain characters that are special in URLs, for example "?" and "%".
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
 	if s.db, err = sql.Open("sqlite", dsn+sqliteWriter); err != nil {
 		return err
@@ -88,12 +88,12 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	return nil
 }
 
-// lockDatabaseFile makes the file with narrow rights, because umask is the caller's,
-// and keeps a second process from it: two servers on one file would each
-// believe that they alone serve its accounts.
+// lockDatabaseFile creates the file with mode 0600, whatever the caller's umask is, and locks it
+// against a second process: two servers with one file would both believe that they alone serve its
+// accounts.
 func lockDatabaseFile(path string) (func() error, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fileError("make the directory of", path, err)
+		return nil, fileError("create the directory of", path, err)
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -101,7 +101,7 @@ func lockDatabaseFile(path string) (func() error, error) {
 	}
 	if err := lockFile(lock); err != nil {
 		return nil, errors.Join(vedette.Errorf(vedette.Conflict,
-			"another process uses the database file %s: stop it, or give this server a file of its own (several servers share PostgreSQL or MySQL, never SQLite): %w", path, err), lock.Close())
+			"another process uses the database file %s: stop it, or give this server a file of its own (several servers can share PostgreSQL or MySQL, but not SQLite): %w", path, err), lock.Close())
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -140,15 +140,15 @@ func sqlitePrepare(ctx context.Context, s *Store) error {
 		}
 		lookups = append(lookups, sqliteLookupStatement(n))
 	}
-	// What each operation reads and writes: its parser takes as long as the rest.
+	// These run in each operation, and parsing them takes as long as executing them.
 	lookups = append(lookups, selectBaseline, selectAccount)
 	d := sqliteDialect()
 	upserts = append(upserts, selectTerm, insertStatement("operations", operationColumns, 1, d.onConflictUpdate(wherePending, operationEndColumns)))
 	if err := s.writeStatements.prepare(ctx, s.db, upserts...); err != nil {
 		return err
 	}
-	// What precedes an effect: after a power failure an id that was acted on must not
-	// be new, nor a task begin again where it has been.
+	// These precede an effect in a cluster: after a power failure no id may be accepted again,
+	// and no task may repeat a step.
 	if err := s.writeStatements.prepare(ctx, s.durable, beginOperationStatement, insertTaskStatement, saveTaskStatement, acquireTaskStatement); err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func sqliteLookupStatement(n int) string {
 		LEFT JOIN labelsets l ON l.id = o.labelset`
 }
 
-// sqliteUpsert leaves the context's end to the transaction: to watch it, the
-// driver would start a goroutine per statement.
+// sqliteUpsert ignores cancellation, which the transaction checks: the driver would start a
+// goroutine per statement to watch the context.
 func sqliteUpsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	ctx = context.WithoutCancel(ctx)
 	for len(rows) > 0 {
@@ -188,8 +188,8 @@ func upsertArgs(account, now int64, rows []objectRow) []any {
 
 const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0)`
 
-// sqliteLookup joins a list of keys with the rows. The last key is repeated to
-// make up for a portion, which changes nothing.
+// sqliteLookup joins a list of keys with the rows. If there are fewer keys than the statement has,
+// the last one is repeated, which has no effect.
 func sqliteLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
 	ctx = context.WithoutCancel(ctx)
 	for len(keys) > 0 {
@@ -200,14 +200,14 @@ func sqliteLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey,
 			args = append(args, k.kindID, k.namespace, k.name)
 		}
 		if err := s.queryEach(ctx, scanStored(found), sqliteLookupStatement(n), append(args, accountID)...); err != nil {
-			return fmt.Errorf("look %d keys up: %w", n, err)
+			return fmt.Errorf("look up %d keys: %w", n, err)
 		}
 		keys = keys[min(n, len(keys)):]
 	}
 	return nil
 }
 
-// preparedQuery lets a prepared statement stand for the query that it was made of.
+// preparedQuery is a querier that runs a prepared statement, whatever the query.
 type preparedQuery struct{ *sql.Stmt }
 
 func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
@@ -233,8 +233,8 @@ func sqliteRemove(ctx context.Context, tx *transaction, accountID int64, keys []
 	return removeByNamespace(ctx, tx, `DELETE FROM objects`, accountID, keys)
 }
 
-// removeByNamespace deletes by the keys' names, a statement for each run of keys
-// that share kind and namespace. The conditions follow the text.
+// removeByNamespace deletes rows by name, with one statement for each run of keys that share kind
+// and namespace. The conditions are appended to the statement.
 func removeByNamespace(ctx context.Context, tx *transaction, statement string, accountID int64, keys []rowKey) error {
 	for _, run := range groupByNamespace(keys) {
 		for len(run) > 0 {
@@ -252,7 +252,7 @@ func removeByNamespace(ctx context.Context, tx *transaction, statement string, a
 	return nil
 }
 
-// onConflictClause is onConflictUpdate as SQLite took it over from PostgreSQL.
+// onConflictClause is onConflictUpdate of PostgreSQL and SQLite.
 func onConflictClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
@@ -261,7 +261,7 @@ func onConflictClause(where string, columns []string) string {
 	return " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE " + where
 }
 
-// insertValues inserts by multi-row VALUES.
+// insertValues inserts rows by VALUES lists.
 func insertValues(ctx context.Context, tx *transaction, table string, columns []columnSpec, rows [][]any, conflictClause string) error {
 	for len(rows) > 0 {
 		n := min(len(rows), 256)

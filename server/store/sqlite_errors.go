@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// sqliteClasses has SQLite's result codes. An extended code that is not named is of
-// the class of its primary one, which is its lowest byte.
+// sqliteClasses has SQLite's result codes. An extended code that is not in the table has the class
+// of its primary code, which is its lowest byte.
 var sqliteClasses = map[int]errorClass{
 	sqlite3.SQLITE_TOOBIG:              dataClass,
 	sqlite3.SQLITE_MISMATCH:            dataClass,
@@ -53,13 +53,13 @@ func translateSQLiteError(err error) error {
 func translateSQLiteCode(code int, err error) error {
 	switch sqliteClass(code) {
 	case dataClass:
-		return dataErrorf("a value is too big for SQLite, or of another type than its column: %w", err)
+		return dataErrorf("a value is too large for SQLite, or has another type than its column: %w", err)
 	case busyClass:
 		return vedette.Errorf(vedette.Unavailable, "%s: %w", sqliteBusyMessage(code&0xff), err)
 	case readOnlyClass:
-		return vedette.Errorf(vedette.Unavailable, "the database file may not be written to: check its owner, its mode and its file system: %w", err)
+		return vedette.Errorf(vedette.Unavailable, "the database file is read-only: check its owner, its mode and its file system: %w", err)
 	case settingsClass:
-		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is no SQLite database: move it away, and the agents fill a new one: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is not a SQLite database: move it away; the agents fill a new one: %w", err)
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func sqliteBusyMessage(primary int) string {
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
 		return "the database file cannot be read or written: check its file system"
 	}
-	return "SQLite could not do it now"
+	return "SQLite is temporarily unable to execute the statement"
 }
 
 func isSQLiteUniqueViolation(err error) bool {

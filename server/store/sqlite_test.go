@@ -28,15 +28,15 @@ func TestSQLiteFilePermissions(t *testing.T) {
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(files) < 3 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("got files %v, %v, want at least 3", files, err)
 	}
 	for _, f := range files {
 		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %v, %v", f.Name(), info.Mode(), err)
+			t.Errorf("%s: got mode %v, %v, want 0600", f.Name(), info.Mode(), err)
 		}
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
+		t.Errorf("directory: got mode %v, %v, want 0700", info.Mode(), err)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestSQLiteRejectsSecondProcess(t *testing.T) {
 	first := storetest.Open(t, url)
 	_, err := store.Open(t.Context(), store.Config{URL: url})
 	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "another process uses the database file") {
-		t.Errorf("a second process: %v", err)
+		t.Errorf("second process: got %v, want a conflict", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -63,17 +63,17 @@ func TestSQLiteKeepsDataAcrossOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if accounts, err := storetest.Open(t, url).Accounts(t.Context()); err != nil || len(accounts) != 1 {
-		t.Errorf("%v, %v", accounts, err)
+		t.Errorf("got accounts %v, %v, want 1", accounts, err)
 	}
 }
 
 func TestNonDatabaseFileIsInvalid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes.txt")
-	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Repeat("this is not a database\n", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + path}); vedette.KindOf(err) != vedette.Invalid {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error of kind %s", err, vedette.Invalid)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestNewerSchemaIsRejected(t *testing.T) {
 	}
 	_, err = store.Open(t.Context(), store.Config{URL: url})
 	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "knows versions up to ") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error with both versions", err)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestInvalidURLs(t *testing.T) {
 		"mysql://u:hidden@h:port/d", "mysql://u:hid%zzden@h/d", "mysql://u:hidden@h/d?timeout=soon"} {
 		s, err := store.Open(t.Context(), store.Config{URL: url})
 		if s != nil || vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("%q: got %v", url, err)
+			t.Errorf("%q: got %v, want an error of kind %s", url, err, vedette.Invalid)
 		}
 		if err != nil && strings.Contains(err.Error(), "hid") {
-			t.Errorf("the password stands in the error: %v", err)
+			t.Errorf("got an error with the password: %v", err)
 		}
 	}
 }

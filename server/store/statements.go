@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// statements keeps prepared the few texts that each commit uses, on SQLite and
-// MySQL: their parsers take longer over 50 rows of parameters than their
-// B-trees over the rows. On SQLite so are those of each operation. pgx does this by itself. They are prepared when the
-// store is opened: within a transaction that would need a second connection,
-// for which all could come to wait.
+// statements holds prepared statements by their queries: on SQLite and MySQL those that each
+// commit uses, because parsing 50 rows of parameters takes longer than writing them, and on SQLite
+// also those of each operation. pgx prepares statements itself. They are prepared when the store
+// is opened: to prepare one within a transaction needs a second connection, and transactions that
+// wait for each other's connections would deadlock.
 type statements map[string]*sql.Stmt
 
 func (s statements) prepare(ctx context.Context, db *sql.DB, queries ...string) error {
@@ -25,7 +25,7 @@ func (s statements) prepare(ctx context.Context, db *sql.DB, queries ...string) 
 	return nil
 }
 
-// close lets go of what is prepared. The database closes after it.
+// close closes the statements. It must be called before the database is closed.
 func (s statements) close() error {
 	var errs []error
 	for _, prepared := range s {
@@ -34,11 +34,11 @@ func (s statements) close() error {
 	return errors.Join(errs...)
 }
 
-// Rows are written by statements of these numbers of rows, so that there are
-// few different texts.
+// statementSizes are the numbers of rows that statements write, so that there are few different
+// statements.
 var statementSizes = []int{128, 32, 8, 2, 1}
 
-// largestSizeWithin returns the biggest number of rows that does not exceed n, nor most.
+// largestSizeWithin returns the largest statement size up to both n and limit.
 func largestSizeWithin(n, limit int) int {
 	for _, size := range statementSizes {
 		if size <= n && size <= limit {
@@ -48,8 +48,8 @@ func largestSizeWithin(n, limit int) int {
 	return 1
 }
 
-// smallestSizeFor returns the smallest number of rows that n fit into, and the biggest
-// of all where they don't.
+// smallestSizeFor returns the smallest statement size for n rows, or the largest size of all if n
+// is larger.
 func smallestSizeFor(n int) int {
 	for i := len(statementSizes) - 1; i > 0; i-- {
 		if statementSizes[i] >= n {

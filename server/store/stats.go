@@ -7,15 +7,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Stats says how big the database is.
+// Stats is the size of the database.
 type Stats struct {
 	Accounts int64
-	Objects  int64
-	Labels   int64 // sets of labels, unused ones that are yet to be collected among them
+	Objects  int64 // as feeds count them
+	Labels   int64 // label sets, including unused ones that are not collected yet
 	Bytes    int64 // of all tables and indexes
 }
 
-// Stats reads the figures. Objects are those that the feeds count.
+// Stats returns the size of the database.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	err := s.queryOne(ctx, scanInto(&st.Accounts, &st.Objects, &st.Labels),
@@ -29,14 +29,14 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	return st, s.wrapError("measure the database", err)
 }
 
-// Application is an application of one account, by the monikers of its objects.
+// Application is an application in one account, by the monikers of its objects.
 type Application struct {
 	Name    string
 	Account vedette.AccountName
 	Objects int64
 }
 
-// Applications returns all applications by name and account.
+// Applications returns all applications, ordered by name and account.
 func (s *Store) Applications(ctx context.Context) ([]Application, error) {
 	var applications []Application
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {

@@ -9,61 +9,63 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
-// Config says which database to use.
+// Config selects the database.
 type Config struct {
 	// URL is "sqlite:PATH", "postgres://user:password@host:5432/database" or
-	// "mysql://user:password@host:3306/database" (MariaDB too). The query of the
-	// latter two is passed on to their drivers.
+	// "mysql://user:password@host:3306/database" (also for MariaDB). The driver gets the
+	// query of the latter two.
 	URL string
-	Log *slog.Logger // nil: nothing is logged
-	// Server takes the lease of the database, so that no other server uses it at the
-	// same time. Empty takes none, as tools and tests do that only read or are alone.
+	Log *slog.Logger // nil logs nothing
+	// Server holds the lease of the database, so that no other server uses it at the
+	// same time. If it is empty no lease is taken, for tools and tests that only read or
+	// are alone.
 	Server vedette.ServerID
-	Host   string // that the server runs on
-	// MaxConns bounds the connections to the database; 0 means 16. Each costs a
-	// PostgreSQL server a process of some 10 MB.
+	Host   string // of the server, for messages to operators
+	// MaxConns is the maximum number of connections to the database; 0 means 16. Each is a
+	// process of some 10 MB on a PostgreSQL server.
 	MaxConns int
 }
 
 // Store keeps what agents report. Its methods may be called concurrently.
 type Store struct {
 	dialect         dialect
-	db              *sql.DB // writes; of SQLite a single connection
-	reader          *sql.DB // the same as db but for SQLite, whose readers don't wait for the writer
-	durable         *sql.DB // of SQLite: what its statements commit outlives a power failure; nil where all does
-	migrator        *sql.DB // the same as db, but for what bounds its statements
+	db              *sql.DB // for writes; one connection with SQLite
+	reader          *sql.DB // the same as db, except with SQLite, whose readers do not wait for the writer
+	durable         *sql.DB // SQLite only: its commits survive a power failure; nil if all do
+	migrator        *sql.DB // like db, but without a time limit for statements
 	log             *slog.Logger
 	kinds           kindTable
 	limits          limits
 	dicts           dictionaries
-	locks           accountLocks
-	priority        priority
-	writeSemaphore  prioritySemaphore
-	overlays        overlays
+	locks           admission.Locks
+	priority        *admission.Priority
+	writeSemaphore  *admission.Semaphore
+	overlay         overlay.Overlay
 	labelGC         labelGC
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
-	lease           *lease         // nil where none is needed
-	cleanup         []func() error // in reverse order of their making
-	opened          atomic.Bool    // the database has let us in
-	closeIdleConns  func()         // closes the connections that nobody uses; nil where none can be lost
+	lease           *lease         // nil if none is needed
+	cleanup         []func() error // called by Close in reverse order
+	opened          atomic.Bool    // the first connection has succeeded
+	closeIdleConns  func()         // nil with SQLite, which has no connections to lose
 }
 
 var (
-	// ErrTerm refuses a writer that another one has replaced.
+	// ErrTerm means that another agent has replaced the writer.
 	ErrTerm = vedette.Errorf(vedette.Conflict, "another agent has taken over the account")
-	// ErrNoFeed refuses changes of a feed that was not declared.
+	// ErrNoFeed means that the feed of a change was not declared.
 	ErrNoFeed = errors.New("the account has no such feed")
-	// ErrNoAccount refuses a writer whose account is not, or no longer, registered.
+	// ErrNoAccount means that the account is not registered, or no longer.
 	ErrNoAccount = vedette.Errorf(vedette.NotFound, "the account is not registered")
 )
 
-// Open connects once and brings the schema up to date. Its error is
-// vedette.Unavailable where the database does not answer and the caller may
-// try again, and vedette.Invalid where that would be in vain: a URL that can't
-// be used, or a schema that a newer version of this program wrote.
+// Open connects and migrates the schema. The error is vedette.Unavailable if the database does not
+// answer, so that the caller may retry, and vedette.Invalid if retrying is useless: the URL is
+// invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{log: cfg.Log, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
 	if s.log == nil {
@@ -87,7 +89,8 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := connect(ctx, s, cfg); err != nil {
 		return err
 	}
-	s.writeSemaphore.free = s.dialect.maxWriters(cfg.MaxConns)
+	s.writeSemaphore = admission.NewSemaphore(s.dialect.maxWriters(cfg.MaxConns))
+	s.priority = admission.NewPriority(s.dialect.priorityChunkSize, s.dialect.singleWriter)
 	if err := s.withTimeout(ctx, s.db.PingContext); err != nil {
 		return err
 	}
@@ -102,8 +105,8 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	return s.kinds.load(ctx, s)
 }
 
-// acquireLeaseAndMigrate takes the lease before the schema is changed, which a server that
-// runs would not survive. A schema that knows no lease yet is changed before.
+// acquireLeaseAndMigrate acquires the lease before it changes the schema, because another server
+// that is running would not survive that. A schema from before the lease is migrated first.
 func (s *Store) acquireLeaseAndMigrate(ctx context.Context, cfg Config) error {
 	if cfg.Server == "" || s.dialect.clockExpr == "" {
 		return s.migrate(ctx)
@@ -120,7 +123,7 @@ func (s *Store) acquireLeaseAndMigrate(ctx context.Context, cfg Config) error {
 	return s.acquireLease(ctx, cfg)
 }
 
-// acquireLease takes the lease until Close.
+// acquireLease acquires the lease, which Close releases.
 func (s *Store) acquireLease(ctx context.Context, cfg Config) error {
 	l := newLease(s, cfg)
 	if err := l.acquire(ctx); err != nil {
@@ -131,7 +134,7 @@ func (s *Store) acquireLease(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// Close waits for what is under way and lets go of the database.
+// Close waits for transactions in progress and closes the database.
 func (s *Store) Close() error {
 	errs := []error{s.writeStatements.close(), s.readStatements.close()}
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
@@ -141,7 +144,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reports whether the database answers.
+// Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.wrapError("ping the database", s.withTimeout(ctx, s.reader.PingContext))
 }
@@ -149,24 +152,23 @@ func (s *Store) Ping(ctx context.Context) error {
 // writeFunc is write, or writeBatch for one source.
 type writeFunc func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error
 
-// write runs do in one transaction. A deadlock or a serialization failure is
-// nobody's fault and is tried once more, so do must not keep anything from its
-// first run.
+// write runs do in one transaction. After a deadlock or a serialization failure it is retried
+// once, so do must not keep state from its first run.
 func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.acquire(ctx); err != nil {
+	if err := s.writeSemaphore.Acquire(ctx); err != nil {
 		return err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 
-// execWrite is write for a statement that is a transaction by itself, for which no other
-// way to the database is needed. It returns the number of rows that were affected.
+// execWrite is write for one statement, which is a transaction by itself and so needs only one
+// round trip. It returns the number of affected rows.
 func (s *Store) execWrite(ctx context.Context, query string, args ...any) (n int64, err error) {
-	if err := s.writeSemaphore.acquire(ctx); err != nil {
+	if err := s.writeSemaphore.Acquire(ctx); err != nil {
 		return 0, err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	err = s.retryOnConflict(func() (err error) {
 		n, err = s.execute(ctx, query, args...)
 		return err
@@ -192,25 +194,25 @@ func (s *Store) execute(ctx context.Context, query string, args ...any) (n int64
 	return n, err
 }
 
-// writeLowPriority is write for what nobody waits for, and may take long.
+// writeLowPriority is write for long transactions that no caller waits for.
 func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
 	return s.writeBatch(ctx, "", do)
 }
 
-// writeBatch is writeLowPriority for what a source sent. Sources take turns, and so does
-// what the server itself has to write.
+// writeBatch is writeLowPriority for what a source sent. Sources take turns with each other and
+// with the server itself, which is the source "".
 func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.acquireLow(ctx, source); err != nil {
+	if err := s.writeSemaphore.AcquireLow(ctx, source); err != nil {
 		return err
 	}
-	defer s.writeSemaphore.release()
+	defer s.writeSemaphore.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 
 func (s *Store) retryOnConflict(run func() error) error {
 	err := run()
 	if err != nil && s.dialect.isRetryable(err) {
-		s.log.Info("repeat a transaction", "error", err)
+		s.log.Info("retrying transaction", "error", err)
 		err = run()
 	}
 	return err
@@ -225,7 +227,7 @@ func (s *Store) writeOnce(ctx context.Context, do func(ctx context.Context, tx *
 	})
 }
 
-// runTx runs do in a transaction, which is committed unless do fails, or then may.
+// runTx runs do and then beforeCommit in a transaction, and commits it if both succeed.
 func (s *Store) runTx(ctx context.Context, conn *sql.Conn, do, beforeCommit func(ctx context.Context, tx *transaction) error) error {
 	sqlTx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
 	if err != nil {
@@ -241,8 +243,8 @@ func (s *Store) runTx(ctx context.Context, conn *sql.Conn, do, beforeCommit func
 	return sqlTx.Commit()
 }
 
-// ignoreTxDone drops the complaint that a transaction was rolled back already,
-// as it is where its context ended or its connection broke.
+// ignoreTxDone drops the error that a transaction is already rolled back, because its context
+// ended or its connection broke.
 func ignoreTxDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) || errors.Is(err, sql.ErrConnDone) {
 		return nil
@@ -250,7 +252,7 @@ func ignoreTxDone(err error) error {
 	return err
 }
 
-// transaction is a transaction with the one clock that is used within it.
+// transaction is a transaction with the only clock that is used within it.
 type transaction struct {
 	*sql.Tx
 	store   *Store
@@ -265,7 +267,7 @@ func (t *transaction) exec(ctx context.Context, query string, args ...any) (int6
 	return exec(ctx, t.Tx, t.dialect, query, args...)
 }
 
-// execPrepared is exec for a text of s.texts.
+// execPrepared is exec for a query in s.writeStatements.
 func (t *transaction) execPrepared(ctx context.Context, query string, args ...any) error {
 	_, err := t.StmtContext(ctx, t.store.writeStatements[query]).ExecContext(ctx, args...)
 	return err
@@ -286,7 +288,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// exec returns the number of rows that were affected.
+// exec returns the number of affected rows.
 func exec(ctx context.Context, e execer, d *dialect, query string, args ...any) (int64, error) {
 	return rowsAffected(e.ExecContext(ctx, d.bind(query), args...))
 }
@@ -298,7 +300,7 @@ func rowsAffected(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// queryEach runs a query and calls row for each of its rows.
+// queryEach runs a query and calls scan for each row.
 func queryEach(ctx context.Context, q querier, d *dialect, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, d.bind(query), args...)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TaskState says how far a task is. The values are stored.
+// TaskState is the state of a task. The values are stored.
 type TaskState string
 
 // The states of a task:
@@ -20,23 +20,23 @@ const (
 	TaskRunning   TaskState = "running"
 	TaskSucceeded TaskState = "succeeded"
 	TaskFailed    TaskState = "failed"
-	TaskRetryable TaskState = "retryable" // failed, and may be run once more from where it stopped
+	TaskRetryable TaskState = "retryable" // failed, and may continue from where it stopped
 )
 
-// TaskRow is one of Clouddriver's tasks: what somebody asked for in one request,
-// that one server carries out in several operations.
+// TaskRow is one of Clouddriver's tasks: one request, which one server executes as several
+// operations.
 type TaskRow struct {
 	ID          string // a ULID
-	RequestID   string // by which the same request is known again; empty where it has none
+	RequestID   string // identifies repeated requests; empty if the request has none
 	Server      vedette.ServerID
 	Application string
 	User        string
 	State       TaskState
-	Body        []byte // JSON that the store does not look into: history and results
+	Body        []byte // opaque JSON: history and results
 
 	// By the clocks of the servers, to the microsecond.
 	Created  time.Time
-	LastSeen time.Time // when its server last said that it runs it
+	LastSeen time.Time // when its server last reported that it runs
 	Ended    time.Time // zero while it runs
 }
 
@@ -49,9 +49,9 @@ const saveTaskStatement = `UPDATE tasks SET state = ?, body = ?, seen = ?, ended
 const acquireTaskStatement = `UPDATE tasks SET server = ?, state = 'running', seen = ?, ended = 0
 	WHERE id = ? AND server = ? AND (state = 'retryable' OR state = 'running' AND server <> ?)`
 
-// CreateTask stores a task, unless one with its RequestID is stored already: then
-// that is returned, and false, also where two servers are asked at once. The
-// error is vedette.Conflict where another task has its ID.
+// CreateTask stores a task, unless one with its RequestID is stored already: then it returns that
+// one, and false, even if two servers are asked at the same time. The error is vedette.Conflict if
+// another task has its ID.
 func (s *Store) CreateTask(ctx context.Context, t TaskRow) (TaskRow, bool, error) {
 	action := fmt.Sprintf("store task %.60s", t.ID)
 	args, err := s.taskValues(ctx, &t)
@@ -68,8 +68,8 @@ func (s *Store) CreateTask(ctx context.Context, t TaskRow) (TaskRow, bool, error
 	return existing, existing.ID == t.ID, s.wrapError(action, err)
 }
 
-// existingTask finds the task that has taken the place of a new one. It may be the same
-// one, where the answer to its first insert was lost.
+// existingTask returns the stored task with the same RequestID. It may be the new one itself, if
+// the answer to its first insert was lost.
 func (s *Store) existingTask(ctx context.Context, t *TaskRow) (TaskRow, error) {
 	idTaken := vedette.Errorf(vedette.Conflict, "another task has the id %s", t.ID)
 	if t.RequestID == "" {
@@ -87,7 +87,7 @@ func (s *Store) taskValues(ctx context.Context, t *TaskRow) ([]any, error) {
 		return nil, err
 	}
 	if !isValidText(t.RequestID, maxShort) {
-		return nil, vedette.Errorf(vedette.Invalid, "the request id %.60q of task %s is longer than %d bytes or no text", t.RequestID, t.ID, maxShort)
+		return nil, vedette.Errorf(vedette.Invalid, "the request id %.60q of task %s is not valid text of at most %d bytes", t.RequestID, t.ID, maxShort)
 	}
 	request := sql.NullString{String: t.RequestID, Valid: t.RequestID != ""}
 	body, err := s.compressTaskBody(ctx, t.Body)
@@ -96,7 +96,7 @@ func (s *Store) taskValues(ctx context.Context, t *TaskRow) ([]any, error) {
 		toMicros(t.Created), toMicros(t.LastSeen), toMicros(t.Ended), body}, err
 }
 
-// setEnded makes a task's end agree with its state: by it the task is purged.
+// setEnded makes a task's end agree with its state, because tasks are purged by their end.
 func (t *TaskRow) setEnded() {
 	switch {
 	case t.State == TaskRunning:
@@ -106,19 +106,19 @@ func (t *TaskRow) setEnded() {
 	}
 }
 
-// compressTaskBody compresses without a dictionary: tasks resemble one another little, and
-// most of a long one is its own repetition.
+// compressTaskBody compresses without a dictionary, because tasks have little in common, and most
+// of a long one repeats itself.
 func (s *Store) compressTaskBody(ctx context.Context, body []byte) (compressed []byte, err error) {
 	d, err := s.dicts.get(ctx, s, 0)
 	if err == nil {
-		err = d.compress(1, func(int) []byte { return body }, func(_ int, b []byte) { compressed = b })
+		err = d.Compress(1, func(int) []byte { return body }, func(_ int, b []byte) { compressed = b })
 	}
 	return compressed, err
 }
 
-// SaveTask stores a task's state and body anew. Only the server that has it may,
-// and only while it runs: else the error is vedette.Conflict. To repeat the save
-// that ended it is no error. It is vedette.NotFound where there is no such task.
+// SaveTask replaces a task's state and body. The error is vedette.Conflict if the task is another
+// server's or does not run any more, but not if the save that ended it is repeated. It is
+// vedette.NotFound if there is no such task.
 func (s *Store) SaveTask(ctx context.Context, t TaskRow) error {
 	action := fmt.Sprintf("save task %.60s", t.ID)
 	body, err := s.compressTaskBody(ctx, t.Body)
@@ -134,62 +134,59 @@ func (s *Store) SaveTask(ctx context.Context, t TaskRow) error {
 	return s.wrapError(action, err)
 }
 
-// saveConflict says why a task could not be saved.
+// saveConflict returns the reason why a task could not be saved.
 func (s *Store) saveConflict(ctx context.Context, t *TaskRow) error {
 	existing, err := s.Task(ctx, t.ID)
 	switch {
 	case err != nil:
 		return err
 	case existing.Server != t.Server:
-		return vedette.Errorf(vedette.Conflict, "server %s has taken task %s over from %s", existing.Server, t.ID, t.Server)
+		return vedette.Errorf(vedette.Conflict, "server %s has taken over task %s from %s", existing.Server, t.ID, t.Server)
 	case existing.State == t.State && existing.Ended.UnixMicro() == t.Ended.UnixMicro():
 		return nil
 	}
-	return vedette.Errorf(vedette.Conflict, "task %s has ended already, as %s", t.ID, existing.State)
+	return vedette.Errorf(vedette.Conflict, "task %s has already ended as %s", t.ID, existing.State)
 }
 
-// Task returns one task. The error is vedette.NotFound where there is none with
-// that ID, or not any more.
+// Task returns one task. The error is vedette.NotFound if there is no such task, or no longer.
 func (s *Store) Task(ctx context.Context, id string) (TaskRow, error) {
 	t, err := s.queryTask(ctx, ` WHERE id = ?`, sanitize(id, maxShort))
 	if errors.Is(err, sql.ErrNoRows) {
-		return t, vedette.Errorf(vedette.NotFound, "there is no task %.60s: it was never accepted, or has been forgotten since", id)
+		return t, vedette.Errorf(vedette.NotFound, "there is no task %.60s: it was never accepted, or has been deleted since", id)
 	}
 	return t, s.wrapError(fmt.Sprintf("read task %.60s", id), err)
 }
 
-// MaxTaskBytes is how much of the bodies of running tasks is read at once.
+// MaxTaskBytes limits the bodies of the tasks that RunningTasks reads.
 const MaxTaskBytes = 32 << 20
 
-// RunningTasks returns at most so many of the tasks that run on any server, the
-// oldest first, and fewer where their bodies have more than MaxTaskBytes.
+// RunningTasks returns at most limit of the tasks that run on any server, the oldest first, and
+// fewer if their bodies exceed MaxTaskBytes.
 func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) {
 	tasks, err := s.queryTasks(ctx, MaxTaskBytes, fmt.Sprintf(` WHERE state = 'running' ORDER BY id LIMIT %d`, max(0, limit)))
 	return tasks, s.wrapError("read the running tasks", err)
 }
 
-// TouchTasks notes that a server was there at a time, and with it all tasks that it
-// runs.
+// TouchTasks records that a server was running at a time, and so all tasks that run on it.
 func (s *Store) TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error {
 	_, err := s.execWrite(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, toMicros(at), sanitize(string(server), maxShort))
-	return s.wrapError("note that the tasks of server "+string(server)+" run", err)
+	return s.wrapError("update the running tasks of server "+string(server), err)
 }
 
-// AbandonedTasks returns the tasks that count as running and that nobody may be
-// running any more: those of any server that were not seen since a time, and all
-// of one server, which leaves out those that it does run. One that has just
-// started runs none.
+// AbandonedTasks returns the running tasks whose server may have stopped: those of any server that
+// were last seen before a time, and all of one server. That server must ignore those that it does
+// run; when it starts, it runs none.
 func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]TaskRow, error) {
 	tasks, err := s.queryTasks(ctx, 0, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, sanitize(string(server), maxShort), toMicros(seenBefore))
 	return tasks, s.wrapError("read the abandoned tasks", err)
 }
 
-// AcquireTask makes a task one server's that was another's, and returns it, running.
-// It is taken from a server that runs it no more, to be ended, or it is retryable,
-// to be run once more; then it may be the same server. Of several that want it
-// one gets it: for the others the error is vedette.Conflict.
+// AcquireTask moves a task from one server to another and returns it, running. The task is either
+// retryable, and then from and to may be equal, or its server has stopped, and the new one will
+// end it. If several servers acquire a task at the same time, one succeeds and the error of the
+// others is vedette.Conflict.
 func (s *Store) AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (TaskRow, error) {
-	action := fmt.Sprintf("take task %.60s from server %s", id, from)
+	action := fmt.Sprintf("acquire task %.60s from server %s", id, from)
 	owner, newOwner := sanitize(string(from), maxShort), sanitize(string(to), maxShort)
 	n, err := s.execWrite(ctx, acquireTaskStatement,
 		newOwner, toMicros(time.Now()), sanitize(id, maxShort), owner, newOwner)
@@ -198,13 +195,13 @@ func (s *Store) AcquireTask(ctx context.Context, id string, from, to vedette.Ser
 	}
 	t, err := s.Task(ctx, id)
 	if err == nil && n == 0 {
-		err = vedette.Errorf(vedette.Conflict, "task %s is %s on server %s by now", id, t.State, t.Server)
+		err = vedette.Errorf(vedette.Conflict, "task %s is already %s on server %s", id, t.State, t.Server)
 	}
 	return t, s.wrapError(action, err)
 }
 
-// PurgeTasks forgets at most so many of the tasks that ended before a time, the
-// oldest first, and returns how many went.
+// PurgeTasks deletes at most limit of the tasks that ended before a time, the oldest first, and
+// returns their number.
 func (s *Store) PurgeTasks(ctx context.Context, endedBefore time.Time, limit int) (int, error) {
 	n, err := s.purge(ctx, "tasks", `ended > 0 AND ended < ?`, "ended", limit, toMicros(endedBefore))
 	return n, s.wrapError("purge tasks", err)
@@ -219,8 +216,7 @@ func (s *Store) queryTask(ctx context.Context, where string, args ...any) (TaskR
 	return t, err
 }
 
-// queryTasks returns as many tasks as have so many bytes of bodies, all where most
-// is 0.
+// queryTasks returns as many tasks as fit into maxBytes of bodies, or all if maxBytes is 0.
 func (s *Store) queryTasks(ctx context.Context, maxBytes int64, where string, args ...any) ([]TaskRow, error) {
 	tasks, compressed, decompressed := []TaskRow{}, newByteBudget(maxBytes), newByteBudget(maxBytes)
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {

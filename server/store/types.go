@@ -6,47 +6,47 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Batch is what one transaction writes of one account: the net result of a run
-// of changes, with the marks that it brings the feeds to. Either all of it is
-// stored or none.
+// Batch is what one commit writes of one account: the net result of a run of changes, with the
+// marks that the feeds reach. Chunks of it may be stored before the marks, but never the marks
+// before the changes that they cover.
 type Batch struct {
 	Account vedette.AccountName
-	Term    vedette.Term // refused with ErrTerm where a later term is stored
-	Source  string       // who sent it: batches of different sources take turns, so that one that sends many delays its own
+	Term    vedette.Term // the error is ErrTerm if a later term is stored
+	Source  string       // who sent it: sources take turns, so a source that sends many batches delays only its own
 
-	Upserts []vedette.Object // at most one per key, and then no delete of it
+	Upserts []vedette.Object // at most one per key; the key must not be in Deletes
 	Deletes []Deletion
 	Drops   []Drop
 	Feeds   []FeedUpdate // at most one per feed
 }
 
-// Deletion says that an object is no longer in the cluster.
+// Deletion means that an object is no longer in the cluster.
 type Deletion struct {
 	vedette.Key
-	Version string // resourceVersion at which it went; empty where a snapshot told without one
+	Version string // resourceVersion of the deletion; empty if it is found by a snapshot
 }
 
-// Drop names rows of a feed that a snapshot did not find in the cluster, by
-// their digests. A row that was rewritten since has another digest and stays.
+// Drop names rows of a feed that a snapshot did not find in the cluster, by their digests. A row
+// that was rewritten since then has another digest and stays.
 type Drop struct {
 	Feed    vedette.Feed
 	Digests []uint64
 }
 
-// FeedUpdate is the change of one feed's own row.
+// FeedUpdate changes the row of a feed.
 type FeedUpdate struct {
 	Feed    vedette.Feed
-	Mark    *vedette.Mark // nil leaves it as it is
+	Mark    *vedette.Mark // nil keeps the stored one
 	State   vedette.FeedState
-	Message string    // why the feed is failing or denied, for people; goes with the state
-	Note    *string   // the message whatever the state is; nil where there is none of its own
-	Synced  time.Time // when the last snapshot ended; zero leaves it as it is
-	// SnapshotMark is the mark of a snapshot that ends with this batch; empty where none
-	// does. The feed may have gone on since, so that Mark is another.
+	Message string    // why the feed is failing or denied, for users; stored with State
+	Note    *string   // replaces Message in any state; nil if there is none
+	Synced  time.Time // when the last snapshot ended; zero keeps the stored time
+	// SnapshotMark is the mark of a snapshot that ends with this batch; empty if none
+	// ends. Mark may be newer, if changes after the snapshot are in the same batch.
 	SnapshotMark vedette.Mark
 }
 
-// Change tells what a batch did to one object, after its commit.
+// Change is what a commit did to one object.
 type Change struct {
 	Account vedette.AccountName
 	Key     vedette.Key
@@ -54,7 +54,7 @@ type Change struct {
 	Version string // resourceVersion; empty for a deletion
 }
 
-// ChangeType is part of the API.
+// ChangeType is what happened to an object. The values are part of the API.
 type ChangeType string
 
 // The types of a Change.
@@ -64,65 +64,64 @@ const (
 	Deleted  ChangeType = "deleted"
 )
 
-// FeedStatus is a feed's row.
+// FeedStatus is the stored row of a feed.
 type FeedStatus struct {
 	Account  vedette.AccountName
 	Feed     vedette.Feed
-	Resource vedette.Resource // as the agent last declared it
+	Resource vedette.Resource // as the agent declared it last
 	Mark     vedette.Mark
 	State    vedette.FeedState
 	Message  string
-	Objects  int64     // rows of the feed
+	Objects  int64     // number of stored objects
 	Synced   time.Time // when the last snapshot ended; zero before the first
-	LastSeen time.Time // up to when the feed was last known to be complete, as far as it is stored
+	LastSeen time.Time // the last time at which the store was known to have all changes of the feed
 }
 
-// AccountRow is an account with what the server knows of its life.
+// AccountRow is a stored account.
 type AccountRow struct {
 	vedette.Account
 	Term       vedette.Term
-	Holder     vedette.AgentID  // the cacher; empty where none is connected
-	Server     vedette.ServerID // that the holder is connected to
+	Holder     vedette.AgentID  // the cacher; empty if none is connected
+	Server     vedette.ServerID // to which the holder is connected
 	Registered time.Time
-	LastSeen   time.Time // when an agent last spoke for it
-	Orphaned   time.Time // since when no agent has been connected; zero while one is
-	// PermittedBy is the agent that the account's permissions came from; empty where
-	// none has become the account's cacher yet.
+	LastSeen   time.Time // when an agent was last connected for it
+	Orphaned   time.Time // since when no agent is connected; zero while one is
+	// PermittedBy is the agent that set the account's permissions; empty until the account
+	// has its first cacher.
 	PermittedBy vedette.AgentID
 }
 
-// Query selects objects. Fields that are empty select everything; several
-// fields must all hold.
+// Query selects objects. A field that is empty selects everything; all other fields must match.
 type Query struct {
 	Accounts    []vedette.AccountName
 	Kinds       []vedette.Kind
 	Namespace   string
 	Name        string
 	Application string
-	Selector    string // a label selector as kubectl takes it
+	Selector    string // a label selector in the syntax of kubectl
 	Limit       int    // 1 to 5000; 0 means 500
 	After       string // cursor of the previous page
 	Bodies      bool   // read bodies too
-	SkipTotal   bool   // leave out the count, which costs as much as the rows it counts
-	// Bytes bounds what the rows of a page hold together, uncompressed: the page ends
-	// before the row that would be too much, and its cursor goes on there. A page has
-	// one row at least, however large. Zero means no bound.
+	SkipTotal   bool   // do not count all matches, which reads as many rows as it counts
+	// Bytes limits the uncompressed size of all rows of a page. The page ends before the row
+	// that exceeds it, and the next page begins with that row. A page has at least
+	// one row. Zero means no limit.
 	Bytes int64
 }
 
-// Page is a part of the objects that a query selects, in the order of account,
-// kind, namespace and name.
+// Page is one page of the objects that a query selects, ordered by account, kind, namespace and
+// name.
 type Page struct {
 	Items []Row
-	Total int64  // of all pages; -1 where the query left it out
+	Total int64  // objects on all pages; -1 if the query has SkipTotal
 	Next  string // cursor of the next page; empty on the last
 }
 
-// Row is a stored object. Body is nil unless the query asked for it.
+// Row is a stored object. Body is nil unless the query has Bodies.
 type Row struct {
 	vedette.Object
 	Account  vedette.AccountName
 	Moniker  vedette.Moniker
-	Resource vedette.Resource // of the kind, as the account's agent declared it
+	Resource vedette.Resource // the object's kind, as the account's agent declared it
 	Stored   time.Time        // when this version was written
 }

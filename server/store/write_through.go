@@ -4,63 +4,120 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/codec"
+	"github.com/vedette-io/vedette/server/store/overlay"
 )
 
 // WriteThrough stores an object as an operation's result shows it, before its
-// feed tells it, and returns what changed. From its return on a reader sees that
-// version or a newer one, and what the feed still tells from before is left out,
-// by every Commit of this process.
+// feed reports it, and returns what changed. After it has returned, readers see that
+// version or a newer one: every Commit of this process leaves out what the feed
+// still reports from before.
 //
-// Nothing is written where what is stored is as new, nor where nothing is stored
-// and the feed has passed the version: the object has gone since, or a newer
-// change of it is on its way. A resourceVersion that is not a decimal number
-// can't be compared; an object that has one is left to its feed. No mark moves.
+// Nothing is written if what is stored is as new, or if nothing is stored and the feed
+// has passed the version: the object is gone, or a newer change of it is on its
+// way. An object whose resourceVersion is not a decimal number cannot be compared and is left
+// to its feed. Marks do not change.
 //
-// The operation's end, which may be nil, goes into the same transaction, and ended is
-// true then: who is answered waits for both, and two transactions would wait for the
-// disk twice. Where nothing is written it is left to EndOperations. The errors are
+// The operation's end, which may be nil, is stored in the same transaction, and ended is
+// true then: the caller waits for both, and two transactions would wait for the
+// disk twice. If nothing is written, the end is left to EndOperations. The errors are
 // those of Commit.
 func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *OperationRow) (changes []Change, ended bool, err error) {
 	action := fmt.Sprintf("write %s of account %s through", o.Key, account)
 	if err := checkObject(&o); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", action, err)
 	}
-	changes, ended, err = s.applyWriteThrough(ctx, account, term, o.Key, o.UID, end, func(state *objectState, b *Batch) {
-		write, newFloor := state.decideWrite(&o)
-		if write {
+	changes, ended, err = s.applyWriteThrough(ctx, account, term, o.Key, end, func(stored overlay.Stored, _ *storedRow, b *Batch) {
+		if s.overlay.Write(account, &o, stored) {
 			b.Upserts = []vedette.Object{o}
-		}
-		if newFloor != nil {
-			s.overlays.setFloor(account, o.Key, *newFloor)
 		}
 	})
 	return changes, ended, s.wrapError(action, err)
 }
 
-// RemoveThrough removes an object that an operation saw gone, before its feed
-// tells it, and returns what changed. It is removed only if it is the one with
-// that uid: an object that took the name meanwhile stays. What the feed still
-// tells of the one that has gone is left out. Without a uid nothing is removed,
-// since a name alone does not say which of its bearers has gone. The end and the
+// RemoveThrough removes an object that an operation found gone, before its feed
+// reports it, and returns what changed. Only the object with that uid is removed:
+// another object that has taken the name stays. What the feed still
+// reports about the uid is left out. Without a uid nothing is removed,
+// because the name may be another object's. The end and the
 // errors are those of WriteThrough.
 func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *OperationRow) (changes []Change, ended bool, err error) {
 	action := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, ended, err = s.applyWriteThrough(ctx, account, term, key, uid, end, func(state *objectState, b *Batch) {
+	changes, ended, err = s.applyWriteThrough(ctx, account, term, key, end, func(_ overlay.Stored, row *storedRow, b *Batch) {
 		if uid == "" {
 			return
 		}
-		if state.row != nil && bytes.Equal(state.row.uid, packUID(uid)) {
+		if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
 			b.Deletes = []Deletion{{Key: key}}
 		}
-		s.overlays.addTombstone(account, uid, tombstone{key: key, createdAt: time.Now()})
+		s.overlay.Remove(account, key, uid)
 	})
 	return changes, ended, s.wrapError(action, err)
 }
 
-// UID returns the uid of an object as it is stored, empty where none is.
+// applyWriteThrough calls decide with what is stored of one object, and writes the batch that
+// decide fills. What decide records in the overlay counts even if the transaction
+// fails, because it is true of the cluster. The operation's end is written only if the batch
+// changes anything; it may be nil.
+func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key,
+	end *OperationRow, decide func(overlay.Stored, *storedRow, *Batch)) (changes []Change, ended bool, err error) {
+	unlock, err := s.locks.Lock(ctx, account)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	if err := s.awaitOutcome(ctx, account, term); err != nil {
+		return nil, false, err
+	}
+	base, err := s.readBaseline(ctx, account, term)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, row, err := s.readStored(ctx, base, key)
+	if err != nil {
+		return nil, false, err
+	}
+	b := Batch{Account: account, Term: term}
+	decide(stored, row, &b)
+	p := newPlan(&b, base)
+	if p.operationEnd, err = s.endValues(end); err != nil {
+		return nil, false, err
+	}
+	if err := s.buildPlan(ctx, p, nil); err != nil {
+		return nil, false, err
+	}
+	changes, err = s.writePlan(ctx, p, s.write)
+	return changes, err == nil && p.operationEnd != nil && !p.isEmpty(), err
+}
+
+// readStored reads the row of an object, nil if there is none, and its feed's mark.
+func (s *Store) readStored(ctx context.Context, base *baseline, key vedette.Key) (overlay.Stored, *storedRow, error) {
+	k, err := s.resolveRowKey(ctx, key, base.covered)
+	if err != nil {
+		return overlay.Stored{}, nil, err
+	}
+	if err := s.lookup(ctx, base, []rowKey{k}, nil); err != nil {
+		return overlay.Stored{}, nil, err
+	}
+	feed, _ := base.covered.of(k)
+	row, exists := base.existing[k]
+	if !exists {
+		return overlay.Stored{Mark: base.marks[feed]}, nil, nil
+	}
+	return overlay.Stored{Exists: true, Version: row.version, Mark: base.marks[feed]}, &row, nil
+}
+
+// Prioritize notes that an operation is in progress whose result will be written through
+// to an account, until end is called. Until a moment after that, commits to the account,
+// and to all accounts if the database takes one writer at a time, are split into small
+// transactions, so that the result need not wait for a large one.
+func (s *Store) Prioritize(account vedette.AccountName) (end func()) {
+	return s.priority.Begin(account)
+}
+
+// UID returns the uid of a stored object, or "" if it is not stored.
 func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error) {
 	action := fmt.Sprintf("look up the uid of %s of account %s", key, account)
 	kindID, ok, err := s.kinds.lookupID(ctx, s, key.Kind)
@@ -73,98 +130,5 @@ func (s *Store) UID(ctx context.Context, account vedette.AccountName, key vedett
 	}
 	var packed []byte
 	err = s.dialect.lookup(ctx, s, id, []rowKey{{kindID, key.Namespace, key.Name}}, func(r storedRow) { packed = r.uid })
-	return unpackUID(packed), s.wrapError(action, err)
-}
-
-// objectState is what is known of an object when an operation tells of it.
-type objectState struct {
-	key      vedette.Key
-	row      *storedRow    // nil where none is stored
-	mark     string        // of the object's feed; empty where it has none, as in a snapshot
-	snapshot *feedSnapshot // the snapshot that is under way; may be nil
-	floor    *versionFloor // may be nil
-	deleted  bool          // the one that the operation tells of has gone
-}
-
-// decideWrite says whether to store an object, and which floor it has then; nil for
-// none that is new.
-func (state *objectState) decideWrite(o *vedette.Object) (bool, *versionFloor) {
-	version, ok := parseVersion(o.ResourceVersion)
-	switch {
-	case !ok || state.deleted:
-		return false, nil
-	case state.row != nil && state.row.version != "" && !olderThan(state.row.version, version): // it is empty where it must be told anew
-		return false, nil
-	case state.row == nil && state.feedPassed(version):
-		return false, nil
-	case atLeast(state.mark, version):
-		return true, nil // what the feed tells from now on is newer
-	}
-	newFloor := versionFloor{uid: o.UID, version: version}
-	if state.floor != nil {
-		newFloor.version, newFloor.claim = max(version, state.floor.version), state.floor.claim
-	}
-	if state.snapshot.indexPassed(state.key) && newFloor.claim == nil {
-		// The snapshot can't name in a Drop what it does not know to be stored. Unless
-		// it tells the object, it did not find it.
-		newFloor.claim = &claim{}
-	}
-	return true, &newFloor
-}
-
-// feedPassed reports whether the feed may have told already that an object of this
-// version has gone.
-func (state *objectState) feedPassed(version uint64) bool {
-	mark := state.mark
-	if mark == "" && state.snapshot != nil {
-		mark = string(state.snapshot.previousMark)
-	}
-	return mark != "" && !olderThan(mark, version)
-}
-
-// applyWriteThrough lets decide say what to do about one object, and does it. What decide
-// makes known is so before anything is written: it is true of the cluster,
-// whatever becomes of the transaction. The operation's end goes along where there is
-// anything to write; it may be nil.
-func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
-	end *OperationRow, decide func(*objectState, *Batch)) (changes []Change, ended bool, err error) {
-	unlock, err := s.locks.lock(ctx, account)
-	if err != nil {
-		return nil, false, err
-	}
-	defer unlock()
-	if err := s.awaitOutcome(ctx, account, term); err != nil {
-		return nil, false, err
-	}
-	b := Batch{Account: account, Term: term}
-	base, err := s.readBaseline(ctx, account, term)
-	if err != nil {
-		return nil, false, err
-	}
-	state, err := s.objectState(ctx, account, base, key, uid)
-	if err != nil {
-		return nil, false, err
-	}
-	decide(state, &b)
-	p := newPlan(&b, base)
-	if p.operationEnd, err = s.endValues(end); err != nil {
-		return nil, false, err
-	}
-	changes, err = s.executePlan(ctx, p, nil, s.write)
-	return changes, err == nil && p.operationEnd != nil && !p.isEmpty(), err
-}
-
-func (s *Store) objectState(ctx context.Context, account vedette.AccountName, base *baseline, key vedette.Key, uid string) (*objectState, error) {
-	k, err := s.resolveRowKey(ctx, key, base.covered)
-	if err != nil {
-		return nil, err
-	}
-	state := s.overlays.objectState(account, key, uid)
-	feed, _ := base.covered.of(k)
-	state.mark = base.marks[feed]
-	err = s.lookup(ctx, base, []rowKey{k}, nil)
-	if row, ok := base.existing[k]; ok {
-		state.row = &row
-	}
-	return state, err
+	return codec.UnpackUID(packed), s.wrapError(action, err)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// AccessFunc decides whether a caller may do something with an account. The error is
-// a vedette.Denied where not, and any other where it can't be told.
+// AccessFunc decides whether a caller has access to an account. The error is vedette.Denied if
+// not, and any other error if it is unknown.
 type AccessFunc func(ctx context.Context, account vedette.AccountName) error
 
-// CheckAccess asks for each account of the task. Of a task whose accounts are not known it
-// asks for the empty name, which only those may use who may use every account.
+// CheckAccess checks each account of the task. If the accounts are unknown, it checks the
+// empty name, which requires access to every account.
 func (t Task) CheckAccess(ctx context.Context, check AccessFunc) error {
 	accounts := t.Accounts
 	if accounts == nil {
@@ -26,7 +26,7 @@ func (t Task) CheckAccess(ctx context.Context, check AccessFunc) error {
 	return nil
 }
 
-// checkRerun asks whether a task may be run again. Nil lets everyone.
+// checkRerun checks whether a task may be run again. A nil check allows it.
 func (t Task) checkRerun(ctx context.Context, check AccessFunc) error {
 	if check == nil {
 		return nil
@@ -34,8 +34,7 @@ func (t Task) checkRerun(ctx context.Context, check AccessFunc) error {
 	return t.CheckAccess(ctx, check)
 }
 
-// allAccounts returns the accounts of both, sorted. It is nil where one of them is not
-// known.
+// allAccounts returns the accounts of both lists, sorted. It is nil if either list is unknown.
 func allAccounts(a, b []vedette.AccountName) []vedette.AccountName {
 	if a == nil || b == nil {
 		return nil

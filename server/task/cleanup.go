@@ -8,14 +8,14 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// cleanupOp deletes the versions that a deployment has made superfluous:
-// cleanupArtifacts.
+// cleanupOp deletes the versions that a deployment replaced and that exceed the version
+// history: cleanupArtifacts.
 type cleanupOp struct {
 	commonFields
-	Manifests []manifest.Manifest `json:"manifests"` // as they were deployed
+	Manifests []manifest.Manifest `json:"manifests"` // as deployed
 }
 
-// check validates nothing, as in Clouddriver.
+// check validates nothing, like Clouddriver.
 func (d *cleanupOp) check(*validation) {}
 
 func (d *cleanupOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -23,15 +23,15 @@ func (d *cleanupOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	result.Manifests = nil
 	for _, m := range d.Manifests {
 		if m.Annotation(maxVersionHistory) == "" {
-			continue // and the cluster need not be asked
+			continue // no query is needed
 		}
 		target := vedette.Target{Kind: m.Kind().String(), APIVersion: m.APIVersion(), Namespace: m.Namespace()}
 		live, err := t.list(ctx, target, "")
 		if err != nil {
 			return nil, err
 		}
-		// Without a namespace all of them are listed, which is right for
-		// cluster-scoped kinds alone.
+		// Without a namespace the cluster lists all namespaces, but only cluster-scoped
+		// objects have no namespace.
 		live = slices.DeleteFunc(live, func(o manifest.Manifest) bool { return o.Namespace() != m.Namespace() })
 		for _, name := range manifest.Outdated(m, live) {
 			target.Name = name

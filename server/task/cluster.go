@@ -25,13 +25,13 @@ func (t *opContext) Version(ctx context.Context, m manifest.Manifest) (vedette.V
 	}
 	var v vedette.Version
 	if err := json.Unmarshal(out.Result, &v); err != nil {
-		return v, vedette.Errorf(vedette.Unavailable, "the agent's answer for the version of %s makes no sense", m.FullName())
+		return v, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the version of %s", m.FullName())
 	}
 	return v, nil
 }
 
-// Namespaced implements manifest.Cluster. What the agent reports says enough of
-// the kinds that it follows; the cluster is asked for others.
+// Namespaced implements manifest.Cluster. It uses the kinds that the agent reports, and asks
+// the cluster for other kinds.
 func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bool, error) {
 	want := manifest.KindOf(apiVersion, kind)
 	matches := func(r vedette.Resource) bool {
@@ -53,11 +53,11 @@ func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bo
 	if i := slices.IndexFunc(all, matches); i >= 0 {
 		return all[i].Namespaced, nil
 	}
-	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s serves no kind %s", t.account(), want)
+	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s does not serve the kind %s", t.account(), want)
 }
 
-// kindCache keeps for a short time which kinds an account's cluster serves, so that
-// a deployment of many manifests asks once.
+// kindCache caches the kinds of an account's cluster for a short time, so that a deployment of
+// many manifests asks once.
 type kindCache struct {
 	mu      sync.Mutex
 	entries map[vedette.AccountName]servedKinds
@@ -68,7 +68,7 @@ type servedKinds struct {
 	fetchedAt time.Time
 }
 
-// kindCacheTTL is short because a kind may be defined and used right after.
+// kindCacheTTL is short because a kind can be defined and used right after.
 const kindCacheTTL = 10 * time.Second
 
 func (k *kindCache) get(ctx context.Context, t *opContext) ([]vedette.Resource, error) {
@@ -108,7 +108,7 @@ func (t *opContext) fetchKinds(ctx context.Context) ([]vedette.Resource, error) 
 		}
 	}
 	if err := json.Unmarshal(out.Result, &d); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the agent's answer for the kinds of %s makes no sense", t.account())
+		return nil, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the kinds of %s", t.account())
 	}
 	var all []vedette.Resource
 	for _, k := range d.Kinds {

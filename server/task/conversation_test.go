@@ -18,16 +18,15 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestConversations plays the scripts in testdata. A script says what is posted
-// ("== POST /kubernetes/ops", then the body) and what the cluster answers, one
-// answer after the other ("== answer apply", then an outcome; operations that no
-// answer is left for are done). A first line "== output of all" makes tasks keep
-// outputs. What the cluster was asked and what is told of
-// the task stands below "== told", and is written by -update.
+// TestConversations plays the scripts in testdata. A script has a request
+// ("== POST /kubernetes/ops", then the body) and the responses of the cluster in
+// order ("== answer apply", then an outcome; further operations are done). If its
+// first line is "== output of all", tasks keep outputs. The operations and the
+// resulting task are below "== result", which -update writes.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
+		t.Fatalf("got no scripts, error %v", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -35,11 +34,11 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script, want, _ := strings.Cut(string(raw), "== told\n")
+			script, want, _ := strings.Cut(string(raw), "== result\n")
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = play(t, script) })
 			if *update {
-				if err := os.WriteFile(file, []byte(script+"== told\n"+got), 0o600); err != nil {
+				if err := os.WriteFile(file, []byte(script+"== result\n"+got), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -116,11 +115,11 @@ func play(t *testing.T, script string) string {
 		transcript.WriteString(ulidPattern.ReplaceAllString(indent(t, body), "ULID"))
 	}
 	if len(scripted) > 0 {
-		t.Errorf("nobody asked for the answer to %s", scripted[0].verb)
+		t.Errorf("the answer to %s was not requested", scripted[0].verb)
 	}
 	for _, text := range slices.Concat(memory.storedBodies, responses, []string{s.log.String()}) {
 		if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
-			t.Errorf("a secret is told: %s", text)
+			t.Errorf("a secret is visible: %s", text)
 		}
 	}
 	return transcript.String()
@@ -129,15 +128,16 @@ func play(t *testing.T, script string) string {
 func indent(t *testing.T, body string) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(body), "", " "); err != nil {
-		t.Fatalf("%v in %s", err, body)
+		t.Fatalf("invalid JSON: %v: %s", err, body)
 	}
 	return historyLines.ReplaceAllString(b.String(), `{"phase": $1, "status": $2}`)
 }
 
-// historyLines are those of a history, which are easier to read each in a line.
+// historyLines matches the lines of a history, which are easier to read if each is on one
+// line.
 var historyLines = regexp.MustCompile(`\{\n +"phase": (".*"),\n +"status": (".*")\n +\}`)
 
-// formatArgs writes arguments with their manifests and patches as JSON.
+// formatArgs formats arguments with their manifests and patches as JSON.
 func formatArgs(t *testing.T, args vedette.Args) string {
 	raw, err := json.Marshal(args)
 	if err != nil {

@@ -39,12 +39,12 @@ func (s *testServer) awaitEnd(t *testing.T, id string) taskView {
 			return v
 		}
 	}
-	t.Fatalf("task %s did not end: %+v", id, s.getTask(t, id))
+	t.Fatalf("task %s has not ended: %+v", id, s.getTask(t, id))
 	return taskView{}
 }
 
-// TestConcurrentSubmitsOnDatabase submits as Orca does, from several sides at once, to two
-// servers on one database.
+// TestConcurrentSubmitsOnDatabase submits requests concurrently, some of them twice, to two
+// servers with one database.
 func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	const n = 200
 	db := openStore(t)
@@ -58,19 +58,19 @@ func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	}
 	posts.Wait()
 	for _, s := range servers {
-		s.startHousekeeping(t)() // which waits for the tasks that run
+		s.startHousekeeping(t)() // waits for running tasks
 	}
 	for i, id := range ids {
 		if id[0] != id[1] {
-			t.Errorf("request %d is task %s and task %s", i, id[0], id[1])
+			t.Errorf("request %d: got task %s and task %s, want one task", i, id[0], id[1])
 		}
 		if v := servers[i%2].getTask(t, id[0]); !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 1 ||
 			fmt.Sprint(v.ResultObjects[0].ManifestNamesByNamespace) != "map[shop:[service a service b service c]]" {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 	}
 	if operations := servers[0].cluster.count() + servers[1].cluster.count(); operations != 3*n {
-		t.Errorf("%d operations for %d tasks of three", operations, n)
+		t.Errorf("got %d operations for %d tasks of three", operations, n)
 	}
 }
 
@@ -93,15 +93,15 @@ func TestTaskOfCrashedServerOnDatabase(t *testing.T) {
 	other.startHousekeeping(t)
 	v := other.awaitEnd(t, id)
 	if !v.Status.Failed || !strings.Contains(v.Status.Status, "Done so far: Deploy manifest task completed successfully for manifest service a") {
-		t.Errorf("%+v", v.Status)
+		t.Errorf("got %+v", v.Status)
 	}
 	close(release)
-	crashed.startHousekeeping(t)() // which waits until it has noticed
+	crashed.startHousekeeping(t)() // waits until it noticed
 	if later := other.getTask(t, id); fmt.Sprint(later) != fmt.Sprint(v) || crashed.cluster.count() != 2 {
-		t.Errorf("after %d operations: %+v", crashed.cluster.count(), later)
+		t.Errorf("after %d operations: got %+v", crashed.cluster.count(), later)
 	}
 	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", deployThree); second != id || other.cluster.count() != 0 {
-		t.Errorf("task %s, %d operations", second, other.cluster.count())
+		t.Errorf("got task %s and %d operations", second, other.cluster.count())
 	}
 }
 
@@ -112,16 +112,16 @@ func TestCancelAndRestartOnDatabase(t *testing.T) {
 	s.cluster.do = waitUntilCanceled
 	id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-		t.Fatalf("%d %s", code, response)
+		t.Fatalf("got %d %s, want %d", code, response, http.StatusOK)
 	}
 	if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id {
-		t.Errorf("task %s after %s", second, id)
+		t.Errorf("got task %s, want %s", second, id)
 	}
 	v := other.awaitEnd(t, id)
 	if v.Status.Failed || len(v.ResultObjects) != 0 || !strings.Contains(fmt.Sprint(v.History), "Re-initializing Orchestration Task (failure is retryable)") {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v", v)
 	}
 	if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusConflict || !strings.Contains(response, "has ended already, as succeeded") {
-		t.Errorf("%d %s", code, response)
+		t.Errorf("got %d %s, want %d and %q", code, response, http.StatusConflict, "has ended already, as succeeded")
 	}
 }

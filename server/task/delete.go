@@ -12,8 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// deleteOp deletes one object, or all of some kinds that labels fit:
-// deleteManifest.
+// deleteOp deletes one object, or all objects of some kinds that match labels: deleteManifest.
 type deleteOp struct {
 	commonFields
 	targetFields
@@ -41,7 +40,7 @@ func (d *deleteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.reportf("Starting delete operation in account %s...", t.account())
 	grace, invalid := d.grace()
 	if invalid != "" {
-		t.reportf("Ignoring the option gracePeriodSeconds, which is no number: %.100q", invalid)
+		t.reportf("Ignoring the option gracePeriodSeconds, which is not a number: %.100q", invalid)
 	}
 	result := newResult()
 	for _, a := range args {
@@ -59,7 +58,7 @@ func (d *deleteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return result, nil
 }
 
-// args returns one deletion for each object or kind.
+// args returns the arguments of one deletion per object or kind.
 func (d *deleteOp) args() ([]vedette.DeleteArgs, error) {
 	base := vedette.DeleteArgs{Propagation: d.propagation(), MissingOK: true, LabelSelector: d.LabelSelectors.String()}
 	if d.ManifestName != "" {
@@ -75,8 +74,8 @@ func (d *deleteOp) args() ([]vedette.DeleteArgs, error) {
 	return all, nil
 }
 
-// propagation reads the options as Clouddriver does: orphanDependents goes
-// before cascading.
+// propagation parses the options like Clouddriver: orphanDependents takes precedence over
+// cascading.
 func (d *deleteOp) propagation() string {
 	if orphan, isSet := d.Options["orphanDependents"]; isSet && orphan != "" {
 		if strings.EqualFold(string(orphan), "true") {
@@ -94,8 +93,7 @@ func (d *deleteOp) propagation() string {
 	}
 }
 
-// grace returns the seconds that pods have, and what was said where that is no
-// number.
+// grace returns the grace period in seconds, or the invalid text if it is not a number.
 func (d *deleteOp) grace() (*int64, string) {
 	value := string(d.Options["gracePeriodSeconds"])
 	if value == "" {
@@ -108,8 +106,7 @@ func (d *deleteOp) grace() (*int64, string) {
 	return &n, ""
 }
 
-// deleteObjects deletes, waits until all is gone, and returns the full names of what
-// was there.
+// deleteObjects deletes objects, waits until they are deleted, and returns their full names.
 func (t *opContext) deleteObjects(ctx context.Context, a vedette.DeleteArgs) ([]string, error) {
 	timeout := t.tasks.cfg.DeleteTimeout
 	if a.GraceSeconds != nil {
@@ -124,18 +121,19 @@ func (t *opContext) deleteObjects(ctx context.Context, a vedette.DeleteArgs) ([]
 	return names, err
 }
 
-// displayName writes what a deletion is for: "deployment web", or a kind alone.
+// displayName returns the target of a deletion for the history: "deployment web", or only a
+// kind.
 func displayName(target vedette.Target) string {
 	return strings.TrimSpace(displayKind(target.Kind) + " " + target.Name)
 }
 
-// kubectlName writes what an operation is for as kubectl takes it: "deployment/web",
-// or a kind alone.
+// kubectlName returns the target of an operation in kubectl's form: "deployment/web", or only
+// a kind.
 func kubectlName(target vedette.Target) string {
 	return strings.TrimSuffix(displayKind(target.Kind)+"/"+target.Name, "/")
 }
 
-// union returns the names of both lists, in order, each once.
+// union returns the names in both lists, in order and without duplicates.
 func union(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)

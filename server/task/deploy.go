@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// deployOp brings manifests to a cluster: deployManifest.
+// deployOp deploys manifests: deployManifest.
 type deployOp struct {
 	commonFields
 	manifest.DeployDescription
@@ -27,8 +27,8 @@ func parseDeploy(raw json.RawMessage) (operation, error) {
 
 func (d *deployOp) account() vedette.AccountName { return d.commonFields.account() }
 
-// check judges the namespaces that manifests come to as Clouddriver does: where
-// one overrides theirs, it alone.
+// check checks the namespaces of the manifests like Clouddriver: if one namespace overrides
+// them, it checks only that.
 func (d *deployOp) check(v *validation) {
 	all, err := manifest.ExpandLists(d.Manifests)
 	if err != nil {
@@ -73,8 +73,7 @@ func (d *deployOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return result, nil
 }
 
-// apply brings one manifest to the cluster and returns what is there then, as
-// far as it may be told.
+// apply applies one manifest, and returns the resulting object without secret data.
 func (t *opContext) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
 	t.reportf("Submitting manifest %s to kubernetes master...", step.FullName)
 	out, err := t.change(ctx, clusterChange{object: step.FullName, failurePrefix: deployFailurePrefix(step.Strategy) + step.FullName + ". Error: ",
@@ -93,7 +92,7 @@ func (t *opContext) apply(ctx context.Context, step manifest.Step) (manifest.Man
 	return manifest.WithoutSecrets(applied), nil
 }
 
-// applyTimeout leaves a recreation the time of a deletion.
+// applyTimeout returns a longer timeout for recreate, because it includes a deletion.
 func (t *opContext) applyTimeout(s vedette.Strategy) time.Duration {
 	if s == vedette.StrategyRecreate {
 		return t.tasks.cfg.DeleteTimeout
@@ -101,7 +100,7 @@ func (t *opContext) applyTimeout(s vedette.Strategy) time.Duration {
 	return t.tasks.cfg.Timeout
 }
 
-// deployFailurePrefix begins the text of a failure as Clouddriver does.
+// deployFailurePrefix returns the beginning of an error message, as in Clouddriver.
 func deployFailurePrefix(s vedette.Strategy) string {
 	switch s {
 	case vedette.StrategyReplace:

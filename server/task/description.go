@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// commonFields is what every description has. A stage sends its whole context along:
-// what is not named in a description is passed over.
+// commonFields are the fields of every description. Unknown fields are ignored, because a
+// stage sends its whole context.
 type commonFields struct {
 	Account       lenientString `json:"account"`
 	Credentials   lenientString `json:"credentials"` // the older name of account
@@ -31,7 +31,7 @@ func (c commonFields) account() vedette.AccountName {
 	return vedette.AccountName(c.Account)
 }
 
-// targetFields is the description of an operation on one object.
+// targetFields are the fields of operations on one object.
 type targetFields struct {
 	ManifestName lenientString `json:"manifestName"` // "replicaSet web-v003"
 	Location     lenientString `json:"location"`     // the namespace
@@ -39,8 +39,7 @@ type targetFields struct {
 
 func (t targetFields) namespace() string { return cleanNamespace(t.Location) }
 
-// cleanNamespace reads a namespace as Orca writes it: where it has none it may
-// write "_".
+// cleanNamespace returns the namespace of a location. Orca can send "_" for none.
 func cleanNamespace(location lenientString) string {
 	if location == "_" {
 		return ""
@@ -52,10 +51,10 @@ func (t targetFields) target() (objectRef, error) {
 	return newObjectRef(string(t.ManifestName), t.namespace())
 }
 
-// objectRef is one object.
+// objectRef identifies an object.
 type objectRef struct {
-	kind        string // as it was written, for the agent, which knows the cluster's kinds
-	displayKind string // as Clouddriver writes it
+	kind        string // as in the request; the agent knows the cluster's kinds
+	displayKind string // in Clouddriver's form
 	namespace   string
 	name        string
 }
@@ -68,8 +67,8 @@ func newObjectRef(full, namespace string) (objectRef, error) {
 	return objectRef{kind: kind, displayKind: displayKind(kind), namespace: namespace, name: name}, nil
 }
 
-// displayKind writes a kind as Clouddriver does, whatever it is called: "rs",
-// "ReplicaSet" and "replicasets.apps" are "replicaSet".
+// displayKind returns a kind in Clouddriver's form: "rs", "ReplicaSet" and "replicasets.apps"
+// become "replicaSet".
 func displayKind(kind string) string {
 	if r, err := views.FindResource(nil, kind); err == nil {
 		return manifest.KindName(r.Kind)
@@ -77,15 +76,15 @@ func displayKind(kind string) string {
 	return manifest.KindName(vedette.ParseKind(kind))
 }
 
-// String returns the full name, "replicaSet web-v003".
+// String returns the full name, for example "replicaSet web-v003".
 func (t objectRef) String() string { return t.displayKind + " " + t.name }
 
 func (t objectRef) args() vedette.Target {
 	return vedette.Target{Kind: t.kind, Namespace: t.namespace, Name: t.name}
 }
 
-// lenientString is a string that may have been written as a number or a boolean; null is
-// as good as nothing.
+// lenientString is a string that can also be a number or a boolean in JSON. Null is the empty
+// string.
 type lenientString string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -95,10 +94,10 @@ func (t *lenientString) UnmarshalJSON(raw []byte) error {
 	case 'n':
 		return nil
 	case '{', '[':
-		return errors.New("must be a text")
+		return errors.New("must be a string")
 	case '"':
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return errors.New("must be a text")
+			return errors.New("must be a string")
 		}
 	default:
 		s = string(raw)
@@ -110,7 +109,7 @@ func (t *lenientString) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// lenientInt is a number without fraction that may have been written as a string.
+// lenientInt is an integer that can also be a string in JSON.
 type lenientInt int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -124,7 +123,7 @@ func (w *lenientInt) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// optionalInt reads a whole number that may be missing: null and "" are no number.
+// optionalInt is an integer that can be missing. Null and "" are missing.
 type optionalInt struct{ n *int64 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -141,7 +140,8 @@ func (n *optionalInt) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// stringList is a list of strings; a single one is a list too, and nulls are dropped.
+// stringList is a list of strings in JSON. A single string is a list too, and nulls are
+// dropped.
 type stringList []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -162,21 +162,20 @@ func (t *stringList) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// listError says what is wrong with a list of texts.
+// listError returns what is wrong with a list of strings.
 func listError(err error) error {
 	var textErr *textcheck.Error
 	if errors.As(err, &textErr) {
 		return fmt.Errorf("must not contain %w", textErr)
 	}
-	return errors.New("must be a list of texts")
+	return errors.New("must be a list of strings")
 }
 
-// parse reads a description. Its error names the member that is wrong and
-// repeats nothing of what it holds.
+// parse parses a description. Errors name the invalid field, but do not quote it.
 func parse[D any](raw json.RawMessage) (*D, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the description of the operation is no object")
+		return nil, vedette.Errorf(vedette.Invalid, "the description of the operation must be an object")
 	}
 	d := new(D)
 	if err := json.Unmarshal(raw, d); err != nil {
@@ -185,22 +184,22 @@ func parse[D any](raw json.RawMessage) (*D, error) {
 	return d, nil
 }
 
-// memberError finds the member by reading each alone: what a type of ours has
-// to say against a value does not tell where it stood.
+// memberError finds the invalid field by parsing each on its own, because errors of custom
+// types do not include the field.
 func memberError[D any](members map[string]json.RawMessage, err error) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		single, _ := json.Marshal(map[string]json.RawMessage{name: members[name]}) // what was decoded can be encoded
+		single, _ := json.Marshal(map[string]json.RawMessage{name: members[name]}) // decoded values can be encoded
 		if err := json.Unmarshal(single, new(D)); err != nil {
-			return vedette.Errorf(vedette.Invalid, "%s of the description can't be read: %s", name, describeJSONError(err))
+			return vedette.Errorf(vedette.Invalid, "%s of the description is invalid: %s", name, describeJSONError(err))
 		}
 	}
-	return vedette.Errorf(vedette.Invalid, "the description can't be read: %s", describeJSONError(err))
+	return vedette.Errorf(vedette.Invalid, "the description is invalid: %s", describeJSONError(err))
 }
 
 func describeJSONError(err error) string {
 	var typeErr *json.UnmarshalTypeError
 	if errors.As(err, &typeErr) {
-		typeName, _, _ := strings.Cut(typeErr.Value, " ") // a number's value follows
+		typeName, _, _ := strings.Cut(typeErr.Value, " ") // for a number, its value follows
 		return fmt.Sprintf("it is of type %s", typeName)
 	}
 	var vedetteErr *vedette.Error

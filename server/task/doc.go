@@ -1,14 +1,13 @@
-// Package task is the life of a task: operations of Spinnaker's Kubernetes
-// provider, from the moment they are accepted until their end can be read for
-// some days. It judges their descriptions before it accepts them, carries them
-// out one after the other, and tells what happened in the words that
-// Clouddriver has for it.
+// Package task runs tasks: operations of Spinnaker's Kubernetes provider, from their
+// submission until some days after their end, when they are deleted. It validates the
+// descriptions before it accepts a task, executes the operations one after the other, and
+// reports progress in Clouddriver's words.
 //
-// It reaches clusters through whoever carries out vedette.Operations, and knows
-// nothing of agents. What is submitted is held only while it runs: it is never
-// stored nor logged, because it may hold a Secret. What is stored is the history
-// and the results, Secrets without their data.
+// The package executes vedette.Operations with a dispatcher, and does not know agents.
+// Submitted descriptions are in memory only while the task runs. They are never stored or
+// logged, because they can contain Secrets. The history and the results are stored, Secrets
+// without their data.
 //
-// A task runs in the server that accepted it. Where that server goes away
-// another one ends the task and says what had been done; none is run twice.
+// A task runs on the server that accepted it. If that server is lost, another one ends the
+// task and reports what was done. No task runs twice.
 package task

@@ -7,14 +7,14 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// finish gives a task its last line.
+// finish adds the last line to a task's history and sets its state.
 func (t *Task) finish(state store.TaskState, status string) {
 	t.State = state
 	t.History = append(t.History, HistoryEntry{orchestration, status})
 }
 
-// abandon ends a task that nobody runs any more. The text says why; what was
-// done is told from the history.
+// abandon ends a task without a server. The message has the reason, and what was done
+// according to the history.
 func (t *Task) abandon(reason string) {
 	message := reason + " " + t.summarizeProgress() + " Check the cluster, then run the stage again."
 	t.finish(store.TaskFailed, "Orchestration failed: "+message)
@@ -22,16 +22,16 @@ func (t *Task) abandon(reason string) {
 	t.addException(f.exception(t.lastOperation()))
 }
 
-// addException keeps a result of the task as a whole.
+// addException adds an exception of the task as a whole.
 func (t *Task) addException(e Exception) {
 	raw, err := json.Marshal(e)
-	if err != nil { // texts can be encoded
+	if err != nil { // strings can be encoded
 		panic(err)
 	}
 	t.Results = append(t.Results, raw)
 }
 
-// lastOperation returns the class of the operation that had its turn last.
+// lastOperation returns the class of the operation that started last.
 func (t *Task) lastOperation() string {
 	for i := len(t.History) - 1; i >= 0; i-- {
 		if class, ok := strings.CutPrefix(t.History[i].Status, "Processing op: "); ok {
@@ -41,10 +41,10 @@ func (t *Task) lastOperation() string {
 	return ""
 }
 
-// maxDoneSteps is how many deeds an abandoned task tells of.
+// maxDoneSteps bounds the steps in the message of an abandoned task.
 const maxDoneSteps = 20
 
-// summarizeProgress tells what the history says was done, and what was going on.
+// summarizeProgress returns what was done and what was in progress, according to the history.
 func (t *Task) summarizeProgress() string {
 	var completed []string
 	current := "the beginning"
@@ -57,18 +57,18 @@ func (t *Task) summarizeProgress() string {
 			completed = append(completed, strings.TrimSpace(current))
 		}
 	}
-	summary := "nothing that the history tells of"
+	summary := "nothing according to the history"
 	if n := len(completed) - maxDoneSteps; n > 0 {
 		completed = append([]string{"…"}, completed[n:]...)
 	}
 	if completed != nil {
 		summary = strings.Join(completed, "; ")
 	}
-	return "Done so far: " + summary + ". It was at: " + strings.TrimRight(current, ". ") + "."
+	return "Done so far: " + summary + ". Last step: " + strings.TrimRight(current, ". ") + "."
 }
 
-// trimForStorage leaves out what the results hold of manifests, and the outputs, for a
-// database that does not take the whole.
+// trimForStorage removes manifests from the results, and the outputs, if the database rejects
+// the task.
 func (t *Task) trimForStorage() {
 	t.Outputs = nil
 	for i, raw := range t.Results {

@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// failure is why an operation failed, as histories and results tell it.
+// failure is why an operation failed, for histories and results.
 type failure struct {
-	class   string // Clouddriver's for such a failure, without its package
+	class   string // Clouddriver's exception, without its package
 	message string
-	cause   string // the cluster's own words, where it spoke
+	cause   string // the cluster's message, if any
 }
 
 // Error returns the message.
 func (f *failure) Error() string { return f.message }
 
-// kubectlException is Clouddriver's class for what a cluster refused.
+// kubectlException is Clouddriver's exception for errors of a cluster.
 const kubectlException = "KubectlException"
 
 func illegalState(message string) error {
@@ -37,7 +37,7 @@ func (f *failure) exception(class string) Exception {
 	return e
 }
 
-// toFailure makes an error into what may be shown of it.
+// toFailure converts an error to a failure without internal details.
 func (r *taskRun) toFailure(op validatedOp, err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -49,15 +49,15 @@ func (r *taskRun) toFailure(op validatedOp, err error) *failure {
 	case "":
 		id := rand.Text()[:10]
 		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", op.name, "error", err)
-		return &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id}
+		return &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id}
 	default:
 		return &failure{class: "IllegalStateException", message: err.Error()}
 	}
 }
 
-// outcomeError is the failure of an operation in a cluster; nil where it is done.
-// The deed says what failed and ends where the cluster's words go on. A
-// lost outcome says itself that the operation may have taken effect.
+// outcomeError returns the failure of an operation in a cluster, or nil if it is done. The
+// message is prefix followed by the cluster's message. Messages of lost outcomes include that
+// the operation may have taken effect.
 func outcomeError(prefix string, out vedette.Outcome) error {
 	if out.State == vedette.Done {
 		return nil
@@ -75,5 +75,5 @@ func outcomeMessage(out vedette.Outcome) string {
 	case http.StatusText(out.Status) != "":
 		return http.StatusText(out.Status)
 	}
-	return "no reason was given"
+	return "no reason given"
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-var update = flag.Bool("update", false, "write what is told into testdata")
+var update = flag.Bool("update", false, "write the results to testdata")
 
-// fakeCluster carries operations out as a test says.
+// fakeCluster executes operations as a test defines.
 type fakeCluster struct {
 	mu  sync.Mutex
 	ops []vedette.Operation
@@ -45,7 +45,7 @@ func (c *fakeCluster) count() int {
 	return len(c.ops)
 }
 
-// doneOutcome is what a cluster that takes everything answers.
+// doneOutcome is the outcome of a cluster that accepts everything.
 func doneOutcome(op vedette.Operation) vedette.Outcome {
 	out := vedette.Outcome{ID: op.ID, State: vedette.Done, Status: http.StatusOK}
 	switch a := op.Args.(type) {
@@ -84,7 +84,7 @@ func (fakeAccounts) Feeds(context.Context, ...vedette.AccountName) ([]store.Feed
 	return []store.FeedStatus{feed("apps", "Deployment", true), feed("apps", "ReplicaSet", true), feed("", "Service", true)}, nil
 }
 
-// testServer is one of several servers on one database.
+// testServer is one of several servers with one database.
 type testServer struct {
 	*task.Tasks
 	cluster *fakeCluster
@@ -110,7 +110,7 @@ func newServer(cfg task.Config) *testServer {
 	return s
 }
 
-// lockedWriter lets many write.
+// lockedWriter is a writer for concurrent use.
 type lockedWriter struct {
 	mu sync.Mutex
 	b  *bytes.Buffer
@@ -122,7 +122,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// request makes a request as Orca would.
+// request sends a request as Orca would.
 func (s *testServer) request(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -140,12 +140,12 @@ func (s *testServer) post(t *testing.T, path, body string) string {
 	code, response := s.request(t, http.MethodPost, path, body)
 	var started struct{ ID, ResourceURI string }
 	if err := json.Unmarshal([]byte(response), &started); err != nil || code != http.StatusOK || started.ResourceURI != "/task/"+started.ID {
-		t.Fatalf("POST %s: %d %s", path, code, response)
+		t.Fatalf("POST %s: got %d %s, want %d", path, code, response, http.StatusOK)
 	}
 	return started.ID
 }
 
-// taskView is what Orca reads of a task.
+// taskView is the view of a task that Orca reads.
 type taskView struct {
 	ID     string
 	Status struct {
@@ -164,7 +164,7 @@ func (s *testServer) getTask(t *testing.T, id string) taskView {
 	code, response := s.request(t, http.MethodGet, "/task/"+id, "")
 	var v taskView
 	if err := json.Unmarshal([]byte(response), &v); err != nil || code != http.StatusOK {
-		t.Fatalf("GET /task/%s: %d %s", id, code, response)
+		t.Fatalf("GET /task/%s: got %d %s, want %d", id, code, response, http.StatusOK)
 	}
 	return v
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Run says that this server lives, ends tasks whose server does not, and
-// forgets those that ended long ago, until ctx ends. Then it takes no more
-// tasks and returns when those that run have ended, or have been left, which
-// takes little longer than the configured patience.
+// Run records that this server is alive, ends tasks of lost servers, and deletes old tasks,
+// until ctx ends. Then no new tasks are accepted. Run returns when the running tasks have
+// ended, or soon after ShutdownTimeout.
 func (t *Tasks) Run(ctx context.Context) error {
 	heartbeatCtx, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
 	group := errgroup.Group{}
@@ -39,24 +38,24 @@ func (t *Tasks) runEvery(ctx context.Context, interval time.Duration, do func(co
 	}
 }
 
-// heartbeat says that the server lives while tasks run, which is longer than the
-// server takes some.
+// heartbeat records that the server is alive while tasks run. Tasks can run longer than the
+// server accepts new ones.
 func (t *Tasks) heartbeat(ctx context.Context) {
 	t.runEvery(ctx, t.cfg.HeartbeatInterval, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		if err := t.cfg.Store.TouchTasks(ctx, t.owner, time.Now()); err != nil && ctx.Err() == nil {
-			t.cfg.Log.Warn("the server could not say that its tasks run", "error", err)
+			t.cfg.Log.Warn("cannot record that tasks are running", "error", err)
 			t.resetMissed()
 		}
 	})
 }
 
-// close waits for the tasks that run, for a while.
+// close waits for running tasks, at most ShutdownTimeout.
 func (t *Tasks) close() {
 	timer := time.AfterFunc(t.cfg.ShutdownTimeout, func() { t.stopRuns(errStopped) })
 	defer timer.Stop()
-	giveUpTimer := time.AfterFunc(t.cfg.ShutdownTimeout+2*finalStoreTimeout, func() { // though a dispatcher or a database hangs
+	giveUpTimer := time.AfterFunc(t.cfg.ShutdownTimeout+2*finalStoreTimeout, func() { // even if a dispatcher or a database hangs
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.abandonRest = true
@@ -70,12 +69,11 @@ func (t *Tasks) close() {
 		t.idle.Wait()
 	}
 	if len(t.running) > 0 {
-		t.cfg.Log.Warn("tasks were left running; another server will end them", "tasks", len(t.running))
+		t.cfg.Log.Warn("tasks are still running at shutdown, another server will end them", "tasks", len(t.running))
 	}
 }
 
-// sweep ends the tasks of servers that went away, and what counts as this
-// server's though it does not run.
+// sweep ends the tasks of lost servers, and tasks of this server that are not running.
 func (t *Tasks) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -89,19 +87,19 @@ func (t *Tasks) sweep(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		t.cfg.Log.Warn("abandoned tasks were not ended; tried again", "error", err)
+		t.cfg.Log.Warn("cannot end abandoned tasks, retrying", "error", err)
 	}
 }
 
-// missedHeartbeats is how often in a row a task was found without a new word of its
+// missedHeartbeats counts how often in a row a task was found without a new heartbeat of its
 // server.
 type missedHeartbeats struct {
-	lastSeen time.Time // by the clock of its server, which may be wrong
+	lastSeen time.Time // by the clock of its server, which can be wrong
 	count    int
 }
 
-// maxMissedHeartbeats are how many make a task an abandoned one. One would be enough if all
-// clocks were right and the database never away.
+// maxMissedHeartbeats is the count at which a task is abandoned. It is more than one because
+// clocks can differ and the database can be unavailable.
 const maxMissedHeartbeats = 3
 
 func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
@@ -115,7 +113,7 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 	var abandoned []store.TaskRow
 	for _, row := range rows {
 		if row.Server == t.owner {
-			if t.running[row.ID] == nil { // it was stored, and the answer was lost
+			if t.running[row.ID] == nil { // it was stored, but the response was lost
 				abandoned = append(abandoned, row)
 			}
 			continue
@@ -132,8 +130,8 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 	return abandoned, nil
 }
 
-// resetMissed forgets who was silent: the database did not answer, so that nobody could
-// be heard.
+// resetMissed resets the counts after the database was unavailable, because no server could
+// record heartbeats.
 func (t *Tasks) resetMissed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,13 +143,13 @@ func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
 	if err != nil {
 		return err
 	}
-	t.cfg.Log.Warn("a task is ended whose server went away", "task", row.ID, "server", string(row.Server))
-	task.abandon("The server that ran this task went away before it ended.")
+	t.cfg.Log.Warn("ending task of a lost server", "task", row.ID, "server", string(row.Server))
+	task.abandon("The server that ran this task was lost before the task ended.")
 	return t.storeEnd(ctx, row, task)
 }
 
-// storeEnd stores the end of a task that does not run here. Where another server does
-// so too, or the task ended by itself after all, nothing is left to do.
+// storeEnd stores the end of a task that does not run here. If another server does the same,
+// or the task ended by itself, it does nothing.
 func (t *Tasks) storeEnd(ctx context.Context, row store.TaskRow, task Task) error {
 	var err error
 	if row.Server != t.owner {
@@ -171,17 +169,17 @@ func (t *Tasks) storeEnd(ctx context.Context, row store.TaskRow, task Task) erro
 	return err
 }
 
-// purgeBatch is how many tasks are forgotten at a time.
+// purgeBatch is how many tasks are deleted at a time.
 const purgeBatch = 100
 
-// purge forgets tasks that ended long ago.
+// purge deletes tasks that ended more than Retention ago.
 func (t *Tasks) purge(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
 		n, err := t.cfg.Store.PurgeTasks(ctx, time.Now().Add(-t.cfg.Retention), purgeBatch)
 		if err != nil && ctx.Err() == nil {
-			t.cfg.Log.Warn("tasks that ended long ago were not forgotten; tried again in an hour", "error", err)
+			t.cfg.Log.Warn("cannot delete old tasks, retrying in an hour", "error", err)
 		}
 		if err != nil || n < purgeBatch {
 			return

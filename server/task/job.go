@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// runJobOp runs a Job, anew where it has run before: runJob.
+// runJobOp runs a Job. An earlier Job with the same name is recreated: runJob.
 type runJobOp struct {
 	commonFields
 	Application       lenientString        `json:"application"`
@@ -17,7 +17,7 @@ type runJobOp struct {
 	OptionalArtifacts []*manifest.Artifact `json:"optionalArtifacts"`
 }
 
-// check validates nothing, as in Clouddriver, but for what can't be run at all.
+// check validates only that there is a manifest, like Clouddriver.
 func (d *runJobOp) check(v *validation) {
 	if d.Manifest == nil {
 		v.err = vedette.Errorf(vedette.Invalid, "the description of runJob has no manifest")
@@ -42,7 +42,7 @@ func (d *runJobOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return result, nil
 }
 
-// withSpec returns the turn of another operation in the place of this one.
+// withSpec returns the context of another operation in place of this one.
 func (t *opContext) withSpec(name string) *opContext {
 	other := *t
 	if s, err := findOpSpec(name, kubernetes); err == nil {

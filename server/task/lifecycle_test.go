@@ -16,8 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// startHousekeeping runs a server's housekeeping until the function that it returns is
-// called, or the test ends.
+// startHousekeeping runs a server's housekeeping until stop is called or the test ends.
 func (s *testServer) startHousekeeping(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -32,15 +31,15 @@ func (s *testServer) startHousekeeping(t *testing.T) (stop func()) {
 	return stop
 }
 
-// waitUntilCanceled makes operations wait until their context ends, and then be lost, as
-// those of a cluster that never answers.
+// waitUntilCanceled blocks operations until their context ends. They are lost then, like those
+// of a cluster that never answers.
 func waitUntilCanceled(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	<-ctx.Done()
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Message: "it is unknown whether this took effect: nobody answered"}
 }
 
-// TestDuplicateSubmitRunsOnce sends the same request to two servers at once: it is
-// carried out once, and both name the same task.
+// TestDuplicateSubmitRunsOnce sends the same request to two servers concurrently. It runs
+// once, and both return the same task.
 func TestDuplicateSubmitRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -49,19 +48,19 @@ func TestDuplicateSubmitRunsOnce(t *testing.T) {
 		synctest.Wait()
 		third := b.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		if first != second || first != third || a.cluster.count() != 1 || b.cluster.count() != 0 {
-			t.Errorf("tasks %s, %s and %s, %d and %d operations", first, second, third, a.cluster.count(), b.cluster.count())
+			t.Errorf("got tasks %s, %s and %s with %d and %d operations, want one task", first, second, third, a.cluster.count(), b.cluster.count())
 		}
 		if v := b.getTask(t, first); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("the other server tells %+v", v.Status)
+			t.Errorf("the other server: got %+v", v.Status)
 		}
 		if one, other := a.post(t, "/kubernetes/ops", scaleWeb), a.post(t, "/kubernetes/ops", scaleWeb); one == other {
-			t.Error("two requests without an ID are one task")
+			t.Error("got one task for two requests without an ID, want two")
 		}
 	})
 }
 
-// TestDuplicateSubmitDoesNotRerunFailure holds that a failure is not run again by the same
-// request.
+// TestDuplicateSubmitDoesNotRerunFailure checks that a repeated request does not run a failed
+// task again.
 func TestDuplicateSubmitDoesNotRerunFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
@@ -71,7 +70,7 @@ func TestDuplicateSubmitDoesNotRerunFailure(t *testing.T) {
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
 		if second := s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id || s.cluster.count() != 1 {
-			t.Errorf("task %s after %s, %d operations", second, id, s.cluster.count())
+			t.Errorf("got task %s after %s, %d operations", second, id, s.cluster.count())
 		}
 	})
 }
@@ -81,8 +80,8 @@ const deployThree = `[{"deployManifest":{"account":"prod","moniker":{"app":"web"
 	{"apiVersion":"v1","kind":"Service","metadata":{"name":"b","namespace":"shop"}},
 	{"apiVersion":"v1","kind":"Service","metadata":{"name":"c","namespace":"shop"}}]}}]`
 
-// TestTaskOfCrashedServerIsEnded lets a server go away in the middle of a deployment, without a
-// word. Another one ends the task, and says how far it came.
+// TestTaskOfCrashedServerIsEnded stops a server in the middle of a deployment. Another server
+// ends the task, and reports what was done.
 func TestTaskOfCrashedServerIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -94,35 +93,34 @@ func TestTaskOfCrashedServerIsEnded(t *testing.T) {
 			}
 			return doneOutcome(op)
 		}
-		id := crashed.post(t, "/kubernetes/ops", deployThree) // and nobody runs its Run, so that it is not heard of
+		id := crashed.post(t, "/kubernetes/ops", deployThree) // Run is not running, so there are no heartbeats
 		other.startHousekeeping(t)
 		time.Sleep(40 * time.Second)
 		if v := other.getTask(t, id); v.Status.Completed || v.Status.Status != "Submitting manifest service b to kubernetes master..." {
-			t.Errorf("while it may live: %+v", v.Status)
+			t.Errorf("before the server counts as lost: got %+v", v.Status)
 		}
 		time.Sleep(30 * time.Second)
 		v := other.getTask(t, id)
-		const want = "The server that ran this task went away before it ended. Done so far: Deploy manifest task completed successfully for manifest service a in account prod." +
-			" It was at: Submitting manifest service b to kubernetes master. Check the cluster, then run the stage again."
+		const want = "The server that ran this task was lost before the task ended. Done so far: Deploy manifest task completed successfully for manifest service a in account prod." +
+			" Last step: Submitting manifest service b to kubernetes master. Check the cluster, then run the stage again."
 		if !v.Status.Completed || !v.Status.Failed || v.Status.Retryable || len(v.ResultObjects) != 1 ||
 			v.ResultObjects[0].Message != want || v.ResultObjects[0].Type != "EXCEPTION" || v.ResultObjects[0].Operation != "KubernetesDeployManifestOperation" {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
-		// It was only very slow: what it does now changes nothing of the end that
-		// was told.
+		// The server was only slow. What it does now does not change the stored end.
 		close(release)
 		synctest.Wait()
 		if later := other.getTask(t, id); fmt.Sprint(later) != fmt.Sprint(v) {
-			t.Errorf("the end was told otherwise later: %+v", later)
+			t.Errorf("got another end later: %+v", later)
 		}
 		if n := crashed.cluster.count(); n != 2 {
-			t.Errorf("%d operations: it went on after its task was taken", n)
+			t.Errorf("got %d operations: the server continued after its task was taken over", n)
 		}
 	})
 }
 
-// TestLongTaskOfLiveServerGoesOn holds that a task goes on for as long as it takes while its
-// server lives.
+// TestLongTaskOfLiveServerGoesOn checks that a task may run for any time while its server is
+// alive.
 func TestLongTaskOfLiveServerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -136,17 +134,17 @@ func TestLongTaskOfLiveServerGoesOn(t *testing.T) {
 		id := s.post(t, "/kubernetes/ops", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
 		time.Sleep(8 * time.Minute)
 		if v := other.getTask(t, id); v.Status.Completed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		time.Sleep(2 * time.Minute)
 		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 	})
 }
 
-// TestStopEndsLongTasks holds what a server that is stopped does: tasks that end soon end as
-// if nothing was, others are cut short and say so, and nothing hangs.
+// TestStopEndsLongTasks checks a server that stops: tasks that end soon end normally, others
+// are stopped and report it, and nothing hangs.
 func TestStopEndsLongTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -165,24 +163,24 @@ func TestStopEndsLongTasks(t *testing.T) {
 		start := time.Now()
 		stop()
 		if elapsed := time.Since(start); elapsed != 8*time.Second {
-			t.Errorf("it took %s to stop", elapsed)
+			t.Errorf("duration of the shutdown: got %s", elapsed)
 		}
 		if v := s.getTask(t, shortTask); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		v := s.getTask(t, longTask)
 		if n := len(v.ResultObjects); !v.Status.Failed || n != 2 || !strings.HasPrefix(v.ResultObjects[1].Message, "The server that ran this task was stopped before it ended. Done so far: nothing") ||
 			!strings.Contains(v.ResultObjects[0].Message, "it is unknown whether this took effect: nobody answered") {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("a stopped server takes tasks: %d %s", code, response)
+			t.Errorf("submit to a stopped server: got %d %s, want %d", code, response, http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// TestStopWhileEverythingHangs holds that not even a dispatcher that ignores its
-// context, or a database that is away, keeps a server from stopping.
+// TestStopWhileEverythingHangs checks that a server stops even if a dispatcher ignores its
+// context or the database does not answer.
 func TestStopWhileEverythingHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -199,15 +197,15 @@ func TestStopWhileEverythingHangs(t *testing.T) {
 		start := time.Now()
 		stop()
 		if elapsed := time.Since(start); elapsed > 20*time.Second {
-			t.Errorf("it took %s to stop", elapsed)
+			t.Errorf("duration of the shutdown: got %s", elapsed)
 		}
 		close(release)
 		memory.setUnavailable(false)
 	})
 }
 
-// TestTaskEndsAfterDatabaseOutage holds that a task ends though the database is away when it
-// does, and that nobody is told of its end before.
+// TestTaskEndsAfterDatabaseOutage checks that a task can end while the database is
+// unavailable, and that its end is not visible before it is stored.
 func TestTaskEndsAfterDatabaseOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -219,25 +217,25 @@ func TestTaskEndsAfterDatabaseOutage(t *testing.T) {
 			return doneOutcome(op)
 		}
 		id := s.post(t, "/kubernetes/ops", scaleWeb)
-		time.Sleep(3 * time.Minute) // longer than a server may be silent
+		time.Sleep(3 * time.Minute) // longer than AbandonAfter
 		if v := s.getTask(t, id); v.Status.Completed {
-			t.Errorf("an end is told that is not stored: %+v", v.Status)
+			t.Errorf("got an end that is not stored: %+v", v.Status)
 		}
 		if code, _ := other.request(t, "GET", "/task/"+id, ""); code != http.StatusServiceUnavailable {
-			t.Errorf("%d from the other server", code)
+			t.Errorf("the other server: got %d", code)
 		}
 		memory.setUnavailable(false)
 		time.Sleep(time.Minute)
 		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed {
-			t.Errorf("%+v", v)
+			t.Errorf("got %+v", v)
 		}
 		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 	})
 }
 
-// lostReplyStore is a database that stores a task and says that it did not.
+// lostReplyStore is a database that stores a task but reports a failure.
 type lostReplyStore struct {
 	*memoryStore
 	lostReplies int
@@ -252,7 +250,7 @@ func (s *lostReplyStore) CreateTask(ctx context.Context, row store.TaskRow) (sto
 	return row, created, err
 }
 
-// TestLostCreateReply holds that a task that is stored is run, or ended.
+// TestLostCreateReply checks that a stored task is run or ended.
 func TestLostCreateReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := &lostReplyStore{newMemoryStore(), 1}
@@ -261,22 +259,22 @@ func TestLostCreateReply(t *testing.T) {
 		s.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb)
 		synctest.Wait()
 		if s.cluster.count() != 1 {
-			t.Errorf("%d operations", s.cluster.count())
+			t.Errorf("got %d operations", s.cluster.count())
 		}
 		flaky.lostReplies = 2
 		if code, response := s.request(t, "POST", "/kubernetes/ops?clientRequestId=2", scaleWeb); code != http.StatusServiceUnavailable {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusServiceUnavailable)
 		}
-		id := s.post(t, "/kubernetes/ops?clientRequestId=2", scaleWeb) // Orca tries again, and finds it
+		id := s.post(t, "/kubernetes/ops?clientRequestId=2", scaleWeb) // Orca retries, and gets the same task
 		time.Sleep(time.Minute)
 		if v := s.getTask(t, id); !v.Status.Failed || s.cluster.count() != 1 {
-			t.Errorf("%+v after %d operations", v.Status, s.cluster.count())
+			t.Errorf("got %+v after %d operations", v.Status, s.cluster.count())
 		}
 	})
 }
 
-// TestCancelAndRestart plays what Orca does with a task that it gives up: it marks the
-// task, and runs it again under its ID, on another server.
+// TestCancelAndRestart does what Orca does with a task that takes too long: it cancels the
+// task, and restarts it with the same ID on another server.
 func TestCancelAndRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -284,31 +282,31 @@ func TestCancelAndRestart(t *testing.T) {
 		s.cluster.do = waitUntilCanceled
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", `[{"deleteManifest":{"account":"prod","manifestName":"pod web-0","location":"shop"}}]`)
 		if code, response := s.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusBadRequest || !strings.Contains(response, "is not retryable") {
-			t.Errorf("restart of what runs: %d %s", code, response)
+			t.Errorf("restart of a running task: got %d %s, want %d and %q", code, response, http.StatusBadRequest, "is not retryable")
 		}
 		if code, response := s.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		v := other.getTask(t, id)
 		if !v.Status.Completed || !v.Status.Failed || !v.Status.Retryable {
-			t.Errorf("%+v", v.Status)
+			t.Errorf("got %+v", v.Status)
 		}
 		if code, response := other.request(t, "POST", "/kubernetes/task/"+id+"/restart", scaleWeb); code != http.StatusOK || !strings.Contains(response, `"id":"`+id+`"`) {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
 		synctest.Wait()
 		v = s.getTask(t, id)
 		if !v.Status.Completed || v.Status.Failed || len(v.ResultObjects) != 0 || other.cluster.count() != 1 {
-			t.Errorf("%+v after %d operations", v, other.cluster.count())
+			t.Errorf("got %+v after %d operations", v, other.cluster.count())
 		}
 		if _, response := s.request(t, "GET", "/kubernetes/task/"+id+"/owner", ""); response != `{"name":"vedette-1"}`+"\n" {
-			t.Errorf("owner: %s", response)
+			t.Errorf("owner: got %s", response)
 		}
 	})
 }
 
-// TestCancelOnOtherServer marks a task on a server that does not run it. The one that
-// does stops there.
+// TestCancelOnOtherServer cancels a task on a server that does not run it. The server that
+// runs it stops it.
 func TestCancelOnOtherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -321,20 +319,20 @@ func TestCancelOnOtherServer(t *testing.T) {
 		id := s.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
 		synctest.Wait()
 		if code, response := other.request(t, "PATCH", "/kubernetes/task/"+id, `{"retry":true}`); code != http.StatusOK {
-			t.Errorf("%d %s", code, response)
+			t.Errorf("got %d %s, want %d", code, response, http.StatusOK)
 		}
-		if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id { // which is another way to run it again
-			t.Errorf("task %s after %s", second, id)
+		if second := other.post(t, "/kubernetes/ops?clientRequestId=1", scaleWeb); second != id { // submitting it again is another way to retry
+			t.Errorf("got task %s, want %s", second, id)
 		}
 		close(release)
 		synctest.Wait()
 		if v := other.getTask(t, id); !v.Status.Completed || v.Status.Failed || s.cluster.count() != 1 || other.cluster.count() != 1 {
-			t.Errorf("%+v after %d and %d operations", v, s.cluster.count(), other.cluster.count())
+			t.Errorf("got %+v after %d and %d operations", v, s.cluster.count(), other.cluster.count())
 		}
 	})
 }
 
-// TestManyConcurrentTasks runs as many stages at once as a big installation does, each with two
+// TestManyConcurrentTasks runs as many tasks at once as a large installation, each with two
 // operations that must keep their order.
 func TestManyConcurrentTasks(t *testing.T) {
 	const n = 200
@@ -369,37 +367,37 @@ func TestManyConcurrentTasks(t *testing.T) {
 		posts.Wait()
 		synctest.Wait()
 		if _, list := s.request(t, "GET", "/task", ""); strings.Count(list, `"history"`) != n {
-			t.Errorf("%d of %d tasks are listed as running", strings.Count(list, `"history"`), n)
+			t.Errorf("got %d of %d running tasks", strings.Count(list, `"history"`), n)
 		}
 		time.Sleep(3 * time.Second)
 		for _, id := range ids {
 			if v := s.getTask(t, id); !v.Status.Completed || v.Status.Failed || fmt.Sprint(order["task "+id]) != "[scale restart]" {
-				t.Errorf("%+v after %v", v.Status, order["task "+id])
+				t.Errorf("got %+v after %v", v.Status, order["task "+id])
 			}
 		}
 		if maxConcurrent != n {
-			t.Errorf("%d of %d at once: one waits for another", maxConcurrent, n)
+			t.Errorf("got %d of %d concurrent operations, want all", maxConcurrent, n)
 		}
 		stop()
 	})
 }
 
-// TestTaskLimit holds that a server says when it can't take more, so that the
-// caller tries elsewhere or later.
+// TestTaskLimit checks that a server rejects tasks beyond its limit as unavailable, so that
+// the caller retries.
 func TestTaskLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{MaxTasks: 1, ShutdownTimeout: time.Second})
 		s.cluster.do = waitUntilCanceled
 		stop := s.startHousekeeping(t)
 		s.post(t, "/kubernetes/ops", scaleWeb)
-		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable || !strings.Contains(response, "1 tasks run on this server") {
-			t.Errorf("%d %s", code, response)
+		if code, response := s.request(t, "POST", "/kubernetes/ops", scaleWeb); code != http.StatusServiceUnavailable || !strings.Contains(response, "1 tasks are running on this server") {
+			t.Errorf("got %d %s, want %d and %q", code, response, http.StatusServiceUnavailable, "1 tasks are running on this server")
 		}
 		stop()
 	})
 }
 
-// TestPurge holds that a task can be read for four days and is forgotten then.
+// TestPurge checks that a task is kept for four days and then deleted.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{HeartbeatInterval: time.Hour, AbandonAfter: 3 * time.Hour})
@@ -413,13 +411,13 @@ func TestPurge(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		for _, id := range ids {
 			if code, response := s.request(t, "GET", "/task/"+id, ""); code != http.StatusNotFound || !strings.Contains(response, `"message":"Task not found (id: `+id+`)"`) {
-				t.Fatalf("%d %s", code, response)
+				t.Fatalf("got %d %s, want %d", code, response, http.StatusNotFound)
 			}
 		}
 	})
 }
 
-// TestPanic holds that an operation that panics ends its task and nothing else.
+// TestPanic checks that a panic in an operation ends only its task.
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
@@ -429,10 +427,10 @@ func TestPanic(t *testing.T) {
 		v := s.getTask(t, id)
 		raw, err := json.Marshal(v)
 		if err != nil || !v.Status.Failed || !strings.Contains(string(raw), "RuntimeException: [internal error") {
-			t.Errorf("%s, %v", raw, err)
+			t.Errorf("got %s, %v", raw, err)
 		}
-		if strings.Contains(s.log.String(), "hunter2") || !strings.Contains(s.log.String(), "an operation panicked") {
-			t.Errorf("log: %s", s.log)
+		if strings.Contains(s.log.String(), "hunter2") || !strings.Contains(s.log.String(), "operation panicked") {
+			t.Errorf("got log %s", s.log)
 		}
 	})
 }

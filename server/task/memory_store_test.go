@@ -11,14 +11,13 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// memoryStore is a book without a database, for conversations in a bubble of time,
-// which a database's own goroutines could not enter. life_store_test.go shows
-// the same on a real one.
+// memoryStore is a store in memory, for tests in a synctest bubble, which the goroutines of a
+// database cannot join. database_test.go runs similar tests with a database.
 type memoryStore struct {
 	mu           sync.Mutex
 	rows         map[string]store.TaskRow
 	unavailable  bool     // the database does not answer
-	storedBodies []string // every body that was ever stored
+	storedBodies []string // all bodies that were stored
 }
 
 func newMemoryStore() *memoryStore { return &memoryStore{rows: map[string]store.TaskRow{}} }
@@ -67,7 +66,7 @@ func (m *memoryStore) SaveTask(_ context.Context, row store.TaskRow) error {
 	}
 	defer unlock()
 	if old := m.rows[row.ID]; old.Server != row.Server || old.State != store.TaskRunning {
-		return vedette.Errorf(vedette.Conflict, "task %s is another server's, or has ended", row.ID)
+		return vedette.Errorf(vedette.Conflict, "task %s belongs to another server or has ended", row.ID)
 	}
 	m.put(row)
 	return nil
@@ -81,7 +80,7 @@ func (m *memoryStore) AcquireTask(_ context.Context, id string, from, to vedette
 	defer unlock()
 	row, ok := m.rows[id]
 	if !ok || row.Server != from || row.State != store.TaskRetryable && (row.State != store.TaskRunning || from == to) {
-		return row, vedette.Errorf(vedette.Conflict, "task %s is not there to be taken", id)
+		return row, vedette.Errorf(vedette.Conflict, "task %s cannot be acquired", id)
 	}
 	row.Server, row.State, row.LastSeen, row.Ended = to, store.TaskRunning, time.Now(), time.Time{}
 	m.rows[id] = row
@@ -96,7 +95,7 @@ func (m *memoryStore) Task(_ context.Context, id string) (store.TaskRow, error) 
 	defer unlock()
 	row, ok := m.rows[id]
 	if !ok {
-		return row, vedette.Errorf(vedette.NotFound, "no task %s", id)
+		return row, vedette.Errorf(vedette.NotFound, "task %s not found", id)
 	}
 	return row, nil
 }

@@ -12,29 +12,28 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// opContext is one operation's turn in a task: by it an operation tells what it does
-// and reaches its cluster.
+// opContext is the context of one operation in a task. The operation uses it to report
+// progress and to reach its cluster.
 type opContext struct {
 	*taskRun
 	op validatedOp
 }
 
-// reportf adds a line to the task's history.
 func (t *opContext) reportf(format string, args ...any) {
 	t.taskRun.addHistory(t.op.phase, fmt.Sprintf(format, args...))
 }
 
 func (t *opContext) account() vedette.AccountName { return t.op.account() }
 
-// clusterChange is one change of something in a cluster.
+// clusterChange is one change in a cluster.
 type clusterChange struct {
-	object        string // what is changed: "deployment web", "deployment/web", or a kind and a selector
-	failurePrefix string // begins what is told of a failure; the cluster's words follow it
+	object        string // what changes: "deployment web", "deployment/web", or a kind and a selector
+	failurePrefix string // beginning of the error message, before the cluster's message
 	args          vedette.Args
 	timeout       time.Duration
 }
 
-// change changes something in the cluster. What is known so far is stored first.
+// change executes a change in the cluster. It stores the progress of the task first.
 func (t *opContext) change(ctx context.Context, c clusterChange) (vedette.Outcome, error) {
 	t.saveProgress(ctx)
 	out := t.execute(ctx, c.args, c.timeout)
@@ -42,7 +41,8 @@ func (t *opContext) change(ctx context.Context, c clusterChange) (vedette.Outcom
 	return out, outcomeError(c.failurePrefix, out)
 }
 
-// query asks the cluster for something. What is not there is a vedette.NotFound.
+// query executes an operation that reads. The error is vedette.NotFound if the object does not
+// exist.
 func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args) (vedette.Outcome, error) {
 	out := t.execute(ctx, args, t.tasks.cfg.Timeout)
 	if out.State == vedette.Failed && out.Status == http.StatusNotFound {
@@ -51,10 +51,10 @@ func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args)
 	return out, outcomeError(prefix, out)
 }
 
-// execute carries out one operation, unless the task is to end.
+// execute executes one operation, unless the task is ending.
 func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time.Duration) vedette.Outcome {
 	if cause := context.Cause(ctx); cause != nil {
-		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped", Message: cause.Error() + "; this was not begun"}
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped", Message: cause.Error() + "; this operation was not started"}
 	}
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
@@ -66,10 +66,9 @@ func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time
 	return out
 }
 
-// outcomeGrace is what a dispatcher has to tell how an operation ended.
+// outcomeGrace is the time after the deadline within which a dispatcher returns the outcome.
 const outcomeGrace = 5 * time.Second
 
-// get reads one object as it is now.
 func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Manifest, error) {
 	out, err := t.query(ctx, fmt.Sprintf("Failed to get: %s of kind: %s from namespace: %s: ", target.Name, target.Kind, target.Namespace),
 		vedette.GetArgs{Target: target})
@@ -77,14 +76,14 @@ func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Ma
 		return nil, err
 	}
 	if len(out.Objects) != 1 {
-		return nil, vedette.Errorf(vedette.Unavailable, "%s %s was read, and the answer held %d objects", target.Kind, target.Name, len(out.Objects))
+		return nil, vedette.Errorf(vedette.Unavailable, "reading %s %s returned %d objects instead of one", target.Kind, target.Name, len(out.Objects))
 	}
 	var m manifest.Manifest
 	err = m.UnmarshalJSON(out.Objects[0])
 	return m, err
 }
 
-// list reads all objects of a kind in a namespace that a selector fits.
+// list reads all objects of a kind in a namespace that match a selector.
 func (t *opContext) list(ctx context.Context, target vedette.Target, selector string) ([]manifest.Manifest, error) {
 	out, err := t.query(ctx, fmt.Sprintf("Failed to read %s from %s: ", target.Kind, target.Namespace),
 		vedette.ListArgs{Target: target, LabelSelector: selector})

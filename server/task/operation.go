@@ -9,30 +9,30 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// operation is the description of something to do, which knows how.
+// operation is an operation with its parsed description.
 type operation interface {
 	account() vedette.AccountName
 	provider() string
-	// check judges the description before anything is accepted.
+	// check validates the description before the task is accepted.
 	check(v *validation)
-	// run carries it out. A nil result is none: nothing is told of it.
+	// run executes the operation. A nil result is not reported.
 	run(ctx context.Context, t *opContext) (*Result, error)
 }
 
 func (c commonFields) provider() string { return string(c.CloudProvider) }
 
-// opSpec is one of the operations that Clouddriver's Kubernetes provider has.
+// opSpec is one operation of Clouddriver's Kubernetes provider.
 type opSpec struct {
 	name  string // in requests
-	class string // in histories: Clouddriver's class
-	phase string // of the history's lines
-	// validationContext stands in what validation finds; empty where Clouddriver validates
-	// nothing.
+	class string // Clouddriver's class, in histories
+	phase string // the phase of its history lines
+	// validationContext is the context in validation errors. It is empty if Clouddriver
+	// validates nothing.
 	validationContext string
 	parse             func(json.RawMessage) (operation, error)
 }
 
-// opSpecs are in the order in which Clouddriver lists them.
+// opSpecs returns the operations in Clouddriver's order.
 func opSpecs() []opSpec {
 	return []opSpec{
 		{"deployManifest", "KubernetesDeployManifestOperation", "DEPLOY_KUBERNETES_MANIFEST", "deployKubernetesManifest", parseDeploy},
@@ -51,19 +51,19 @@ func opSpecs() []opSpec {
 	}
 }
 
-// pointer is an operation that D's pointer is.
+// pointer is an operation that *D implements.
 type pointer[D any] interface {
 	*D
 	operation
 }
 
-// parseAs parses the description of an operation D.
+// parseAs parses the description of an operation of type D.
 func parseAs[D any, P pointer[D]](raw json.RawMessage) (operation, error) {
 	d, err := parse[D](raw)
 	return P(d), err
 }
 
-// Operations returns the names of the operations that there are.
+// Operations returns the names of all operations.
 func Operations() []string {
 	var names []string
 	for _, s := range opSpecs() {
@@ -73,7 +73,7 @@ func Operations() []string {
 }
 
 func findOpSpec(name, provider string) (opSpec, error) {
-	baseName, _, _ := strings.Cut(name, "@") // a version, of which there is one
+	baseName, _, _ := strings.Cut(name, "@") // the version; there is only one
 	all := opSpecs()
 	index := slices.IndexFunc(all, func(s opSpec) bool { return s.name == baseName })
 	if index < 0 || provider != kubernetes {

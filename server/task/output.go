@@ -10,34 +10,32 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// Output is what became of one change of a cluster. In Clouddriver it is what
-// kubectl wrote. Here nobody runs kubectl: it is what the agent told, in kubectl's
-// manner, and never an object's content.
+// Output is the output of one change of a cluster. In Clouddriver this is the output of
+// kubectl. Here it is the agent's outcome in kubectl's form. It never contains the content of
+// objects.
 type Output struct {
-	Manifest string `json:"manifest"` // "deployment web"; "deployment/web" but for deployments
+	Manifest string `json:"manifest"` // "deployment web" for deployManifest, otherwise "deployment/web"
 	Phase    string `json:"phase"`    // as in the history
-	StdOut   string `json:"stdOut"`   // what was done, and the operation's ID
-	StdError string `json:"stdError"` // why it was not done, or that it is not known
+	StdOut   string `json:"stdOut"`   // what was done, and the operation's id
+	StdError string `json:"stdError"` // why it failed, or that this is unknown
 }
 
-// OutputPolicy says of which accounts a task keeps outputs.
+// OutputPolicy selects the accounts whose outputs are kept.
 type OutputPolicy int
 
-// The values of OutputPolicy.
+// Values of OutputPolicy.
 const (
 	OutputNone  OutputPolicy = iota
-	OutputDebug              // those whose property debug is set
+	OutputDebug              // accounts with the property debug
 	OutputAll
 )
 
-// The bounds of what a task keeps: of so many changes, the newest, so many bytes
-// of a text each.
+// Limits of the outputs of a task: the newest maxOutputs changes, and bytes per text.
 const (
 	maxOutputs     = 500
 	maxOutputBytes = 2 << 10
 )
 
-// recordOutput keeps what became of a change.
 func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
 	policy := t.tasks.cfg.Output
 	if policy == OutputNone || policy == OutputDebug && !t.op.debug {
@@ -57,13 +55,13 @@ func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
 	}
 }
 
-// verbResults are what kubectl says of an object that a verb changed.
+// verbResults are kubectl's words for an object that a verb changed.
 var verbResults = map[vedette.Verb]string{
 	vedette.VerbApply: "applied", vedette.VerbPatch: "patched", vedette.VerbDelete: "deleted", vedette.VerbScale: "scaled",
 	vedette.VerbRestart: "restarted", vedette.VerbPause: "paused", vedette.VerbResume: "resumed", vedette.VerbUndo: "rolled back",
 }
 
-// describeSuccess tells what was done, an object in a line.
+// describeSuccess returns what was done, one object per line.
 func describeSuccess(c clusterChange, out vedette.Outcome) string {
 	verb := c.args.Verb()
 	lines := []string{}
@@ -87,8 +85,8 @@ func describeSuccess(c clusterChange, out vedette.Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// describeFailure tells why something was not done: "403 Forbidden: …". A lost outcome
-// says itself that it may have been.
+// describeFailure returns why an operation failed, for example "403 Forbidden: …". Messages of
+// lost outcomes include that it may have taken effect.
 func describeFailure(out vedette.Outcome) string {
 	message := outcomeMessage(out)
 	if out.Status == 0 || message == http.StatusText(out.Status) {
@@ -97,7 +95,6 @@ func describeFailure(out vedette.Outcome) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + message
 }
 
-// truncate keeps the beginning of a text that has more than n bytes.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestOutputsAreBounded holds that a task keeps the newest outputs, of bounded
-// length, and that another server tells them too.
+// TestOutputsAreBounded checks that a task keeps the newest outputs with a bounded length, and
+// that other servers return them too.
 func TestOutputsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := newMemoryStore()
@@ -40,10 +40,10 @@ func TestOutputsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(got.Outputs); n != 500 || got.Outputs[0].Manifest != "deployment/w100" || got.Outputs[n-1].Manifest != "deployment/w599" {
-			t.Errorf("%d outputs are kept, from %+v on", n, got.Outputs[0])
+			t.Errorf("got %d outputs, the first is %+v", n, got.Outputs[0])
 		}
 		if last := got.Outputs[499].StdError; len(last) > 2<<10+len("\u2026") || !utf8.ValidString(last) || !strings.HasSuffix(last, "\u2026") {
-			t.Errorf("the last output has %d bytes: %q", len(last), last)
+			t.Errorf("got %d bytes in the last output: %q", len(last), last)
 		}
 	})
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// patchOp changes one object by a patch: patchManifest.
+// patchOp patches one object: patchManifest.
 type patchOp struct {
 	commonFields
 	targetFields
-	PatchBody         json.RawMessage      `json:"patchBody"` // an object; a list where the strategy is json
+	PatchBody         json.RawMessage      `json:"patchBody"` // an object, or a list for the strategy json
 	RequiredArtifacts []*manifest.Artifact `json:"requiredArtifacts"`
 	AllArtifacts      []*manifest.Artifact `json:"allArtifacts"`
 	Options           struct {
 		MergeStrategy lenientString `json:"mergeStrategy"`
-		Record        lenientString `json:"record"` // "true": note the patch in the object's change-cause
+		Record        lenientString `json:"record"` // "true" records the patch in the annotation change-cause
 	} `json:"options"`
 }
 
@@ -34,11 +34,11 @@ func (d *patchOp) check(v *validation) {
 	case strategy == "":
 		v.reject("options.mergeStrategy", "empty")
 	case strategy != "strategic" && strategy != "merge" && strategy != "json":
-		v.err = vedette.Errorf(vedette.Invalid, "options.mergeStrategy of the description is none of strategic, merge and json")
+		v.err = vedette.Errorf(vedette.Invalid, "options.mergeStrategy of the description must be strategic, merge or json")
 	case body[0] != '{' && strategy != "json":
-		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description is no object, which a patch of the strategy %s is", strategy)
+		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description must be an object for the strategy %s", strategy)
 	case body[0] != '[' && body[0] != '{':
-		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description is no list of steps, which a patch of the strategy json is")
+		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description must be a list of operations for the strategy json")
 	default:
 		v.checkTarget(d.target())
 	}
@@ -69,7 +69,7 @@ func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.reportf("Submitting manifest %s to Kubernetes master...", target)
 	out, err := t.change(ctx, clusterChange{object: kubectlName(args.Target), failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
 		args: args, timeout: t.tasks.cfg.Timeout})
-	if err != nil && !strings.Contains(outcomeMessage(out), "not patched") { // which is that nothing was to be changed
+	if err != nil && !strings.Contains(outcomeMessage(out), "not patched") { // "not patched" means that nothing changed
 		return nil, err
 	}
 	if d.shouldRecord() && args.Type == vedette.JSONPatch {
@@ -82,7 +82,7 @@ func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 
 func (d *patchOp) shouldRecord() bool { return strings.EqualFold(string(d.Options.Record), "true") }
 
-// patchSteps returns a JSON patch; a single step is a list of one.
+// patchSteps returns a JSON patch. A single operation becomes a list.
 func patchSteps(body json.RawMessage) []byte {
 	if body = bytes.TrimSpace(body); body[0] == '{' {
 		body = append(append([]byte{'['}, body...), ']')
@@ -90,7 +90,6 @@ func patchSteps(body json.RawMessage) []byte {
 	return body
 }
 
-// bindArtifacts replaces artifacts in the patch.
 func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) (manifest.Manifest, error) {
 	var m manifest.Manifest
 	if err := m.UnmarshalJSON(d.PatchBody); err != nil {
@@ -106,7 +105,6 @@ func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) 
 	return m, manifest.CheckBound(nonNilArtifacts(d.RequiredArtifacts), bound)
 }
 
-// nonNilArtifacts drops nulls.
 func nonNilArtifacts(all []*manifest.Artifact) []manifest.Artifact {
 	var artifacts []manifest.Artifact
 	for _, a := range all {
@@ -117,12 +115,12 @@ func nonNilArtifacts(all []*manifest.Artifact) []manifest.Artifact {
 	return artifacts
 }
 
-// reference is all that Clouddriver tells of a patched object: which one it is.
+// reference returns a manifest with only the identity of an object, because Clouddriver
+// returns no more for a patched object.
 func (t objectRef) reference() manifest.Manifest {
 	return manifest.Manifest{"kind": t.displayKind, "metadata": map[string]any{"name": t.name, "namespace": t.namespace}}
 }
 
-// addManifest tells of a manifest.
 func (r *Result) addManifest(m manifest.Manifest) {
 	r.Manifests = append(r.Manifests, m)
 	r.Names[m.Namespace()] = union(r.Names[m.Namespace()], []string{m.FullName()})

@@ -11,11 +11,11 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// maxCauseBytes is how much of a patch an annotation takes.
+// maxCauseBytes bounds the patch in an annotation.
 const maxCauseBytes = 4 << 10
 
-// changeCause words a patch as kubectl patch --record would. What is put into a Secret
-// is left out.
+// changeCause returns the change-cause of a patch, as kubectl patch --record formats it.
+// Patches of Secrets are left out.
 func (t objectRef) changeCause(a vedette.PatchArgs) string {
 	namespace := ""
 	if t.namespace != "" {
@@ -31,17 +31,17 @@ func (t objectRef) changeCause(a vedette.PatchArgs) string {
 	return fmt.Sprintf("kubectl patch %s %s%s --record=true --type=%s --patch=%s", t.displayKind, t.name, namespace, a.Type, body)
 }
 
-// withChangeCause has a patch write its own cause, so that it takes no second request.
+// withChangeCause adds the change-cause to a patch, which saves a second request.
 func (t objectRef) withChangeCause(m manifest.Manifest, a vedette.PatchArgs) []byte {
 	return m.WithAnnotation(vedette.ChangeCauseAnnotation, t.changeCause(a)).JSON()
 }
 
-// recordJSONPatchCause writes the cause of a JSON patch, which can't say "add an annotation"
-// of an object that may have none. The patch took effect by then, so that a
-// failure is told and no more.
+// recordJSONPatchCause records the change-cause of a JSON patch with a second request, because
+// a JSON patch cannot add an annotation to an object without annotations. An error is only
+// reported, because the patch took effect already.
 func (t *opContext) recordJSONPatchCause(ctx context.Context, target objectRef, a vedette.PatchArgs) {
 	a.Patch, a.Type = target.withChangeCause(manifest.Manifest{}, a), vedette.MergePatch
-	_, err := t.change(ctx, clusterChange{object: kubectlName(a.Target), failurePrefix: "The change's cause was not recorded: ", args: a, timeout: t.tasks.cfg.Timeout})
+	_, err := t.change(ctx, clusterChange{object: kubectlName(a.Target), failurePrefix: "Cannot record the change-cause: ", args: a, timeout: t.tasks.cfg.Timeout})
 	if err != nil {
 		t.reportf("%s", err)
 	}

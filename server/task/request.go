@@ -8,27 +8,26 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Request is one operation as it is submitted.
+// Request is one submitted operation.
 type Request struct {
-	Name        string          // deployManifest; a version may follow, "deployManifest@v2"
+	Name        string          // for example deployManifest, or deployManifest@v2 with a version
 	Description json.RawMessage // a JSON object
 }
 
-// ParseRequests reads an array of objects, each of whose members is an operation
-// and its description, in the order in which they are written. Errors are
-// vedette.Invalid and repeat nothing that was sent.
+// ParseRequests parses an array of objects. Each member of an object is an operation with its
+// description; their order is kept. Errors are vedette.Invalid and do not quote the request.
 func ParseRequests(raw []byte) ([]Request, error) {
 	if err := checkJSON(raw); err != nil {
 		return nil, err
 	}
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the body is no list of operations: %s", bodyExample)
+		return nil, vedette.Errorf(vedette.Invalid, "the body must be a list of operations: %s", bodyExample)
 	}
 	var all []Request
 	for _, element := range elements {
 		if element[0] != '{' {
-			return nil, vedette.Errorf(vedette.Invalid, "an element of the list is no object that names an operation: %s", bodyExample)
+			return nil, vedette.Errorf(vedette.Invalid, "each element of the list must be an object with an operation: %s", bodyExample)
 		}
 		members, err := parseOperations(element)
 		if err != nil {
@@ -41,10 +40,10 @@ func ParseRequests(raw []byte) ([]Request, error) {
 
 const bodyExample = `send [{"deployManifest": {"account": "…", …}}]`
 
-// parseOperations reads an object's members in order.
+// parseOperations parses the members of an object in order.
 func parseOperations(object json.RawMessage) ([]Request, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil { // the brace
+	if _, err := d.Token(); err != nil { // the opening brace
 		return nil, jsonSyntaxError(err)
 	}
 	var all []Request
@@ -53,7 +52,7 @@ func parseOperations(object json.RawMessage) ([]Request, error) {
 		if err != nil {
 			return nil, jsonSyntaxError(err)
 		}
-		r := Request{Name: name.(string)} // the decoder lets nothing else stand here
+		r := Request{Name: name.(string)} // keys of objects are strings
 		if err := d.Decode(&r.Description); err != nil {
 			return nil, jsonSyntaxError(err)
 		}
@@ -62,7 +61,7 @@ func parseOperations(object json.RawMessage) ([]Request, error) {
 	return all, nil
 }
 
-// ParseRequest reads the description of an operation that the path names.
+// ParseRequest parses the description of an operation that the path names.
 func ParseRequest(name string, raw []byte) ([]Request, error) {
 	return []Request{{Name: name, Description: raw}}, checkJSON(raw)
 }
@@ -74,11 +73,11 @@ func checkJSON(raw []byte) error {
 	return jsonSyntaxError(json.Unmarshal(raw, new(any)))
 }
 
-// jsonSyntaxError says where JSON is broken, without quoting it.
+// jsonSyntaxError returns where JSON is invalid, without quoting it.
 func jsonSyntaxError(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
-		return vedette.Errorf(vedette.Invalid, "the body is no JSON: it is broken, or ends, at byte %d", syntax.Offset)
+		return vedette.Errorf(vedette.Invalid, "the body is not valid JSON: syntax error or unexpected end at byte %d", syntax.Offset)
 	}
 	return vedette.Errorf(vedette.Invalid, "the body is empty")
 }

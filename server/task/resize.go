@@ -2,7 +2,7 @@ package task
 
 import "context"
 
-// resizeOp is resizeServerGroup: scale, in the words of generic stages.
+// resizeOp is scale in the words of generic stages: resizeServerGroup.
 type resizeOp struct {
 	commonFields
 	ServerGroupName lenientString `json:"serverGroupName"` // "replicaSet web-v003"

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// rolloutOp is the description of what is done to a rollout.
+// rolloutOp is the description of an operation on a rollout.
 type rolloutOp struct {
 	commonFields
 	targetFields
@@ -16,7 +16,7 @@ type rolloutOp struct {
 
 func (d *rolloutOp) check(v *validation) { v.checkTarget(d.target()) }
 
-// rolloutAction is what is done to a rollout, in Clouddriver's words.
+// rolloutAction is an operation on a rollout, in Clouddriver's words.
 type rolloutAction struct {
 	name          string // "pause rollout"
 	failurePrefix string // "Failed to pause rollout"
@@ -40,7 +40,7 @@ func (d *rolloutOp) perform(ctx context.Context, t *opContext, action rolloutAct
 	return err
 }
 
-// pauseOp stops a rollout: pauseRolloutManifest.
+// pauseOp pauses a rollout: pauseRolloutManifest.
 type pauseOp struct{ rolloutOp }
 
 func (d *pauseOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -51,7 +51,7 @@ func (d *pauseOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, err
 }
 
-// resumeOp lets a rollout go on: resumeRolloutManifest.
+// resumeOp resumes a rollout: resumeRolloutManifest.
 type resumeOp struct{ rolloutOp }
 
 func (d *resumeOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -62,7 +62,7 @@ func (d *resumeOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, err
 }
 
-// restartOp rolls the same pods out once more: rollingRestartManifest.
+// restartOp restarts a rollout: rollingRestartManifest.
 type restartOp struct{ rolloutOp }
 
 func (d *restartOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -73,7 +73,7 @@ func (d *restartOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, err
 }
 
-// undoOp goes back to an earlier revision: undoRolloutManifest.
+// undoOp rolls back to an earlier revision: undoRolloutManifest.
 type undoOp struct {
 	rolloutOp
 	Revision         optionalInt `json:"revision"`
@@ -111,9 +111,9 @@ func (d *undoOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, nil
 }
 
-// revision chooses the revision by the history, where a number of steps is
-// given: an undo of a known revision does no harm when it is sent twice, as one
-// of a number of steps would.
+// revision returns the revision to roll back to. If the description has a number of revisions,
+// it is resolved with the history, because an undo to a fixed revision can be sent twice
+// without harm.
 func (d *undoOp) revision(ctx context.Context, t *opContext, target objectRef) (int64, error) {
 	if d.NumRevisionsBack.n == nil {
 		return *d.Revision.n, nil
@@ -124,9 +124,9 @@ func (d *undoOp) revision(ctx context.Context, t *opContext, target objectRef) (
 	if err != nil {
 		return 0, err
 	}
-	var revisions []vedette.Revision // the oldest first
+	var revisions []vedette.Revision // sorted, the oldest first
 	if err := json.Unmarshal(out.Result, &revisions); err != nil {
-		return 0, vedette.Errorf(vedette.Unavailable, "the agent's answer for the history of %s makes no sense", target)
+		return 0, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the history of %s", target)
 	}
 	index := int64(len(revisions)) - stepsBack - 1
 	if index < 0 || stepsBack < 0 {

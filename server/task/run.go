@@ -17,14 +17,14 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// orchestration is the phase of what is no single operation's.
+// orchestration is the phase of history lines that belong to no operation.
 const orchestration = "ORCHESTRATION"
 
-// taskRun is a task that runs here.
+// taskRun is a task that runs on this server.
 type taskRun struct {
 	tasks   *Tasks
 	id      string
-	ops     []validatedOp // let go when they are done: they hold what was submitted
+	ops     []validatedOp // nil after they are done, because they contain the request
 	options Options
 	ctx     context.Context // ends with a cause: errStopped, errTakenOver or a cancelledError
 	cancel  context.CancelCauseFunc
@@ -36,11 +36,11 @@ type taskRun struct {
 }
 
 var (
-	errStopped   = errors.New("the server that runs the task is stopped")
-	errTakenOver = errors.New("the task was taken by another server")
+	errStopped   = errors.New("the server that runs the task is stopping")
+	errTakenOver = errors.New("another server took over the task")
 )
 
-// cancelledError is why a task ends that somebody wants to end.
+// cancelledError is the cause of a canceled task.
 type cancelledError struct{ retryable bool }
 
 func (*cancelledError) Error() string { return cancelledText }
@@ -62,7 +62,6 @@ func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
 	return r
 }
 
-// start lets a run run. It must have been entered.
 func (t *Tasks) start(r *taskRun) {
 	r.started.Store(true)
 	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops), "accounts", opAccounts(r.ops))
@@ -91,8 +90,8 @@ func opAccounts(ops []validatedOp) []vedette.AccountName {
 
 func (r *taskRun) isStarted() bool { return r.started.Load() }
 
-// currentTask returns the task as it is now. What ends it shows when that is
-// stored, so that nobody is told of an end that others can't read.
+// currentTask returns the current state of the task. The end is visible only after it is
+// stored, so that all servers report the same.
 func (r *taskRun) currentTask() Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +106,7 @@ func (r *taskRun) addHistory(phase, status string) {
 	r.task.History = append(r.task.History, HistoryEntry{phase, status})
 }
 
-// runAll carries the operations out, one after the other; that one fails does not
-// keep the next one from its turn.
+// runAll executes the operations one after the other. If one fails, the next one still runs.
 func (r *taskRun) runAll() {
 	var failed, lastFailed bool
 	for i, op := range r.ops {
@@ -125,7 +123,7 @@ func (r *taskRun) runAll() {
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errTakenOver):
-		r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
+		r.tasks.cfg.Log.Warn("another server took over a running task", "task", r.id)
 	case cause != nil:
 		r.finish(r.interruptedTask(cause))
 	default:
@@ -133,8 +131,8 @@ func (r *taskRun) runAll() {
 	}
 }
 
-// completedTask returns the task as it ends by itself. Where the last operation failed
-// its own words stay the last ones: they are what Deck shows.
+// completedTask returns the task after all operations. If the last operation failed, its
+// message stays the last line, because Deck shows that line.
 func (r *taskRun) completedTask(failed, lastFailed bool) Task {
 	task := r.currentTask()
 	switch {
@@ -148,8 +146,8 @@ func (r *taskRun) completedTask(failed, lastFailed bool) Task {
 	return task
 }
 
-// completedStatus is what is said after each operation that succeeded. After the last
-// one it ends the task, and shows no sooner than that is stored.
+// completedStatus returns the line after each operation that succeeded. After the last
+// operation it ends the task, and is visible only after it is stored.
 func completedStatus(failed bool) string {
 	if failed {
 		return "Orchestration completed with errors, see prior task logs."
@@ -157,7 +155,7 @@ func completedStatus(failed bool) string {
 	return "Orchestration completed."
 }
 
-// interruptedTask returns the task as it ends before its time.
+// interruptedTask returns the task if it is stopped before its end.
 func (r *taskRun) interruptedTask(cause error) Task {
 	task := r.currentTask()
 	var cancelled *cancelledError
@@ -169,14 +167,13 @@ func (r *taskRun) interruptedTask(cause error) Task {
 	return task
 }
 
-// runOp carries out one operation and reports whether it succeeded.
 func (r *taskRun) runOp(op validatedOp) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The value may hold what was submitted; the stack does not.
+			// The panic value can contain the request, the stack does not.
 			id := rand.Text()[:10]
-			r.tasks.cfg.Log.Error("an operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
-			r.fail(op, &failure{class: "RuntimeException", message: "internal error; the server's log tells more under id " + id})
+			r.tasks.cfg.Log.Error("operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
+			r.fail(op, &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id})
 		}
 	}()
 	result, err := op.run(r.ctx, &opContext{taskRun: r, op: op})
@@ -195,10 +192,9 @@ func (r *taskRun) fail(op validatedOp, f *failure) {
 	r.addResult(f.exception(op.class))
 }
 
-// addResult keeps a result.
 func (r *taskRun) addResult(result any) {
 	raw, err := json.Marshal(result)
-	if err != nil { // results are made of what was decoded
+	if err != nil { // results consist of decoded values
 		panic(err)
 	}
 	r.mu.Lock()
@@ -206,8 +202,8 @@ func (r *taskRun) addResult(result any) {
 	r.task.Results = append(r.task.Results, raw)
 }
 
-// saveProgress stores what is known so far, before something is changed in a
-// cluster: should this server go away then, the one that ends the task can tell.
+// saveProgress stores the progress before each change in a cluster. If this server is lost,
+// the server that ends the task can then report what was done.
 func (r *taskRun) saveProgress(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -216,7 +212,7 @@ func (r *taskRun) saveProgress(ctx context.Context) {
 	case vedette.KindOf(err) == vedette.Conflict:
 		r.cancel(errTakenOver)
 	case err != nil && ctx.Err() == nil:
-		r.tasks.cfg.Log.Warn("the progress of a task was not stored", "task", r.id, "error", err)
+		r.tasks.cfg.Log.Warn("cannot store the progress of a task", "task", r.id, "error", err)
 	}
 }
 
@@ -238,46 +234,51 @@ func (r *taskRun) row(task Task) (store.TaskRow, error) {
 	return row, err
 }
 
-// finish stores the end of a task, however long the database is away; while it
-// is, readers are told that the task goes on. A server that is stopped tries once
-// more: what it can't store then another one ends.
+// finish stores the end of a task, however long the database is unavailable.
+// Until then readers see the task as running. When the server stops, finish tries
+// once more; if that fails, another server ends the task.
 func (r *taskRun) finish(task Task) {
+	log := r.tasks.cfg.Log.With("task", r.id)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 15*time.Second
-	finalAttempt := false
-	for {
-		err := r.saveEnd(task)
-		switch {
-		case err == nil:
-			r.mu.Lock()
-			r.task = task
-			r.mu.Unlock()
-			r.tasks.cfg.Log.Info("task ended", "task", r.id, "state", string(task.State))
-			return
-		case vedette.KindOf(err) == vedette.Conflict:
-			r.tasks.cfg.Log.Warn("a task was taken by another server while it ran", "task", r.id)
-			return
-		case finalAttempt:
-			r.tasks.cfg.Log.Error("the end of a task is not stored; another server will end it", "task", r.id, "error", err)
-			return
-		}
-		r.tasks.cfg.Log.Warn("the end of a task is not stored yet; tried again", "task", r.id, "error", err)
-		if errors.Is(err, store.ErrData) { // nothing else is better of a shorter one
-			task.trimForStorage()
-		}
-		timer := time.NewTimer(wait.NextBackOff())
-		select {
-		case <-timer.C:
-		case <-r.tasks.baseCtx.Done():
-			timer.Stop()
-			finalAttempt = true
-		}
+	attempt := func() (struct{}, error) { return struct{}{}, r.tryFinish(&task) }
+	_, err := backoff.Retry(r.tasks.baseCtx, attempt, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) { log.Warn("retrying to store the end of a task", "error", err) }))
+	if err != nil && r.tasks.baseCtx.Err() != nil && !isTakenOver(err) {
+		err = r.saveEnd(task)
+	}
+	switch {
+	case err == nil:
+		r.mu.Lock()
+		r.task = task
+		r.mu.Unlock()
+		log.Info("task ended", "state", string(task.State))
+	case isTakenOver(err):
+		log.Warn("another server took over a running task")
+	default:
+		log.Error("cannot store the end of a task, another server will end it", "error", err)
 	}
 }
 
+// tryFinish stores the end of a task. A task that the database rejects is trimmed
+// for the next attempt.
+func (r *taskRun) tryFinish(task *Task) error {
+	err := r.saveEnd(*task)
+	if isTakenOver(err) {
+		return backoff.Permanent(err)
+	}
+	if errors.Is(err, store.ErrData) { // trimming does not help against other errors
+		task.trimForStorage()
+	}
+	return err
+}
+
+// isTakenOver reports whether another server owns the task now.
+func isTakenOver(err error) bool { return vedette.KindOf(err) == vedette.Conflict }
+
 const finalStoreTimeout = 3 * time.Second
 
-// saveEnd stores the end of a task, which the end of its context must not prevent.
+// saveEnd stores the end of a task, even if the context of the run has ended.
 func (r *taskRun) saveEnd(task Task) error {
 	timeout := storeTimeout
 	if r.tasks.baseCtx.Err() != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// scaleOp sets the number of replicas of a workload: scaleManifest.
+// scaleOp scales a workload: scaleManifest.
 type scaleOp struct {
 	commonFields
 	targetFields
@@ -39,7 +39,7 @@ func (d *scaleOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, nil
 }
 
-// requireKind refuses what Clouddriver has no means for.
+// requireKind rejects kinds that Clouddriver does not support for a verb.
 func (t *opContext) requireKind(target objectRef, verb string, kinds ...string) error {
 	if !slices.Contains(kinds, target.displayKind) {
 		return illegalArgument(fmt.Sprintf("Resource with %s does not support %s", target, verb))

@@ -11,68 +11,68 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Task is what can be read of a task.
+// Task is the public state of a task.
 type Task struct {
 	ID        string // a ULID
-	RequestID string // of whoever submitted it; a second submission under it is the first
-	Owner     string // the server that runs it, or did
-	User      string // on whose behalf it was submitted; empty where nobody said
-	// Accounts are those that its operations name. Nil: a server that did not note
-	// them has stored the task.
+	RequestID string // set by the client; a second submission with it returns the first task
+	Owner     string // the server that runs or ran it
+	User      string // who submitted it; empty if unknown
+	// Accounts are the accounts of its operations. Nil if the task was stored by a version
+	// that did not record them.
 	Accounts []vedette.AccountName
 	State    store.TaskState
 	History  []HistoryEntry
-	Results  []json.RawMessage // Result and Exception, in the order of the operations
-	Outputs  []Output          // of the newest maxOutputs changes, where they are kept
+	Results  []json.RawMessage // Result or Exception, in the order of the operations
+	Outputs  []Output          // of the newest maxOutputs changes, if they are kept
 	Started  time.Time
 }
 
-// HistoryEntry is one entry of a task's history.
+// HistoryEntry is one line of a task's history.
 type HistoryEntry struct {
 	Phase  string `json:"phase"`
 	Status string `json:"status"`
 }
 
-// Running reports whether the task goes on.
+// Running reports whether the task has not ended.
 func (t Task) Running() bool { return t.State == store.TaskRunning }
 
 // Failed reports whether the task ended without success.
 func (t Task) Failed() bool { return !t.Running() && t.State != store.TaskSucceeded }
 
-// Retryable reports whether the task may be run again under its ID.
+// Retryable reports whether the task may be run again with its ID.
 func (t Task) Retryable() bool { return t.State == store.TaskRetryable }
 
-// Result is what an operation made, as Orca reads it.
+// Result is the result of an operation, as Orca reads it.
 type Result struct {
 	Names     map[string][]string `json:"manifestNamesByNamespace"`
-	Manifests []manifest.Manifest `json:"manifests,omitzero"` // nil: none are told
+	Manifests []manifest.Manifest `json:"manifests,omitzero"` // nil is omitted
 	Created   []manifest.Artifact `json:"createdArtifacts"`
 	Bound     []manifest.Artifact `json:"boundArtifacts"`
 	Deployed  map[string][]string `json:"deployedNamesByLocation,omitempty"`
 }
 
-// newResult returns a result that is there though it is empty: Orca waits for
-// one where a stage expects it.
+// newResult returns an empty result that is not nil, because Orca waits for a result in some
+// stages.
 func newResult() *Result {
 	return &Result{Names: map[string][]string{}, Manifests: []manifest.Manifest{}, Created: []manifest.Artifact{}, Bound: []manifest.Artifact{}}
 }
 
 // Exception is the result of an operation that failed.
 type Exception struct {
-	Type      string   `json:"type"` // EXCEPTION
+	Type      string   `json:"type"` // always EXCEPTION
 	Operation string   `json:"operation"`
 	Message   string   `json:"message"`
-	Cause     string   `json:"cause,omitempty"` // the cluster's own words
+	Cause     string   `json:"cause,omitempty"` // the cluster's message
 	Details   []Detail `json:"details"`
 }
 
-// Detail is one message of an Exception.
+// Detail is one error message of an Exception.
 type Detail struct {
 	Message string `json:"message"`
 }
 
-// storedBody is what is stored of a task besides its columns. It holds nothing of what
-// was submitted.
+// storedBody is the stored part of a task without its own column. It contains nothing of the
+// request.
 type storedBody struct {
 	Accounts []vedette.AccountName `json:"accounts"`
 	History  []HistoryEntry        `json:"history"`
@@ -88,7 +88,6 @@ func (t Task) encodeBody() ([]byte, error) {
 	return raw, nil
 }
 
-// decodeTask reads a stored task.
 func decodeTask(row store.TaskRow) (Task, error) {
 	b := storedBody{Results: []json.RawMessage{}}
 	if err := json.Unmarshal(row.Body, &b); err != nil {
@@ -98,7 +97,7 @@ func decodeTask(row store.TaskRow) (Task, error) {
 		History: b.History, Results: b.Results, Outputs: b.Outputs, Started: row.Created}, nil
 }
 
-// OwnerHost returns the host in a task's owner, "7f3a…@vedette-0".
+// OwnerHost returns the host of an owner like "7f3a…@vedette-0".
 func OwnerHost(owner string) string {
 	_, host, ok := strings.Cut(owner, "@")
 	if !ok {
@@ -107,7 +106,7 @@ func OwnerHost(owner string) string {
 	return host
 }
 
-// notFound is Clouddriver's text.
+// notFound returns Clouddriver's error for a missing task.
 func notFound(id string) error {
 	return vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
 }

@@ -15,21 +15,20 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// dispatcher brings an operation to its account's cluster and returns its one
-// outcome, soon after the operation's deadline or the end of ctx at the latest.
+// dispatcher executes an operation in its account's cluster. It returns exactly one outcome,
+// at the latest soon after the operation's deadline or the end of ctx.
 type dispatcher interface {
 	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
-// accountStore is where accounts and the kinds that they report come from.
+// accountStore reads accounts and the kinds that they report.
 type accountStore interface {
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
-// taskStore is where tasks are kept, as store.Store keeps them: a task's row is
-// written only by the server that it names, and only while the task runs; else the
-// error is vedette.Conflict.
+// taskStore stores tasks. A task is written only by the server that owns it, and only while it
+// runs; otherwise the error is vedette.Conflict.
 type taskStore interface {
 	taskWriter
 	taskReader
@@ -37,11 +36,11 @@ type taskStore interface {
 }
 
 type taskWriter interface {
-	// CreateTask returns the task that has the same request ID, where there is one,
-	// and false.
+	// CreateTask stores a task. If there is a task with the same request ID, it returns that
+	// task and false.
 	CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error)
 	SaveTask(ctx context.Context, row store.TaskRow) error
-	// AcquireTask makes a task run on another server, for it to be ended or run again.
+	// AcquireTask makes another server the owner of a task, to end it or to run it again.
 	AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
 }
 
@@ -51,37 +50,36 @@ type taskReader interface {
 }
 
 type taskMaintainer interface {
-	// TouchTasks tells that a server lives, and with it the tasks that it runs.
+	// TouchTasks records that a server, and with it its tasks, is alive.
 	TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
-	// AbandonedTasks returns what counts as running on servers that were not seen
-	// for long, and all that does on the one that asks.
+	// AbandonedTasks returns running tasks of servers that were not seen for some time, and
+	// all running tasks of the given server.
 	AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]store.TaskRow, error)
 	PurgeTasks(ctx context.Context, endedBefore time.Time, limit int) (int, error)
 }
 
-// Config is what tasks need, and how long things may take. Zero durations mean
-// what stands behind them.
+// Config configures tasks. Zero durations mean the default in the comment.
 type Config struct {
 	Server   vedette.ServerID
 	Store    taskStore
 	Accounts accountStore
 	Dispatch dispatcher
 	Rules    manifest.Rules // of deployments; those of an account's custom kinds are added
-	Output   OutputPolicy   // of which accounts a task keeps what was done and said
-	Log      *slog.Logger   // nil: nothing is logged
+	Output   OutputPolicy   // which accounts' outputs are kept
+	Log      *slog.Logger   // nil discards the log
 
-	Timeout time.Duration // of one operation in a cluster; 30 s
-	// DeleteTimeout is how long a deletion may take until the object is gone,
-	// besides the time that its pods are given; 10 min.
+	Timeout time.Duration // of one operation in a cluster; default 30 s
+	// DeleteTimeout bounds a deletion until the object is deleted, in addition to the grace
+	// period of its pods. Default 10 min.
 	DeleteTimeout     time.Duration
-	HeartbeatInterval time.Duration // how often the server says that it lives; 5 s
-	// AbandonAfter is how long a server may be silent before others begin to doubt
-	// it; they end its tasks when they heard nothing for some time more. 30 s.
+	HeartbeatInterval time.Duration // between heartbeats of the server; default 5 s
+	// AbandonAfter is the time without heartbeat after which other servers suspect that a
+	// server is lost. They end its tasks some time later. Default 30 s.
 	AbandonAfter    time.Duration
-	Retention       time.Duration // how long the end of a task can be read; 4 days
-	ShutdownTimeout time.Duration // that running tasks have to end when the server stops; 8 s
-	// MaxTasks is how many tasks may run at once. What is beyond is refused and may be
-	// submitted again; each holds the manifests it was given. 2000.
+	Retention       time.Duration // how long ended tasks are kept; default 4 days
+	ShutdownTimeout time.Duration // for running tasks when the server stops; default 8 s
+	// MaxTasks bounds the tasks that run at once, because each holds its manifests in memory.
+	// More are rejected, and can be submitted again. Default 2000.
 	MaxTasks int
 }
 
@@ -106,38 +104,37 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Options are what a submission says besides its operations.
+// Options are the options of a submission.
 type Options struct {
-	RequestID   string // a second submission under it is the first; empty for one that never comes twice
-	Provider    string // empty: each description may say
-	Application string // for those who look for tasks
-	User        string // on whose behalf; empty where nobody said
-	// MayWrite decides whether the caller may change what is in an account: nil, or
-	// a vedette.Denied. Any other error is that it can't be told, and then nobody
-	// may. Without one everybody may.
+	RequestID   string // a second submission with it returns the first task; may be empty
+	Provider    string // empty: each description may set it
+	Application string // recorded with the task
+	User        string // who submits it; empty if unknown
+	// MayWrite decides whether the caller may change objects of an account. It returns nil or
+	// vedette.Denied. Any other error means that it is unknown, and denies access too. If
+	// MayWrite is nil, everything is allowed.
 	MayWrite AccessFunc
 }
 
-// Tasks runs tasks and knows of all that others run. It is safe for use by many
-// at once.
+// Tasks runs tasks, and reads those of other servers. It is safe for concurrent use.
 type Tasks struct {
 	cfg   Config
-	owner vedette.ServerID // this process: a server that is started anew is another one
+	owner vedette.ServerID // this process; it changes when the server restarts
 
-	baseCtx  context.Context // of runs: they outlive the request that submits them
+	baseCtx  context.Context // of runs, which outlive the request
 	stopRuns context.CancelCauseFunc
 
 	mu          sync.Mutex
 	running     map[string]*taskRun
 	closed      bool
-	abandonRest bool                        // nobody waits for the rest any more
-	missed      map[string]missedHeartbeats // tasks of others, by ID
-	idle        sync.Cond                   // running has become less, or left is set
+	abandonRest bool                        // shutdown stopped waiting
+	missed      map[string]missedHeartbeats // of tasks of other servers, by ID
+	idle        sync.Cond                   // signals that running shrank or abandonRest was set
 	kinds       kindCache
 }
 
-// New returns Tasks that run none yet. What is submitted runs at once; Run must
-// be running too for others to see that this server lives.
+// New returns Tasks without any running task. Run must run too, so that other servers see that
+// this one is alive.
 func New(cfg Config) *Tasks {
 	cfg = cfg.withDefaults()
 	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*taskRun{}}
@@ -146,12 +143,12 @@ func New(cfg Config) *Tasks {
 	return t
 }
 
-// Submit judges operations, and starts a task that carries them out in order.
-// It returns the task's ID. What was submitted before under the same request ID
-// is not run again, unless it failed and may be retried.
+// Submit validates operations and starts a task that executes them in order. It returns the ID
+// of the task. If there is a task with the same request ID, it returns that one, unless it
+// failed and can be retried.
 //
-// Errors are a ValidationError, an UnknownError or another vedette.Error, and
-// then nothing was started.
+// If it returns an error, nothing was started. Errors are ValidationError, UnknownError or
+// another vedette.Error.
 func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (string, error) {
 	ops, err := t.prepare(ctx, requests, o)
 	if err != nil {
@@ -174,14 +171,13 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 		return row.ID, err
 	}
 	err = t.rerun(ctx, row, ops, o)
-	if vedette.KindOf(err) == vedette.Conflict { // the same request has come to another server too
+	if vedette.KindOf(err) == vedette.Conflict { // another server accepted the same request
 		err = nil
 	}
 	return row.ID, err
 }
 
-// create stores a new task. The caller may go while that is done: a task that
-// is stored must run.
+// create stores a new task. It continues if the caller leaves, because a stored task must run.
 func (t *Tasks) create(ctx context.Context, r *taskRun) (store.TaskRow, bool, error) {
 	row, err := r.row(r.task)
 	if err != nil {
@@ -190,7 +186,7 @@ func (t *Tasks) create(ctx context.Context, r *taskRun) (store.TaskRow, bool, er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	stored, created, err := t.cfg.Store.CreateTask(ctx, row)
-	if vedette.KindOf(err) == vedette.Unavailable { // it may be stored nonetheless, and then it is found
+	if vedette.KindOf(err) == vedette.Unavailable { // it may be stored already
 		stored, created, err = t.cfg.Store.CreateTask(ctx, row)
 	}
 	return stored, created, err
@@ -198,8 +194,8 @@ func (t *Tasks) create(ctx context.Context, r *taskRun) (store.TaskRow, bool, er
 
 const storeTimeout = 20 * time.Second
 
-// Restart runs a task that may be retried once more, with operations that are
-// given anew, because none are kept.
+// Restart runs a retryable task again. The caller must pass the operations again, because they
+// are not stored.
 func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Options) error {
 	row, err := t.row(ctx, id)
 	if err != nil {
@@ -215,7 +211,7 @@ func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Op
 	return t.rerun(ctx, row, ops, o)
 }
 
-// rerun runs a stored task under its ID. Of two servers that want to, one does.
+// rerun runs a stored task again with its ID. If two servers try, one succeeds.
 func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp, o Options) error {
 	o.RequestID, o.Application = row.RequestID, row.Application
 	previous, err := decodeTask(row)
@@ -241,8 +237,8 @@ func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp,
 	return nil
 }
 
-// Cancel ends a task as failed, and says whether it may be run again. One that
-// runs is stopped where it is.
+// Cancel ends a task as failed, either retryable or not. A running task stops at its current
+// step.
 func (t *Tasks) Cancel(ctx context.Context, id string, retryable bool) error {
 	t.mu.Lock()
 	r := t.running[id]
@@ -263,7 +259,7 @@ func (t *Tasks) Cancel(ctx context.Context, id string, retryable bool) error {
 	return t.cancelStored(ctx, row, retryable)
 }
 
-// cancelStored ends a task that does not run here. What has ended has ended.
+// cancelStored ends a task that does not run here. It fails if the task has ended.
 func (t *Tasks) cancelStored(ctx context.Context, row store.TaskRow, retryable bool) error {
 	state := (&cancelledError{retryable}).state()
 	switch row.State {
@@ -296,8 +292,8 @@ func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
 	return decodeTask(row)
 }
 
-// List returns the tasks that run, on any server, the oldest first; a thousand
-// at most, and no more than store.MaxTaskBytes of them.
+// List returns running tasks of all servers, the oldest first. It returns at most 1000 tasks
+// and store.MaxTaskBytes.
 func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 	rows, err := t.cfg.Store.RunningTasks(ctx, maxListed)
 	if err != nil {
@@ -333,17 +329,17 @@ func (t *Tasks) row(ctx context.Context, id string) (store.TaskRow, error) {
 	return row, nil
 }
 
-// register counts a run among those that run, if there is room.
+// register adds a run to the running ones, unless the limit is reached.
 func (t *Tasks) register(r *taskRun) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return vedette.Errorf(vedette.Unavailable, "the server is going away; try again, another one may answer")
+		return vedette.Errorf(vedette.Unavailable, "the server is stopping; retry on another server")
 	case len(t.running) >= t.cfg.MaxTasks:
-		return vedette.Errorf(vedette.Unavailable, "%d tasks run on this server, which is as many as it takes; try again when some have ended", len(t.running))
+		return vedette.Errorf(vedette.Unavailable, "%d tasks are running on this server, which is the limit; retry later", len(t.running))
 	case t.running[r.id] != nil:
-		return vedette.Errorf(vedette.Conflict, "task %s runs again already", r.id)
+		return vedette.Errorf(vedette.Conflict, "task %s is running again already", r.id)
 	}
 	t.running[r.id] = r
 	return nil

@@ -14,12 +14,12 @@ import (
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// trafficOp is the description of what makes Services select a workload's pods,
-// or no longer.
+// trafficOp is the description of operations that make Services select a workload's pods or
+// not.
 type trafficOp struct {
 	commonFields
 	targetFields
-	LoadBalancers stringList `json:"loadBalancers"` // "service web"; empty: those of the annotation
+	LoadBalancers stringList `json:"loadBalancers"` // "service web"; empty means those in the annotation
 }
 
 func (d *trafficOp) check(v *validation) { v.checkTarget(d.target()) }
@@ -38,7 +38,7 @@ func (d *disableOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, d.perform(ctx, t, "disable", manifest.DetachPatch)
 }
 
-// patchFunc makes the patch of labels by which a Service selects an object or not.
+// patchFunc returns the patch of labels after which a Service selects an object or not.
 type patchFunc func(service, object manifest.Manifest) ([]byte, error)
 
 func (d *trafficOp) perform(ctx context.Context, t *opContext, verb string, patch patchFunc) error {
@@ -61,7 +61,7 @@ func (d *trafficOp) perform(ctx context.Context, t *opContext, verb string, patc
 	}
 	t.reportf("Using %s list [%s]", d.listSource(), formatKeys(balancers))
 	for i, key := range balancers {
-		if i > 0 { // the one before has changed the labels
+		if i > 0 { // the previous patch changed the labels
 			if live, err = t.get(ctx, target.args()); err != nil {
 				return err
 			}
@@ -89,8 +89,8 @@ func formatKeys(keys []vedette.Key) string {
 	return strings.Join(names, ", ")
 }
 
-// patchForService patches a workload for one Service, so that it holds for the pods to
-// come, and then the pods of a ReplicaSet, which does not replace them.
+// patchForService patches a workload for one Service, for new pods. It also patches the
+// existing pods of a ReplicaSet, because a ReplicaSet does not replace them.
 func (t *opContext) patchForService(ctx context.Context, key vedette.Key, live manifest.Manifest, patch patchFunc) error {
 	name := manifest.KindName(key.Kind) + " " + key.Name
 	service, err := t.get(ctx, vedette.Target{Kind: key.Kind.Name, APIVersion: "v1", Namespace: key.Namespace, Name: key.Name})
@@ -114,14 +114,14 @@ func (t *opContext) patchForService(ctx context.Context, key vedette.Key, live m
 	}
 	for _, pod := range pods {
 		err := t.patchLabels(ctx, service, pod, patch)
-		if err != nil && vedette.KindOf(err) != vedette.NotFound { // a pod may have gone since
+		if err != nil && vedette.KindOf(err) != vedette.NotFound { // the pod may be deleted
 			return err
 		}
 	}
 	return nil
 }
 
-// patchLabels patches one object, unless its labels are right as they are.
+// patchLabels patches one object, unless its labels are right already.
 func (t *opContext) patchLabels(ctx context.Context, service, live manifest.Manifest, patch patchFunc) error {
 	body, err := patch(service, live)
 	if err != nil || body == nil {
@@ -143,11 +143,11 @@ func (t *opContext) pods(ctx context.Context, replicaSet manifest.Manifest) ([]m
 		Spec     struct{ Selector *metav1.LabelSelector }
 	}
 	if err := json.Unmarshal(replicaSet.JSON(), &o); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "%s can't be read: %w", replicaSet.FullName(), err)
+		return nil, vedette.Errorf(vedette.Unavailable, "cannot read %s: %w", replicaSet.FullName(), err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the selector of %s can't be read: %w", replicaSet.FullName(), err)
+		return nil, vedette.Errorf(vedette.Unavailable, "cannot read the selector of %s: %w", replicaSet.FullName(), err)
 	}
 	pods, err := t.list(ctx, vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: replicaSet.Namespace()}, selector.String())
 	return slices.DeleteFunc(pods, func(pod manifest.Manifest) bool { return !ownedBy(pod, string(o.Metadata.UID)) }), err

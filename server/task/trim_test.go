@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// failingStore does not take the end of a task the first few times.
+// failingStore fails to store the end of a task the first few times.
 type failingStore struct {
 	*memoryStore
 	failures int // guarded by memory.mu
@@ -32,8 +32,8 @@ func (s *failingStore) SaveTask(ctx context.Context, row store.TaskRow) error {
 	return s.memoryStore.SaveTask(ctx, row)
 }
 
-// TestManifestsAreTrimmedOnlyOnDataErrors holds that the end of a task loses its manifests only where
-// the database can't keep them, and not where it fails for a moment.
+// TestManifestsAreTrimmedOnlyOnDataErrors checks that the end of a task loses its manifests
+// only if the database cannot store them, not after a temporary failure.
 func TestManifestsAreTrimmedOnlyOnDataErrors(t *testing.T) {
 	for _, tt := range []struct {
 		err     error
@@ -44,14 +44,14 @@ func TestManifestsAreTrimmedOnlyOnDataErrors(t *testing.T) {
 				failing := &failingStore{memoryStore: newMemoryStore(), failures: 2, err: tt.err}
 				s := newServer(task.Config{Store: failing})
 				id := s.post(t, "/kubernetes/ops?clientRequestId=1", deployThree)
-				time.Sleep(time.Minute) // the bubble's
+				time.Sleep(time.Minute) // time of the bubble
 				synctest.Wait()
 				row, err := failing.Task(t.Context(), id)
 				if err != nil || row.State != store.TaskSucceeded {
-					t.Fatalf("%s, %v", row.State, err)
+					t.Fatalf("got %s, %v", row.State, err)
 				}
 				if trimmed := strings.Contains(string(row.Body), `"manifests":[]`); trimmed != tt.trimmed {
-					t.Errorf("the manifests are left out: %v; want %v: %.300s", trimmed, tt.trimmed, row.Body)
+					t.Errorf("manifests trimmed: got %v, want %v: %.300s", trimmed, tt.trimmed, row.Body)
 				}
 			})
 		})

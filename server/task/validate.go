@@ -10,42 +10,42 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// ValidationError is what is wrong with descriptions, in Clouddriver's terms:
-// "scaleKubernetesManifest.scaleKubernetesManifest.shop.wrongNamespace", or
-// words where a permission is missing. It is a vedette.Invalid.
+// ValidationError lists the errors of descriptions in Clouddriver's form, for example
+// "scaleKubernetesManifest.scaleKubernetesManifest.shop.wrongNamespace", or as text for a
+// missing permission. Its kind is vedette.Invalid.
 type ValidationError struct{ Errors []string }
 
-// Error returns all that is wrong.
+// Error returns all errors.
 func (e *ValidationError) Error() string { return "Validation Failed: " + strings.Join(e.Errors, ", ") }
 
-// Unwrap makes it a vedette.Invalid.
+// Unwrap returns a vedette.Invalid.
 func (e *ValidationError) Unwrap() error {
 	return &vedette.Error{Kind: vedette.Invalid, Message: e.Error()}
 }
 
-// UnknownError is an operation that nobody here knows. It is a vedette.Invalid.
+// UnknownError is the error for an unknown operation. Its kind is vedette.Invalid.
 type UnknownError struct{ Operation, Provider string }
 
-// Error says which operations there are.
+// Error includes the known operations.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("No operation %q is known for cloud provider %q: this server knows those of %s, which are %s",
+	return fmt.Sprintf("Unknown operation %q for cloud provider %q: the operations of %s are %s",
 		e.Operation, e.Provider, kubernetes, strings.Join(Operations(), ", "))
 }
 
-// Unwrap makes it a vedette.Invalid.
+// Unwrap returns a vedette.Invalid.
 func (e *UnknownError) Unwrap() error {
 	return &vedette.Error{Kind: vedette.Invalid, Message: e.Error()}
 }
 
-// validatedOp is an operation that was found to be in order.
+// validatedOp is a validated operation.
 type validatedOp struct {
 	opSpec
 	operation
-	custom []vedette.CustomResource // the account's
-	debug  bool                     // so is it
+	custom []vedette.CustomResource // kinds of the account
+	debug  bool                     // the account's property debug
 }
 
-// prepare reads and judges what is submitted, before anything of it is done.
+// prepare parses and validates a submission before anything is executed.
 func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]validatedOp, error) {
 	var all []validatedOp
 	var errs []string
@@ -67,7 +67,7 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]v
 	return all, nil
 }
 
-// resolve finds out which operation is meant, and for which account.
+// resolve returns the operation that a request names, and its account.
 func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (validatedOp, store.AccountRow, error) {
 	s, err := findOpSpec(r.Name, kubernetes)
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 		return validatedOp{}, store.AccountRow{}, &ValidationError{[]string{s.validationContext + "." + s.validationContext + ".account.empty"}}
 	}
 	if name == "" {
-		return validatedOp{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s names no account", r.Name)
+		return validatedOp{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s has no account", r.Name)
 	}
 	row, err := t.cfg.Accounts.Account(ctx, name)
 	if vedette.KindOf(err) == vedette.NotFound {
@@ -97,8 +97,7 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 	return validatedOp{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
 }
 
-// validate asks whether the caller may, and whether the description holds what it
-// must.
+// validate checks the permission of the caller and the content of the description.
 func (t *Tasks) validate(ctx context.Context, op validatedOp, row store.AccountRow, o Options) ([]string, error) {
 	v := &validation{prefix: op.validationContext, properties: row.Properties}
 	var err error
@@ -114,21 +113,21 @@ func (t *Tasks) validate(ctx context.Context, op validatedOp, row store.AccountR
 	return v.errs, v.err
 }
 
-// validation collects what is wrong with one description.
+// validation collects the errors of one description.
 type validation struct {
 	prefix     string
 	properties vedette.Properties
 	errs       []string
-	err        error // what Clouddriver stumbles over, in words
+	err        error // an error that Clouddriver reports as an exception
 }
 
-// reject writes the context twice, as Clouddriver does.
+// reject adds an error. The context is there twice, as in Clouddriver.
 func (v *validation) reject(field, problem string) {
 	v.errs = append(v.errs, strings.Join([]string{v.prefix, v.prefix, field, problem}, "."))
 }
 
-// checkNamespace reports whether the account may be used in a namespace. None is in
-// order: a cluster-scoped kind may be meant.
+// checkNamespace reports whether the account includes a namespace. An empty namespace is
+// valid, because the kind can be cluster-scoped.
 func (v *validation) checkNamespace(namespace string) bool {
 	p := v.properties
 	switch {
@@ -143,7 +142,7 @@ func (v *validation) checkNamespace(namespace string) bool {
 	return true
 }
 
-// checkTarget checks what is said of one object.
+// checkTarget validates the target of an operation.
 func (v *validation) checkTarget(t objectRef, err error) bool {
 	if err != nil {
 		v.err = err

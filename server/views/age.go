@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Age returns a duration as kubectl writes ages: exact while it is short, then
-// in the two units, and in the end the one, that still matter.
+// Age formats a duration as kubectl formats ages: exactly if it is short, then in two units,
+// and finally in one.
 func Age(d time.Duration) string {
 	const day, year = 24, 24 * 365 // in hours
 	seconds, minutes, hours := int(d/time.Second), int(d/time.Minute), int(d/time.Hour)
 	switch {
 	case seconds < -1:
-		return "<invalid>" // from the future by more than clocks differ
+		return "<invalid>" // further in the future than clocks differ
 	case d < 0:
 		return "0s"
 	case seconds < 120:
@@ -43,8 +43,7 @@ func formatUnits(big int, bigUnit string, small int, smallUnit string) string {
 	return fmt.Sprintf("%d%s%d%s", big, bigUnit, small, smallUnit)
 }
 
-// ageSince returns the age of what began at a Unix second; 0 means that it is not
-// known.
+// ageSince returns the age since a Unix time in seconds. 0 means unknown.
 func ageSince(created int64, now time.Time) string {
 	if created == 0 {
 		return "<unknown>"
@@ -52,7 +51,7 @@ func ageSince(created int64, now time.Time) string {
 	return Age(now.Sub(time.Unix(created, 0)))
 }
 
-// ageSinceTimestamp is since for a time as it stands in a manifest.
+// ageSinceTimestamp returns the age since a timestamp in a manifest.
 func ageSinceTimestamp(timestamp string, now time.Time) string {
 	t, err := time.Parse(time.RFC3339, timestamp)
 	if err != nil {

@@ -96,8 +96,8 @@ func customResourceDefinition() kindView {
 	}
 }
 
-// autoscaler shows no TARGETS: they are spread over five sorts of metrics, and
-// would cost more on the wire than the rest of the object.
+// autoscaler has no column TARGETS, because the metrics of an autoscaler have five types and
+// would take more bytes on the wire than the rest of the object.
 func autoscaler() kindView {
 	type summary struct {
 		Kind, Name   string

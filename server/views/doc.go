@@ -1,5 +1,5 @@
-// Package views knows what lists show of each kind: which fields agents lift
-// into an object's summary, and the columns that kubectl users expect, computed
-// from that summary alone. It opens no bodies and does no input or output, so
-// that the command line and the dashboard show the same words.
+// Package views defines how lists show each kind: the fields that agents project into an
+// object's summary, and the columns of kubectl, computed from the summary only. The package
+// does not decode bodies and does no input or output, so the command line and the dashboard
+// show the same text.
 package views

@@ -8,14 +8,13 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
-// FindResource returns the resource that a name means, as kubectl takes it: kind,
-// plural, singular or short name in any case, alone or followed by a dot and
-// the group. A name without a group that several groups know means Kubernetes'
-// own: the core group's before others. Where only foreign groups know it the
-// caller must say which; to guess differently from cluster to cluster would be
-// worse than to ask.
+// FindResource returns the resource with a name as in kubectl: kind, plural, singular
+// or short name in any case, optionally followed by a dot and the group. Without a
+// group, Kubernetes' own groups are preferred, the core group first. If several other
+// groups have the name, the group is required, because a guess could differ between
+// clusters.
 //
-// Of a kind that is there in several versions the first is returned.
+// If a kind has several versions, the first is returned.
 func FindResource(resources []vedette.Resource, name string) (vedette.Resource, error) {
 	var found []vedette.Resource
 	for _, r := range slices.Concat(resources, KnownResources()) {
@@ -43,7 +42,7 @@ func groupRank(group string) int {
 	switch {
 	case group == "":
 		return 0
-	case group == "extensions": // every kind of it has moved elsewhere
+	case group == "extensions": // all its kinds moved to other groups
 		return 2
 	case vedette.IsNativeGroup(group):
 		return 1
@@ -62,7 +61,7 @@ func unknownKind(resources []vedette.Resource, name string) error {
 		}
 	}
 	slices.Sort(names)
-	return vedette.Errorf(vedette.Invalid, "no agent reports a kind %.100q%s Kinds are there once an agent caches them (kinds in its configuration; GET /vedette/v1/kinds lists them)",
+	return vedette.Errorf(vedette.Invalid, "no agent reports a kind %.100q%s A kind is known if an agent caches it (kinds in its configuration); GET /vedette/v1/kinds lists all kinds",
 		name, orDefault(nearest.Hint(name, slices.Compact(names)), "."))
 }
 
@@ -71,7 +70,7 @@ func ambiguousKind(found []vedette.Resource, name string) error {
 	for _, r := range found {
 		names = append(names, qualifiedName(r))
 	}
-	return vedette.Errorf(vedette.Invalid, "%q may mean %s: write one of them", name, strings.Join(names, " or "))
+	return vedette.Errorf(vedette.Invalid, "%q is ambiguous: use %s", name, strings.Join(names, " or "))
 }
 
 func qualifiedName(r vedette.Resource) string {

@@ -21,16 +21,16 @@ func TestFindResource(t *testing.T) {
 	for _, tt := range []struct{ why, name, want string }{
 		{"the core group comes first", "services", "Service"},
 		{"a short name", "SVC", "Service"},
-		{"a group that is written counts", "service.serving.knative.dev", "Service.serving.knative.dev"},
-		{"extensions come last of Kubernetes' own", "ingress", "Ingress.networking.k8s.io"},
-		{"but can be asked for", "ingress.extensions", "Ingress.extensions"},
+		{"an explicit group", "service.serving.knative.dev", "Service.serving.knative.dev"},
+		{"extensions is the last of Kubernetes' groups", "ingress", "Ingress.networking.k8s.io"},
+		{"extensions with an explicit group", "ingress.extensions", "Ingress.extensions"},
 		{"a custom kind", "ct", "CronTab.stable.example.com"},
-		{"kinds that no agent has reported yet are known too", "deploy", "Deployment.apps"},
+		{"a kind that no agent has reported yet", "deploy", "Deployment.apps"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			got, err := views.FindResource(served, tt.name)
 			if err != nil || got.Kind.String() != tt.want {
-				t.Errorf("Find(%q) = %s, %v; want %s", tt.name, got.Kind, err, tt.want)
+				t.Errorf("FindResource(%q): got %s, %v, want %s", tt.name, got.Kind, err, tt.want)
 			}
 		})
 	}
@@ -38,15 +38,15 @@ func TestFindResource(t *testing.T) {
 
 func TestFindResourceErrors(t *testing.T) {
 	for _, tt := range []struct{ why, name, want string }{
-		{"two foreign groups", "backups", `"backups" may mean backups.a.example.com or backups.b.example.com`},
-		{"a typing error", "depolyments.apps", "did you mean deployments.apps?"},
-		{"nothing like it", "zebra", `no agent reports a kind "zebra". Kinds are there once`},
-		{"nothing at all", "", "no agent reports a kind"},
+		{"two foreign groups", "backups", `"backups" is ambiguous: use backups.a.example.com or backups.b.example.com`},
+		{"a misspelt kind", "depolyments.apps", "did you mean deployments.apps?"},
+		{"an unknown kind", "zebra", `no agent reports a kind "zebra". A kind is known if`},
+		{"an empty name", "", "no agent reports a kind"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			_, err := views.FindResource(served, tt.name)
 			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Find(%q): %v; want an invalid error with %q", tt.name, err, tt.want)
+				t.Errorf("FindResource(%q): got %v, want an error of the kind Invalid with %q", tt.name, err, tt.want)
 			}
 		})
 	}
@@ -59,10 +59,10 @@ func FuzzFindResource(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		r, err := views.FindResource(served, name)
 		if err == nil && !r.Matches(name) {
-			t.Errorf("Find(%q) = %s, which does not answer to it", name, r.Kind)
+			t.Errorf("FindResource(%q): got %s, which does not match", name, r.Kind)
 		}
 		if err != nil && vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("Find(%q): %v", name, err)
+			t.Errorf("FindResource(%q): got %v, want an error of the kind Invalid", name, err)
 		}
 	})
 }

@@ -49,9 +49,9 @@ func (s *serviceSummary) externalAddress() string {
 	}
 }
 
-// addresses returns the addresses of a load balancer's entries, each its IP or
-// else its host name. They are whole, where kubectl cuts them to 16 characters:
-// half an address is of no use to anyone.
+// addresses returns the addresses of a load balancer: the IP of each entry, or else its host
+// name. Unlike in kubectl they are not truncated to 16 characters, because a truncated address
+// cannot be used.
 func addresses(ips, hostnames []string) []string {
 	var out []string
 	for i := range max(len(ips), len(hostnames)) {
@@ -98,7 +98,7 @@ func ingress() kindView {
 	}
 }
 
-// formatHosts shows three hosts and how many more rules there are.
+// formatHosts returns up to three hosts, and the number of further rules.
 func formatHosts(rules []string) string {
 	const shown = 3
 	var list []string

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// podSummary is what agents lift out of a Pod. Statuses of containers are
-// parallel lists; a list is shorter or absent where nothing was there.
+// podSummary is the projection of a Pod. The statuses of containers are parallel lists; lists
+// without values are shorter or missing.
 type podSummary struct {
 	conditions
 	ConditionReasons []string
@@ -92,12 +92,12 @@ func pod() kindView {
 	}
 }
 
-// podState is what the containers of a Pod come to.
+// podState is the aggregated state of a Pod's containers.
 type podState struct {
 	reason       string
 	ready, total int
 	restarts     int
-	last         string // time of the last restart, RFC 3339 and so comparable
+	last         string // time of the last restart in RFC 3339, compared as a string
 }
 
 func (c *podState) addRestarts(count int, finished string) {
@@ -112,8 +112,8 @@ func (c podState) restartText(now time.Time) string {
 	return fmt.Sprintf("%d (%s ago)", c.restarts, ageSinceTimestamp(c.last, now))
 }
 
-// aggregate looks at init containers first: while they run nothing else counts,
-// and their restarts are forgotten once they are done, but for sidecars'.
+// aggregate evaluates init containers first. While they run, other containers do not count.
+// When they are done, only restarts of sidecars count.
 func (p *podSummary) aggregate() podState {
 	c := podState{reason: orDefault(p.Reason, p.Phase), total: len(p.Containers)}
 	if p.isSchedulingGated() {
@@ -142,7 +142,7 @@ func (p *podSummary) isSchedulingGated() bool {
 	return false
 }
 
-// addInitContainers stops at the first init container that has not done its part.
+// addInitContainers stops at the first init container that is not done.
 func (p *podSummary) addInitContainers(c *podState) (sidecars podState, initializing bool) {
 	for i, name := range p.InitStatuses {
 		c.addRestarts(elementAt(p.InitRestarts, i), elementAt(p.InitRestarted, i))
@@ -195,8 +195,8 @@ func exitReason(reason string, signal, code int) string {
 	}
 }
 
-// addContainers goes through the containers from the last to the first: the first one's
-// trouble is the Pod's.
+// addContainers iterates from the last container to the first, so that the state of the first
+// failing container is shown.
 func (p *podSummary) addContainers(c *podState) {
 	running, failed := false, ""
 	for i := len(p.Ready) - 1; i >= 0; i-- {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// selector is a label selector as it stands in a manifest.
+// selector is a label selector in a manifest.
 type selector struct {
 	MatchLabels      map[string]string
 	MatchExpressions []requirement
@@ -19,7 +19,7 @@ type requirement struct {
 	Values   []string
 }
 
-// String writes a selector as kubectl takes it with -l, ordered by key.
+// String formats a selector for kubectl's -l, sorted by key.
 func (s selector) String() string {
 	all := slices.Clone(s.MatchExpressions)
 	for key, value := range s.MatchLabels {
@@ -51,7 +51,7 @@ func (r requirement) String() string {
 	}
 }
 
-// formatLabels writes labels as kubectl does: "a=1,b=2".
+// formatLabels formats labels as kubectl does: "a=1,b=2".
 func formatLabels(m map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -33,7 +33,7 @@ func persistentVolumeClaim() kindView {
 			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
 		view: newView(columns("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE", "VOLUMEMODE*"),
 			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
-				if s.Volume == "" { // what it will get is not known before it is bound
+				if s.Volume == "" { // the capacity is unknown until the claim is bound
 					s.Capacity, s.Modes = "", nil
 				}
 				return []string{s.phase(), s.Volume, s.Capacity, accessModes(s.Modes), s.Class, orDefault(s.Attributes, "<unset>"),
@@ -61,8 +61,7 @@ func persistentVolume() kindView {
 	}
 }
 
-// accessModes writes modes in the short form that kubectl uses, and in its
-// order.
+// accessModes formats access modes in kubectl's short form and order.
 func accessModes(modes []string) string {
 	var out []string
 	for _, m := range [][2]string{{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}} {
@@ -100,8 +99,7 @@ func configMap() kindView {
 	}
 }
 
-// secret shows no TYPE and no DATA: agents ask for the metadata of Secrets and
-// for nothing else.
+// secret has no columns TYPE and DATA, because agents request only the metadata of Secrets.
 func secret() kindView {
 	type summary struct{}
 	return kindView{

@@ -7,30 +7,30 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Column heads a column of a table.
+// Column is a column of a table.
 type Column struct {
 	Name string
-	Wide bool // shown only where the reader has asked for more (-o wide)
+	Wide bool // shown only on request (-o wide)
 }
 
-// View is how one kind is shown in lists, after its account, namespace and name.
+// View is the table view of a kind. Columns for account, namespace and name come before it.
 type View struct {
 	Columns []Column
 	cells   func(o *vedette.Object, now time.Time) []string
 }
 
-// Cells returns one text for each column. A summary that can't be read, or that
-// an older agent lifted by other rules, gives the texts of missing values.
+// Cells returns one text per column. Values that are missing in the summary are shown as
+// missing, also if the summary is invalid or from an older agent.
 func (v View) Cells(o *vedette.Object, now time.Time) []string { return v.cells(o, now) }
 
-// kindView is a kind with all that this package knows of it.
+// kindView is a kind with its view and projection.
 type kindView struct {
 	resource vedette.Resource
 	fields   []vedette.ProjectionField
 	view     View
 }
 
-// ForKind returns the view of a kind; for kinds that have none of their own, the age.
+// ForKind returns the view of a kind. Kinds without a view of their own have the default view.
 func ForKind(kind vedette.Kind) View {
 	for _, k := range kinds() {
 		if k.resource.Kind == kind {
@@ -40,8 +40,8 @@ func ForKind(kind vedette.Kind) View {
 	return defaultKindView().view
 }
 
-// Projections returns what to ask agents for: a lift per kind that has a view, and
-// the one for all others.
+// Projections returns the projections that agents need: one per kind with a view, and the
+// default.
 func Projections() []vedette.Projection {
 	lifts := []vedette.Projection{{Fields: defaultKindView().fields}}
 	for _, k := range kinds() {
@@ -50,8 +50,8 @@ func Projections() []vedette.Projection {
 	return lifts
 }
 
-// KnownResources returns the kinds that have a view, as Kubernetes serves them. They can
-// be asked for by name even before any agent has reported them.
+// KnownResources returns the kinds with a view, as Kubernetes serves them. Users can name them
+// even before an agent reports them.
 func KnownResources() []vedette.Resource {
 	var out []vedette.Resource
 	for _, k := range kinds() {
@@ -68,8 +68,8 @@ func kinds() []kindView {
 	}
 }
 
-// defaultKindView is the view of kinds that have none of their own. What "Ready" means is
-// the one thing that most of them agree on.
+// defaultKindView is the view of all other kinds. It shows the condition Ready, because most
+// custom kinds have it.
 func defaultKindView() kindView {
 	type summary struct {
 		conditions
@@ -82,18 +82,18 @@ func defaultKindView() kindView {
 	}
 }
 
-// newView makes a view of a function on a decoded summary.
+// newView returns a view whose cells are computed from a decoded summary.
 func newView[S any](cols []Column, cells func(s *S, o *vedette.Object, now time.Time) []string) View {
 	return View{Columns: cols, cells: func(o *vedette.Object, now time.Time) []string {
 		s := new(S)
-		// What can't be decoded stays zero and is shown as missing: a list of
-		// thousands must not fail for one odd object.
+		// Values that cannot be decoded stay zero and are shown as missing, because one
+		// invalid object must not break a list of thousands.
 		_ = json.Unmarshal(o.Summary, s)
 		return cells(s, o, now)
 	}}
 }
 
-// columns makes columns of names; a name that ends in "*" is a wide one.
+// columns returns the columns with the given names. A name that ends in "*" is a wide column.
 func columns(names ...string) []Column {
 	out := make([]Column, len(names))
 	for i, name := range names {
@@ -106,7 +106,7 @@ func columns(names ...string) []Column {
 	return out
 }
 
-// fields makes lift fields of pairs of name and path.
+// fields returns projection fields from pairs of name and path.
 func fields(pairs ...string) []vedette.ProjectionField {
 	var out []vedette.ProjectionField
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -124,7 +124,7 @@ func orDefault(s, fallback string) string {
 	return s
 }
 
-// elementAt returns an element of a list whose absent elements may be missing too.
+// elementAt returns an element of a list, or the zero value beyond its end.
 func elementAt[T any](list []T, i int) T {
 	var zero T
 	if i < 0 || i >= len(list) {
@@ -133,7 +133,7 @@ func elementAt[T any](list []T, i int) T {
 	return list[i]
 }
 
-// conditions are an object's status.conditions, as parallel lists.
+// conditions are the status.conditions of an object, as parallel lists.
 type conditions struct {
 	Types    []string `json:"conditionTypes"`
 	Statuses []string `json:"conditionStatuses"`
@@ -143,7 +143,7 @@ func conditionFields() []vedette.ProjectionField {
 	return fields("conditionTypes", "status.conditions.*.type", "conditionStatuses", "status.conditions.*.status")
 }
 
-// status returns the status of a condition, or "" where there is none.
+// status returns the status of a condition, or "" if it is missing.
 func (c conditions) status(name string) string {
 	for i, t := range c.Types {
 		if t == name {

@@ -14,7 +14,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// cell shows one column of a manifest; fields are merged over a bare object.
+// cell returns one column of an object with the given fields.
 func cell(t *testing.T, apiVersion, kind, column, rest string) string {
 	t.Helper()
 	manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, apiVersion, kind, rest)
@@ -22,14 +22,14 @@ func cell(t *testing.T, apiVersion, kind, column, rest string) string {
 	v := views.ForKind(o.Kind)
 	cells := v.Cells(&o, now)
 	if len(cells) != len(v.Columns) {
-		t.Fatalf("%d cells under %d columns", len(cells), len(v.Columns))
+		t.Fatalf("got %d cells, want %d", len(cells), len(v.Columns))
 	}
 	for i, c := range v.Columns {
 		if c.Name == column {
 			return cells[i]
 		}
 	}
-	t.Fatalf("%s has no column %s", kind, column)
+	t.Fatalf("%s: got no column %s", kind, column)
 	return ""
 }
 
@@ -43,10 +43,10 @@ func TestPodStatus(t *testing.T) {
 	tests := []struct{ why, meta, spec, status, ready, phase, restarts string }{
 		{"all containers run", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{` + running + `}]`, "2/2", "Running", "0"},
 		{"nothing is scheduled yet", meta, two, `"phase":"Pending"`, "0/2", "Pending", "0"},
-		{"a gate holds scheduling", meta, two, `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]`, "0/2", "SchedulingGated", "0"},
+		{"scheduling is gated", meta, two, `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]`, "0/2", "SchedulingGated", "0"},
 		{"images are being pulled", meta, two, `"phase":"Pending","containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ContainerCreating"}}},{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ContainerCreating"}}}]`, "0/2", "ContainerCreating", "0"},
-		{"one crashes over and over", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{"ready":false,"restartCount":7,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:55:00Z"}}}]`, "1/2", "CrashLoopBackOff", "7 (5m ago)"},
-		{"the first container's trouble is shown", meta, two, `"phase":"Pending","containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ImagePullBackOff"}}},{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]`, "0/2", "ImagePullBackOff", "0"},
+		{"one container is in a crash loop", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{"ready":false,"restartCount":7,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:55:00Z"}}}]`, "1/2", "CrashLoopBackOff", "7 (5m ago)"},
+		{"the state of the first failing container is shown", meta, two, `"phase":"Pending","containerStatuses":[{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"ImagePullBackOff"}}},{"ready":false,"restartCount":0,"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]`, "0/2", "ImagePullBackOff", "0"},
 		{"all are done", meta, two, `"phase":"Succeeded","containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}}]`, "0/2", "Completed", "0"},
 		{"one is done, one runs, and the Pod is ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + running + `}]`, "1/2", "Running", "0"},
 		{"one is done, one runs, and the Pod is not ready", meta, two, `"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"ready":false,"restartCount":0,"state":{"terminated":{"exitCode":0,"reason":"Completed"}}},{` + running + `}]`, "1/2", "NotReady", "0"},
@@ -61,7 +61,7 @@ func TestPodStatus(t *testing.T) {
 		{"an init container crashes", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T11:58:30Z"}}}]`, "0/1", "Init:CrashLoopBackOff", "4 (90s ago)"},
 		{"an init container failed", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":1,"reason":"Error"}}}]`, "0/1", "Init:Error", "0"},
 		{"an init container failed without a reason", meta, inits, `"phase":"Pending","initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":2}}}]`, "0/1", "Init:ExitCode:2", "0"},
-		{"init containers' restarts are forgotten", meta, inits, `"phase":"Running","initContainerStatuses":[{"name":"i1","ready":true,"restartCount":3,"state":{"terminated":{"exitCode":0}}},{"name":"i2","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Running", "0"},
+		{"restarts of init containers do not count later", meta, inits, `"phase":"Running","initContainerStatuses":[{"name":"i1","ready":true,"restartCount":3,"state":{"terminated":{"exitCode":0}}},{"name":"i2","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Running", "0"},
 		{"a sidecar counts as a container", meta, sidecar, `"phase":"Running","initContainerStatuses":[{"name":"proxy","ready":true,"started":true,"restartCount":2,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}},"lastState":{"terminated":{"exitCode":1,"finishedAt":"2026-11-20T09:00:00Z"}}},{"name":"setup","ready":true,"restartCount":0,"state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{` + running + `}]`, "2/2", "Running", "2 (3h ago)"},
 		{"initialized, though an init container runs again", meta, inits, `"phase":"Running","conditions":[{"type":"Initialized","status":"True"}],"initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Init:0/2", "0"},
 	}
@@ -70,7 +70,7 @@ func TestPodStatus(t *testing.T) {
 			rest := tt.meta + "," + tt.spec + `,"status":{` + tt.status + `}`
 			for column, want := range map[string]string{"READY": tt.ready, "STATUS": tt.phase, "RESTARTS": tt.restarts, "AGE": "60m"} {
 				if got := cell(t, "v1", "Pod", column, rest); got != want {
-					t.Errorf("%s is %q, want %q", column, got, want)
+					t.Errorf("%s: got %q, want %q", column, got, want)
 				}
 			}
 		})
@@ -89,9 +89,9 @@ func TestCells(t *testing.T) {
 		{"a ReplicaSet", "apps/v1", "ReplicaSet", `"metadata":{"name":"d","creationTimestamp":"2026-11-20T11:53:29Z"},"spec":{"replicas":2,"selector":{"matchLabels":{"a":"1"}}},"status":{"replicas":2,"readyReplicas":1}`, "2|2|1|6m31s|||a=1"},
 		{"a StatefulSet", "apps/v1", "StatefulSet", `"metadata":{"name":"d","creationTimestamp":"2026-11-20T04:30:00Z"},"spec":{"replicas":2,"template":{"spec":{"containers":[{"name":"db","image":"pg"}]}}},"status":{"replicas":2,"readyReplicas":2}`, "2/2|7h30m|db|pg"},
 		{"a DaemonSet", "apps/v1", "DaemonSet", `"metadata":{"name":"d","creationTimestamp":"2026-11-19T12:00:00Z"},"spec":{"selector":{"matchLabels":{"a":"1"}},"template":{"spec":{"nodeSelector":{"os":"linux"},"containers":[{"name":"db","image":"pg"}]}}},"status":{"desiredNumberScheduled":3,"currentNumberScheduled":3,"numberReady":2,"updatedNumberScheduled":1,"numberAvailable":2}`, "3|3|2|1|2|os=linux|24h|db|pg|a=1"},
-		{"a Job that is done", "batch/v1", "Job", `"metadata":{"name":"j","creationTimestamp":"2026-11-20T11:00:00Z"},"spec":{"completions":1},"status":{"succeeded":1,"startTime":"2026-11-20T11:00:00Z","completionTime":"2026-11-20T11:00:42Z","conditions":[{"type":"Complete","status":"True"}]}`, "Complete|1/1|42s|60m|||<none>"},
-		{"a Job that failed", "batch/v1", "Job", `"metadata":{"name":"j"},"spec":{"completions":2},"status":{"conditions":[{"type":"Failed","status":"True"}]}`, "Failed|0/2||<unknown>|||<none>"},
-		{"a Job of a work queue that runs", "batch/v1", "Job", `"metadata":{"name":"j"},"spec":{"parallelism":4},"status":{"startTime":"2026-11-20T11:58:00Z"}`, "Running|0/1 of 4|2m|<unknown>|||<none>"},
+		{"a complete Job", "batch/v1", "Job", `"metadata":{"name":"j","creationTimestamp":"2026-11-20T11:00:00Z"},"spec":{"completions":1},"status":{"succeeded":1,"startTime":"2026-11-20T11:00:00Z","completionTime":"2026-11-20T11:00:42Z","conditions":[{"type":"Complete","status":"True"}]}`, "Complete|1/1|42s|60m|||<none>"},
+		{"a failed Job", "batch/v1", "Job", `"metadata":{"name":"j"},"spec":{"completions":2},"status":{"conditions":[{"type":"Failed","status":"True"}]}`, "Failed|0/2||<unknown>|||<none>"},
+		{"a running Job with a work queue", "batch/v1", "Job", `"metadata":{"name":"j"},"spec":{"parallelism":4},"status":{"startTime":"2026-11-20T11:58:00Z"}`, "Running|0/1 of 4|2m|<unknown>|||<none>"},
 		{"a CronJob", "batch/v1", "CronJob", `"metadata":{"name":"c","creationTimestamp":"2025-11-20T12:00:00Z"},"spec":{"schedule":"*/5 * * * *","suspend":false},"status":{"active":[{"name":"x"}],"lastScheduleTime":"2026-11-20T11:55:00Z"}`, "*/5 * * * *|<none>|False|1|5m|365d|||<none>"},
 		{"a ClusterIP Service", "v1", "Service", `"metadata":{"name":"s"},"spec":{"type":"ClusterIP","clusterIP":"10.1.0.1","ports":[{"port":80,"protocol":"TCP"},{"port":53,"protocol":"UDP"}],"selector":{"app":"web"}}`, "ClusterIP|10.1.0.1|<none>|80/TCP,53/UDP|<unknown>|app=web"},
 		{"a LoadBalancer without an address", "v1", "Service", `"metadata":{"name":"s"},"spec":{"type":"LoadBalancer","clusterIP":"10.1.0.1","ports":[{"port":443,"nodePort":30443,"protocol":"TCP"}]}`, "LoadBalancer|10.1.0.1|<pending>|443:30443/TCP|<unknown>|<none>"},
@@ -101,8 +101,8 @@ func TestCells(t *testing.T) {
 		{"an Ingress for every host", "networking.k8s.io/v1", "Ingress", `"metadata":{"name":"i"},"spec":{"rules":[{"http":{}}]},"status":{"loadBalancer":{"ingress":[{"ip":"1.2.3.4"}]}}`, "<none>|*|1.2.3.4|80|<unknown>"},
 		{"a NetworkPolicy for all Pods", "networking.k8s.io/v1", "NetworkPolicy", `"metadata":{"name":"n"},"spec":{"podSelector":{}}`, "<none>|<unknown>"},
 		{"a ConfigMap", "v1", "ConfigMap", `"metadata":{"name":"c"},"data":{"a":"1","b":"2"},"binaryData":{"c":"AA=="}`, "3|<unknown>"},
-		{"a claim that is bound", "v1", "PersistentVolumeClaim", `"metadata":{"name":"c"},"spec":{"volumeName":"pv1","storageClassName":"fast","volumeMode":"Filesystem"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany","ReadWriteOnce"]}`, "Bound|pv1|1Gi|RWO,RWX|fast|<unset>|<unknown>|Filesystem"},
-		{"a claim that is not bound", "v1", "PersistentVolumeClaim", `"metadata":{"name":"c"},"spec":{"storageClassName":"fast"},"status":{"phase":"Pending"}`, "Pending||||fast|<unset>|<unknown>|<unset>"},
+		{"a bound claim", "v1", "PersistentVolumeClaim", `"metadata":{"name":"c"},"spec":{"volumeName":"pv1","storageClassName":"fast","volumeMode":"Filesystem"},"status":{"phase":"Bound","capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany","ReadWriteOnce"]}`, "Bound|pv1|1Gi|RWO,RWX|fast|<unset>|<unknown>|Filesystem"},
+		{"a pending claim", "v1", "PersistentVolumeClaim", `"metadata":{"name":"c"},"spec":{"storageClassName":"fast"},"status":{"phase":"Pending"}`, "Pending||||fast|<unset>|<unknown>|<unset>"},
 		{"a volume", "v1", "PersistentVolume", `"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"persistentVolumeReclaimPolicy":"Retain","claimRef":{"namespace":"n","name":"c"}},"status":{"phase":"Bound"}`, "1Gi|RWO|Retain|Bound|n/c||<unset>||<unknown>|<unset>"},
 		{"a storage class with defaults", "storage.k8s.io/v1", "StorageClass", `"metadata":{"name":"s"},"provisioner":"p"`, "p|Delete|Immediate|false|<unknown>"},
 		{"a cordoned node", "v1", "Node", `"metadata":{"name":"n","labels":{"node-role.kubernetes.io/control-plane":"","kubernetes.io/role":"etcd"}},"spec":{"unschedulable":true},"status":{"conditions":[{"type":"Ready","status":"Unknown"}],"nodeInfo":{"kubeletVersion":"v1.36.3","kernelVersion":"6.1","architecture":"amd64"},"addresses":[{"type":"Hostname","address":"h"},{"type":"InternalIP","address":"10.0.0.1"}]}`, "NotReady,SchedulingDisabled|control-plane,etcd|<unknown>|v1.36.3|10.0.0.1|<none>|<unknown>|6.1 (amd64)|<unknown>"},
@@ -111,7 +111,7 @@ func TestCells(t *testing.T) {
 		{"an autoscaler", "autoscaling/v2", "HorizontalPodAutoscaler", `"metadata":{"name":"h"},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"web"},"maxReplicas":5},"status":{"currentReplicas":2}`, "Deployment/web|<unset>|5|2|<unknown>"},
 		{"a budget", "policy/v1", "PodDisruptionBudget", `"metadata":{"name":"h"},"spec":{"maxUnavailable":"25%"},"status":{"disruptionsAllowed":1}`, "N/A|25%|1|<unknown>"},
 		{"a Secret", "v1", "Secret", `"metadata":{"name":"s","creationTimestamp":"2026-11-20T11:59:59Z"}`, "1s"},
-		{"a kind that nobody knows", "stable.example.com/v1", "CronTab", `"metadata":{"name":"s"},"status":{"conditions":[{"type":"Synced","status":"True"},{"type":"Ready","status":"False"}]}`, "<unknown>|False"},
+		{"an unknown kind", "stable.example.com/v1", "CronTab", `"metadata":{"name":"s"},"status":{"conditions":[{"type":"Synced","status":"True"},{"type":"Ready","status":"False"}]}`, "<unknown>|False"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCellsOfBrokenSummary(t *testing.T) {
 		for _, raw := range []string{"", "null", "[]", `{"ready":"x"}`, `{"conditionTypes":["Ready"]}`, `{"initStatuses":["a"],"exits":[null]}`} {
 			o := vedette.Object{Summary: json.RawMessage(raw)}
 			if got := len(v.Cells(&o, now)); got != len(v.Columns) {
-				t.Errorf("%s of summary %q: %d cells under %d columns", r.Kind, raw, got, len(v.Columns))
+				t.Errorf("%s with summary %q: got %d cells, want %d", r.Kind, raw, got, len(v.Columns))
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestAge(t *testing.T) {
 		8*24*time.Hour + time.Hour: "8d", 729 * 24 * time.Hour: "729d", 731 * 24 * time.Hour: "2y1d", 3000 * 24 * time.Hour: "8y",
 	} {
 		if got := views.Age(d); got != want {
-			t.Errorf("Age(%v) = %q, want %q", d, got, want)
+			t.Errorf("Age(%v): got %q, want %q", d, got, want)
 		}
 	}
 }
@@ -152,13 +152,13 @@ func TestLiftsNameEachFieldOnce(t *testing.T) {
 	kinds := map[vedette.Kind]bool{}
 	for _, l := range views.Projections() {
 		if kinds[l.Kind] {
-			t.Errorf("two lifts of %s", l.Kind)
+			t.Errorf("got two projections of %s", l.Kind)
 		}
 		kinds[l.Kind] = true
 		names := map[string]bool{}
 		for _, f := range l.Fields {
 			if names[f.Name] || f.Path == "" {
-				t.Errorf("%s: field %q is named twice or has no path", l.Kind, f.Name)
+				t.Errorf("%s: field %q is duplicate or has no path", l.Kind, f.Name)
 			}
 			names[f.Name] = true
 		}
@@ -173,7 +173,7 @@ func FuzzCells(f *testing.F) {
 			o := vedette.Object{Summary: []byte(summary)}
 			v := views.ForKind(r.Kind)
 			if got := len(v.Cells(&o, now)); got != len(v.Columns) {
-				t.Errorf("%s: %d cells under %d columns", r.Kind, got, len(v.Columns))
+				t.Errorf("%s: got %d cells, want %d", r.Kind, got, len(v.Columns))
 			}
 		}
 	})

@@ -9,14 +9,13 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// resource describes a kind of Kubernetes' own. Its singular is its name in
-// lower case, as it is for all of them.
+// resource returns a resource of Kubernetes. Its singular is the kind in lower case.
 func resource(group, version, name, plural string, namespaced bool, short ...string) vedette.Resource {
 	return vedette.Resource{Kind: vedette.Kind{Group: group, Name: name}, Version: version, Plural: plural,
 		Singular: strings.ToLower(name), ShortNames: short, Namespaced: namespaced}
 }
 
-// podTemplate is what is lifted of a Pod template.
+// podTemplate is the projection of a pod template.
 type podTemplate struct {
 	Containers []string
 	Images     []string
@@ -38,7 +37,7 @@ func (t podTemplate) containerCells() []string {
 
 type workloadSummary struct {
 	podTemplate
-	Replicas  int // asked for
+	Replicas  int // desired
 	Current   int
 	Ready     int
 	Updated   int

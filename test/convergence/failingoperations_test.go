@@ -30,7 +30,7 @@ func TestFailingOperations(t *testing.T) {
 			{"a finalizer never clears", objectOperation("delete", "configmap", "finalized", nil), nothing, nothing, nil, "failed", []string{"example.com/never", "is being deleted"}},
 			{"no agent serves the account", apply, func() { a.kill(); w.awaitNoHolder() }, a.start, nil, "failed", []string{"no agent serves account account-0", "nothing was done", "vedette agents"}},
 			{"the agent is frozen", apply, a.pause, a.resume, nil, "", []string{"agent"}},
-			{"the API server is down", apply, c.KillAPIServer, func() { must(t, c.StartAPIServer(t.Context())) }, nil, "failed", []string{"broke the connection off", a.api[c].Address()}},
+			{"the API server is down", apply, c.KillAPIServer, func() { must(t, c.StartAPIServer(t.Context())) }, nil, "failed", []string{"closed the connection in the middle of a request", a.api[c].Address()}},
 			{"the API server hangs", apply, func() { must(t, c.PauseAPIServer()) }, func() { must(t, c.ResumeAPIServer()) }, nil, "failed", []string{"deadline"}},
 			{"the agent dies after the request", apply, nothing, a.start, a.kill, "lost", []string{"agent a0", "Look at the object before you try again"}},
 			{"the response is lost", apply, nothing, nothing, func() {}, "lost", []string{"may have taken effect"}},

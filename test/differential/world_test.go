@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
@@ -40,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{Log: os.Stderr})
 	require(t, err)
 	t.Cleanup(func() { require(t, errors.Join(plane.Err(), plane.Stop())) })
-	c, err := watch.Connect(watch.Access{KubeconfigFile: plane.Kubeconfig()}, watch.Options{})
+	c, err := kube.Connect(kube.Access{KubeconfigFile: plane.Kubeconfig()}, kube.Options{})
 	require(t, err)
 	t.Cleanup(c.Close)
 	operator, err := operate.New(c, operate.Config{})

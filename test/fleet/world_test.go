@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/fleet"
@@ -22,7 +23,7 @@ import (
 
 // world is a cluster whose objects a test changes.
 type world interface {
-	access() watch.Access
+	access() kube.Access
 	put(t *testing.T, kind vedette.Kind, i int)
 	delete(t *testing.T, kind vedette.Kind, i int)
 	expire(t *testing.T) // all earlier changes, so that no watch can resume from them
@@ -47,8 +48,8 @@ func newSimulated(t *testing.T, objects map[vedette.Kind]int) simulated {
 	return simulated{f}
 }
 
-func (w simulated) access() watch.Access {
-	return watch.Access{KubeconfigContents: w.f.Kubeconfig(0)}
+func (w simulated) access() kube.Access {
+	return kube.Access{KubeconfigContents: w.f.Kubeconfig(0)}
 }
 func (w simulated) put(_ *testing.T, k vedette.Kind, i int)    { w.f.Cluster(0).Put(k, i) }
 func (w simulated) delete(_ *testing.T, k vedette.Kind, i int) { w.f.Cluster(0).Delete(k, i) }
@@ -76,7 +77,7 @@ func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
 	return w
 }
 
-func (w *real) access() watch.Access { return watch.Access{KubeconfigFile: w.plane.Kubeconfig()} }
+func (w *real) access() kube.Access { return kube.Access{KubeconfigFile: w.plane.Kubeconfig()} }
 
 func (w *real) list(kind vedette.Kind, i int) string {
 	r, _ := sample.Resource(kind)
@@ -229,7 +230,7 @@ func (s *eventLog) changesOf(feed vedette.Feed) (n int) {
 // run watches a world until stop is called.
 func run(t *testing.T, w world, selection watch.Selection, s *eventLog, streamed bool, marks map[vedette.Feed]vedette.Mark) (stop func()) {
 	t.Helper()
-	c, err := watch.Connect(w.access(), watch.Options{})
+	c, err := kube.Connect(w.access(), kube.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

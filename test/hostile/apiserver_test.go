@@ -21,6 +21,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	vserver "github.com/vedette-io/vedette/server"
@@ -154,7 +155,7 @@ func isWatch(r *http.Request) bool { return r.URL.Path == configMaps && r.URL.Qu
 func (s *apiServer) account(name string) agent.Account {
 	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: t}}], clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}]}`,
 		s.url, base64JSON(s.ca))
-	return agent.Account{Name: vedette.AccountName(name), Access: watch.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: []string{"all"}}}
+	return agent.Account{Name: vedette.AccountName(name), Access: kube.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: []string{"all"}}}
 }
 
 func base64JSON(b []byte) string {
@@ -186,7 +187,7 @@ func TestHostileAPIServer(t *testing.T) {
 		Uplink:         uplink.Config{Target: srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
 		Accounts:       accounts,
 		Watch:          watch.Config{MinBackoff: 20 * time.Millisecond, MaxBackoff: 2 * time.Second, MinDeniedBackoff: time.Second, MaxDeniedBackoff: time.Second, IdleTimeout: 3 * time.Second, PagePermitTimeout: 50 * time.Millisecond},
-		ConnectOptions: watch.Options{HeaderTimeout: time.Second, ProgressTimeout: time.Second},
+		ConnectOptions: kube.Options{HeaderTimeout: time.Second, ProgressTimeout: time.Second},
 	}, log).Run)
 	peak := watchMemory(t)
 	url := "http://" + srv.REST().String()

@@ -146,7 +146,7 @@ func TestSecretsAreNotInMemory(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "github.com/vedette-io/vedette/cmd/vedette-agent").CombinedOutput(); err != nil {
 		t.Fatalf("build the agent: %v\n%s", err, out)
 	}
-	config := fmt.Sprintf("clouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: 0\nkubernetes:\n  accounts:\n    - name: one\n      kubeconfigFile: %s\n      kinds: [secret]\n",
+	config := fmt.Sprintf("clouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: 0\nkubernetes:\n  wipeTLSBuffers: true\n  accounts:\n    - name: one\n      kubeconfigFile: %s\n      kinds: [secret]\n",
 		h.srv.GRPC(), plane.Kubeconfig())
 	file := filepath.Join(dir, "armory-agent.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

@@ -85,12 +85,14 @@ func (o ChangeOptions) ConfirmMany(what string, accounts []string) error {
 // clientDryRunOutcome returns the outcome of an operation that is not sent: success, with the
 // object as the user wrote it.
 func clientDryRunOutcome(o client.Operation) client.Outcome {
-	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}}
-	if o.Verb != vedette.VerbApply {
+	target := vedette.TargetOf(o.Args)
+	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}}}
+	apply, ok := o.Args.(vedette.ApplyArgs)
+	if !ok {
 		return out
 	}
 	out.Keys = nil
-	out.Objects = []json.RawMessage{manifests.WithNamespace(o.Manifest, o.Namespace)}
+	out.Objects = []json.RawMessage{manifests.WithNamespace(apply.Manifest, apply.Namespace)}
 	return out
 }
 

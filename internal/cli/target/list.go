@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/client"
 )
 
 // ListedObject has the fields of a listed object that commands use.
@@ -22,9 +23,9 @@ type ListedObject struct {
 
 // List reads the objects that match the label selector of t from the cluster.
 func List(ctx context.Context, r *fanout.Run, t Target) ([]ListedObject, bool, error) {
-	op := t.Operation(vedette.VerbList)
-	op.LabelSelector, op.Namespace = t.Selector, cmp.Or(t.Namespace, "default")
-	out, ok, err := r.Query(ctx, "list "+t.DisplayName(), op)
+	args := vedette.ListArgs{Target: t.Reference(), LabelSelector: t.Selector}
+	args.Namespace, args.Name = cmp.Or(t.Namespace, "default"), ""
+	out, ok, err := r.Query(ctx, "list "+t.DisplayName(), client.Operation{Args: args})
 	if !ok {
 		return nil, false, err
 	}

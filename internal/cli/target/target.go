@@ -59,9 +59,14 @@ type Target struct {
 	All, AllNamespaces bool
 }
 
-// Operation returns an operation on the object.
+// Reference returns the target of an operation on the object.
+func (t Target) Reference() vedette.Target {
+	return vedette.Target{Kind: t.Kind, APIVersion: t.APIVersion, Namespace: t.Namespace, Name: t.Name}
+}
+
+// Operation returns an operation of a verb that takes only a target.
 func (t Target) Operation(verb vedette.Verb) client.Operation {
-	return client.Operation{Verb: verb, Kind: t.Kind, APIVersion: t.APIVersion, Namespace: t.Namespace, Name: t.Name}
+	return client.Operation{Args: vedette.TargetArgs(verb, t.Reference())}
 }
 
 // DisplayName returns the object, or the selection, as the user wrote it.

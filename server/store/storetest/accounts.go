@@ -12,7 +12,7 @@ import (
 )
 
 var accountTests = map[string]func(*testing.T, *store.Store){
-	"everything that an account has comes back": func(t *testing.T, s *store.Store) {
+	"an account is read back as it was stored": func(t *testing.T, s *store.Store) {
 		namespaced := true
 		want := vedette.Account{
 			Name:    "prod é🙂",
@@ -30,25 +30,25 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v\nwant %+v", row.Account, want)
 		}
 		if row.Registered.Before(before) || row.Registered.After(time.Now()) {
-			t.Errorf("registered at %v", row.Registered)
+			t.Errorf("got registration time %v, want now", row.Registered)
 		}
 	},
-	"namespaces that could not be listed are nil, and none are empty": func(t *testing.T, s *store.Store) {
+	"unknown namespaces are nil, and an empty list stays empty": func(t *testing.T, s *store.Store) {
 		for name, namespaces := range map[vedette.AccountName][]string{"unknown": nil, "none": {}} {
 			row, err := s.Register(t.Context(), vedette.Account{Name: name, Cluster: vedette.Cluster{UID: string(name)}, Namespaces: namespaces})
 			if err != nil || (row.Namespaces == nil) != (namespaces == nil) {
-				t.Errorf("%s: got %#v, %v", name, row.Namespaces, err)
+				t.Errorf("%s: got %#v, %v, want %#v", name, row.Namespaces, err, namespaces)
 			}
 		}
 	},
-	"objects of an account that comes in another shape are taken anew": func(t *testing.T, s *store.Store) {
+	"a new shape requires all objects again": func(t *testing.T, s *store.Store) {
 		pods := vedette.Kind{Name: "Pod"}
 		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		acquire(t, s, "prod")
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || feeds[0].Mark != "9" {
-			t.Fatalf("the same shape left the marks %+v, %v", feeds, err)
+			t.Fatalf("same shape: got marks %+v, %v, want 9", feeds, err)
 		}
 		term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent-2", Server: "server-1", Shape: "another"})
 		if err != nil {
@@ -57,13 +57,13 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		w.term = term
 		feeds, err := s.Marks(t.Context(), "prod")
 		if err != nil || feeds[0].Mark != "" || feeds[0].Objects != 1 {
-			t.Errorf("got %+v, %v; want no mark and the object", feeds, err)
+			t.Errorf("got %+v, %v, want no mark and the object", feeds, err)
 		}
 		if changes := w.put(object(pods, "shop", "web", "7")); len(changes) != 1 {
-			t.Errorf("the object was not taken anew: %v", changes)
+			t.Errorf("got changes %v, want the object again", changes)
 		}
 	},
-	"a second cluster under a name is refused and changes nothing": func(t *testing.T, s *store.Store) {
+	"a second cluster under a name is rejected and changes nothing": func(t *testing.T, s *store.Store) {
 		first := register(t, s, "prod")
 		_, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another", Host: "https://elsewhere"}})
 		if vedette.KindOf(err) != vedette.Conflict {
@@ -71,15 +71,15 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 		for _, part := range []string{"uid-prod", "https://prod", "another", "https://elsewhere"} {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("the message does not name %q: %v", part, err)
+				t.Errorf("got message %v, want one that contains %q", err, part)
 			}
 		}
 		accounts, err := s.Accounts(t.Context())
 		if err != nil || len(accounts) != 1 || !reflect.DeepEqual(accounts[0], first) {
-			t.Errorf("got %+v, %v; want %+v", accounts, err, first)
+			t.Errorf("got %+v, %v, want %+v", accounts, err, first)
 		}
 	},
-	"a cluster that comes back with a new address is the same": func(t *testing.T, s *store.Store) {
+	"a cluster with a new address is the same cluster": func(t *testing.T, s *store.Store) {
 		register(t, s, "prod")
 		moved := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://new"}}
 		if _, err := s.Register(t.Context(), moved); err != nil {
@@ -87,10 +87,10 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 		acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &moved})
 		if row := onlyAccount(t, s); row.Cluster.Host != "https://new" {
-			t.Errorf("got %+v", row)
+			t.Errorf("got %+v, want the new host", row)
 		}
 	},
-	"a uid that RBAC hides later is not forgotten": func(t *testing.T, s *store.Store) {
+	"a uid that RBAC hides later is kept": func(t *testing.T, s *store.Store) {
 		known := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "uid-prod", Host: "https://prod", Fingerprint: "AA"}}
 		hidden := known
 		hidden.Cluster.UID = ""
@@ -101,10 +101,10 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &a})
 		}
 		if row := onlyAccount(t, s); row.Cluster.UID != "uid-prod" {
-			t.Errorf("got %+v", row)
+			t.Errorf("got %+v, want the uid", row)
 		}
 	},
-	"who registers an account that is there changes nothing of it": func(t *testing.T, s *store.Store) {
+	"registering an existing account does not change it": func(t *testing.T, s *store.Store) {
 		mine := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Host: "https://prod", Version: "v1"}, Namespaces: []string{"a"},
 			Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}, Write: []string{"ops"}}}}
 		if _, err := s.Register(t.Context(), mine); err != nil {
@@ -117,7 +117,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v, %v\nwant %+v", row, err, before)
 		}
 	},
-	"the cacher's word replaces what is stored, but for what is to be kept": func(t *testing.T, s *store.Store) {
+	"the new cacher replaces the details, except those to keep": func(t *testing.T, s *store.Store) {
 		first := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}, Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}}}}
 		if _, err := s.Register(t.Context(), first); err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v\nwant %+v by agent-2", row, second)
 		}
 	},
-	"agents that register one name at once agree on one row": func(t *testing.T, s *store.Store) {
+	"concurrent registrations of one name store one row": func(t *testing.T, s *store.Store) {
 		errs := make(chan error)
 		for range 8 {
 			go func() {
@@ -151,54 +151,54 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 1 {
-			t.Errorf("got %v, %v", accounts, err)
+			t.Errorf("got accounts %v, %v, want 1", accounts, err)
 		}
 	},
-	"names that no database keeps are refused": func(t *testing.T, s *store.Store) {
+	"names that a database cannot store are rejected": func(t *testing.T, s *store.Store) {
 		for _, name := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 256)} {
 			if _, err := s.Register(t.Context(), vedette.Account{Name: vedette.AccountName(name)}); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%.20q: got %v", name, err)
+				t.Errorf("%.20q: got %v, want an error of kind %s", name, err, vedette.Invalid)
 			}
 		}
 	},
-	"taking raises the term, and releasing by an old one does nothing": func(t *testing.T, s *store.Store) {
+	"acquiring raises the term, and releasing with an old term has no effect": func(t *testing.T, s *store.Store) {
 		register(t, s, "prod")
 		first, second := acquire(t, s, "prod"), acquire(t, s, "prod")
 		if second.term <= first.term {
-			t.Fatalf("terms %d and %d", first.term, second.term)
+			t.Fatalf("got terms %d and %d, want the second one higher", first.term, second.term)
 		}
 		release(t, first)
 		if row := onlyAccount(t, s); row.Holder != "agent-1" || row.Server != "server-1" || !row.Orphaned.IsZero() {
-			t.Errorf("released by an old term: %+v", row)
+			t.Errorf("got %+v after a release with an old term, want the holder", row)
 		}
 		release(t, second)
 		if row := onlyAccount(t, s); row.Holder != "" || row.Server != "" || row.Orphaned.IsZero() {
-			t.Errorf("not released: %+v", row)
+			t.Errorf("got %+v after a release, want no holder", row)
 		}
 	},
-	"a feed that another followed is not live before it is said again": func(t *testing.T, s *store.Store) {
+	"a live feed of a former cacher is pending": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{
 			{Feed: feedOf(pods), State: vedette.FeedLive, Message: "slowly"}, {Feed: feedOf(services), State: vedette.FeedDenied, Message: "forbidden"}}})
 		w = acquire(t, s, "prod")
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.State != vedette.FeedPending || f.Message != "" {
-			t.Errorf("what was followed is %s %q, want pending", f.State, f.Message)
+			t.Errorf("got live feed %s %q, want pending", f.State, f.Message)
 		}
 		if f := feedStatus(t, s, "prod", feedOf(services)); f.State != vedette.FeedDenied || f.Message != "forbidden" {
-			t.Errorf("what was not followed is %s %q, want as it was", f.State, f.Message)
+			t.Errorf("got denied feed %s %q, want it unchanged", f.State, f.Message)
 		}
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.State != vedette.FeedLive {
-			t.Errorf("what is followed again is %s", f.State)
+			t.Errorf("got %s after the new cacher reported it, want live", f.State)
 		}
 	},
-	"being seen moves live feeds forward and no others": func(t *testing.T, s *store.Store) {
+	"last seen applies to live feeds only": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 		recordLastSeen(t, w, at)
 		if row := onlyAccount(t, s); !row.LastSeen.Equal(at) {
-			t.Errorf("last seen %v, want %v", row.LastSeen, at)
+			t.Errorf("got last seen %v, want %v", row.LastSeen, at)
 		}
 		feeds, err := s.Feeds(t.Context())
 		if err != nil {
@@ -206,11 +206,11 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 		for _, f := range feeds {
 			if f.LastSeen.Equal(at) != (f.Feed.Kind == pods) {
-				t.Errorf("feed %s in state %s was seen %v", f.Feed, f.State, f.LastSeen)
+				t.Errorf("feed %s in state %s: got last seen %v, want %v for live feeds only", f.Feed, f.State, f.LastSeen, at)
 			}
 		}
 	},
-	"what was seen stays when a feed is live no more, or a term ends": func(t *testing.T, s *store.Store) {
+	"last seen is kept when a feed stops being live or a term ends": func(t *testing.T, s *store.Store) {
 		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
 		live := store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}, {Feed: feedOf(services), State: vedette.FeedLive}}}
 		for why, end := range map[string]func(t *testing.T, w *writer){
@@ -238,36 +238,36 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			recordLastSeen(t, w, at)
 			end(t, w)
 			if f := feedStatus(t, s, w.account, feedOf(pods)); !f.LastSeen.Equal(at) {
-				t.Errorf("%s: the feed was seen %v, want %v", why, f.LastSeen, at)
+				t.Errorf("%s: got last seen %v, want %v", why, f.LastSeen, at)
 			}
 		}
 	},
-	"what a former cacher saw does not count": func(t *testing.T, s *store.Store) {
+	"last seen of a former cacher is ignored": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		current := acquire(t, s, "prod")
 		current.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
 		at := time.Now().Add(time.Hour)
 		recordLastSeen(t, w, at)
 		if f := feedStatus(t, s, "prod", feedOf(pods)); !f.LastSeen.Before(at) {
-			t.Errorf("the feed was seen %v", f.LastSeen)
+			t.Errorf("feed: got last seen %v, want before %v", f.LastSeen, at)
 		}
 		if row := onlyAccount(t, s); !row.LastSeen.Before(at) {
-			t.Errorf("the account was seen %v", row.LastSeen)
+			t.Errorf("account: got last seen %v, want before %v", row.LastSeen, at)
 		}
 	},
-	"an account that is not there is said to be so": func(t *testing.T, s *store.Store) {
+	"an account that does not exist": func(t *testing.T, s *store.Store) {
 		_, err := s.Acquire(t.Context(), "nobody", store.Holder{Agent: "a", Server: "s"})
 		if !errors.Is(err, store.ErrNoAccount) || vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("take: %v", err)
+			t.Errorf("acquire: got %v, want %v", err, store.ErrNoAccount)
 		}
 		if err := s.RemoveAccount(t.Context(), "nobody"); !errors.Is(err, store.ErrNoAccount) {
-			t.Errorf("remove: %v", err)
+			t.Errorf("remove: got %v, want %v", err, store.ErrNoAccount)
 		}
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "nobody"}); !errors.Is(err, store.ErrNoAccount) {
-			t.Errorf("commit: %v", err)
+			t.Errorf("commit: got %v, want %v", err, store.ErrNoAccount)
 		}
 	},
-	"an orphan goes with its data, unless an agent has served it since": func(t *testing.T, s *store.Store) {
+	"an orphan is removed with its data, unless an agent has served it since": func(t *testing.T, s *store.Store) {
 		served, orphan, returned := newWriter(t, s, "served"), newWriter(t, s, "orphan"), newWriter(t, s, "returned")
 		for _, w := range []*writer{served, orphan, returned} {
 			w.put(object(pods, "default", "a", "1"))
@@ -278,7 +278,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		for _, w := range []*writer{served, orphan, returned} {
 			removed, err := s.RemoveOrphan(t.Context(), w.account, w.term)
 			if err != nil || removed != (w == orphan) {
-				t.Errorf("%s: removed %v, %v", w.account, removed, err)
+				t.Errorf("%s: got removed %v, %v, want %v", w.account, removed, err, w == orphan)
 			}
 		}
 		if err := s.Sweep(t.Context()); err != nil {
@@ -286,25 +286,25 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"returned Pod default/a@1", "served Pod default/a@1"})
 		if stats, err := s.Stats(t.Context()); err != nil || stats.Objects != 2 {
-			t.Errorf("got %+v, %v", stats, err)
+			t.Errorf("got %+v, %v, want 2 objects", stats, err)
 		}
 	},
-	"a retired account is not to be seen, and is there again with its cluster": func(t *testing.T, s *store.Store) {
+	"a retired account is hidden until its cluster registers again": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		retire(t, w)
 		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 0 {
-			t.Errorf("got %v, %v", accounts, err)
+			t.Errorf("got accounts %v, %v, want none", accounts, err)
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 		if err := s.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term}); !errors.Is(err, store.ErrNoAccount) {
-			t.Errorf("its last agent wrote: %v", err)
+			t.Errorf("its last agent: got %v, want %v", err, store.ErrNoAccount)
 		}
-		// Another cluster takes the name in the meantime, and goes.
+		// Another cluster has the name in the meantime.
 		if _, err := s.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -315,17 +315,17 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		register(t, s, "prod")
 		revived := acquire(t, s, "prod")
 		if revived.term <= other.term || revived.term <= w.term {
-			t.Errorf("the term is %d after %d and %d", revived.term, w.term, other.term)
+			t.Errorf("got term %d, want it higher than %d and %d", revived.term, w.term, other.term)
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod shop/web@7"})
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 || feeds[0].Mark != "9" {
-			t.Errorf("got the marks %+v, %v", feeds, err)
+			t.Errorf("got marks %+v, %v, want 9", feeds, err)
 		}
 		if err := s.RemoveAccount(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.RemoveAccount(t.Context(), "prod"); !errors.Is(err, store.ErrNoAccount) {
-			t.Errorf("what was retired under the name is left: %v", err)
+			t.Errorf("got %v, want %v, because removing includes retired accounts", err, store.ErrNoAccount)
 		}
 	},
 }
@@ -334,7 +334,7 @@ func retire(t *testing.T, w *writer) {
 	t.Helper()
 	release(t, w)
 	if retired, err := w.s.RetireOrphan(t.Context(), w.account, w.term); err != nil || !retired {
-		t.Fatalf("retired %v, %v", retired, err)
+		t.Fatalf("got retired %v, %v, want true", retired, err)
 	}
 }
 
@@ -356,7 +356,7 @@ func onlyAccount(t *testing.T, s *store.Store) store.AccountRow {
 	t.Helper()
 	accounts, err := s.Accounts(t.Context())
 	if err != nil || len(accounts) != 1 {
-		t.Fatalf("accounts %v, %v", accounts, err)
+		t.Fatalf("got accounts %v, %v, want 1", accounts, err)
 	}
 	return accounts[0]
 }

@@ -15,7 +15,7 @@ import (
 )
 
 var commitTests = map[string]func(*testing.T, *store.Store){
-	"an object comes back as it went": func(t *testing.T, s *store.Store) {
+	"an object is read back as it was committed": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		want := object(pods, "default", "web-5d4f8c7b9-x2x4z", "4711")
 		want.APIVersion = "v1beta9"
@@ -31,10 +31,10 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v\nwant %+v", got.Object, want)
 		}
 		if got.Moniker.App != "app-of-"+want.Name || !reflect.DeepEqual(got.Resource, resources[pods]) || got.Stored.IsZero() {
-			t.Errorf("moniker %+v, resource %+v, stored %v", got.Moniker, got.Resource, got.Stored)
+			t.Errorf("got moniker %+v, resource %+v, stored %v, want those of the object", got.Moniker, got.Resource, got.Stored)
 		}
 	},
-	"what is empty stays empty": func(t *testing.T, s *store.Store) {
+	"empty fields stay empty": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		want := vedette.Object{Key: vedette.Key{Kind: roles, Name: "r"}, UID: "u", ResourceVersion: "1"}
 		w.put(want)
@@ -43,7 +43,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v, %v\nwant %+v", got.Object, err, want)
 		}
 	},
-	"changes say what happened": func(t *testing.T, s *store.Store) {
+	"commits return what changed": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		equal(t, "first", changeNames(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
 		changes := w.commit(store.Batch{
@@ -53,12 +53,12 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "second", changeNames(changes), []string{"added Pod n/c", "deleted Pod n/b", "modified Pod n/a"})
 		for _, c := range changes {
 			if c.Account != "prod" || (c.Type == store.Deleted) != (c.Version == "") {
-				t.Errorf("change %+v", c)
+				t.Errorf("got change %+v, want the account and the version", c)
 			}
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/a@2", "prod Pod n/c@1"})
 	},
-	"what is unchanged is neither written nor reported": func(t *testing.T, s *store.Store) {
+	"unchanged objects are neither written nor returned": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		o := object(pods, "n", "a", "1")
 		w.put(o)
@@ -68,10 +68,10 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 		o.Body = []byte("not looked at")
 		if changes := w.put(o); len(changes) != 0 {
-			t.Errorf("reported %v", changes)
+			t.Errorf("got changes %v, want none", changes)
 		}
 		if after, err := s.Object(t.Context(), "prod", o.Key); err != nil || !reflect.DeepEqual(before, after) {
-			t.Errorf("written again: %+v, %v", after, err)
+			t.Errorf("got %+v, %v, want the row unchanged", after, err)
 		}
 		o.UID = "00000000-0000-4000-8000-ffffffffffff"
 		equal(t, "a new uid under the old version", changeNames(w.put(o)), []string{"modified Pod n/a"})
@@ -82,14 +82,14 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "n", "a", "1")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive, Message: "m"}}})
 		f := feedStatus(t, s, "prod", feedOf(pods))
 		if f.Mark != mark || f.State != vedette.FeedLive || f.Message != "m" || f.Objects != 1 || f.LastSeen.IsZero() {
-			t.Errorf("got %+v", f)
+			t.Errorf("got %+v, want the mark and the state", f)
 		}
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedDenied, Message: "forbidden \x00"}}})
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied || !strings.HasPrefix(f.Message, "forbidden ") {
-			t.Errorf("without a mark: got %+v", f)
+			t.Errorf("without a mark: got %+v, want the mark unchanged", f)
 		}
 	},
-	"a batch that is refused stores nothing": func(t *testing.T, s *store.Store) {
+	"a rejected batch stores nothing": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(pods))
 		good := object(pods, "n", "good", "1")
 		for why, bad := range map[string]store.Batch{
@@ -106,12 +106,12 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		} {
 			bad.Account, bad.Term = w.account, w.term
 			if _, err := s.Commit(t.Context(), bad); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%s: got %v", why, err)
+				t.Errorf("%s: got %v, want an error of kind %s", why, err, vedette.Invalid)
 			}
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
-	"odd names and long ones": func(t *testing.T, s *store.Store) {
+	"unusual and long names": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		oddities := []string{"system:node-proxier", "UPPER", "upper", "Üñï", "a%b_c", `quo"te'`, strings.Repeat("n", 253), strings.Repeat("m", 512), "🙂"}
 		var objects []vedette.Object
@@ -119,15 +119,15 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			objects = append(objects, object(roles, "", name, "1"))
 		}
 		if changes := w.put(objects...); len(changes) != len(oddities) {
-			t.Fatalf("%d changes", len(changes))
+			t.Fatalf("got %d changes, want %d", len(changes), len(oddities))
 		}
 		for _, o := range objects {
 			if got, err := s.Object(t.Context(), "prod", o.Key); err != nil || got.Name != o.Name || got.UID != o.UID {
-				t.Errorf("%.20q: got %.20q, %v", o.Name, got.Name, err)
+				t.Errorf("%.20q: got %.20q, %v, want the same name", o.Name, got.Name, err)
 			}
 		}
 	},
-	"text without limits does not break narrow columns": func(t *testing.T, s *store.Store) {
+	"long text is truncated to its column": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		o := object(pods, "n", "a", "1")
 		long := strings.Repeat("é", 5000)
@@ -136,10 +136,10 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w.put(o)
 		page, err := s.Objects(t.Context(), store.Query{Application: long + "\x00\xff"})
 		if err != nil || len(page.Items) != 1 {
-			t.Errorf("got %d rows, %v", len(page.Items), err)
+			t.Errorf("got %d rows, %v, want 1", len(page.Items), err)
 		}
 	},
-	"big bodies": func(t *testing.T, s *store.Store) {
+	"large bodies": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		noise := make([]byte, 1_500_000) // does not compress
 		if _, err := rand.Read(noise); err != nil {
@@ -154,11 +154,11 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w.put(objects...)
 		for _, o := range objects {
 			if got, err := s.Object(t.Context(), "prod", o.Key); err != nil || !bytes.Equal(got.Body, o.Body) {
-				t.Errorf("%s came back with %d bytes, %v", o.Key, len(got.Body), err)
+				t.Errorf("%s: got a body of %d bytes, %v, want %d", o.Key, len(got.Body), err, len(o.Body))
 			}
 		}
 	},
-	"bodies from before and after a dictionary was made": func(t *testing.T, s *store.Store) {
+	"bodies from before and after a dictionary was created": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		bodies := map[string][]byte{}
 		for i := range 100 {
@@ -169,15 +169,15 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 		rows := queryAll(t, s, store.Query{Bodies: true, Limit: 7})
 		if len(rows) != len(bodies) {
-			t.Fatalf("%d rows", len(rows))
+			t.Fatalf("got %d rows, want %d", len(rows), len(bodies))
 		}
 		for _, r := range rows {
 			if !bytes.Equal(r.Body, bodies[r.Name]) {
-				t.Errorf("%s: got %s", r.Name, r.Body)
+				t.Errorf("%s: got body %s, want its own", r.Name, r.Body)
 			}
 		}
 	},
-	"a snapshot drops what it did not find": func(t *testing.T, s *store.Store) {
+	"drops remove rows that a snapshot did not find": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "kept", "1"), object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1"), object(services, "n", "lost", "1"))
 		lost, rewritten, recreated := object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1")
@@ -190,10 +190,10 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "changes", changeNames(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Objects != 3 {
-			t.Errorf("the feed counts %d", f.Objects)
+			t.Errorf("got a count of %d, want 3", f.Objects)
 		}
 	},
-	"label sets that nothing bears any more are collected": func(t *testing.T, s *store.Store) {
+	"unused label sets are collected": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		other := newWriter(t, s, "other")
 		other.put(object(pods, "n", "kept", "1"))
@@ -206,30 +206,30 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			w.put(objects...)
 		}
 		if st, err := s.Stats(t.Context()); err != nil || st.Labels >= 6000 || st.Labels < 1001 {
-			t.Errorf("%d sets after 6 rounds, %v", st.Labels, err)
+			t.Errorf("got %d label sets after 6 rounds, %v, want 1001 to 5999", st.Labels, err)
 		}
 		for _, q := range []store.Query{{Selector: "job=5999"}, {Selector: "app=kept"}} {
 			if rows := queryAll(t, s, q); len(rows) != 1 {
-				t.Errorf("%s: %d rows", q.Selector, len(rows))
+				t.Errorf("%s: got %d rows, want 1", q.Selector, len(rows))
 			}
 		}
 		w.declare(feedOf(pods))
 		if st, err := s.Stats(t.Context()); err != nil || st.Labels != 1001 {
-			t.Errorf("%d sets after a declaration, %v", st.Labels, err)
+			t.Errorf("got %d label sets after a declaration, %v, want 1001", st.Labels, err)
 		}
 	},
-	"a writer that was replaced is refused": func(t *testing.T, s *store.Store) {
+	"a replaced writer is rejected": func(t *testing.T, s *store.Store) {
 		old := newWriter(t, s, "prod")
 		current := acquire(t, s, "prod")
 		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: []vedette.Object{object(pods, "n", "a", "1")}})
 		if !errors.Is(err, store.ErrTerm) || vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("commit: %v", err)
+			t.Errorf("commit: got %v, want %v", err, store.ErrTerm)
 		}
 		if err := s.BeginSnapshot(t.Context(), "prod", old.term, feedOf(pods)); !errors.Is(err, store.ErrTerm) {
-			t.Errorf("begin: %v", err)
+			t.Errorf("begin: got %v, want %v", err, store.ErrTerm)
 		}
 		if _, err := s.Declare(t.Context(), "prod", old.term, nil, nil); !errors.Is(err, store.ErrTerm) {
-			t.Errorf("declare: %v", err)
+			t.Errorf("declare: got %v, want %v", err, store.ErrTerm)
 		}
 		current.put(object(pods, "n", "a", "2"))
 	},
@@ -248,7 +248,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 						return
 					}
 					if err != nil {
-						t.Errorf("commit: %v", err)
+						t.Errorf("commit: got %v, want success or %v", err, store.ErrTerm)
 					}
 				}
 			})
@@ -258,13 +258,13 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w.put(object(pods, "n", "a", "final"))
 		got, err := s.Object(t.Context(), "prod", vedette.Key{Kind: pods, Namespace: "n", Name: "a"})
 		if err != nil || got.ResourceVersion != "final" {
-			t.Errorf("got %s, %v", got.ResourceVersion, err)
+			t.Errorf("got version %s, %v, want final", got.ResourceVersion, err)
 		}
 		if f, n := feedStatus(t, s, "prod", feedOf(pods)), len(queryAll(t, s, store.Query{})); f.Objects != int64(n) {
-			t.Errorf("the feed counts %d of %d objects", f.Objects, n)
+			t.Errorf("got a count of %d, want %d", f.Objects, n)
 		}
 	},
-	"accounts are written at the same time without harm": func(t *testing.T, s *store.Store) {
+	"accounts are written concurrently": func(t *testing.T, s *store.Store) {
 		var wg sync.WaitGroup
 		for i := range 6 {
 			w := newWriter(t, s, vedette.AccountName(fmt.Sprint("account-", i)))
@@ -282,7 +282,7 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		}
 		wg.Wait()
 		if n := len(queryAll(t, s, store.Query{Limit: 37})); n != 6*40 {
-			t.Errorf("%d objects", n)
+			t.Errorf("got %d objects, want %d", n, 6*40)
 		}
 	},
 }
@@ -298,6 +298,6 @@ func feedStatus(t *testing.T, s *store.Store, account vedette.AccountName, feed 
 			return f
 		}
 	}
-	t.Fatalf("account %s has no feed %s among %v", account, feed, feeds)
+	t.Fatalf("account %s: got feeds %v, want %s among them", account, feeds, feed)
 	return store.FeedStatus{}
 }

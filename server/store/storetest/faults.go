@@ -12,7 +12,7 @@ import (
 )
 
 var faultTests = map[string]func(*testing.T, *store.Store){
-	"a removal leaves nothing, and the name is free": func(t *testing.T, s *store.Store) {
+	"a removed account leaves nothing, and its name is free": func(t *testing.T, s *store.Store) {
 		old := newWriter(t, s, "prod")
 		other := newWriter(t, s, "other")
 		for _, w := range []*writer{old, other} {
@@ -22,30 +22,30 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if rows := queryAll(t, s, store.Query{Limit: 5000}); len(rows) != 5000 || rows[0].Account != "other" {
-			t.Errorf("%d rows", len(rows))
+			t.Errorf("got %d rows, want the 5000 of the other account", len(rows))
 		}
 		st, err := s.Stats(t.Context())
 		if err != nil || st.Accounts != 1 || st.Objects != 5000 {
-			t.Errorf("%+v, %v", st, err)
+			t.Errorf("got %+v, %v, want 1 account with 5000 objects", st, err)
 		}
 		if row := register(t, s, "prod"); row.Term < old.term {
-			t.Errorf("terms begin anew at %d, and ended at %d", row.Term, old.term)
+			t.Errorf("got term %d for the new account, want at least %d", row.Term, old.term)
 		}
 		current := acquire(t, s, "prod")
 		if current.term == old.term {
-			t.Fatalf("term %d was given twice", old.term)
+			t.Fatalf("got term %d twice, want a higher one", old.term)
 		}
 		current.declare(feedOf(pods))
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: old.term, Upserts: manyPods(1)}); !errors.Is(err, store.ErrTerm) {
-			t.Errorf("a writer of the old account: %v", err)
+			t.Errorf("writer of the old account: got %v, want %v", err, store.ErrTerm)
 		}
 	},
-	"a removal that was cut off is ended later": func(t *testing.T, s *store.Store) {
+	"an interrupted removal is finished by Sweep": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(manyPods(6000)...)
 		runWithGrowingTimeout(t, func(ctx context.Context) error { return s.RemoveAccount(ctx, "prod") })
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(1)}); err == nil {
-			if err := s.RemoveAccount(t.Context(), "prod"); err != nil { // cut before it began
+			if err := s.RemoveAccount(t.Context(), "prod"); err != nil { // interrupted before it began
 				t.Fatal(err)
 			}
 		}
@@ -53,11 +53,11 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if st, err := s.Stats(t.Context()); err != nil || st.Objects != 0 || st.Accounts != 0 {
-			t.Errorf("left over: %+v, %v", st, err)
+			t.Errorf("got %+v, %v, want an empty database", st, err)
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
-	"a declaration that was cut off leaves no feed that looks complete": func(t *testing.T, s *store.Store) {
+	"an interrupted declaration leaves no feed that looks complete": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(manyPods(6000)...)
 		mark := vedette.Mark("9")
@@ -69,34 +69,34 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 		w.declare(feedOf(pods), feedOf(services))
 		f, rows := feedStatus(t, s, "prod", feedOf(pods)), queryAll(t, s, store.Query{Limit: 5000})
 		if f.Objects != int64(len(rows)) {
-			t.Errorf("the feed counts %d of %d objects", f.Objects, len(rows))
+			t.Errorf("got a count of %d, want %d", f.Objects, len(rows))
 		}
 		if len(rows) < 6000 && f.Mark != "" {
-			t.Errorf("%d of 6000 objects are left, and the mark is still %q", len(rows), f.Mark)
+			t.Errorf("got %d of 6000 objects with mark %q, want no mark", len(rows), f.Mark)
 		}
 		w.declare(feedOf(services))
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
-	"a commit that was cut off is whole or not there": func(t *testing.T, s *store.Store) {
+	"an interrupted commit is stored completely or not at all": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
 		b := store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(3000), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
 		runWithGrowingTimeout(t, func(ctx context.Context) error { _, err := s.Commit(ctx, b); return err })
 		f, rows := feedStatus(t, s, "prod", feedOf(pods)), queryAll(t, s, store.Query{Limit: 5000})
 		if f.Objects != int64(len(rows)) || (f.Mark == mark) != (len(rows) == 3000) || len(rows)%3000 != 0 {
-			t.Errorf("mark %q, count %d, %d objects", f.Mark, f.Objects, len(rows))
+			t.Errorf("got mark %q, a count of %d and %d objects, want all or nothing", f.Mark, f.Objects, len(rows))
 		}
 		w.commit(b)
 		if n := len(queryAll(t, s, store.Query{Limit: 5000})); n != 3000 {
-			t.Errorf("%d objects", n)
+			t.Errorf("got %d objects, want 3000", n)
 		}
 	},
-	"a context that has ended is told as such": func(t *testing.T, s *store.Store) {
+	"the error of a canceled context is returned unchanged": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := s.Objects(ctx, store.Query{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 	},
 }
@@ -109,14 +109,14 @@ func manyPods(n int) []vedette.Object {
 	return objects
 }
 
-// runWithGrowingTimeout runs something that is given ever more time until it first ends, so that
-// it is cut off at many places before that.
+// runWithGrowingTimeout runs a function with growing timeouts until it succeeds, so that it is
+// interrupted at many places before.
 func runWithGrowingTimeout(t *testing.T, run func(ctx context.Context) error) {
 	t.Helper()
 	for limit := time.Millisecond; limit < time.Minute; limit *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		err := run(ctx)
-		interrupted := ctx.Err() != nil || vedette.KindOf(err) == vedette.Unavailable // a dial ends by its own clock
+		interrupted := ctx.Err() != nil || vedette.KindOf(err) == vedette.Unavailable // dialing has its own timeout
 		cancel()
 		if err == nil || errors.Is(err, store.ErrNoAccount) {
 			return
@@ -125,5 +125,5 @@ func runWithGrowingTimeout(t *testing.T, run func(ctx context.Context) error) {
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("it does not end")
+	t.Fatal("got no success with any timeout, want one")
 }

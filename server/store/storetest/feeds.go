@@ -17,11 +17,11 @@ func namespacedFeed(kind vedette.Kind, namespace string) vedette.Feed {
 }
 
 var feedTests = map[string]func(*testing.T, *store.Store){
-	"a feed that is declared is pending, with its resource": func(t *testing.T, s *store.Store) {
+	"a declared feed is pending, with its resource": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
 		feeds, err := s.Marks(t.Context(), "prod")
 		if err != nil || len(feeds) != 2 {
-			t.Fatalf("got %v, %v", feeds, err)
+			t.Fatalf("got feeds %v, %v, want 2", feeds, err)
 		}
 		for i, kind := range []vedette.Kind{deployments, pods} {
 			want := store.FeedStatus{Account: "prod", Feed: feedOf(kind), Resource: resources[kind], State: vedette.FeedPending}
@@ -30,7 +30,7 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
-	"declaring again keeps marks and takes the new resource": func(t *testing.T, s *store.Store) {
+	"declaring again keeps the mark and replaces the resource": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("7")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
@@ -40,10 +40,10 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedLive || f.Resource.Version != "v2" {
-			t.Errorf("got %+v", f)
+			t.Errorf("got %+v, want the mark and the new resource", f)
 		}
 	},
-	"a feed that is not declared goes with its objects": func(t *testing.T, s *store.Store) {
+	"a feed that is no longer declared is removed with its objects": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "a", "1"), object(services, "n", "b", "1"), object(roles, "", "c", "1"))
 		other := newWriter(t, s, "other")
@@ -51,10 +51,10 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "changes", changeNames(w.declare(feedOf(pods))), []string{"deleted ClusterRole.rbac.authorization.k8s.io c", "deleted Service n/b"})
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"other Service n/b@1", "prod Pod n/a@1"})
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 {
-			t.Errorf("feeds %v, %v", feeds, err)
+			t.Errorf("got feeds %v, %v, want 1", feeds, err)
 		}
 	},
-	"many objects go in portions": func(t *testing.T, s *store.Store) {
+	"many objects are removed in several transactions": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		var objects []vedette.Object
 		for i := range 4500 {
@@ -62,11 +62,11 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		}
 		w.put(objects...)
 		if changes := w.declare(feedOf(services)); len(changes) != len(objects) {
-			t.Errorf("%d changes", len(changes))
+			t.Errorf("got %d changes, want %d", len(changes), len(objects))
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
-	"kinds of groups that the agent could not ask for stay": func(t *testing.T, s *store.Store) {
+	"feeds of groups that the agent could not discover are kept": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(object(deployments, "n", "a", "1"), object(services, "n", "b", "1"))
 		changes, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods)), []string{"apps"})
@@ -84,25 +84,25 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "narrowed", changeNames(w.declare(namespacedFeed(pods, "a"), namespacedFeed(pods, "b"))), []string{"deleted Pod c/3"})
 		for _, ns := range []string{"a", "b"} {
 			if f := feedStatus(t, s, "prod", namespacedFeed(pods, ns)); f.Objects != 1 || f.Mark != "" {
-				t.Errorf("%s: %+v", ns, f)
+				t.Errorf("namespace %s: got %+v, want one object and no mark", ns, f)
 			}
 		}
 		w.put(object(pods, "a", "4", "1"))
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{object(pods, "c", "5", "1")}}); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("an object of a namespace that is not declared: %v", err)
+			t.Errorf("object of a namespace that is not declared: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 		equal(t, "widened", changeNames(w.declare(feedOf(pods))), nil)
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Objects != 3 || f.Mark != "" {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v, want the objects of all namespaces", f)
 		}
 	},
-	"a kind is declared for all namespaces or for some": func(t *testing.T, s *store.Store) {
+	"a kind declared for all namespaces and for one is rejected": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		if _, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods), namespacedFeed(pods, "a")), nil); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 	},
-	"beginning forgets the mark": func(t *testing.T, s *store.Store) {
+	"beginning a snapshot clears the mark": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}, {Feed: feedOf(services), Mark: &mark}}})
@@ -110,16 +110,16 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedSyncing {
-			t.Errorf("got %+v", f)
+			t.Errorf("got %+v, want a syncing feed without a mark", f)
 		}
 		if f := feedStatus(t, s, "prod", feedOf(services)); f.Mark != mark {
-			t.Errorf("another feed: %+v", f)
+			t.Errorf("another feed: got %+v, want it unchanged", f)
 		}
 		if err := s.BeginSnapshot(t.Context(), "prod", w.term, namespacedFeed(pods, "a")); vedette.KindOf(err) != vedette.Invalid {
-			t.Errorf("a feed that is not declared: %v", err)
+			t.Errorf("feed that is not declared: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 	},
-	"a cluster that goes back to an earlier state is read anew": func(t *testing.T, s *store.Store) {
+	"a cluster that goes back to an earlier state is listed again": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		changed := object(pods, "n", "web", "1000")
 		mark := vedette.Mark("1200")
@@ -128,10 +128,10 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		listed := vedette.Mark("950")
 		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
 		if !errors.Is(err, store.ErrRewound) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want %v", err, store.ErrRewound)
 		}
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedPending || f.Message == "" {
-			t.Errorf("got %+v", f)
+			t.Errorf("got %+v, want a pending feed without a mark", f)
 		}
 		equal(t, "index", readIndex(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.UID, "")})
 		equal(t, "index of another feed", readIndex(t, s, feedOf(services)), sortedDigests(object(services, "n", "web", "7")))
@@ -141,21 +141,21 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		w.commit(store.Batch{Upserts: []vedette.Object{changed}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &newMark, SnapshotMark: newMark, State: vedette.FeedLive}}})
 		rows := queryAll(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
 		if len(rows) != 1 || string(rows[0].Body) != string(changed.Body) {
-			t.Errorf("stored are %s", rows[0].Body)
+			t.Errorf("got body %s, want that of the second list", rows[0].Body)
 		}
 	},
-	"snapshots that tell nothing older are taken": func(t *testing.T, s *store.Store) {
+	"snapshots that are not older are accepted": func(t *testing.T, s *store.Store) {
 		for from, listed := range map[vedette.Mark]vedette.Mark{"1200": "1200", "1100": "1201", "opaque": "5", "7": "opaque", "8": "0", "": "3"} {
 			w := newWriter(t, s, "prod")
 			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &from, State: vedette.FeedLive}}})
 			beginSnapshot(t, w)
 			w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
 			if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != listed {
-				t.Errorf("from %q to %q: the mark is %q", from, listed, f.Mark)
+				t.Errorf("from %q to %q: got mark %q, want the new one", from, listed, f.Mark)
 			}
 		}
 	},
-	"the index is the digests of a feed's rows": func(t *testing.T, s *store.Store) {
+	"the index has the digests of a feed's rows": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(pods), namespacedFeed(services, "a"), namespacedFeed(services, "b"))
 		o := object(pods, "n", "odd", "1")
 		o.UID = "fifteen letters"
@@ -168,10 +168,10 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "services", readIndex(t, s, namespacedFeed(services, "b")), sortedDigests(object(services, "b", "s", "2")))
 		stop := errors.New("enough")
 		if err := s.Index(t.Context(), "prod", feedOf(pods), func([]uint64) error { return stop }); !errors.Is(err, stop) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want the error of yield", err)
 		}
 	},
-	"a long index comes in portions": func(t *testing.T, s *store.Store) {
+	"a long index comes in chunks": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		const n = 33_000
 		var want []uint64
@@ -186,29 +186,29 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		}
 		slices.Sort(want)
 		if got := readIndex(t, s, feedOf(pods)); !slices.Equal(got, want) {
-			t.Errorf("%d digests that differ from the %d expected", len(got), len(want))
+			t.Errorf("got %d digests that differ from the %d wanted", len(got), len(want))
 		}
 	},
-	"resources are each told once": func(t *testing.T, s *store.Store) {
+	"each resource is returned once": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "one", feedOf(pods), namespacedFeed(services, "a"), namespacedFeed(services, "b"))
 		newWriter(t, s, "two", feedOf(pods), feedOf(deployments))
 		got, err := s.Resources(t.Context())
 		want := []vedette.Resource{resources[deployments], resources[pods], resources[services]}
 		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, %v", got, err)
+			t.Errorf("got %+v, %v, want each once", got, err)
 		}
 		if got, err := s.Resources(t.Context(), "two"); err != nil || len(got) != 2 {
-			t.Errorf("of one account: %+v, %v", got, err)
+			t.Errorf("one account: got %+v, %v, want 2 resources", got, err)
 		}
 	},
 }
 
 func readIndex(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
 	t.Helper()
-	var chunks [][]uint64 // looked at when all are there, as by who sends them later
+	var chunks [][]uint64 // read after the last one, like a caller that sends them later
 	err := s.Index(context.Background(), "prod", feed, func(digests []uint64) error {
 		if len(digests) == 0 || len(digests) > 32768 {
-			t.Errorf("a portion of %d", len(digests))
+			t.Errorf("got a chunk of %d digests, want 1 to 32768", len(digests))
 		}
 		chunks = append(chunks, digests)
 		return nil

@@ -15,7 +15,7 @@ import (
 )
 
 var operationTests = map[string]func(*testing.T, *store.Store){
-	"an operation comes back as it went, from its beginning to its end": func(t *testing.T, s *store.Store) {
+	"an operation is read back as it was stored, before and after its end": func(t *testing.T, s *store.Store) {
 		want := operation(1)
 		beginOperation(t, s, want)
 		checkOperation(t, s, want)
@@ -24,21 +24,21 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		endOperations(t, s, want)
 		checkOperation(t, s, want)
 	},
-	"an operation that was not begun is stored with its end": func(t *testing.T, s *store.Store) {
+	"an operation that was not begun is stored as a whole": func(t *testing.T, s *store.Store) {
 		want := ended(operation(1), vedette.Done)
 		endOperations(t, s, want)
 		checkOperation(t, s, want)
 	},
-	"an operation has one end": func(t *testing.T, s *store.Store) {
+	"an operation keeps its first outcome": func(t *testing.T, s *store.Store) {
 		o := operation(1)
 		beginOperation(t, s, o)
 		if n, err := s.MarkOperationsLost(t.Context(), o.Server, "the server was restarted", o.Accepted); err != nil || n != 1 {
-			t.Fatalf("%d lost, %v", n, err)
+			t.Fatalf("got %d lost operations, %v, want 1", n, err)
 		}
 		endOperations(t, s, ended(o, vedette.Done))
 		got, err := s.Operation(t.Context(), o.ID)
 		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 504 || got.Reason != "Lost" || !got.Ended.Equal(o.Accepted) {
-			t.Errorf("got %+v, %v", got, err)
+			t.Errorf("got %+v, %v, want it lost because of the restart", got, err)
 		}
 		first := ended(operation(2), vedette.Done)
 		endOperations(t, s, first, ended(first, vedette.Failed))
@@ -59,10 +59,10 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 		if accepted != 1 {
-			t.Errorf("accepted %d times", accepted)
+			t.Errorf("got %d accepted, want 1", accepted)
 		}
 	},
-	"many ends at once": func(t *testing.T, s *store.Store) {
+	"many outcomes at once": func(t *testing.T, s *store.Store) {
 		var rows []store.OperationRow
 		for i := range 600 {
 			o := operation(i)
@@ -75,10 +75,10 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		endOperations(t, s)
 		got, _ := operationPages(t, s, store.OperationQuery{State: vedette.Done, Limit: 77})
 		if len(got) != len(rows) {
-			t.Errorf("%d of %d have ended", len(got), len(rows))
+			t.Errorf("got %d ended operations, want %d", len(got), len(rows))
 		}
 	},
-	"ends that are stored crosswise": func(t *testing.T, s *store.Store) {
+	"concurrent outcomes in different orders": func(t *testing.T, s *store.Store) {
 		var rows []store.OperationRow
 		for i := range 50 {
 			beginOperation(t, s, operation(i))
@@ -95,7 +95,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		}
 		wg.Wait()
 	},
-	"long text is cut where a letter ends": func(t *testing.T, s *store.Store) {
+	"long text is truncated at the end of a character": func(t *testing.T, s *store.Store) {
 		o := ended(operation(1), vedette.Failed)
 		o.Message, o.Target, o.User = "x"+strings.Repeat("é", 4000)+"\x00\xff", strings.Repeat("t\x00", 9000), strings.Repeat("ü", 400)
 		o.Origin, o.Reason = strings.Repeat("🙂", 400), strings.Repeat("r", 400)
@@ -105,18 +105,18 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if got.Message != "x"+strings.Repeat("é", 2047) {
-			t.Errorf("%d bytes of message", len(got.Message))
+			t.Errorf("got a message of %d bytes, want 4095", len(got.Message))
 		}
 		for _, text := range []string{got.Message, got.Target, got.User, got.Origin, got.Reason} {
 			if !utf8.ValidString(text) || text == "" {
-				t.Errorf("%q", text)
+				t.Errorf("got %q, want text in valid UTF-8", text)
 			}
 		}
 		if found, _ := operationPages(t, s, store.OperationQuery{Origin: o.Origin}); len(found) != 1 {
-			t.Errorf("%d found by the origin", len(found))
+			t.Errorf("got %d operations by origin, want 1", len(found))
 		}
 	},
-	"pages, the newest first": func(t *testing.T, s *store.Store) {
+	"pages have the newest first": func(t *testing.T, s *store.Store) {
 		var want []string
 		for i := range 25 {
 			beginOperation(t, s, operation(i))
@@ -125,15 +125,15 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		got, pages := operationPages(t, s, store.OperationQuery{Limit: 5})
 		equal(t, "ids", got, want)
 		if pages != 5 {
-			t.Errorf("%d pages", pages)
+			t.Errorf("got %d pages, want 5", pages)
 		}
 		for _, q := range []store.OperationQuery{{Limit: -1}, {Limit: 5001}, {After: strings.Repeat("x", 27)}, {After: "\x00"}} {
 			if _, _, err := s.Operations(t.Context(), q); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%+v: %v", q, err)
+				t.Errorf("%+v: got %v, want an error of kind %s", q, err, vedette.Invalid)
 			}
 		}
 	},
-	"what is selected": func(t *testing.T, s *store.Store) {
+	"each filter": func(t *testing.T, s *store.Store) {
 		for i := range 8 {
 			o := operation(i)
 			o.Account = vedette.AccountName(fmt.Sprint("account-", i%3))
@@ -172,7 +172,7 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
-	"a server gives up its own": func(t *testing.T, s *store.Store) {
+	"a server ends its own operations as lost": func(t *testing.T, s *store.Store) {
 		for i := range 6 {
 			o := operation(i)
 			o.Server = vedette.ServerID(fmt.Sprint("server-", i%2))
@@ -181,16 +181,16 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 		if n, err := s.MarkOperationsLost(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 2 {
-			t.Errorf("%d lost, %v", n, err)
+			t.Errorf("got %d lost operations, %v, want 2", n, err)
 		}
 		if n, err := s.MarkOperationsLost(t.Context(), "server-0", "restarted", time.Now()); err != nil || n != 0 {
-			t.Errorf("%d lost twice, %v", n, err)
+			t.Errorf("got %d operations lost again, %v, want none", n, err)
 		}
 		if pending, _ := operationPages(t, s, store.OperationQuery{State: store.Pending}); len(pending) != 3 {
-			t.Errorf("pending %v", pending)
+			t.Errorf("got pending operations %v, want 3", pending)
 		}
 	},
-	"what is overdue is given up, of whichever server": func(t *testing.T, s *store.Store) {
+	"overdue operations of any server end as lost": func(t *testing.T, s *store.Store) {
 		now := time.Now()
 		for i := range 6 {
 			o := operation(i)
@@ -202,50 +202,50 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		}
 		for _, want := range []int{2, 0} {
 			if n, err := s.ExpireOperations(t.Context(), now, "its server is gone", now); err != nil || n != want {
-				t.Errorf("%d given up, %v; want %d", n, err, want)
+				t.Errorf("got %d lost operations, %v, want %d", n, err, want)
 			}
 		}
 		got, err := s.Operation(t.Context(), operation(2).ID)
 		if err != nil || got.State != vedette.Lost || got.Status != 504 || got.Message != "its server is gone" {
-			t.Errorf("got %+v, %v", got, err)
+			t.Errorf("got %+v, %v, want it lost", got, err)
 		}
 	},
-	"the oldest are forgotten": func(t *testing.T, s *store.Store) {
+	"the oldest are purged first": func(t *testing.T, s *store.Store) {
 		for i := range 10 {
 			beginOperation(t, s, operation(i))
 		}
 		before := operation(7).Accepted
 		for _, want := range []int{4, 3, 0} {
 			if n, err := s.PurgeOperations(t.Context(), before, 4); err != nil || n != want {
-				t.Errorf("%d went, %v; want %d", n, err, want)
+				t.Errorf("got %d purged operations, %v, want %d", n, err, want)
 			}
 		}
 		remaining, _ := operationPages(t, s, store.OperationQuery{})
 		if len(remaining) != 3 {
-			t.Errorf("left %v", remaining)
+			t.Errorf("got remaining operations %v, want 3", remaining)
 		}
 		if _, err := s.Operation(t.Context(), operation(0).ID); vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("one that went: %v", err)
+			t.Errorf("purged operation: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 	},
-	"ids that are none": func(t *testing.T, s *store.Store) {
+	"invalid ids are rejected": func(t *testing.T, s *store.Store) {
 		for _, id := range []string{"", strings.Repeat("x", 27), "a\x00", "\xff"} {
 			o := operation(1)
 			o.ID = vedette.OperationID(id)
 			if err := s.BeginOperation(t.Context(), o); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("begin %q: %v", id, err)
+				t.Errorf("begin %q: got %v, want an error of kind %s", id, err, vedette.Invalid)
 			}
 			if err := s.EndOperations(t.Context(), []store.OperationRow{o}); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("end %q: %v", id, err)
+				t.Errorf("end %q: got %v, want an error of kind %s", id, err, vedette.Invalid)
 			}
 			if _, err := s.Operation(t.Context(), o.ID); vedette.KindOf(err) != vedette.NotFound {
-				t.Errorf("read %q: %v", id, err)
+				t.Errorf("read %q: got %v, want an error of kind %s", id, err, vedette.NotFound)
 			}
 		}
 	},
 }
 
-// operation makes a pending one; those of higher numbers are newer.
+// operation returns a pending operation; operations with higher numbers are newer.
 func operation(n int) store.OperationRow {
 	return store.OperationRow{
 		ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", Agent: "agent-1", Server: "server-1", Verb: vedette.VerbApply, DryRun: n%2 == 1,

@@ -12,11 +12,11 @@ import (
 )
 
 var oracleTests = map[string]func(*testing.T, *store.Store){
-	"random batches": func(t *testing.T, s *store.Store) { testOracle(t, s, 1) },
-	"others":         func(t *testing.T, s *store.Store) { testOracle(t, s, 2) },
+	"random batches, seed 1": func(t *testing.T, s *store.Store) { testOracle(t, s, 1) },
+	"random batches, seed 2": func(t *testing.T, s *store.Store) { testOracle(t, s, 2) },
 }
 
-// oracle is a store as simple as can be.
+// oracle is a trivial store in memory.
 type oracle struct {
 	random  *rand.Rand
 	w       *writer
@@ -67,7 +67,7 @@ func compareKeys(a, b vedette.Key) int {
 	return 0
 }
 
-// step commits a random batch and does the same to the oracle.
+// step commits a random batch to the store and to the oracle.
 func (o *oracle) step() {
 	var b store.Batch
 	want := map[string]bool{}
@@ -117,7 +117,7 @@ func (o *oracle) newObject(key vedette.Key) vedette.Object {
 	return created
 }
 
-// drop lets a snapshot of pods miss one object that the batch does not name.
+// drop adds a drop of one pod that the batch does not name.
 func (o *oracle) drop(b *store.Batch, want map[string]bool) {
 	for key, old := range o.objects {
 		if key.Kind != pods || slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) {
@@ -143,7 +143,7 @@ func (o *oracle) checkFeeds() {
 			}
 		}
 		if f.Objects != want {
-			o.w.t.Errorf("feed %s of %s counts %d, want %d", f.Feed, f.Account, f.Objects, want)
+			o.w.t.Errorf("feed %s of %s: got a count of %d, want %d", f.Feed, f.Account, f.Objects, want)
 		}
 	}
 }
@@ -158,6 +158,6 @@ func checkSelector(t *testing.T, s *store.Store, oracles []*oracle) {
 		}
 	}
 	if got := len(queryAll(t, s, store.Query{Selector: "app=app-1,!tier", Limit: 11})); got != want {
-		t.Errorf("the selector finds %d, want %d", got, want)
+		t.Errorf("got %d objects by selector, want %d", got, want)
 	}
 }

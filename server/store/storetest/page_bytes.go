@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// testPageBytes reads objects of all sizes by pages that are bounded in bytes: none
-// holds more, and together they hold everything, whichever way rows are found.
+// testPageBytes reads objects of all sizes in pages with a byte limit. No page exceeds it, and
+// together they have all objects, by whichever index rows are found.
 func testPageBytes(t *testing.T, s *store.Store) {
 	const maxBytes = 100 << 10
 	for _, account := range []vedette.AccountName{"one", "two"} {
@@ -44,27 +44,26 @@ func testPageBytes(t *testing.T, s *store.Store) {
 			pages++
 			got = append(got, page.Items...)
 			if n := bodyBytes(page.Items); n > maxBytes && len(page.Items) > 1 {
-				t.Errorf("%s: page %d has %d bytes in %d rows", why, pages, n, len(page.Items))
+				t.Errorf("%s: page %d: got %d bytes in %d rows, want at most %d", why, pages, n, len(page.Items), maxBytes)
 			}
 			if q.After = page.Next; q.After == "" {
 				break
 			}
 			if len(page.Items) == 0 {
-				t.Fatalf("%s: page %d holds nothing and is not the last", why, pages)
+				t.Fatalf("%s: page %d: got no rows, want at least one before the last page", why, pages)
 			}
 		}
 		equal(t, why, rowNames(got), want)
 		if pages < 4 {
-			t.Errorf("%s: %d pages", why, pages)
+			t.Errorf("%s: got %d pages, want at least 4", why, pages)
 		}
 	}
 	if page, err := s.Objects(t.Context(), store.Query{Bytes: maxBytes, Limit: 1000}); err != nil || len(page.Items) != 400 || page.Next != "" {
-		t.Errorf("without bodies: %d rows, %v", len(page.Items), err)
+		t.Errorf("without bodies: got %d rows, %v, want 400 on one page", len(page.Items), err)
 	}
 }
 
-// objectOfSize returns an object whose body has so many bytes. One that is random has as
-// many compressed.
+// objectOfSize returns an object whose body has that size. A random body does not compress.
 func objectOfSize(i, size int, random bool) vedette.Object {
 	o := object(pods, "n", fmt.Sprintf("p%03d", i), "1")
 	text := strings.Repeat("x", size)

@@ -10,9 +10,9 @@ import (
 )
 
 var readTests = map[string]func(*testing.T, *store.Store){
-	"objects come by account, kind, namespace and name, in pages of any size": func(t *testing.T, s *store.Store) {
+	"objects are ordered by account, kind, namespace and name, in pages of any size": func(t *testing.T, s *store.Store) {
 		var want []string
-		for _, account := range []vedette.AccountName{"b", "A", "a-long-one", "a"} { // numbers and names are in different orders
+		for _, account := range []vedette.AccountName{"b", "A", "a-long-one", "a"} { // ids and names have different orders
 			w := newWriter(t, s, account, feedOf(services), feedOf(pods), feedOf(roles), feedOf(deployments))
 			for i, kind := range []vedette.Kind{services, deployments, pods} {
 				for n := range 3 + i*4 {
@@ -31,52 +31,52 @@ var readTests = map[string]func(*testing.T, *store.Store){
 			equal(t, fmt.Sprint("pages of ", limit), got, want)
 		}
 	},
-	"each filter, alone and with others": testFilters,
-	"selectors mean what kubectl means":  testSelectors,
-	"bodies are read where they are asked for": func(t *testing.T, s *store.Store) {
+	"each filter, alone and combined":       testFilters,
+	"selectors match like those of kubectl": testSelectors,
+	"bodies are read on request": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		for _, bodies := range []bool{false, true} {
 			page, err := s.Objects(t.Context(), store.Query{Bodies: bodies})
 			if err != nil || (page.Items[0].Body != nil) != bodies {
-				t.Errorf("bodies %v: %+v, %v", bodies, page, err)
+				t.Errorf("got %+v, %v, want bodies %v", page, err, bodies)
 			}
 		}
 	},
-	"a page ends where its bytes are used up": testPageBytes,
-	"a total costs, and may be left out": func(t *testing.T, s *store.Store) {
+	"a page ends at its byte limit": testPageBytes,
+	"the total can be skipped": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		if page, err := s.Objects(t.Context(), store.Query{SkipTotal: true}); err != nil || page.Total != -1 {
-			t.Errorf("%+v, %v", page, err)
+			t.Errorf("got %+v, %v, want total -1", page, err)
 		}
 	},
-	"what a caller gets wrong is said": func(t *testing.T, s *store.Store) {
+	"invalid queries are rejected": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod")
 		for why, q := range map[string]store.Query{
 			"selector": {Selector: "a in (b"}, "limit": {Limit: 5001}, "negative": {Limit: -1}, "cursor": {After: "nonsense"},
 			"short cursor": {After: "WyJhIl0"}, "base64": {After: "###"},
 		} {
 			if _, err := s.Objects(t.Context(), q); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%s: got %v", why, err)
+				t.Errorf("%s: got %v, want an error of kind %s", why, err, vedette.Invalid)
 			}
 		}
 	},
-	"what is not there": func(t *testing.T, s *store.Store) {
+	"what does not exist": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		for _, q := range []store.Query{{Accounts: []vedette.AccountName{"nobody"}}, {Kinds: []vedette.Kind{{Name: "Nonesuch"}}}, {Selector: "app=nothing"}, {Name: "x\x00y"}, {Application: "none"}} {
 			if page, err := s.Objects(t.Context(), q); err != nil || len(page.Items) != 0 || page.Total != 0 || page.Next != "" {
-				t.Errorf("%+v: got %+v, %v", q, page, err)
+				t.Errorf("%+v: got %+v, %v, want an empty page", q, page, err)
 			}
 		}
 		for _, key := range []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}, {Kind: pods, Name: "a"}, {Kind: vedette.Kind{Name: "Nonesuch"}, Name: "a"}, {Kind: pods, Name: "\xff"}} {
 			if _, err := s.Object(t.Context(), "prod", key); vedette.KindOf(err) != vedette.NotFound {
-				t.Errorf("%q: got %v", key, err)
+				t.Errorf("%q: got %v, want an error of kind %s", key, err, vedette.NotFound)
 			}
 		}
 		if _, err := s.Object(t.Context(), "nobody", vedette.Key{Kind: pods, Namespace: "n", Name: "a"}); vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("account: got %v", err)
+			t.Errorf("account: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 	},
-	"a cursor outlives the row that it names": func(t *testing.T, s *store.Store) {
+	"a cursor is valid after its row is deleted": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"), object(pods, "n", "c", "1"))
 		page, err := s.Objects(t.Context(), store.Query{Limit: 2})
@@ -97,14 +97,14 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		}
 		want := []store.Application{{Name: "app-of-a", Account: "one", Objects: 2}, {Name: "app-of-a", Account: "two", Objects: 2}}
 		if !slices.Equal(got, want) {
-			t.Errorf("got %+v", got)
+			t.Errorf("got applications %+v, want %+v", got, want)
 		}
 	},
 	"stats": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		st, err := s.Stats(t.Context())
 		if err != nil || st.Accounts != 1 || st.Objects != 1 || st.Bytes < 4096 {
-			t.Errorf("got %+v, %v", st, err)
+			t.Errorf("got %+v, %v, want 1 account with 1 object", st, err)
 		}
 	},
 }
@@ -141,10 +141,10 @@ func testFilters(t *testing.T, s *store.Store) {
 			tt.q.Limit = limit
 			rows := queryAll(t, s, tt.q)
 			if len(rows) != tt.want {
-				t.Errorf("%+v: %d rows, want %d", tt.q, len(rows), tt.want)
+				t.Errorf("%+v: got %d rows, want %d", tt.q, len(rows), tt.want)
 			}
 			if !slices.IsSorted(rowNames(rows)) {
-				t.Errorf("%+v: not in order: %v", tt.q, rowNames(rows))
+				t.Errorf("%+v: got rows out of order: %v", tt.q, rowNames(rows))
 			}
 		}
 	}

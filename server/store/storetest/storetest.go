@@ -1,5 +1,5 @@
-// Package storetest is the one suite that every dialect of the store passes: it
-// is how they are held to one behaviour.
+// Package storetest is the test suite of the store. All databases must pass it, so that they
+// behave the same.
 package storetest
 
 import (
@@ -13,15 +13,14 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Run runs the suite. Each call of open returns a store with a database of its
-// own, which is empty.
+// Run runs the suite. Each call of open must return a store with an empty database of its own.
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	for _, group := range []struct {
 		name  string
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
-		{"fresh", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
+		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })
@@ -29,7 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	}
 }
 
-// Open opens a store that is closed with the test.
+// Open opens a store that is closed when the test ends.
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: url})
@@ -68,7 +67,7 @@ func declaredFeeds(feeds ...vedette.Feed) []store.DeclaredFeed {
 
 func feedOf(kind vedette.Kind) vedette.Feed { return vedette.Feed{Kind: kind} }
 
-// writer is a cacher of an account, as a session of a server would be one.
+// writer is an account's cacher, like a session of the server.
 type writer struct {
 	t       *testing.T
 	s       *store.Store
@@ -76,8 +75,8 @@ type writer struct {
 	term    vedette.Term
 }
 
-// newWriter registers an account, takes it and declares the feeds, by default one of
-// each kind that the tests use.
+// newWriter registers and acquires an account and declares the feeds, by default one of each kind
+// that the tests use.
 func newWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds ...vedette.Feed) *writer {
 	t.Helper()
 	register(t, s, account)
@@ -131,7 +130,7 @@ func (w *writer) put(objects ...vedette.Object) []store.Change {
 	return w.commit(store.Batch{Upserts: objects})
 }
 
-// deletions are of no version that is known.
+// deletions returns deletions without a version.
 func deletions(keys ...vedette.Key) []store.Deletion {
 	out := make([]store.Deletion, len(keys))
 	for i, key := range keys {
@@ -140,7 +139,7 @@ func deletions(keys ...vedette.Key) []store.Deletion {
 	return out
 }
 
-// object makes an object with something in each field.
+// object returns an object in which all fields are set.
 func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	return vedette.Object{
 		Key:             vedette.Key{Kind: kind, Namespace: namespace, Name: name},
@@ -155,7 +154,7 @@ func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	}
 }
 
-// queryAll reads every object by pages of a size.
+// queryAll reads all objects in pages.
 func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
 	t.Helper()
 	var rows []store.Row
@@ -167,7 +166,7 @@ func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
 		rows = append(rows, page.Items...)
 		if page.Next == "" {
 			if page.Total >= 0 && page.Total != int64(len(rows)) {
-				t.Errorf("the total is %d, and the pages of %+v have %d rows", page.Total, q, len(rows))
+				t.Errorf("%+v: got total %d, want %d, the number of rows on all pages", q, page.Total, len(rows))
 			}
 			return rows
 		}
@@ -175,7 +174,7 @@ func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
 	}
 }
 
-// rowNames writes rows as "account Kind namespace/name@version".
+// rowNames returns rows as "account Kind namespace/name@version".
 func rowNames(rows []store.Row) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
@@ -184,7 +183,7 @@ func rowNames(rows []store.Row) []string {
 	return out
 }
 
-// changeNames writes changes as "added Pod default/a", sorted.
+// changeNames returns changes as "added Pod default/a", sorted.
 func changeNames(changes []store.Change) []string {
 	out := make([]string, len(changes))
 	for i, c := range changes {

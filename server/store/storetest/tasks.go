@@ -14,7 +14,7 @@ import (
 )
 
 var taskTests = map[string]func(*testing.T, *store.Store){
-	"a task comes back as it went, from its beginning to its end": func(t *testing.T, s *store.Store) {
+	"a task is read back as it was stored, before and after its end": func(t *testing.T, s *store.Store) {
 		want := task(1)
 		createTask(t, s, want)
 		checkTask(t, s, want)
@@ -25,20 +25,20 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		saveTask(t, s, want)
 		checkTask(t, s, want)
 		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 0 {
-			t.Errorf("still running: %v, %v", tasks, err)
+			t.Errorf("got running tasks %v, %v, want none", tasks, err)
 		}
 	},
-	"the list of those that run is bounded in bytes": func(t *testing.T, s *store.Store) {
+	"the list of running tasks has a byte limit": func(t *testing.T, s *store.Store) {
 		for i := range 5 {
 			large := task(i)
 			large.Body = []byte(`"` + strings.Repeat("x", store.MaxTaskBytes/2-1<<20) + `"`)
 			createTask(t, s, large)
 		}
 		if tasks, err := s.RunningTasks(t.Context(), 10); err != nil || len(tasks) != 2 || len(tasks[1].Body) < 1<<20 {
-			t.Errorf("%d tasks, %v", len(tasks), err)
+			t.Errorf("got %d tasks, %v, want 2", len(tasks), err)
 		}
 	},
-	"a request makes one task": func(t *testing.T, s *store.Store) {
+	"a request creates one task": func(t *testing.T, s *store.Store) {
 		first := task(1)
 		first.RequestID = "request é"
 		createTask(t, s, first)
@@ -46,21 +46,21 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		second.RequestID = first.RequestID
 		got, created, err := s.CreateTask(t.Context(), second)
 		if err != nil || created || !reflect.DeepEqual(got, first) {
-			t.Errorf("got %+v, %v, %v", got, created, err)
+			t.Errorf("got %+v, %v, %v, want the first task", got, created, err)
 		}
 		if _, err := s.Task(t.Context(), second.ID); vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("the second: %v", err)
+			t.Errorf("second task: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 		if _, created, err := s.CreateTask(t.Context(), first); err != nil || !created {
-			t.Errorf("the first once more: %v, %v", created, err)
+			t.Errorf("first task again: got created %v, %v, want true", created, err)
 		}
 		createTask(t, s, task(3))
-		createTask(t, s, task(4)) // neither has a request
+		createTask(t, s, task(4)) // neither has a request id
 		if _, _, err := s.CreateTask(t.Context(), task(4)); vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("an id that is taken: %v", err)
+			t.Errorf("id of another task: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 	},
-	"servers that are asked the same at once make one task": func(t *testing.T, s *store.Store) {
+	"concurrent requests with one id create one task": func(t *testing.T, s *store.Store) {
 		for round := range 5 {
 			var made atomic.Int64
 			ids := make([]string, 6)
@@ -81,21 +81,21 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 			wg.Wait()
 			for _, id := range ids {
 				if id != ids[0] {
-					t.Errorf("the tasks %v", ids)
+					t.Errorf("got tasks %v, want one", ids)
 				}
 			}
 			if made.Load() != 1 {
-				t.Errorf("made %d times", made.Load())
+				t.Errorf("got %d tasks created, want 1", made.Load())
 			}
 		}
 	},
-	"a task is saved by its owner while it runs": func(t *testing.T, s *store.Store) {
+	"only the owner of a running task saves it": func(t *testing.T, s *store.Store) {
 		want := task(1)
 		createTask(t, s, want)
 		other := want
 		other.Server, other.Body = "server-2", []byte("{}")
 		if err := s.SaveTask(t.Context(), other); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "server-1") {
-			t.Errorf("another server: %v", err)
+			t.Errorf("another server: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 		checkTask(t, s, want)
 		want.State, want.Ended = store.TaskFailed, want.LastSeen.Add(time.Second)
@@ -104,18 +104,18 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		retried := want
 		retried.State = store.TaskSucceeded
 		if err := s.SaveTask(t.Context(), retried); vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "failed") {
-			t.Errorf("one that has ended: %v", err)
+			t.Errorf("ended task: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 		retried.State = store.TaskRunning
 		if err := s.SaveTask(t.Context(), retried); vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("one that has ended runs again: %v", err)
+			t.Errorf("ended task that runs again: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 		checkTask(t, s, want)
 		if err := s.SaveTask(t.Context(), task(9)); vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("one that is not there: %v", err)
+			t.Errorf("missing task: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 	},
-	"tasks of a server that is gone are taken by one": func(t *testing.T, s *store.Store) {
+	"one server acquires a task of a stopped server": func(t *testing.T, s *store.Store) {
 		createTask(t, s, task(1))
 		var winners atomic.Int64
 		var wg sync.WaitGroup
@@ -127,7 +127,7 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 				case err == nil:
 					winners.Add(1)
 					if got.Server != newOwner || got.State != store.TaskRunning || string(got.Body) != string(task(1).Body) {
-						t.Errorf("got %+v", got)
+						t.Errorf("got %+v, want it running on the new server", got)
 					}
 				case vedette.KindOf(err) != vedette.Conflict:
 					t.Error(err)
@@ -136,16 +136,16 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		}
 		wg.Wait()
 		if winners.Load() != 1 {
-			t.Errorf("%d winners", winners.Load())
+			t.Errorf("got %d winners, want 1", winners.Load())
 		}
 		if err := s.SaveTask(t.Context(), task(1)); vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("its former owner: %v", err)
+			t.Errorf("former owner: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 		if _, err := s.AcquireTask(t.Context(), task(9).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.NotFound {
-			t.Errorf("one that is not there: %v", err)
+			t.Errorf("missing task: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 	},
-	"a task that failed may run once more": func(t *testing.T, s *store.Store) {
+	"a retryable task runs again": func(t *testing.T, s *store.Store) {
 		for n, state := range []store.TaskState{store.TaskSucceeded, store.TaskFailed, store.TaskRetryable} {
 			o := task(n)
 			createTask(t, s, o)
@@ -154,19 +154,19 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		}
 		for n := range 2 {
 			if _, err := s.AcquireTask(t.Context(), task(n).ID, "server-1", "server-2"); vedette.KindOf(err) != vedette.Conflict {
-				t.Errorf("%d: %v", n, err)
+				t.Errorf("task %d: got %v, want an error of kind %s", n, err, vedette.Conflict)
 			}
 		}
 		got, err := s.AcquireTask(t.Context(), task(2).ID, "server-1", "server-1")
 		if err != nil || got.State != store.TaskRunning || !got.Ended.IsZero() {
-			t.Errorf("got %+v, %v", got, err)
+			t.Errorf("got %+v, %v, want it running", got, err)
 		}
 		if _, err := s.AcquireTask(t.Context(), task(2).ID, "server-1", "server-1"); vedette.KindOf(err) != vedette.Conflict {
-			t.Errorf("asked twice: %v", err)
+			t.Errorf("second time: got %v, want an error of kind %s", err, vedette.Conflict)
 		}
 		saveTask(t, s, task(2))
 	},
-	"which tasks nobody may be running": func(t *testing.T, s *store.Store) {
+	"abandoned tasks": func(t *testing.T, s *store.Store) {
 		for n := range 6 {
 			o := task(n)
 			o.Server = vedette.ServerID(fmt.Sprint("server-", n%3))
@@ -187,7 +187,7 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 			t.Fatal(err)
 		}
 		if got, err := s.Task(t.Context(), o.ID); err != nil || !got.LastSeen.Equal(o.LastSeen) || got.Ended.IsZero() {
-			t.Errorf("one that has ended: %+v, %v", got, err)
+			t.Errorf("ended task: got %+v, %v, want it unchanged", got, err)
 		}
 	},
 	"running tasks": func(t *testing.T, s *store.Store) {
@@ -196,11 +196,11 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		}
 		for limit, want := range map[int]int{3: 3, 10: 5, 0: 0, -1: 0} {
 			if tasks, err := s.RunningTasks(t.Context(), limit); err != nil || len(tasks) != want {
-				t.Errorf("limit %d: %d tasks, %v", limit, len(tasks), err)
+				t.Errorf("limit %d: got %d tasks, %v, want %d", limit, len(tasks), err, want)
 			}
 		}
 	},
-	"tasks that ended are forgotten": func(t *testing.T, s *store.Store) {
+	"ended tasks are purged": func(t *testing.T, s *store.Store) {
 		for n := range 6 {
 			o := task(n)
 			createTask(t, s, o)
@@ -211,16 +211,16 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 		}
 		for _, want := range []int{2, 1, 0} {
 			if n, err := s.PurgeTasks(t.Context(), time.UnixMicro(4000), 2); err != nil || n != want {
-				t.Errorf("%d went, %v; want %d", n, err, want)
+				t.Errorf("got %d purged tasks, %v, want %d", n, err, want)
 			}
 		}
 		for n, exists := range []bool{true, false, false, false, true, true} {
 			if _, err := s.Task(t.Context(), task(n).ID); (err == nil) != exists {
-				t.Errorf("task %d: %v", n, err)
+				t.Errorf("task %d: got %v, want it to exist: %v", n, err, exists)
 			}
 		}
 	},
-	"tasks that can't be stored": func(t *testing.T, s *store.Store) {
+	"tasks that cannot be stored": func(t *testing.T, s *store.Store) {
 		for _, change := range []func(*store.TaskRow){
 			func(o *store.TaskRow) { o.ID = "" }, func(o *store.TaskRow) { o.ID = strings.Repeat("x", 27) }, func(o *store.TaskRow) { o.ID = "\x00" },
 			func(o *store.TaskRow) { o.RequestID = strings.Repeat("x", 256) }, func(o *store.TaskRow) { o.RequestID = "\xff" },
@@ -228,13 +228,13 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 			o := task(1)
 			change(&o)
 			if _, _, err := s.CreateTask(t.Context(), o); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%+v: %v", o, err)
+				t.Errorf("%+v: got %v, want an error of kind %s", o, err, vedette.Invalid)
 			}
 		}
 	},
 }
 
-// task makes one that runs; those of higher numbers are newer.
+// task returns a running task; tasks with higher numbers are newer.
 func task(n int) store.TaskRow {
 	at := time.UnixMicro(1_700_000_000_000_000 + int64(n)).UTC()
 	return store.TaskRow{ID: fmt.Sprintf("01K%023d", n), Server: "server-1", Application: "shop", User: "ann", State: store.TaskRunning,
@@ -244,7 +244,7 @@ func task(n int) store.TaskRow {
 func createTask(t *testing.T, s *store.Store, o store.TaskRow) {
 	t.Helper()
 	if got, created, err := s.CreateTask(t.Context(), o); err != nil || !created || !reflect.DeepEqual(got, o) {
-		t.Fatalf("got %+v, %v, %v", got, created, err)
+		t.Fatalf("got %+v, %v, %v, want a new task", got, created, err)
 	}
 }
 

@@ -11,15 +11,15 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// historyEntry is an entry of a cluster's history.
+// historyEntry is one change in a cluster's history.
 type historyEntry struct {
 	object  vedette.Object
 	version int
 	deleted bool
 }
 
-// simulation is a cluster with its history, an agent that tells it late, and
-// operations whose results come when they like.
+// simulation is a cluster with its history, an agent that reports it late, and operations whose
+// results arrive in any order.
 type simulation struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -27,25 +27,25 @@ type simulation struct {
 	history []historyEntry
 	alive   map[vedette.Key]vedette.Object
 	version int
-	results []historyEntry // that have yet to arrive
+	results []historyEntry // not delivered yet
 
 	// The agent.
-	read        int            // version up to which it has read
+	read        int            // version up to which the agent has read
 	queue       []historyEntry // read and not sent, at most one per object
-	mark        int            // that the store has; 0 for none
-	highestMark int            // the highest that it had
-	snapshot    *agentSnapshot // nil where the watch goes on
+	mark        int            // stored mark; 0 for none
+	highestMark int            // highest mark so far
+	snapshot    *agentSnapshot // nil while the agent watches
 
-	// What was seen in the store so far.
+	// Observed in the store so far.
 	newest map[vedette.Key]int
-	gone   map[string]bool // uids of objects that an operation saw gone
+	gone   map[string]bool // uids of objects that an operation found gone
 }
 
-// agentSnapshot is a snapshot that the agent reads.
+// agentSnapshot is a snapshot in progress at the agent.
 type agentSnapshot struct {
 	version int
 	objects map[vedette.Key]vedette.Object
-	index   map[uint64]bool // nil until the store was asked
+	index   map[uint64]bool // nil until it is read from the store
 	unsent  []vedette.Object
 	drops   []uint64
 }
@@ -68,10 +68,10 @@ func testRandomWriteThrough(t *testing.T, s *store.Store, seed uint64) {
 		c.stepAgent()
 		c.check()
 	}
-	equal(t, fmt.Sprintf("seed %d, in the end", seed), rowNames(queryAll(t, s, store.Query{})), c.expected())
+	equal(t, fmt.Sprintf("seed %d, at the end", seed), rowNames(queryAll(t, s, store.Query{})), c.expected())
 }
 
-// expected is what the store should hold once all is told.
+// expected returns what the store must hold when everything is reported.
 func (c *simulation) expected() []string {
 	var want []string
 	for _, key := range slices.SortedFunc(maps.Keys(c.alive), compareKeys) {
@@ -80,8 +80,8 @@ func (c *simulation) expected() []string {
 	return want
 }
 
-// step lets something happen. By turns all goes well, the agent lags behind, and
-// its watches break off.
+// step does one random thing. In turns everything works, the agent lags behind, and its watches
+// break.
 func (c *simulation) step(n int) {
 	lags, breaks := n/30%3 == 1, n/30%3 == 2
 	switch roll := c.random.IntN(24); {
@@ -120,7 +120,7 @@ func (c *simulation) changeObject() {
 	}
 }
 
-// deliverResult brings the result of an operation.
+// deliverResult writes the result of an operation through.
 func (c *simulation) deliverResult() {
 	if len(c.results) == 0 {
 		return
@@ -142,16 +142,15 @@ func (c *simulation) deliverResult() {
 	}
 }
 
-// maySkip reports whether a result may leave no trace: its object has gone
-// since, or a newer change of it took its place in the agent's queue, and stands
-// beyond the mark.
+// maySkip reports whether a result may have no effect: its object is deleted since, or a newer
+// change of it replaced it in the agent's queue and is beyond the mark.
 func (c *simulation) maySkip(h historyEntry) bool {
 	return slices.ContainsFunc(c.history, func(later historyEntry) bool {
 		return later.object.Key == h.object.Key && later.version > h.version && (later.deleted || c.highestMark >= h.version)
 	})
 }
 
-// stepAgent lets the agent do its next piece of work.
+// stepAgent does the next step of the agent.
 func (c *simulation) stepAgent() {
 	switch l := c.snapshot; {
 	case l == nil && c.mark == 0:
@@ -173,8 +172,8 @@ func (c *simulation) stepAgent() {
 	}
 }
 
-// readHistory reads what happened, and lets a newer change take an older one's part at
-// the end of the queue.
+// readHistory reads some changes. A newer change of an object replaces the older one, at the end
+// of the queue.
 func (c *simulation) readHistory() {
 	remaining := 1 + c.random.IntN(4)
 	for _, h := range c.history {
@@ -215,7 +214,7 @@ func (c *simulation) takeQueued(b *store.Batch) (mark int) {
 	return mark
 }
 
-// startSnapshot reads the cluster. The store hears of it later.
+// startSnapshot lists the cluster. beginSnapshot passes it to the store later.
 func (c *simulation) startSnapshot() {
 	c.snapshot = &agentSnapshot{version: c.version, objects: maps.Clone(c.alive)}
 	if c.version == 0 {
@@ -253,7 +252,7 @@ func (c *simulation) beginSnapshot(l *agentSnapshot) {
 	l.drops = slices.Collect(maps.Keys(l.index))
 }
 
-// endSnapshot tells the end of a snapshot, at times in one batch with changes after it.
+// endSnapshot commits the end of a snapshot, sometimes together with changes after it.
 func (c *simulation) endSnapshot(l *agentSnapshot) {
 	b := store.Batch{}
 	if len(l.drops) > 0 {
@@ -270,29 +269,29 @@ func (c *simulation) endSnapshot(l *agentSnapshot) {
 	c.w.commit(b)
 }
 
-// restartSnapshot makes the agent list anew.
+// restartSnapshot makes the agent list again.
 func (c *simulation) restartSnapshot() {
 	if c.snapshot == nil {
 		c.startSnapshot()
 	}
 }
 
-// reconnect makes the agent the cacher anew. It goes on from the mark, or else
-// with a new list.
+// reconnect makes the agent the cacher again. It continues from the mark, or lists if there is
+// none.
 func (c *simulation) reconnect() {
 	c.w.writer = acquire(c.t, c.w.s, "prod")
 	c.w.declare(feedOf(pods))
 	c.snapshot, c.queue, c.read = nil, nil, c.mark
 }
 
-// check asks that no object went back to an older version, that none vanished
-// which the cluster still has, that none came back that was seen gone, and that
-// the store equals the cluster whenever all has been told.
+// check checks that no object went back to an older version, that no object vanished that the
+// cluster still has, that no removed object came back, and that the store equals the cluster
+// whenever everything is reported.
 func (c *simulation) check() {
 	stored := map[vedette.Key]bool{}
 	rows := queryAll(c.t, c.w.s, store.Query{})
 	if c.snapshot == nil && c.mark == c.version {
-		equal(c.t, "all is told", rowNames(rows), c.expected())
+		equal(c.t, "everything is reported", rowNames(rows), c.expected())
 	}
 	for _, r := range rows {
 		var version int
@@ -300,16 +299,16 @@ func (c *simulation) check() {
 			c.t.Fatal(err)
 		}
 		if version < c.newest[r.Key] {
-			c.t.Errorf("%s went from version %d to %d", r.Key, c.newest[r.Key], version)
+			c.t.Errorf("%s: got version %d, want %d or newer", r.Key, version, c.newest[r.Key])
 		}
 		if c.gone[r.UID] {
-			c.t.Errorf("%s is back with uid %s at version %d", r.Key, r.UID, version)
+			c.t.Errorf("%s: got removed uid %s at version %d, want it gone", r.Key, r.UID, version)
 		}
 		stored[r.Key], c.newest[r.Key] = true, version
 	}
 	for key, version := range c.newest {
 		if !stored[key] && !slices.ContainsFunc(c.history, func(h historyEntry) bool { return h.deleted && h.object.Key == key && h.version > version }) {
-			c.t.Errorf("%s at version %d has vanished", key, version)
+			c.t.Errorf("%s: got no object, want version %d or newer", key, version)
 		}
 	}
 }

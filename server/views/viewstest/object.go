@@ -1,6 +1,5 @@
-// Package viewstest makes objects of manifests for tests, as an agent would
-// send them: slowly and plainly, by decoding all of it, so that it can also
-// stand beside the agent's scanner as a second opinion.
+// Package viewstest converts manifests to objects as an agent would send them. It decodes the
+// whole manifest, so that tests can compare it with the agent's scanner.
 package viewstest
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// Object returns the object of a manifest in JSON, whose body is the manifest.
+// Object returns the object of a JSON manifest. Its body is the manifest.
 func Object(t testing.TB, manifest string) vedette.Object {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(manifest))

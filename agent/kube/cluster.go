@@ -1,0 +1,189 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Options configure the connections to a cluster. The zero value is valid.
+type Options struct {
+	UserAgent      string // "vedette-agent" if empty
+	StreamsPerConn int    // watches per connection; 40 if 0
+	// HeaderTimeout is how long an API server may take to begin a response that ends
+	// soon; 70 s if 0, because API servers abandon such requests after 60 s.
+	HeaderTimeout time.Duration
+	// ProgressTimeout bounds all pauses within such a response together; 30 s if 0. Each
+	// 4 KiB of data give one second back.
+	ProgressTimeout time.Duration
+	// WipeTLSBuffers zeroes the buffers of crypto/tls that held the metadata of Secrets.
+	// It relies on unexported fields of crypto/tls. If a Go release changes them, Secrets
+	// are not read anymore (ErrCannotWipe).
+	WipeTLSBuffers bool
+}
+
+func (o Options) withDefaults() Options {
+	o.UserAgent = cmp.Or(o.UserAgent, "vedette-agent")
+	if o.StreamsPerConn <= 0 {
+		o.StreamsPerConn = defaultStreams
+	}
+	if o.HeaderTimeout <= 0 {
+		o.HeaderTimeout = headerTimeout
+	}
+	if o.ProgressTimeout <= 0 {
+		o.ProgressTimeout = 30 * time.Second
+	}
+	return o
+}
+
+// Cluster is a client of one API server. It is safe for concurrent use.
+type Cluster struct {
+	cfg          *rest.Config
+	base         *url.URL
+	opts         Options
+	accessDigest [sha256.Size]byte // of cfg and the files that it names
+	wipe         *tlsWiper         // nil without Options.WipeTLSBuffers
+
+	exec   *execAuthenticator // nil if the kubeconfig has no exec plugin
+	cancel context.CancelFunc // ends the exec plugin
+
+	conns          connPool
+	mu             sync.Mutex
+	connConfig     *connConfig
+	listTransport  http.RoundTripper // for lists, discovery and other responses that end soon
+	closeIdle      func()            // closes the idle connections of listTransport
+	builtAt        time.Time         // when connConfig was built
+	discoveryCache discoveryCache
+	interactive    interactiveTransport
+}
+
+// Connect reads the credentials and builds the transports. It does not dial: Identify
+// reports whether the cluster can be reached. The caller must Close the Cluster.
+func Connect(a Access, opts Options) (*Cluster, error) {
+	cfg, err := a.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	cfg.UserAgent = opts.UserAgent
+	base, err := baseURL(cfg)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := digestAccess(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{cfg: cfg, base: base, opts: opts, accessDigest: digest}
+	if opts.WipeTLSBuffers {
+		c.wipe = newTLSWiper()
+	}
+	if err := c.prepareExec(); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "read the exec plugin of the kubeconfig for %s: %w", base, err)
+	}
+	c.conns.maxStreams = opts.StreamsPerConn
+	c.conns.newTransport = c.newConnTransport
+	if err := c.rebuildTransports(); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", base, err)
+	}
+	return c, nil
+}
+
+func baseURL(cfg *rest.Config) (*url.URL, error) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the kubeconfig's server %q is not an address: %w", cfg.Host, err)
+	}
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	return base, nil
+}
+
+// Host returns the address of the API server, for example "https://10.0.0.1:6443".
+func (c *Cluster) Host() string { return c.base.String() }
+
+// prepareExec prepares the kubeconfig's exec plugin, if there is one.
+func (c *Cluster) prepareExec() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	if c.cfg.ExecProvider == nil {
+		return nil
+	}
+	p, err := newExecPlugin(c.cfg)
+	c.exec = &execAuthenticator{ctx: ctx, run: p.run, onRotate: c.reloadCredentialsNow}
+	return err
+}
+
+// Close closes idle connections and ends the exec plugin. Requests in flight end with
+// their contexts.
+func (c *Cluster) Close() {
+	c.cancel()
+	if c.exec != nil {
+		c.exec.wait()
+	}
+	c.conns.retireAll()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeIdle()
+	c.interactive.close()
+}
+
+// rebuildTransports builds the transports from the current credentials.
+func (c *Cluster) rebuildTransports() error {
+	d, err := newConnConfig(c.cfg, c.exec)
+	if err != nil {
+		return err
+	}
+	base := d.transport(requestWindow)
+	rt, err := d.withAuth(base)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closeIdle != nil {
+		c.closeIdle()
+	}
+	c.connConfig, c.listTransport, c.closeIdle, c.builtAt = d, rt, base.CloseIdleConnections, time.Now()
+	return nil
+}
+
+// ReloadCredentials reads the credentials again and opens new connections. Callers
+// use it after either side rejected the other's certificate or token, because files
+// may have been renewed. Open streams stay. A call within ten seconds of the last
+// reload does nothing, so that many failing feeds reload once.
+func (c *Cluster) ReloadCredentials() {
+	c.mu.Lock()
+	fresh := time.Since(c.builtAt) < 10*time.Second
+	c.mu.Unlock()
+	if !fresh {
+		c.reloadCredentialsNow()
+	}
+}
+
+func (c *Cluster) reloadCredentialsNow() {
+	if c.rebuildTransports() == nil {
+		c.conns.retireAll()
+	}
+}
+
+func (c *Cluster) currentConnConfig() *connConfig {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.connConfig
+}
+
+func (c *Cluster) newConnTransport() (*http.Transport, http.RoundTripper, error) {
+	d := c.currentConnConfig()
+	base := d.transport(watchWindow)
+	rt, err := d.withAuth(base)
+	return base, rt, err
+}

@@ -1,0 +1,126 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+)
+
+const (
+	// maxDiscoveryBytes bounds a discovery document. The largest clusters have two or three
+	// megabytes.
+	maxDiscoveryBytes = 8 << 20
+	// maxGroupVersions bounds the versions of groups, each of which takes a request.
+	maxGroupVersions = 2000
+)
+
+// legacyRoot is the response of an API server before 1.26: APIVersions for /api and an
+// APIGroupList for /apis.
+type legacyRoot struct {
+	Kind     string
+	Versions []string
+	Groups   []struct {
+		Name             string
+		Versions         []struct{ Version string }
+		PreferredVersion struct{ Version string }
+	}
+}
+
+// discoverLegacy reads each group and version with a request of its own.
+func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reader) ([]group, error) {
+	var root legacyRoot
+	if err := decodeDocument(body, &root); err != nil {
+		return nil, err
+	}
+	switch root.Kind {
+	case "APIVersions":
+		return []group{c.discoverGroup(ctx, "", path, root.Versions)}, nil
+	case "APIGroupList":
+	default:
+		return nil, fmt.Errorf("%w: got kind %q, want APIVersions or APIGroupList", jsonstream.ErrMalformed, root.Kind)
+	}
+	groups, requests := make([]group, 0, len(root.Groups)), 0
+	for _, g := range root.Groups {
+		if requests += max(1, len(g.Versions)); requests > maxGroupVersions {
+			return nil, fmt.Errorf("%w: more than %d versions of API groups", jsonstream.ErrMalformed, maxGroupVersions)
+		}
+		versions := []string{g.PreferredVersion.Version}
+		for _, v := range g.Versions {
+			if v.Version != g.PreferredVersion.Version {
+				versions = append(versions, v.Version)
+			}
+		}
+		groups = append(groups, c.discoverGroup(ctx, g.Name, path+"/"+g.Name, versions))
+	}
+	return groups, nil
+}
+
+// discoverGroup reads the versions of one group. If one version cannot be read, the group
+// is unknown, and its other versions are used.
+func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions []string) group {
+	g := group{Name: name}
+	for _, version := range versions {
+		resources, err := c.discoverVersion(ctx, name, version, path+"/"+version)
+		if err != nil {
+			g.Unknown = true
+			continue
+		}
+		g.Versions = append(g.Versions, groupVersion{Version: version, Resources: resources})
+	}
+	return g
+}
+
+func (c *Cluster) discoverVersion(ctx context.Context, group, version, path string) ([]vedette.Resource, error) {
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var list APIResourceList
+	if err := decodeDocument(resp.Body, &list); err != nil {
+		return nil, err
+	}
+	return list.Kinds(group, version, watchable), nil
+}
+
+// APIResourceList is the part of a metav1.APIResourceList that this agent reads.
+type APIResourceList struct {
+	Resources []struct {
+		Name         string
+		SingularName string
+		Namespaced   bool
+		Kind         string
+		Verbs        []string
+		ShortNames   []string
+	}
+}
+
+// Kinds returns the kinds of the list whose verbs include accepts, without subresources.
+func (l APIResourceList) Kinds(group, version string, include func(verbs []string) bool) []vedette.Resource {
+	var resources []vedette.Resource
+	for _, r := range l.Resources {
+		if strings.Contains(r.Name, "/") || !include(r.Verbs) {
+			continue
+		}
+		resources = append(resources, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: version,
+			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+	}
+	return resources
+}
+
+// decodeDocument reads and decodes a whole document.
+func decodeDocument(r io.Reader, into any) error {
+	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%w: %s", jsonstream.ErrMalformed, quoteBody(body))
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package kube
+
+import "os/exec"
+
+// killGroup does nothing, because this operating system has no process groups.
+func killGroup(*exec.Cmd) {}

@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestExecPluginTimesOut checks that a plugin that hangs is ended after a minute, that
+// all requests wait for the same run, and that the error is kept for a while.
+func TestExecPluginTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		s := &execAuthenticator{ctx: t.Context(), run: func(ctx context.Context) (*execCredentials, error) {
+			runs.Add(1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		began := time.Now()
+		errs := make(chan error)
+		for range 12 {
+			go func() {
+				_, err := s.get(t.Context())
+				errs <- err
+			}()
+		}
+		for range 12 {
+			if err := <-errs; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got error %v, want %v", err, context.DeadlineExceeded)
+			}
+		}
+		if time.Since(began) != execTimeout || runs.Load() != 1 {
+			t.Errorf("got %d runs in %v, want 1 in %v", runs.Load(), time.Since(began), execTimeout)
+		}
+		if _, err := s.get(t.Context()); err == nil || runs.Load() != 1 {
+			t.Errorf("got %d runs and error %v, want 1 and the cached error", runs.Load(), err)
+		}
+		time.Sleep(execMinInterval)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.get(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != execTimeout+execMinInterval+time.Second || runs.Load() != 2 {
+			t.Errorf("got %d runs and error %v after %v, want a second run", runs.Load(), err, time.Since(began))
+		}
+		s.wait()
+	})
+}
+
+// TestExecCredentialsExpire checks that credentials are kept until they expire.
+func TestExecCredentialsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		s := &execAuthenticator{ctx: t.Context(), run: func(context.Context) (*execCredentials, error) {
+			runs++
+			return &execCredentials{token: "t", expires: time.Now().Add(time.Minute)}, nil
+		}}
+		for _, want := range []int{1, 1, 2, 2} {
+			if _, err := s.get(t.Context()); err != nil || runs != want {
+				t.Errorf("got %d runs and error %v, want %d runs", runs, err, want)
+			}
+			time.Sleep(30 * time.Second)
+		}
+	})
+}

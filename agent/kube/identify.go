@@ -1,0 +1,142 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
+)
+
+// Identify returns the identity of the cluster and the names of its namespaces. The
+// UID is empty and the namespaces are nil if RBAC hides them.
+func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errDiscoveryTimeout)
+	defer cancel()
+	id, err := c.serverVersion(ctx)
+	if err != nil {
+		return id, nil, fmt.Errorf("identify the cluster: %w", c.Explain(err))
+	}
+	if id.UID, err = c.clusterUID(ctx); err != nil {
+		return id, nil, fmt.Errorf("read the uid of namespace kube-system: %w", c.Explain(err))
+	}
+	namespaces, err := c.namespaces(ctx)
+	if err != nil {
+		return id, nil, fmt.Errorf("list namespaces: %w", c.Explain(causeOf(ctx, err)))
+	}
+	return id, namespaces, nil
+}
+
+func (c *Cluster) serverVersion(ctx context.Context) (vedette.Cluster, error) {
+	id := vedette.Cluster{Host: c.Host()}
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: "/version", Accept: AcceptJSON})
+	if err != nil {
+		return id, err
+	}
+	defer resp.Body.Close()
+	var v struct{ GitVersion string }
+	if err := decodeDocument(resp.Body, &v); err != nil {
+		return id, err
+	}
+	id.Version, id.Fingerprint = truncate(v.GitVersion, maxNameLength), fingerprint(resp.TLS)
+	return id, nil
+}
+
+// fingerprint returns the SHA-256 of the API server's certificate, as openssl prints it.
+func fingerprint(state *tls.ConnectionState) string {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
+}
+
+func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: "/api/v1/namespaces/kube-system", Accept: AcceptMetadata})
+	if isHidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var ns struct{ Metadata struct{ UID string } }
+	err = decodeDocument(resp.Body, &ns)
+	return truncate(ns.Metadata.UID, maxNameLength), err
+}
+
+// isHidden reports whether RBAC denies a read, or whether the object does not exist
+// (virtual API servers may have no namespaces).
+func isHidden(err error) bool {
+	code := StatusCode(err)
+	return code == http.StatusForbidden || code == http.StatusNotFound
+}
+
+// namespaces returns the names of all namespaces, or nil if they are hidden.
+func (c *Cluster) namespaces(ctx context.Context) ([]string, error) {
+	names := []string{}
+	query := url.Values{"limit": {strconv.Itoa(namespacePageSize)}}
+	for len(names) <= maxNamespaces {
+		page, err := c.namespacePage(ctx, query, &names)
+		if isHidden(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if page.Continue == "" {
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}
+		if page.Continue == query.Get("continue") {
+			return nil, ErrSamePage
+		}
+		query.Set("continue", page.Continue)
+	}
+	return nil, errTooManyNamespaces
+}
+
+const (
+	// maxNamespaces bounds the namespaces of a cluster, because the agent sends them in one
+	// message. Kubernetes is tested with 10,000.
+	maxNamespaces = 20_000
+	// namespacePageSize is how many namespaces the agent requests at a time.
+	namespacePageSize = 500
+	// maxNamespacePageBytes bounds a page of namespaces, each of which may have annotations
+	// of 256 KiB. Only one namespace is kept in memory at a time.
+	maxNamespacePageBytes = namespacePageSize * 300 << 10
+	// maxNameLength is how long a name may be in Kubernetes.
+	maxNameLength = 253
+)
+
+var errTooManyNamespaces = fmt.Errorf("%w: more than %d namespaces", jsonstream.ErrMalformed, maxNamespaces)
+
+// ErrSamePage reports that the continue token of a page leads to the same page.
+var ErrSamePage = fmt.Errorf("%w: a list whose next page is the same page", jsonstream.ErrMalformed)
+
+func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]string) (jsonstream.ListMeta, error) {
+	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: "/api/v1/namespaces", Query: query, Accept: AcceptMetadataList + "," + AcceptJSON})
+	if err != nil {
+		return jsonstream.ListMeta{}, err
+	}
+	defer resp.Body.Close()
+	s := jsonstream.NewSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(jsonstream.BufferPool), jsonstream.Options{})
+	defer s.Close()
+	return s.List(nil, func(raw []byte) error {
+		m, err := jsonstream.ReadMeta(raw)
+		if len(m.Name) > maxNameLength { // a valid name has 63 bytes at most
+			return fmt.Errorf("%w: a namespace name of %d bytes", jsonstream.ErrMalformed, len(m.Name))
+		}
+		if *names = append(*names, m.Name); len(*names) > maxNamespaces {
+			return errTooManyNamespaces
+		}
+		return err
+	})
+}

@@ -1,0 +1,126 @@
+package kube
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// StatusError is an error that an API server returned, either as the status of a
+// response or as an ERROR event of a watch.
+type StatusError struct {
+	Code       int
+	Reason     string
+	Message    string
+	RetryAfter time.Duration
+	TooLarge   bool // the requested resourceVersion is newer than the API server's
+}
+
+// Error returns the code, the reason and the message of the API server.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the API server returned %d %s: %s", e.Code, cmp.Or(e.Reason, http.StatusText(e.Code)), e.Message)
+}
+
+// IsExpired reports whether the API server no longer knows the requested
+// resourceVersion or continue token.
+func (e *StatusError) IsExpired() bool {
+	return e.Code == http.StatusGone || e.Reason == "Expired" || e.Reason == "Gone" || e.TooLarge
+}
+
+// StatusCode returns the code of the StatusError in err's chain, or 0.
+func StatusCode(err error) int {
+	var s *StatusError
+	if errors.As(err, &s) {
+		return s.Code
+	}
+	return 0
+}
+
+// Status is the part of a metav1.Status that this agent reads.
+type Status struct {
+	Kind    string
+	Code    int
+	Reason  string
+	Message string
+	Details struct {
+		RetryAfterSeconds int
+		Causes            []StatusCause
+	}
+}
+
+// StatusCause is one cause of a Status.
+type StatusCause struct{ Reason, Message, Field string }
+
+// DecodeStatus reads a metav1.Status. It reports false if body is anything else.
+func DecodeStatus(body []byte) (Status, bool) {
+	var s Status
+	err := json.Unmarshal(body, &s)
+	return s, err == nil && s.Kind == "Status"
+}
+
+const (
+	maxStatusBytes = 64 << 10
+	// maxMessageBytes bounds the message of an API server, because copies of it are kept.
+	maxMessageBytes = 2 << 10
+	// maxRetryAfterSeconds bounds Retry-After, because the clock of the API server or of a
+	// proxy may be wrong.
+	maxRetryAfterSeconds = 5 * 60 // seconds
+)
+
+// readStatus reads a response whose status is neither 200 nor 304.
+func readStatus(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // a part of the body is enough
+	e := ParseStatus(body)
+	e.Code = resp.StatusCode
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
+		e.RetryAfter = retryAfterOf(n)
+	}
+	return e
+}
+
+// ParseStatus returns a metav1.Status as an error. Of any other body it quotes the
+// beginning.
+func ParseStatus(body []byte) *StatusError {
+	s, ok := DecodeStatus(body)
+	if !ok {
+		return &StatusError{Message: quoteBody(body)}
+	}
+	e := &StatusError{Code: s.Code, Reason: truncate(s.Reason, 100), Message: truncate(s.Message, maxMessageBytes),
+		RetryAfter: retryAfterOf(s.Details.RetryAfterSeconds)}
+	e.TooLarge = strings.HasPrefix(s.Message, "Too large resource version")
+	for _, cause := range s.Details.Causes {
+		e.TooLarge = e.TooLarge || cause.Reason == "ResourceVersionTooLarge"
+	}
+	return e
+}
+
+func retryAfterOf(n int) time.Duration {
+	return time.Duration(max(0, min(n, maxRetryAfterSeconds))) * time.Second
+}
+
+// truncate cuts text to a number of bytes.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// quoteBody returns a short line that describes a body that is not a Status.
+func quoteBody(body []byte) string {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return "(empty)"
+	}
+	if body[0] == '<' {
+		return "an HTML page, as proxies and sign-in pages send it"
+	}
+	return fmt.Sprintf("%.120q", body)
+}

@@ -1,0 +1,7 @@
+// Package apply computes what an apply sends: whether the client or the API server merges, the
+// three-way merge of a client-side apply, and the patches that move fields to the manager of
+// server-side applies. Field managers and annotations are those of kubectl, so that objects can be
+// applied by both in turn.
+//
+// Everything in it is pure: values in, patches out. Package operate sends the requests.
+package apply

@@ -1,0 +1,7 @@
+// Package artifact decides which version of a Spinnaker artifact a manifest becomes, by the rules
+// of Clouddriver: the version of an object that was made from the same manifest, or else the one
+// after the highest.
+//
+// Everything in it is pure, but for one function that the caller passes to read a ConfigMap.
+// Memory that may hold the data of a Secret is cleared after use.
+package artifact

@@ -1,0 +1,47 @@
+package artifact
+
+import (
+	"crypto/rand"
+	"slices"
+	"sync"
+)
+
+// SaltCache holds the salts of series whose versions were chosen recently. Versions that share a
+// salt are compared with one derivation, so a salt that is forgotten costs a second derivation,
+// and nothing else. The zero value is ready to use, by several goroutines at once.
+type SaltCache struct {
+	mu       sync.Mutex
+	bySeries map[Series][]byte
+}
+
+const maxSalts = 1000
+
+// SaltFor returns the salt of a series, a new one if it is not known.
+func (s *SaltCache) SaltFor(series Series) []byte {
+	if salt := s.get(series); salt != nil {
+		return salt
+	}
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // it never fails
+	return salt
+}
+
+// put stores the salt of a content annotation, if that is valid.
+func (s *SaltCache) put(key Series, annotation sensitiveBytes) {
+	d, ok := parseDigest(annotation)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bySeries == nil || len(s.bySeries) >= maxSalts {
+		s.bySeries = map[Series][]byte{}
+	}
+	s.bySeries[key] = slices.Clone(d.salt)
+}
+
+func (s *SaltCache) get(key Series) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bySeries[key]
+}

@@ -1,0 +1,59 @@
+package artifact
+
+import (
+	"context"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
+)
+
+// Chooser chooses the version of a manifest.
+type Chooser struct {
+	Series   Series
+	Manifest manifest.Manifest
+	// Salts receives the salt of the series.
+	Salts *SaltCache
+	// ReadConfigMap returns the body of a ConfigMap of the series, and whether it exists. A
+	// ConfigMap needs neither a digest nor an annotation, because it is its own manifest.
+	ReadConfigMap func(ctx context.Context, name string) (body []byte, found bool, err error)
+}
+
+// Choose returns the version of the manifest. The candidates must be sorted. If two of them were
+// made from the manifest, which takes a race of two deployments, it is the newer one.
+func (c Chooser) Choose(ctx context.Context, candidates []Candidate) (vedette.Version, error) {
+	if len(candidates) == 0 {
+		return vedette.Version{}, nil
+	}
+	v := vedette.Version{Latest: candidates[len(candidates)-1].name}
+	for _, x := range candidates {
+		v.Number = max(v.Number, x.number+1)
+	}
+	comparison := comparison{Chooser: c, digests: map[string][]byte{}}
+	for i := len(candidates) - 1; i >= 0; i-- {
+		x := candidates[i]
+		if x.number < 0 || x.deleting { // it can't be reused
+			continue
+		}
+		same, err := comparison.matches(ctx, x)
+		if err != nil {
+			return v, err
+		}
+		if same {
+			v.Number, v.Exists = x.number, true
+			c.Salts.put(c.Series, x.digest)
+			return v, nil
+		}
+	}
+	c.Salts.put(c.Series, newestDigest(candidates))
+	return v, nil
+}
+
+// newestDigest returns the digest of the newest candidate that has one.
+func newestDigest(candidates []Candidate) (newest sensitiveBytes) {
+	for _, x := range candidates {
+		if len(x.digest) > 0 {
+			newest = x.digest
+		}
+	}
+	return newest
+}

@@ -1,0 +1,42 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
+)
+
+func TestChoose(t *testing.T) {
+	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := []byte(`{"kind":"ConfigMap","apiVersion":"v1","data":{"a":"1"},"metadata":{"name":"c-v004"}}`)
+	live := map[string]string{"c-v002": `{"data":{"a":"1"}}`, "c-v003": `{"data":{"a":"2"}}`} // the others are gone
+	for _, tt := range []struct {
+		name       string
+		candidates []Candidate
+		want       vedette.Version
+	}{
+		{"no candidates", nil, vedette.Version{}},
+		{"another one", []Candidate{{name: "c-v003", number: 3}}, vedette.Version{Number: 4, Latest: "c-v003"}},
+		{"the same data", []Candidate{{name: "c-v002", number: 2}, {name: "c-v003", number: 3}}, vedette.Version{Number: 2, Exists: true, Latest: "c-v003"}},
+		{"the same manifest", []Candidate{{name: "c-v004", number: 4, lastApplied: applied}}, vedette.Version{Number: 4, Exists: true, Latest: "c-v004"}},
+		{"the newer of two", []Candidate{{name: "c-v002", number: 2}, {name: "c-v004", number: 4, lastApplied: applied}}, vedette.Version{Number: 4, Exists: true, Latest: "c-v004"}},
+		{"one that is being deleted", []Candidate{{name: "c-v002", number: 2, deleting: true}}, vedette.Version{Number: 3, Latest: "c-v002"}},
+		{"one without a version", []Candidate{{name: "c", number: -1}}, vedette.Version{Latest: "c"}},
+		{"one that is gone meanwhile", []Candidate{{name: "c-v009", number: 9}}, vedette.Version{Number: 10, Latest: "c-v009"}},
+	} {
+		c := Chooser{Series: Series{Kind: configMapKind, Namespace: "n", Name: "c"}, Manifest: m, Salts: &SaltCache{},
+			ReadConfigMap: func(_ context.Context, name string) ([]byte, bool, error) {
+				body, found := live[name]
+				return []byte(body), found, nil
+			}}
+		if got, err := c.Choose(t.Context(), tt.candidates); err != nil || fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, err, tt.want)
+		}
+	}
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package watch
-
-import "os/exec"
-
-// killGroup leaves what a command has started alone: there are no groups here.
-func killGroup(*exec.Cmd) {}

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/admission"
+)
+
+// TestPreparingDoesNotBlockOperations stops a commit after it has read what is stored. Operations
+// write meanwhile, also to objects that the commit has read.
+func TestPreparingDoesNotBlockOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFixture(t)
+		lookup, release := w.dialect.lookup, make(chan struct{})
+		w.dialect.lookup = func(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
+			err := lookup(ctx, s, accountID, keys, found)
+			if len(keys) == 3 {
+				<-release
+			}
+			return err
+		}
+		result := make(chan []Change, 1)
+		go func() { result <- w.commit(12, podAt(1, 12), podAt(2, 5), podAt(3, 5)) }()
+		synctest.Wait()
+		w.writeThrough(podAt(1, 9))
+		w.writeThrough(podAt(2, 9))
+		w.writeThrough(podAt(4, 9))
+		w.dialect.lookup = lookup
+		close(release)
+		if got := describeChanges(<-result); !slices.Equal(got, []string{"pod-1 modified 12", "pod-3 added 5"}) {
+			t.Errorf("got changes %q, want pod-1 modified and pod-3 added", got)
+		}
+		if feed := w.feed(); feed.Objects != 4 || feed.Mark != "12" {
+			t.Errorf("got %d objects and mark %s, want 4 and 12", feed.Objects, feed.Mark)
+		}
+		w.must(w.Close())
+	})
+}
+
+func describeChanges(changes []Change) (lines []string) {
+	for _, c := range changes {
+		lines = append(lines, fmt.Sprint(c.Key.Name, " ", c.Type, " ", c.Version))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestCommitsAreSplitForPriority stops a commit in its first transaction until an operation waits
+// to write.
+func TestCommitsAreSplitForPriority(t *testing.T) {
+	tests := []struct {
+		why         string
+		prioritized vedette.AccountName
+		want        []string // the rows of each transaction, and the mark before it
+	}{
+		{"no operation is in progress", "", []string{"200", "1 after 7"}},
+		{"an operation is in progress", "prod", []string{"64", "1", "64", "64", "8"}},
+		{"an operation of another account waits for the only writer", "other", []string{"64", "1", "64", "64", "8"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFixture(t)
+				end := w.Prioritize(tt.prioritized)
+				if tt.prioritized == "" {
+					end()
+					time.Sleep(admission.GracePeriod + 1) // in the bubble's time
+				}
+				begun, release := make(chan struct{}), make(chan struct{})
+				written := w.recordUpserts(begun, release)
+				go w.commit(7, podsAt(0, 200, 7)...)
+				<-begun
+				go w.writeThrough(podAt(300, 9))
+				synctest.Wait()
+				close(release)
+				synctest.Wait()
+				if feed := w.feed(); feed.Mark != "7" || feed.Objects != 201 {
+					t.Errorf("got %d objects and mark %s, want 201 and 7", feed.Objects, feed.Mark)
+				}
+				end()
+				time.Sleep(admission.GracePeriod + 1)
+				w.commit(8, podsAt(400, 200, 8)...)
+				if want := append(tt.want, "200 after 7"); !slices.Equal(*written, want) { // the operation has ended
+					t.Errorf("got transactions of %q rows, want %q", *written, want)
+				}
+				w.must(w.Close())
+			})
+		})
+	}
+}
+
+// recordUpserts records the number of rows of each upsert, and blocks the first one.
+func (w *fixture) recordUpserts(begun, release chan struct{}) *[]string {
+	var written []string
+	upsert := w.dialect.upsert
+	w.dialect.upsert = func(ctx context.Context, tx *transaction, accountID int64, r []objectRow) error {
+		line := fmt.Sprint(len(r))
+		if mark := w.feed().Mark; mark != "" {
+			line += " after " + string(mark)
+		}
+		if written = append(written, line); len(written) == 1 {
+			close(begun)
+			<-release
+		}
+		return upsert(ctx, tx, accountID, r)
+	}
+	return &written
+}
+
+func TestNextChunk(t *testing.T) {
+	drops := []Drop{{Feed: podFeed, Digests: []uint64{1}}}
+	tests := []struct {
+		why   string
+		batch Batch
+		limit int
+		want  []int // upserts of each
+	}{
+		{"no limit", Batch{Upserts: podsAt(0, 200, 1)}, 0, []int{200}},
+		{"small enough", Batch{Upserts: podsAt(0, 64, 1)}, 64, []int{64}},
+		{"too large", Batch{Upserts: podsAt(0, 65, 1), Feeds: []FeedUpdate{{Feed: podFeed}}}, 64, []int{64, 1}},
+		{"drops must not remove what the same batch writes", Batch{Upserts: podsAt(0, 200, 1), Drops: drops}, 64, []int{200}},
+	}
+	for _, tt := range tests {
+		d := &preparedBatch{batch: tt.batch}
+		var got []int
+		for more := true; more; {
+			var b Batch
+			b, more = d.nextChunk(tt.limit)
+			got = append(got, len(b.Upserts))
+			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
+				t.Errorf("%s: got marks or deletions before the last chunk, want them in the last chunk", tt.why)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got chunks of %d, want %d", tt.why, got, tt.want)
+		}
+	}
+}
+
+// TestOperationsWriteBetweenIndexChunks writes an object through between two chunks of a feed's
+// index.
+func TestOperationsWriteBetweenIndexChunks(t *testing.T) {
+	w := newFixture(t)
+	const pods = indexChunkSize + 10
+	w.commit(5, podsAt(0, pods, 5)...)
+	w.must(w.BeginSnapshot(context.Background(), "prod", w.term, podFeed))
+	var chunks []int
+	w.must(w.Index(context.Background(), "prod", podFeed, func(digests []uint64) error {
+		chunks = append(chunks, len(digests))
+		w.writeThrough(podAt(len(chunks), 9))
+		return nil
+	}))
+	if want := []int{indexChunkSize, 10}; !slices.Equal(chunks, want) || indexChunkSize > 5000 {
+		t.Errorf("got index chunks of %d, want %d, and none larger than 5000", chunks, want)
+	}
+	row, err := w.Object(context.Background(), "prod", podAt(1, 0).Key)
+	if err != nil || row.ResourceVersion != "9" {
+		t.Errorf("got version %q, %v, want 9, which was written meanwhile", row.ResourceVersion, err)
+	}
+}
+
+// TestConcurrentOperationsAndFeed has operations change a cluster and write through, while its
+// feed reports the same changes late and in batches that are split.
+func TestConcurrentOperationsAndFeed(t *testing.T) {
+	const pods, operators, changesEach = 400, 4, 100
+	w := newFixture(t)
+	c := &history{changes: podsAt(0, pods, 1)}
+	var operating sync.WaitGroup
+	for o := range operators {
+		operating.Go(func() {
+			for i := range changesEach {
+				end := w.Prioritize("prod")
+				pod := c.change(i*7 + o*100)
+				w.writeThrough(pod)
+				if row, err := w.Object(context.Background(), "prod", pod.Key); err != nil || versionOf(row.Object) < versionOf(pod) {
+					t.Errorf("%s: got version %s, %v, want %s or newer", pod.Key, row.ResourceVersion, err, pod.ResourceVersion)
+				}
+				end()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { operating.Wait(); close(done) }()
+	for reported := 0; !isClosed(done) || reported < c.len(); {
+		reported = w.commitHistory(c, reported)
+	}
+	page, err := w.Objects(context.Background(), Query{Limit: 1000})
+	w.must(err)
+	got, want := map[string]string{}, map[string]string{}
+	for _, row := range page.Items {
+		got[row.Name] = row.ResourceVersion
+	}
+	for _, o := range c.changes {
+		want[o.Name] = o.ResourceVersion
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if feed := w.feed(); feed.Objects != pods {
+		t.Errorf("got a count of %d objects, want %d", feed.Objects, pods)
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func versionOf(o vedette.Object) int {
+	n, _ := strconv.Atoi(o.ResourceVersion)
+	return n
+}
+
+// history is the changes of a cluster, in order.
+type history struct {
+	mu      sync.Mutex
+	changes []vedette.Object
+}
+
+func (h *history) len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.changes)
+}
+
+// change creates a new version of a pod.
+func (h *history) change(n int) vedette.Object {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	pod := podAt(n%400, len(h.changes)+1)
+	h.changes = append(h.changes, pod)
+	return pod
+}
+
+// after returns the newest versions in at most n changes, starting at an index.
+func (h *history) after(from, n int) (newest map[string]vedette.Object, to int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	newest, to = map[string]vedette.Object{}, min(len(h.changes), from+n)
+	for _, o := range h.changes[from:to] {
+		newest[o.Name] = o
+	}
+	return newest, to
+}
+
+// commitHistory commits some of the changes that have not been reported yet.
+func (w *fixture) commitHistory(h *history, reported int) int {
+	newest, to := h.after(reported, 150)
+	var pods []vedette.Object
+	for _, o := range newest {
+		pods = append(pods, o)
+	}
+	w.commit(max(1, to), pods...)
+	return to
+}

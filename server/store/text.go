@@ -1,0 +1,63 @@
+package store
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+)
+
+// The lengths in bytes that the narrowest database stores. Kubernetes itself limits nearly all
+// names to 253.
+const (
+	maxAccountName = 255
+	maxName        = 512
+	maxNamespace   = 63
+	maxVersion     = 255
+	maxUID         = 253
+	maxApplication = 255
+	maxMessage     = 4096
+	maxID          = 26 // of a ULID
+	maxShort       = 255
+	maxWord        = 63
+)
+
+// isValidText reports whether every database stores a text unchanged.
+func isValidText(s string, maxBytes int) bool {
+	return len(s) <= maxBytes && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
+}
+
+// sanitize makes a text of unknown origin fit for a column: valid UTF-8 without NUL, because
+// PostgreSQL rejects both, and at most maxBytes long.
+func sanitize(s string, maxBytes int) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+	if len(s) > maxBytes {
+		s = strings.ToValidUTF8(s[:maxBytes], "")
+	}
+	return s
+}
+
+// checkKey returns an error if the store cannot keep an object with that key.
+func checkKey(key vedette.Key) error {
+	if !isValidText(key.Name, maxName) || key.Name == "" || !isValidText(key.Namespace, maxNamespace) {
+		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace %d at most", key.String(), maxName, maxNamespace)
+	}
+	return nil
+}
+
+func checkObject(o *vedette.Object) error {
+	if err := checkKey(o.Key); err != nil {
+		return err
+	}
+	if !isValidText(o.ResourceVersion, maxVersion) || len(o.UID) > maxUID {
+		return dataErrorf("the uid or resourceVersion of %s is longer than %d bytes", o.Key, maxUID)
+	}
+	return nil
+}
+
+func checkID(what, id string) error {
+	if id == "" || len(id) > maxID || !isValidText(id, maxID) {
+		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is not a ULID", id, what)
+	}
+	return nil
+}
