@@ -26,8 +26,12 @@ build:
 	@mkdir -p bin
 	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
+# On a terminal the demo is a job of its own (set -m), so that Ctrl-C ends the demo only:
+# make would otherwise end by the signal too. The colon keeps bash from replacing itself by
+# the demo. `go run` is not used, because it ends with 1 when it is interrupted.
 demo: build
-	go run ./test/demo $(if $(CHECK),--check)
+	@go build -tags $(TAGS) -o bin/demo ./test/demo
+	@if [ -t 0 ]; then set -m; fi; bin/demo $(if $(CHECK),--check); :
 
 # Programs of the control planes that tests and the demo run: some ten minutes
 # once, then from the cache.

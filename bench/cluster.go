@@ -25,8 +25,7 @@ type cluster struct {
 	client  *http.Client
 }
 
-// referenceObjects are the objects of the cluster that first syncs are measured with:
-// 12,000 of 7 kinds.
+// referenceObjects are the objects of the cluster for first syncs: 12,000 of 7 kinds.
 func (b *bench) referenceObjects() map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for kind, n := range map[string]int{"Pod": 5000, "ReplicaSet.apps": 2500, "Deployment.apps": 1250, "Service": 1250,
@@ -64,7 +63,7 @@ func (b *bench) startCluster(ctx context.Context, objects map[vedette.Kind]int) 
 	return c, err
 }
 
-// logWriter says what is written to it.
+// logWriter logs what is written to it.
 type logWriter struct{}
 
 func (logWriter) Write(p []byte) (int, error) {
@@ -100,8 +99,7 @@ func (c *cluster) fill(ctx context.Context) error {
 
 func isConflict(err error) bool { return strings.Contains(err.Error(), "409") }
 
-// create writes an object, and its status where it has one, as a controller
-// would.
+// create creates an object and, if it has a status, updates the status as a controller would.
 func (c *cluster) create(ctx context.Context, r vedette.Resource, i int) error {
 	object, status, err := c.sample.Creatable(r.Kind, i)
 	if err != nil {
@@ -136,8 +134,8 @@ func (c *cluster) kindNames() (names []string) {
 	return names
 }
 
-// count asks how many objects of its kinds there are: the API server makes some
-// itself.
+// count returns how many objects of the kinds exist, including those that the API server
+// creates itself.
 func (c *cluster) count(ctx context.Context) (n int, err error) {
 	for _, r := range c.kinds {
 		var list struct {
@@ -152,7 +150,7 @@ func (c *cluster) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// cpu is what the API server and its etcd have used.
+// cpu returns the CPU time of the API server and its etcd.
 func (c *cluster) cpu() (total time.Duration, err error) {
 	for _, pid := range c.PIDs() {
 		u, err := usageOf(pid)
@@ -164,8 +162,7 @@ func (c *cluster) cpu() (total time.Duration, err error) {
 	return total, nil
 }
 
-// change changes the annotation of an object and returns the resourceVersion
-// that it then has.
+// change changes an annotation of an object and returns the new resourceVersion.
 func (c *cluster) change(ctx context.Context, r vedette.Resource, i, n int) (vedette.Key, string, error) {
 	key := c.sample.Key(r.Kind, i)
 	url := c.URL + c.path(r, key.Namespace) + "/" + key.Name

@@ -15,15 +15,14 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// record is one object as it goes into the stream, not compressed.
+// record is one object of the stream before compression.
 type record struct {
 	kind vedette.Kind
 	raw  []byte
 }
 
-// records returns the records of a first sync in the order in which an agent
-// that reads four kinds at once sends them, those of updates of any objects, and
-// those of 50 pods that change again and again.
+// records returns the records of a first sync in the order of an agent that reads four kinds
+// at once, records of updates of random objects, and records of 50 pods that change repeatedly.
 func records(cfg fleet.Config) (first, updates, hot []record, err error) {
 	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
@@ -55,7 +54,7 @@ func records(cfg fleet.Config) (first, updates, hot []record, err error) {
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for n := range 2000 {
-		kind := first[random.IntN(len(first))].kind // as often as there are objects of it
+		kind := first[random.IntN(len(first))].kind // in proportion to its objects
 		r, _ := sample.Resource(kind)
 		rec, err := encode(r, random.IntN(cfg.Objects[kind]), uint64(900000+n), true)
 		if err != nil {
@@ -103,7 +102,7 @@ func (b *bench) compareCompression(cfg fleet.Config) error {
 			return err
 		}
 		began := time.Now()
-		whole, err := compressAll(c, first, 32) // as many as fit into what is sent at once
+		whole, err := compressAll(c, first, 32) // about as many as fit into one message
 		if err != nil {
 			return err
 		}
@@ -123,13 +122,13 @@ func (b *bench) compareCompression(cfg fleet.Config) error {
 	return nil
 }
 
-// compressor takes records and returns how many bytes they came to.
+// compressor compresses records and returns their size in bytes.
 type compressor interface {
 	add(r record) (int, error)
 	flush() (int, error)
 }
 
-// compressAll flushes after a number of records.
+// compressAll compresses records with a flush after a fixed number of records.
 func compressAll(c compressor, records []record, batch int) (total int, err error) {
 	for i, r := range records {
 		n, err := c.add(r)
@@ -148,7 +147,7 @@ func compressAll(c compressor, records []record, batch int) (total int, err erro
 	return total, nil
 }
 
-// wireStream is the wire's own writer.
+// wireStream is the writer of package wire.
 type wireStream struct{ w wire.Writer }
 
 func newWireStream() (compressor, error) { return &wireStream{}, nil }
@@ -163,7 +162,7 @@ func (s *wireStream) flush() (n int, err error) {
 	return n, err
 }
 
-// stream is the same with other settings.
+// stream is wireStream with other settings.
 type stream struct {
 	enc *zstd.Encoder
 	n   int
@@ -196,8 +195,7 @@ func (s *stream) flush() (int, error) {
 	return n, err
 }
 
-// messages compresses each record by itself, with the dictionary of its kind
-// where there is one.
+// messages compresses each record separately, with the dictionary of its kind if there is one.
 type messages struct {
 	encoders map[vedette.Kind]*zstd.Encoder
 	buf      []byte
@@ -208,8 +206,8 @@ func newMessages(dicts map[vedette.Kind][]byte) (compressor, error) {
 	return &messages{encoders: map[vedette.Kind]*zstd.Encoder{}, dicts: dicts}, nil
 }
 
-// dictionaries takes the first records of each kind for what is typical of it:
-// 112 KiB, as the zstd tool does.
+// dictionaries returns a dictionary of 112 KiB for each kind from its first records. This is
+// the default size of the zstd tool.
 func dictionaries(records []record) map[vedette.Kind][]byte {
 	dicts := map[vedette.Kind][]byte{}
 	for _, r := range records {

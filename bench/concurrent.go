@@ -13,19 +13,18 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// concurrency is how many operations are begun at once, over as many agents.
+// concurrency is how many operations start at once, and over how many agents.
 const concurrency, agentCount = 1000, 20
 
-// concurrentOperation is one of many operations: what is asked for, of whom, and which object
-// must be in the answer.
+// concurrentOperation is one of many operations, with the object that its outcome must have.
 type concurrentOperation struct {
 	operator *operator
 	body     operationBody
 	want     vedette.Object
 }
 
-// operationsConcurrent begins many operations at once on agents with a simulated
-// cluster each, and checks that each is answered with its own object.
+// operationsConcurrent starts many operations at once, on agents with one simulated cluster
+// each, and checks that each outcome has the right object.
 func (b *bench) operationsConcurrent(ctx context.Context) error {
 	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Clusters: agentCount, Objects: map[vedette.Kind]int{configMaps: concurrency / agentCount}})
 	if err != nil {
@@ -50,7 +49,7 @@ func (b *bench) operationsConcurrent(ctx context.Context) error {
 	return nil
 }
 
-// newConcurrentOperations makes one errand for each object of each cluster.
+// newConcurrentOperations returns one operation for each object of each cluster.
 func newConcurrentOperations(s *simulation, verb string) (ops []concurrentOperation) {
 	shared := newOperator(s.server, "", concurrency)
 	for i, a := range s.accounts {
@@ -63,7 +62,7 @@ func newConcurrentOperations(s *simulation, verb string) (ops []concurrentOperat
 	return ops
 }
 
-// simulatedOperation is an operation that a simulated cluster can answer.
+// simulatedOperation returns an operation that a simulated cluster supports.
 func simulatedOperation(verb string, key vedette.Key) operationBody {
 	if verb == "patch" {
 		return testObject{key: key}.operation(verb, "type", "merge", "patch", json.RawMessage(annotation))
@@ -71,7 +70,7 @@ func simulatedOperation(verb string, key vedette.Key) operationBody {
 	return testObject{key: key}.operation(verb)
 }
 
-// measureConcurrent runs all errands at once, three times, and tells of the median.
+// measureConcurrent runs all operations at once, three times, and reports the median.
 func (b *bench) measureConcurrent(ctx context.Context, verb string, ops []concurrentOperation) error {
 	var whole, each []time.Duration
 	for range 3 {
@@ -105,13 +104,13 @@ func runConcurrently(ctx context.Context, ops []concurrentOperation) ([]time.Dur
 	return durations, group.Wait()
 }
 
-// check refuses an answer that is another operation's.
+// check returns an error if the outcome is that of another operation.
 func (o concurrentOperation) check(result outcome) error {
 	if len(result.Objects) != 1 {
-		return fmt.Errorf("%s of %s on %s is answered with %d objects", o.body["verb"], o.want.Key, o.operator.account, len(result.Objects))
+		return fmt.Errorf("%s of %s on %s: got %d objects, want 1", o.body["verb"], o.want.Key, o.operator.account, len(result.Objects))
 	}
 	if metadata := result.Objects[0].Metadata; metadata.UID != o.want.UID || metadata.Name != o.want.Key.Name || metadata.Namespace != o.want.Key.Namespace {
-		return fmt.Errorf("%s of %s on %s is answered with %s/%s, uid %s", o.body["verb"], o.want.Key, o.operator.account, metadata.Namespace, metadata.Name, metadata.UID)
+		return fmt.Errorf("%s of %s on %s: got object %s/%s with uid %s", o.body["verb"], o.want.Key, o.operator.account, metadata.Namespace, metadata.Name, metadata.UID)
 	}
 	return nil
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// directClient is client-go's dynamic client in a process of its own, which is told
-// what to call over a pipe.
+// directClient is client-go's dynamic client in a separate process, which receives requests
+// over a pipe.
 type directClient struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers *json.Decoder
 }
 
-// apiRequest is one request of it. Its own module describes the same.
+// apiRequest is one request. The type must match that of the module of the process.
 type apiRequest struct {
 	Verb                     string
 	Group, Version, Resource string
@@ -59,13 +59,13 @@ func (b *bench) startDirectClient(kubeconfig string) (*directClient, error) {
 }
 
 func (c *directClient) stop() {
-	_ = c.in.Close()         // which ends it
-	_ = c.cmd.Process.Kill() // one that hangs too
-	_ = c.cmd.Wait()         // whatever it says to that
+	_ = c.in.Close()         // ends the process
+	_ = c.cmd.Process.Kill() // even if it hangs
+	_ = c.cmd.Wait()         // it was killed
 }
 
-// execute is a way to do a deed. How long it took is what the process measures
-// itself: nothing but the calls.
+// execute runs an operation. It returns the duration that the process measured, which includes
+// the requests only.
 func (c *directClient) execute(_ context.Context, op operationCase, s *fixture) (time.Duration, error) {
 	line, err := json.Marshal(op.requests(s))
 	if err != nil {
@@ -87,8 +87,8 @@ func (c *directClient) execute(_ context.Context, op operationCase, s *fixture) 
 	return time.Duration(answer.Nanoseconds), nil
 }
 
-// runKubectl returns a way to do deeds: by a process for each. What kubectl has
-// learned of the cluster's kinds it keeps on disk, as it does for users.
+// runKubectl returns a method that runs one kubectl process for each operation. kubectl caches
+// discovery on disk, as it does for users.
 func (b *bench) runKubectl(c *cluster) func(context.Context, operationCase, *fixture) (time.Duration, error) {
 	return func(ctx context.Context, op operationCase, s *fixture) (time.Duration, error) {
 		file := filepath.Join(b.dir, "manifest.json")

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// operationsDuringSync measures operations on an account whose cluster is being
-// read for the first time, and then again when nothing else goes on.
+// operationsDuringSync measures operations in an account during its first sync, and again when
+// it is idle.
 func (b *bench) operationsDuringSync(ctx context.Context) error {
 	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Objects: mixedKinds(b.scale(50000))})
 	if err != nil {
@@ -72,11 +72,11 @@ func (b *bench) reportDuringSync(during, whenIdle map[string]quantileSummary, re
 	}
 }
 
-// operationsPerSecond is how many operations a trickle begins in a second.
+// operationsPerSecond is how many operations a steadyLoad starts in a second.
 const operationsPerSecond = 50
 
-// steadyLoad begins operations at a rate, whether or not those before have ended: one
-// that stalls does not hide how long others would have waited.
+// steadyLoad starts operations at a fixed rate even if earlier ones have not ended, so that a
+// stall also shows in the durations of the operations after it.
 type steadyLoad struct {
 	operator  *operator
 	keys      []vedette.Key
@@ -84,7 +84,7 @@ type steadyLoad struct {
 	durations map[string][]time.Duration // by verb
 }
 
-// run begins gets and patches in turns until ctx ends, and waits for all.
+// run starts gets and patches alternately until ctx ends, and waits for all of them.
 func (t *steadyLoad) run(ctx context.Context) (map[string]quantileSummary, error) {
 	t.durations = map[string][]time.Duration{}
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// syncResult is one first sync, by whatever means.
+// syncResult is the result of one first sync.
 type syncResult struct {
 	took   time.Duration
-	bytes  int64 // of the lists; 0 where not counted
-	client usage // of the process that did it
-	server usage // of vedette-server, where it took part
+	bytes  int64 // of the lists; 0 if not counted
+	client usage // of the process that read the cluster
+	server usage // of vedette-server, if it took part
 	api    time.Duration
 }
 
-// firstSync compares three ways to read a whole cluster for the first time: a
-// bare list, client-go's informers, and agent and server until readers see all
-// of it. They take turns, and the median counts.
+// firstSync compares three ways to read a cluster for the first time: a plain list,
+// client-go's informers, and an agent and a server until the server returns all objects. They
+// alternate, and the table has the median.
 func firstSync(ctx context.Context, b *bench) error {
 	c, err := b.startCluster(ctx, b.referenceObjects())
 	if err != nil {
@@ -36,7 +36,7 @@ func firstSync(ctx context.Context, b *bench) error {
 		do   func(context.Context, *cluster, int) (syncResult, error)
 	}{{"list", b.syncByList}, {"informers", b.syncByInformers}, {"vedette", b.syncByVedette}}
 	results := map[string][]syncResult{}
-	for range 4 { // the first round warms the API server's caches up
+	for range 4 { // the first round warms up the API server
 		for _, method := range methods {
 			s, err := method.do(ctx, c, n)
 			if err != nil {
@@ -52,7 +52,7 @@ func firstSync(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// rangeText says how far rounds lie apart. They are sorted by median.
+// rangeText returns the shortest and the longest round.
 func rangeText(syncs []syncResult) string {
 	return fmt.Sprintf("%.2f to %.2f s", syncs[0].took.Seconds(), syncs[len(syncs)-1].took.Seconds())
 }
@@ -74,7 +74,7 @@ func (b *bench) reportSyncs(n int, list, informers, vedette syncResult) {
 		ratio: ratio(float64(vedette.client.RSS), float64(informers.client.RSS)) + " informers", remark: "SQLite server: " + vedette.server.memory()})
 }
 
-// syncByList runs a bare list as a process.
+// syncByList runs a plain list in a process.
 func (b *bench) syncByList(ctx context.Context, c *cluster, _ int) (syncResult, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *bench) syncByList(ctx context.Context, c *cluster, _ int) (syncResult, 
 	return b.syncByProcess(ctx, c, "list", self, args...)
 }
 
-// syncByInformers runs client-go's informers as a process.
+// syncByInformers runs client-go's informers in a process.
 func (b *bench) syncByInformers(ctx context.Context, c *cluster, _ int) (syncResult, error) {
 	args := []string{c.Kubeconfig()}
 	for _, r := range c.kinds {
@@ -96,8 +96,7 @@ func (b *bench) syncByInformers(ctx context.Context, c *cluster, _ int) (syncRes
 	return b.syncByProcess(ctx, c, "informers", b.program("informers"), args...)
 }
 
-// syncByProcess runs a program that says "done", how long it took and how much
-// it read.
+// syncByProcess runs a program that prints "done", its duration and the bytes that it read.
 func (b *bench) syncByProcess(ctx context.Context, c *cluster, name, program string, args ...string) (syncResult, error) {
 	before, err := c.cpu()
 	if err != nil {
@@ -126,7 +125,7 @@ func (b *bench) syncByProcess(ctx context.Context, c *cluster, name, program str
 	return s, s.finish(c, before, p, nil)
 }
 
-// syncByVedette runs an agent against a server that is new.
+// syncByVedette runs an agent with a new server.
 func (b *bench) syncByVedette(ctx context.Context, c *cluster, n int) (syncResult, error) {
 	srv, err := b.startServer(ctx, "")
 	if err != nil {
@@ -154,11 +153,11 @@ func (b *bench) syncByVedette(ctx context.Context, c *cluster, n int) (syncResul
 	return s, s.finish(c, before, agent, srv.process)
 }
 
-// memorySettleTime is how long a process is left alone before its memory counts.
+// memorySettleTime is the time between the end of a sync and the reading of the memory.
 const memorySettleTime = 5 * time.Second
 
-// finish reads what the processes used. Memory is read a little later, as it is
-// once the work is done.
+// finish reads what the processes used. It waits before it reads the memory, because garbage of
+// the sync is still being freed.
 func (s *syncResult) finish(c *cluster, before time.Duration, client, server *process) error {
 	after, err := c.cpu()
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 
 var configMaps = vedette.Kind{Name: "ConfigMap"}
 
-// changedObjects is how many objects take turns at being changed.
+// changedObjects is how many objects are changed in turn.
 const changedObjects = 500
 
-// latency measures how long after the API server has answered a change, readers
-// of the server's stream of changes, which tells what is committed, see it: with
-// nothing else to do, and while another cluster is read for the first time.
+// latency measures the time from the API server's response to a change until the change is in
+// the server's stream of committed changes, without other load and during the first sync of
+// another cluster.
 func latency(ctx context.Context, b *bench) error {
 	c, err := b.startCluster(ctx, map[vedette.Kind]int{configMaps: changedObjects})
 	if err != nil {
@@ -44,7 +44,7 @@ func latency(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// backgroundSync says who is synced for the first time meanwhile.
+// backgroundSync says whose first sync runs during the measurement.
 type backgroundSync string
 
 const (
@@ -104,7 +104,7 @@ func (b *bench) latencyAt(ctx context.Context, c *cluster, rate int, background 
 	if background != noSync {
 		f.Cluster(0).Release()
 		began := time.Now()
-		go func() { // the phase ends with the first sync
+		go func() { // the measurement ends with the first sync
 			if at, err := srv.awaitCount(phase, others[0].name, f.Cluster(0).Count(), 100*time.Millisecond); err == nil {
 				remark = fmt.Sprintf("; %d objects in %s", f.Cluster(0).Count(), seconds(at.Sub(began)))
 				end()
@@ -124,7 +124,7 @@ func (b *bench) reportLatency(ctx context.Context, probe *latencyProbe, rate int
 		return err
 	}
 	if len(seen) == 0 {
-		return fmt.Errorf("no change was seen %s", background)
+		return fmt.Errorf("no change was visible %s", background)
 	}
 	slices.Sort(seen)
 	p50, p99 := seen[len(seen)/2], seen[len(seen)*99/100]
@@ -136,8 +136,8 @@ func (b *bench) reportLatency(ctx context.Context, probe *latencyProbe, rate int
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// generateChanges changes objects at a rate, as far as the API server keeps up, until ctx
-// ends.
+// generateChanges changes objects at a fixed rate until ctx ends. The rate is lower if the API
+// server is too slow.
 func (c *cluster) generateChanges(ctx context.Context, rate int, probe *latencyProbe) (made int, took time.Duration, err error) {
 	r, _ := sample.Resource(configMaps)
 	began := time.Now()
@@ -160,8 +160,8 @@ func (c *cluster) generateChanges(ctx context.Context, rate int, probe *latencyP
 	return made, took, group.Wait()
 }
 
-// latencyProbe match changes that were made with changes that were seen. A change
-// counts as seen when its object is, in its version or a later one.
+// latencyProbe matches changes that were made with changes in the stream. A change is visible
+// as soon as the stream has its object in that version or a later one.
 type latencyProbe struct {
 	mu      gosync.Mutex
 	waiting map[vedette.Key][]observation
@@ -182,7 +182,7 @@ func newLatencyProbe() *latencyProbe {
 func (p *latencyProbe) recordChange(key vedette.Key, version string, at time.Time) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
-		return // the change failed, and its caller says so
+		return // the change failed; its caller reports the error
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +205,7 @@ func (p *latencyProbe) observe(key vedette.Key, version uint64, at time.Time) {
 	})
 }
 
-// wait gives what is still to be seen up to ten seconds.
+// wait waits up to ten seconds for changes that are not visible yet.
 func (p *latencyProbe) wait(ctx context.Context) (seen []time.Duration, missing int, err error) {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
@@ -223,8 +223,7 @@ func (p *latencyProbe) wait(ctx context.Context) (seen []time.Duration, missing 
 	}
 }
 
-// watch reads the server's stream of changes until ctx ends. It returns once the
-// stream has begun.
+// watch starts to read the server's stream of changes until ctx ends.
 func (p *latencyProbe) watch(ctx context.Context, s *server) error {
 	u := url.URL{Scheme: "http", Host: s.rest, Path: "/vedette/v1/changes", RawQuery: url.Values{"account": {"watched"}, "kind": {"ConfigMap"}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -262,7 +261,7 @@ func (p *latencyProbe) read(lines *bufio.Scanner, ready func()) {
 			p.handleEvent([]byte(data), time.Now())
 		case event == "lagged" || event == "error":
 			p.mu.Lock()
-			p.err = fmt.Errorf("the stream of changes says %s: %s", event, data)
+			p.err = fmt.Errorf("the stream of changes sent %s: %s", event, data)
 			p.mu.Unlock()
 		}
 	}

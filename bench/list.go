@@ -12,14 +12,12 @@ import (
 	"time"
 )
 
-// listCommand is the argument with which bench runs itself as the bare paged
-// list that a first sync is compared with.
+// listCommand is the argument with which bench runs itself as the plain paged list.
 const listCommand = "list"
 
-// listAndWait reads all pages of lists one after the other, 500 objects each, and
-// throws them away. It says how long it took and waits until it is killed, so
-// that it can be looked at. The arguments are URL, CA, certificate and key, and
-// the paths of the lists.
+// listAndWait reads all pages of lists, 500 objects each, and discards them. It prints how long
+// that took and waits until it is killed, so that its memory can be measured. The arguments
+// are the URL, the CA, the certificate, the key, and the paths of the lists.
 func listAndWait(args []string) error {
 	client, err := newTLSClient(args[1], args[2], args[3])
 	if err != nil {
@@ -84,7 +82,8 @@ func listAll(client *http.Client, url string) (int64, error) {
 	}
 }
 
-// continueToken finds the continue token, which built-in kinds have in front.
+// continueToken returns the continue token, which is at the beginning of lists of built-in
+// kinds.
 func continueToken(head []byte) string {
 	_, rest, found := bytes.Cut(head, []byte(`"continue":"`))
 	if !found {

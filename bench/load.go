@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// cpuLoad is how much processor time was used up to a moment: by the machine, and by
-// us and those whom we started and that have ended.
+// cpuLoad is the CPU time that was used until now: by the machine, and by this process and its
+// children that have exited.
 type cpuLoad struct {
 	at         time.Time
 	busy, ours time.Duration
@@ -27,8 +27,8 @@ func currentLoad() cpuLoad {
 	return l
 }
 
-// busyTime reads the first line of /proc/stat: user, nice, system, idle, waiting
-// for disks, interrupts, soft interrupts, stolen by other machines.
+// busyTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq,
+// steal.
 func busyTime() (busy time.Duration) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -44,8 +44,8 @@ func busyTime() (busy time.Duration) {
 	return busy
 }
 
-// otherProgramsSince says what others took of the machine since before, which is what a
-// reader must know of figures that were measured meanwhile.
+// otherProgramsSince returns a sentence about the CPU time of other programs, because a busy
+// machine distorts the figures.
 func (l cpuLoad) otherProgramsSince(before cpuLoad, cores int) string {
 	others := (l.busy - before.busy) - (l.ours - before.ours)
 	whole := l.at.Sub(before.at) * time.Duration(cores)

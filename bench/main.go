@@ -1,12 +1,10 @@
-// Command bench measures Vedette side by side with the usual ways of doing what
-// it does, on this machine and in one run, and prints one table: what was
-// measured, what is aimed at, what came out.
+// Command bench compares Vedette with the usual alternatives, on this machine and in one run.
+// It prints one table: what was measured, the target, and the result.
 //
 //	go run ./bench [--only first-sync,memory] [--quick] [--write docs/performance.md]
 //
-// Programs are measured as the processes that users run: vedette-agent,
-// vedette-server, kube-apiserver, PostgreSQL, MariaDB. Nothing here is a test;
-// tests never look at a clock.
+// It measures the processes that users run: vedette-agent, vedette-server, kube-apiserver,
+// PostgreSQL and MariaDB. None of this is a test, because tests do not depend on a clock.
 package main
 
 import (
@@ -40,7 +38,7 @@ type bench struct {
 	table table
 }
 
-// scale is n, or a tenth of it in a quick run.
+// scale returns n, or a tenth of it in a quick run.
 func (b *bench) scale(n int) int {
 	if b.quick {
 		return n / 10
@@ -111,7 +109,7 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 	return b.table.write(filepath.Clean(write))
 }
 
-// selectBenchmarks returns the measures that are named.
+// selectBenchmarks returns the benchmarks with the given names.
 func selectBenchmarks(only string) ([]benchmark, error) {
 	if only == "" {
 		return benchmarks, nil
@@ -120,7 +118,7 @@ func selectBenchmarks(only string) ([]benchmark, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(benchmarks, func(m benchmark) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no measure %q; there are %s", name, benchmarkNames())
+			return nil, fmt.Errorf("unknown benchmark %q: use %s", name, benchmarkNames())
 		}
 		selected = append(selected, benchmarks[i])
 	}

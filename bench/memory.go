@@ -11,8 +11,7 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// mixedKinds returns n objects of the kinds of the reference cluster, in its
-// proportions.
+// mixedKinds returns n objects with the kinds and proportions of the reference cluster.
 func mixedKinds(n int) map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for kind, share := range map[string]int{"Pod": 42, "ReplicaSet.apps": 21, "Deployment.apps": 10, "Service": 10,
@@ -22,7 +21,7 @@ func mixedKinds(n int) map[vedette.Kind]int {
 	return objects
 }
 
-// evenKinds returns objects of 10 kinds, as many of each.
+// evenKinds returns objects of 10 kinds in equal numbers.
 func evenKinds(each int) map[vedette.Kind]int {
 	objects := map[vedette.Kind]int{}
 	for _, kind := range []string{"Pod", "ReplicaSet.apps", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch",
@@ -32,7 +31,7 @@ func evenKinds(each int) map[vedette.Kind]int {
 	return objects
 }
 
-// memory measures the agent's memory by what it watches.
+// memory measures the memory of agents with different clusters.
 func memory(ctx context.Context, b *bench) error {
 	for _, n := range []int{1000, 10000, 50000} {
 		err := b.agentMemory(ctx, fmt.Sprintf("1 account, %d objects of 7 kinds", b.scale(n)),
@@ -46,22 +45,22 @@ func memory(ctx context.Context, b *bench) error {
 		fleet.Config{Clusters: accounts, Objects: evenKinds(100)}, 200, 320)
 }
 
-// simulation is a fleet with a server and an agent that reports all of it.
+// simulation is a set of simulated clusters with a server and one agent for all of them.
 type simulation struct {
 	*fleet.Fleet
 	server   *server
 	accounts []account     // one for each cluster
-	agent    *process      // nil where agents are started apart
+	agent    *process      // nil if agents are started separately
 	synced   time.Duration // from the agent's start
 }
 
 func (s *simulation) stop() {
 	s.agent.stop()
 	s.server.stop()
-	_ = s.Close() // nobody is connected any more
+	_ = s.Close() // no client is connected anymore
 }
 
-// objects are those that readers can see.
+// objects returns how many objects the server returns.
 func (s *simulation) objects() (n int) {
 	for i := range s.Clusters() {
 		n += s.Cluster(i).Count()
@@ -69,7 +68,7 @@ func (s *simulation) objects() (n int) {
 	return n
 }
 
-// kindNames are what an account must name to see all objects of a simulated
+// kindNames returns the kinds that an account must have to watch all objects of a simulated
 // cluster.
 func kindNames(objects map[vedette.Kind]int) []string {
 	names := []string{"Namespace"}
@@ -107,15 +106,15 @@ func (b *bench) simulateWithoutAgent(ctx context.Context, cfg fleet.Config) (*si
 		s.server, err = b.startServer(ctx, "")
 	}
 	if err != nil {
-		_ = f.Close() // nobody is connected
+		_ = f.Close() // no client is connected
 		return nil, err
 	}
 	return s, nil
 }
 
-// simulate starts a fleet, a server and an agent, and waits until all is synced.
-// The agent reports to the server through an address that via returns for the
-// server's own; nil for that itself.
+// simulate starts simulated clusters, a server and an agent, and waits until all accounts are
+// synced. If via is not nil, the agent connects to the address that via returns for the
+// server's address.
 func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string) (string, error)) (*simulation, error) {
 	s, err := b.simulateWithoutAgent(ctx, cfg)
 	if err != nil {
@@ -148,7 +147,7 @@ func (b *bench) agentMemory(ctx context.Context, what string, cfg fleet.Config, 
 	if err != nil {
 		return err
 	}
-	for range 3 { // the second and third time is what a long life comes to
+	for range 3 { // the second and third time show what an agent uses in the long run
 		churn, cancel := context.WithTimeout(ctx, 10*time.Second)
 		s.Churn(churn, 1)
 		cancel()

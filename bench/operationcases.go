@@ -8,30 +8,29 @@ import (
 	"github.com/vedette-io/vedette/test/fleet/sample"
 )
 
-// fixture is what deeds are done to: a Deployment and a ConfigMap, which each way
-// has of its own in each round.
+// fixture has the objects that operations change: a Deployment and a ConfigMap, different ones
+// for each method and round.
 type fixture struct{ workload, config testObject }
 
-// testObject is an object's name, the manifest that it is made from and the one that
-// it is changed to.
+// testObject is an object with its original and its changed manifest.
 type testObject struct {
 	key           vedette.Key
 	first, second []byte
 	change        []byte // from one to the other, as a strategic merge patch
 }
 
-// operationCase is one thing to do, said in three ways.
+// operationCase is one operation in three forms: for Vedette, client-go and kubectl.
 type operationCase struct {
 	name         string
 	body         func(*fixture) operationBody
 	requests     func(*fixture) []apiRequest
-	requestVerbs string // what the calls are
-	// kubectl returns its arguments, and a manifest that --filename is added for;
-	// nil for none.
+	requestVerbs string // verbs of the requests
+	// kubectl returns the arguments of kubectl and a manifest for --filename, which may be
+	// nil.
 	kubectl func(*fixture) ([]string, []byte)
 }
 
-// operationCases are done in this order.
+// operationCases run in this order.
 var operationCases = []operationCase{
 	{"deploy a new Deployment",
 		func(s *fixture) operationBody {
@@ -93,7 +92,8 @@ var operationCases = []operationCase{
 
 const annotation = `{"metadata":{"annotations":{"example.com/patched":"yes"}}}`
 
-// operation is an operation on an object; more are names and values of members.
+// operation returns an operation on an object. The arguments in more are names and values of
+// further members.
 func (d testObject) operation(verb string, extra ...any) operationBody {
 	m := operationBody{"verb": verb, "kind": d.key.Kind.String(), "namespace": d.key.Namespace, "name": d.key.Name}
 	for i := 0; i < len(extra); i += 2 {
@@ -122,7 +122,7 @@ func (d testObject) apply(manifest []byte) apiRequest {
 	return newPatchRequest(d.key, "", "application/apply-patch+yaml", manifest)
 }
 
-// newFixtures makes the subjects of a round, one for each way.
+// newFixtures returns the fixtures of a round, one for each method.
 func newFixtures(c *cluster, round, ways int) ([]*fixture, error) {
 	var all []*fixture
 	for w := range ways {
@@ -149,8 +149,8 @@ func newFixtures(c *cluster, round, ways int) ([]*fixture, error) {
 	return all, nil
 }
 
-// newTestObject makes manifests of a sample object. The function changes the object and
-// returns what it changed, as a patch.
+// newTestObject returns the manifests of a sample object. The function changes the object and
+// returns the change as a patch.
 func newTestObject(c *sample.Cluster, kind vedette.Kind, i int, change func(map[string]any) map[string]any) (testObject, error) {
 	d := testObject{key: c.Key(kind, i)}
 	var err error

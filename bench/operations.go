@@ -11,8 +11,8 @@ import (
 
 var deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
 
-// operations measures what an operation costs: each by itself, a thousand at
-// once, and while the same agent reads its cluster for the first time.
+// operations measures operations: one at a time, a thousand at once, and during the first sync
+// of the agent.
 func operations(ctx context.Context, b *bench) error {
 	for _, measure := range []func(context.Context) error{b.operationsSequential, b.operationsConcurrent, b.operationsDuringSync} {
 		if err := measure(ctx); err != nil {
@@ -22,22 +22,22 @@ func operations(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// operationRounds is how often each operation is made in each way, but for kubectl, which
+// operationRounds is how often each method runs each operation. kubectl runs fewer, because it
 // takes a hundred times as long.
 const operationRounds, kubectlRounds = 300, 20
 
-// warmupRounds is how many rounds don't count: connections are made in them, and the
-// agent reads what the cluster serves.
+// warmupRounds is how many rounds are not measured: clients connect in them, and the agent runs
+// discovery.
 const warmupRounds = 5
 
-// clientMethod is one way to have a deed done.
+// clientMethod is one way to run an operation.
 type clientMethod struct {
 	name string
 	do   func(context.Context, operationCase, *fixture) (time.Duration, error)
 }
 
-// operationsSequential makes one operation after the other in a real cluster, in
-// three ways that take turns.
+// operationsSequential runs one operation at a time in a real cluster. Three methods
+// alternate.
 func (b *bench) operationsSequential(ctx context.Context) error {
 	c, err := b.startCluster(ctx, map[vedette.Kind]int{deployments: backgroundObjects, configMaps: backgroundObjects})
 	if err != nil {
@@ -71,13 +71,12 @@ func (b *bench) operationsSequential(ctx context.Context) error {
 	return nil
 }
 
-// backgroundObjects is how many objects of each kind there are beside those that
-// operations make.
+// backgroundObjects is how many objects of each kind exist besides those of operations.
 const backgroundObjects = 500
 
-// interleave makes all deeds in all ways, round after round, and returns how long
-// they took, by way and deed. Who begins changes with the round, so that whatever
-// else the machine does hits all alike.
+// interleave runs all operations with all methods in each round, and returns the durations by
+// method and operation. Each round begins with another method, so that other load on the
+// machine affects all methods equally.
 func (b *bench) interleave(ctx context.Context, c *cluster, methods []clientMethod) (map[string][]time.Duration, error) {
 	durations := map[string][]time.Duration{}
 	n := max(b.scale(operationRounds), kubectlRounds)
@@ -117,7 +116,7 @@ func (b *bench) reportOperations(durations map[string][]time.Duration) {
 	}
 }
 
-// quantileSummary tells of many durations.
+// quantileSummary summarizes durations.
 type quantileSummary struct {
 	p50, p99, longest time.Duration
 	n                 int

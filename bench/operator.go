@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// operator has operations carried out by a server's agents, over connections
-// that it keeps.
+// operator sends operations to a server over connections that it reuses.
 type operator struct {
 	url     string
 	account string
@@ -24,15 +23,15 @@ func newOperator(s *server, account string, connections int) *operator {
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
 }
 
-// forAccount returns the same for another account.
+// forAccount returns an operator for another account.
 func (o *operator) forAccount(account string) *operator {
 	return &operator{url: o.url, account: account, client: o.client}
 }
 
-// operationBody are an operation as the REST API takes it, but for its account.
+// operationBody is the body of an operation for the REST API, without its account.
 type operationBody map[string]any
 
-// outcome is an outcome.
+// outcome has the fields of an outcome that bench checks.
 type outcome struct {
 	State, Message string
 	Objects        []struct {
@@ -41,14 +40,14 @@ type outcome struct {
 	Error struct{ Message string }
 }
 
-// execute is a way to do a deed.
+// execute runs an operation. It is a clientMethod.
 func (o *operator) execute(ctx context.Context, op operationCase, s *fixture) (time.Duration, error) {
 	_, took, err := o.operate(ctx, op.body(s))
 	return took, err
 }
 
-// operate returns an operation's outcome, and how long it took until that was
-// read whole. Any outcome but success is an error.
+// operate returns the outcome of an operation, and the time until it was read completely. An
+// outcome other than success is an error.
 func (o *operator) operate(ctx context.Context, m operationBody) (outcome, time.Duration, error) {
 	var out outcome
 	m = maps.Clone(m)

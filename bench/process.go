@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// process is a program that is measured.
+// process is a running program that is measured.
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the program has exited
 	err  error         // after done
 	log  string
 }
 
-// start runs a program, its output in a file of its own.
+// start starts a program. Its output goes to a file.
 func (b *bench) start(name string, env []string, program string, args ...string) (*process, error) {
 	log, err := os.CreateTemp(b.dir, name+"-*.log")
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 	p := &process{name: name, cmd: exec.Command(program, args...), done: make(chan struct{}), log: log.Name()}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is ours to pass on
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C does not stop the program before bench does
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -43,12 +43,12 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 	return p, nil
 }
 
-// stop ends a program and waits for it. One that has ended is fine.
+// stop stops a program and waits for it. It may have exited before.
 func (p *process) stop() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have exited
 	select {
 	case <-p.done:
 	case <-time.After(15 * time.Second):
@@ -61,13 +61,13 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// checkRunning returns an error with the end of its log where a program has ended.
+// checkRunning returns an error with the end of the log if a program has exited.
 func (p *process) checkRunning() error {
 	select {
 	case <-p.done:
 		text, err := os.ReadFile(p.log)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		return errors.Join(fmt.Errorf("%s has ended (%w); the last of its log:\n%s", p.name, p.err, strings.Join(lines[max(0, len(lines)-10):], "\n")), err)
+		return errors.Join(fmt.Errorf("%s exited (%w), the end of its log:\n%s", p.name, p.err, strings.Join(lines[max(0, len(lines)-10):], "\n")), err)
 	default:
 		return nil
 	}
@@ -89,12 +89,12 @@ func (u usage) cpu() string { return seconds(u.CPU) + " CPU" }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// ticks is how often the kernel's clock of processor time ticks in a second.
+// ticks is the number of kernel clock ticks in a second.
 const ticks = 100
 
 func (p *process) usage() (usage, error) { return usageOf(p.cmd.Process.Pid) }
 
-// usageOf reads what the kernel knows of a process.
+// usageOf reads the memory and CPU time of a process from /proc.
 func usageOf(pid int) (usage, error) {
 	var u usage
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
@@ -112,7 +112,7 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return u, err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // behind the name, which may hold anything
+	_, rest, _ := strings.Cut(string(stat), ") ") // after the name, which may contain any characters
 	words := strings.Fields(rest)
 	for _, word := range words[11:13] { // utime and stime
 		n, err := strconv.ParseInt(word, 10, 64)
@@ -129,13 +129,13 @@ func parseFields(text string, fields map[string]*int64) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
 		if into := fields[name]; into != nil {
-			_, _ = fmt.Sscan(value, into) // the kernel writes numbers
+			_, _ = fmt.Sscan(value, into) // the kernel always writes numbers
 			*into <<= 10
 		}
 	}
 }
 
-// await asks again and again, until done says so, a program ends or time is up.
+// await polls done until it returns true, a program exits, or ctx ends.
 func await(ctx context.Context, what string, every time.Duration, done func() (bool, error), programs ...*process) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -157,7 +157,7 @@ func await(ctx context.Context, what string, every time.Duration, done func() (b
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited in vain for %s (last: %v): %w", what, last, context.Cause(ctx))
+			return fmt.Errorf("timed out waiting for %s (last error: %v): %w", what, last, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// build builds the programs as releases are built.
+// build builds the programs with the flags of a release.
 func (b *bench) build(ctx context.Context) error {
 	for _, p := range []struct{ in, pkg string }{{".", "./cmd/vedette-agent"}, {".", "./cmd/vedette-server"}, {"bench/informers", "."}, {"bench/informers", "./calls"}} {
 		out := filepath.Join(b.dir, filepath.Base(p.pkg))
@@ -43,8 +43,8 @@ type server struct {
 	config     string
 }
 
-// startServer runs a server and waits until it is well. Without a database URL
-// it keeps its data in SQLite.
+// startServer starts a server and waits until it is healthy. It uses SQLite if the database URL
+// is empty.
 func (b *bench) startServer(ctx context.Context, database string) (*server, error) {
 	dir, err := os.MkdirTemp(b.dir, "server-")
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) runServer(ctx context.Context, s *server) (err error) {
 	}, s.process)
 }
 
-// get decodes what the server answers.
+// get decodes the response of the server.
 func (s *server) get(ctx context.Context, path string, query url.Values, into any) error {
 	u := url.URL{Scheme: "http", Host: s.rest, Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -96,7 +96,7 @@ func (s *server) get(ctx context.Context, path string, query url.Values, into an
 	return json.Unmarshal(body, into)
 }
 
-// count returns how many objects of accounts readers see.
+// count returns how many objects of the accounts the server returns.
 func (s *server) count(ctx context.Context, accounts string) (int, error) {
 	var page struct{ Total int }
 	query := url.Values{"limit": {"1"}}
@@ -107,7 +107,7 @@ func (s *server) count(ctx context.Context, accounts string) (int, error) {
 	return page.Total, err
 }
 
-// awaitCount waits until readers see a number of objects, and returns when.
+// awaitCount waits until the server returns the given number of objects, and returns the time.
 func (s *server) awaitCount(ctx context.Context, accounts string, n int, every time.Duration, programs ...*process) (time.Time, error) {
 	last := 0
 	err := await(ctx, fmt.Sprintf("%d objects of %q", n, accounts), every, func() (bool, error) {
@@ -116,7 +116,7 @@ func (s *server) awaitCount(ctx context.Context, accounts string, n int, every t
 		return err == nil && last == n, err
 	}, append(programs, s.process)...)
 	if err != nil {
-		err = fmt.Errorf("%w; there are %d", err, last)
+		err = fmt.Errorf("%w; got %d", err, last)
 	}
 	return time.Now(), err
 }
@@ -171,13 +171,13 @@ func (b *bench) startAgent(serverAddress string, accounts ...account) (*process,
 func freePort() int {
 	port, err := ports.Reserve()
 	if err != nil {
-		panic(err) // no port at all
+		panic(err) // no port is free
 	}
 	return port
 }
 
-// equals reports whether readers see these objects, uid to resourceVersion, and
-// no others.
+// equals reports whether the server returns exactly these objects, by uid and
+// resourceVersion.
 func (s *server) equals(ctx context.Context, want map[string]string) (bool, error) {
 	cursor, seen := "", 0
 	for {

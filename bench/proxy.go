@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// proxy passes TCP connections on and counts what goes by.
+// proxy forwards TCP connections and counts their bytes.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -30,7 +30,7 @@ func newProxy(target string) (*proxy, error) {
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) close() {
-	_ = p.listener.Close() // nothing follows
+	_ = p.listener.Close() // the proxy is not used anymore
 	p.cut()
 }
 
@@ -39,7 +39,7 @@ func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
-		_ = c.Close() // that is the purpose
+		_ = c.Close() // an error means that it is closed already
 	}
 }
 
@@ -51,7 +51,7 @@ func (p *proxy) accept() {
 		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil {
-			_ = client.Close() // as the target would
+			_ = client.Close() // as the target would do
 			continue
 		}
 		p.mu.Lock()
@@ -63,7 +63,7 @@ func (p *proxy) accept() {
 }
 
 func (p *proxy) forward(to, from net.Conn, bytes *atomic.Int64) {
-	_, _ = io.Copy(io.MultiWriter(to, (*counter)(bytes)), from) // either end may break
+	_, _ = io.Copy(io.MultiWriter(to, (*counter)(bytes)), from) // either side may close the connection
 	_ = to.Close()
 	_ = from.Close()
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (p *proxy) forward(to, from net.Conn, bytes *atomic.Int64) {
 	delete(p.conns, from)
 }
 
-// counter counts what is written to it.
+// counter counts the bytes that are written to it.
 type counter atomic.Int64
 
 func (c *counter) Write(b []byte) (int, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// resume measures what it costs to go on: after a cut connection, a restart of
-// the agent and one of the server, each with a hundred changes meanwhile.
+// resume measures what it costs to resume after a broken connection, a restart of the agent and
+// a restart of the server, each with a hundred changes in between.
 func resume(ctx context.Context, b *bench) error {
 	cfg := fleet.Config{Objects: mixedKinds(b.scale(12000))}
 	var p *proxy
@@ -53,13 +53,13 @@ func resume(ctx context.Context, b *bench) error {
 		}},
 	} {
 		if err := b.resumeAfter(ctx, s, p, c.what, c.do, first); err != nil {
-			return fmt.Errorf("go on after %s: %w", c.what, err)
+			return fmt.Errorf("resume after %s: %w", c.what, err)
 		}
 	}
 	return nil
 }
 
-// resumeCost are what was asked of the API server, and sent between agent and server.
+// resumeCost has the requests to the API server, and the bytes between the agent and the server.
 type resumeCost struct {
 	fleet.Counts
 	up, down int64
@@ -91,8 +91,8 @@ func (b *bench) resumeAfter(ctx context.Context, s *simulation, p *proxy, what s
 	return nil
 }
 
-// awaitEqual waits until readers see each object of the first cluster in the
-// version that it has.
+// awaitEqual waits until the server returns each object of the first cluster in its current
+// version.
 func (s *simulation) awaitEqual(ctx context.Context) error {
 	want := map[string]string{}
 	for kind := range s.Cluster(0).Kinds() {

@@ -23,15 +23,15 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// databaseCase is a sort of database with what is aimed at for it.
+// databaseCase is a type of database with its targets.
 type databaseCase struct {
 	name  string
 	bytes float64 // per object, indexes included
-	rate  float64 // objects a second through Commit; 0 where nothing is aimed at
+	rate  float64 // objects per second through Commit; 0 for no target
 	open  func(l *fakeTB) string
 }
 
-// The servers wait for the disk at each commit, as in production.
+// The database servers sync to disk at each commit, as in production.
 var databaseCases = []databaseCase{
 	{"SQLite", 1000, 0, func(l *fakeTB) string { return "sqlite:" + filepath.Join(l.dir, "v.db") }},
 	{"PostgreSQL", 1000, 20000, func(l *fakeTB) string {
@@ -42,8 +42,8 @@ var databaseCases = []databaseCase{
 	}},
 }
 
-// storeRates measures what objects take in each database, and how many a second
-// it and the whole server take in.
+// storeRates measures for each database the bytes per object, and the objects per second of the
+// store and of the whole server.
 func storeRates(ctx context.Context, b *bench) error {
 	objects := corpus.New(1).Objects(b.scale(20000))
 	for _, d := range databaseCases {
@@ -75,15 +75,15 @@ func (b *bench) withDatabase(d databaseCase, do func(url string) error) (err err
 	return do(d.open(l))
 }
 
-// fakeTB stands in for a test to those who start databases for tests.
+// fakeTB is a testing.TB for package databases, which starts databases for tests.
 type fakeTB struct {
-	testing.TB // nil: only what follows is asked of it
+	testing.TB // nil: only the methods below are called
 	dir        string
 	cleanups   []func()
 	err        error
 }
 
-// fatalError is what Fatal ends with.
+// fatalError is the panic value of Fatal.
 type fatalError struct{ error }
 
 func (*fakeTB) Helper()             {}
@@ -100,8 +100,7 @@ func (l *fakeTB) runCleanups() error {
 
 const synthetic vedette.AccountName = "synthetic"
 
-// commitRate writes batches of 500 through the store, and then each object in
-// another version.
+// commitRate commits batches of 500 objects, and then an update of each object.
 func (b *bench) commitRate(ctx context.Context, d databaseCase, at string, objects []vedette.Object) error {
 	s, err := store.Open(ctx, store.Config{URL: at})
 	if err != nil {
@@ -143,8 +142,8 @@ func (b *bench) commitRate(ctx context.Context, d databaseCase, at string, objec
 	return nil
 }
 
-// analyzeTables lets MariaDB count how big its tables are: what it says of that is
-// otherwise from before they were filled.
+// analyzeTables updates the table sizes of MariaDB, which are otherwise those of the empty
+// tables.
 func analyzeTables(ctx context.Context, database string) error {
 	if !strings.HasPrefix(database, "mysql:") {
 		return nil
@@ -172,7 +171,7 @@ func analyzeTables(ctx context.Context, database string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// claimAccount registers and takes the account, and declares its feeds.
+// claimAccount registers the account, acquires it and declares its feeds.
 func claimAccount(ctx context.Context, s *store.Store) (vedette.Term, error) {
 	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return 0, err
@@ -204,8 +203,7 @@ func commitAll(ctx context.Context, s *store.Store, term vedette.Term, objects [
 	return time.Since(began), nil
 }
 
-// ingestRate sends the same objects through a whole server, from an agent that
-// has them ready.
+// ingestRate sends the same objects to a server from an agent that has them in memory.
 func (b *bench) ingestRate(ctx context.Context, d databaseCase, url string, objects []vedette.Object) error {
 	if d.name == "SQLite" {
 		url = ""
@@ -245,7 +243,8 @@ func (b *bench) ingestRate(ctx context.Context, d databaseCase, url string, obje
 	return nil
 }
 
-// agentSender is an agent without a cluster. It implements the uplink's listener.
+// agentSender is an agent without a cluster. It implements the uplink's listener, because the
+// uplink is the only client of the server's gRPC.
 type agentSender struct {
 	box      *outbox.Box
 	link     *uplink.Uplink
@@ -275,7 +274,7 @@ func (s *agentSender) register(ctx context.Context) error {
 	select {
 	case a := <-s.assigned:
 		if a.Role != wire.Assignment_ROLE_CACHER {
-			return fmt.Errorf("the server made the sender %s: %s", a.Role, a.Message)
+			return fmt.Errorf("the server assigned the role %s: %s", a.Role, a.Message)
 		}
 		s.box.Open(synthetic, a.Term, a.Marks)
 	case <-ctx.Done():

@@ -16,11 +16,11 @@ type table struct {
 	part   string
 	rows   []row
 	before cpuLoad
-	loads  map[string]string // by part: what others took of the machine
+	loads  map[string]string // by part: the CPU time of other programs
 }
 
-// row is one line: a measure with what is aimed at, what came out, how much that
-// is of the aim or of what it is compared with, and what else is to know.
+// row is one line: a measure, its target, the result, the ratio of the result to the target or
+// to the alternative, and a remark.
 type row struct {
 	part, measure, target, result, ratio, remark string
 }
@@ -41,7 +41,7 @@ func (t *table) add(r row) {
 	logf("%s: %s %s %s", r.measure, r.result, r.ratio, r.remark)
 }
 
-// ratio writes how much a is of b.
+// ratio returns a / b as text, or "" if b is 0.
 func ratio(a, b float64) string {
 	if b == 0 {
 		return ""
@@ -49,7 +49,7 @@ func ratio(a, b float64) string {
 	return fmt.Sprintf("%.2f x", a/b)
 }
 
-// percentOfTarget writes how much a result is of its aim.
+// percentOfTarget returns a result in percent of its target, or "" if there is no target.
 func percentOfTarget(result, target float64) string {
 	if target == 0 {
 		return ""

@@ -9,11 +9,11 @@ import (
 	"github.com/vedette-io/vedette/test/fleet"
 )
 
-// hotObjects are those that change again and again.
+// hotObjects is how many objects change repeatedly.
 const hotObjects = 50
 
-// wireBytes counts what goes over the connection between agent and server, and
-// then compares ways to compress the same records.
+// wireBytes counts the bytes between the agent and the server, and then compares compressions
+// of the same records.
 func wireBytes(ctx context.Context, b *bench) error {
 	cfg := fleet.Config{Objects: mixedKinds(b.scale(12000))}
 	var p *proxy
@@ -47,8 +47,7 @@ func wireBytes(ctx context.Context, b *bench) error {
 	return b.compareCompression(cfg)
 }
 
-// hotUpdateBytes lets 50 pods change again and again, as they do while they are
-// rolled out.
+// hotUpdateBytes changes 50 pods repeatedly, as a rollout does.
 func (b *bench) hotUpdateBytes(ctx context.Context, s *simulation, p *proxy) error {
 	const changes = 1000
 	pods := vedette.Kind{Name: "Pod"}
@@ -68,7 +67,7 @@ func (b *bench) hotUpdateBytes(ctx context.Context, s *simulation, p *proxy) err
 	return nil
 }
 
-// updateBytes lets objects change at a rate and counts. Heartbeats are part of it.
+// updateBytes counts the bytes of changes at a fixed rate, including heartbeats.
 func (b *bench) updateBytes(ctx context.Context, s *simulation, p *proxy, rate float64) error {
 	before, steps := p.up.Load(), s.Steps()
 	phase, end := context.WithTimeout(ctx, 10*time.Second)

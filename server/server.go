@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/assignment"
@@ -213,22 +214,11 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
 		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), TLSConfig: s.cfg.RESTTLS,
+		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	stop := context.AfterFunc(ctx, func() {
-		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if srv.Shutdown(shutdownCtx) != nil {
-			_ = srv.Close()
-		}
-	})
-	defer stop()
-	listener := s.rest
-	if s.cfg.RESTTLS != nil {
-		listener = tls.NewListener(listener, s.cfg.RESTTLS)
-	}
-	if err := srv.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection
+	if err := httpserver.Serve(ctx, srv, s.rest, 5*time.Second, s.log); err != nil {
 		return fmt.Errorf("serve REST on %s: %w", s.rest.Addr(), err)
 	}
 	return nil

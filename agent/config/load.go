@@ -36,30 +36,27 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // loadWithRoot is Load with another root for the default paths.
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
-	if path == "" {
-		found, err := configfile.Find(root, defaultPaths[:])
-		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "%w", err)
-		}
-		path = found
+	c := &Config{}
+	var err error
+	if c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c); err != nil {
+		return nil, err
 	}
-	if path == "" {
-		c, err := parse("", nil, env)
-		if err == nil {
-			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": defaults count, and there are no accounts")
-		}
-		return c, err
+	found := c.Path != ""
+	c, err = c.validate(env)
+	if err == nil && !found {
+		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults, without accounts")
 	}
-	options := configfile.Options{Env: env, EnvPrefix: EnvPrefix}
-	c := &Config{Path: path}
-	c.report = configfile.Load(path, options, c)
-	return c.validate(env)
+	return c, err
+}
+
+func options(env func(string) (string, bool)) configfile.Options {
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix}
 }
 
 // parse configures from bytes.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	c.report = configfile.Parse(name, data, configfile.Options{Env: env, EnvPrefix: EnvPrefix}, c)
+	c.report = configfile.Parse(name, data, options(env), c)
 	return c.validate(env)
 }
 

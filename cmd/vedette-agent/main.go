@@ -5,15 +5,12 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,68 +18,34 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
 const usage = `vedette-agent watches Kubernetes clusters and reports every change to a server.
 
-  vedette-agent [--config FILE]          run
-  vedette-agent check [--config FILE]    read the configuration, say what counts, and end
-  vedette-agent version
+Usage:
+  vedette-agent [--config FILE]          Run the agent.
+  vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+  vedette-agent version                  Print the version.
 
-Without --config the file is /opt/armory/config/armory-agent.yml, or the other
-places where the predecessor looked.
+Without --config the agent reads /opt/armory/config/armory-agent.yml or one of the other
+default files of its predecessor.
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "vedette-agent:", err)
-		os.Exit(1)
-	}
+	program.Program[*config.Config]{
+		Name: "vedette-agent", Usage: usage,
+		Load:       func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
+		Check:      checkAccounts,
+		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
+		Run:        run,
+	}.Main()
 }
 
-func run(ctx context.Context, args []string) error {
-	check := len(args) > 0 && args[0] == "check"
-	if check {
-		args = args[1:]
-	}
-	flags := flag.NewFlagSet("vedette-agent", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
-	file := flags.String("config", "", "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return errors.New("see vedette-agent --help")
-	}
-	if flags.NArg() > 0 {
-		if flags.Arg(0) == "version" {
-			fmt.Println(version.String())
-			return nil
-		}
-		return fmt.Errorf("unknown command %q; see vedette-agent --help", flags.Arg(0))
-	}
-	cfg, err := config.Load(*file, os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	if check {
-		return printConfig(cfg)
-	}
-	return serve(ctx, cfg)
-}
-
-// printConfig prints what a configuration means. It is an error if an account of it is
-// refused.
-func printConfig(cfg *config.Config) error {
-	for _, kv := range cfg.Effective() {
-		fmt.Println(kv.String())
-	}
-	for _, unused := range cfg.Unused() {
-		fmt.Fprintln(os.Stderr, "without effect:", unused)
-	}
+// checkAccounts returns why accounts of a configuration are rejected.
+func checkAccounts(cfg *config.Config) error {
 	var errs []error
 	for _, r := range cfg.RejectedAccounts {
 		errs = append(errs, r.Reason)
@@ -90,11 +53,7 @@ func printConfig(cfg *config.Config) error {
 	return errors.Join(errs...)
 }
 
-func serve(ctx context.Context, cfg *config.Config) error {
-	log, err := logging.New(cfg.Logging.Level, cfg.Logging.Format, os.Stdout)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
@@ -108,8 +67,8 @@ func serve(ctx context.Context, cfg *config.Config) error {
 	return group.Wait()
 }
 
-// setGCPercent trades some processor time for memory, unless the operator has set
-// other terms: garbage is collected when the heap has grown by half.
+// setGCPercent makes the garbage collector run when the heap has grown by half, which costs
+// some processor time and saves memory. It respects GOGC.
 func setGCPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
@@ -131,7 +90,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	}
 }
 
-// serveHealth serves the agent's own port until ctx ends.
+// serveHealth serves the health checks until ctx ends.
 func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *slog.Logger) error {
 	tlsConfig, err := cfg.TLSConfig()
 	if err != nil {
@@ -139,19 +98,11 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	}
 	listener, err := net.Listen("tcp", cfg.ListenAddress())
 	if err != nil {
-		return fmt.Errorf("listen for health checks: %w; set server.port to a free port", err)
+		return fmt.Errorf("listen for health checks: %w: set server.port to a free port", err)
 	}
-	srv := &http.Server{Handler: h, TLSConfig: tlsConfig, ReadHeaderTimeout: 5 * time.Second,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	defer stop()
-	if tlsConfig != nil {
-		err = srv.ServeTLS(listener, "", "")
-	} else {
-		err = srv.Serve(listener)
+	srv := &http.Server{Handler: h, TLSConfig: tlsConfig, ReadHeaderTimeout: 5 * time.Second}
+	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {
+		return fmt.Errorf("serve health checks: %w", err)
 	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("serve health checks: %w", err)
+	return nil
 }

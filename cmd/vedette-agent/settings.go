@@ -19,10 +19,11 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
-// newAgentConfig turns what the user wrote into what the agent is made of.
+// newAgentConfig converts the configuration file to the agent's configuration.
 func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) {
 	uplinkConfig, err := newUplinkConfig(cfg, log)
 	if err != nil {
@@ -62,7 +63,7 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	if cfg.Clouddriver.IsInsecure() {
 		return uplinkConfig, nil
 	}
-	creds, err := newReloadingCreds(cfg.Clouddriver.TLSConfig, log)
+	creds, err := keypair.NewReloadingCredentials(cfg.Clouddriver.TLSConfig, log)
 	if err != nil {
 		return uplinkConfig, err
 	}
@@ -70,8 +71,8 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	return uplinkConfig, nil
 }
 
-// newOperateConfig turns what the user wrote of operations into how they are carried
-// out. No retries are none at all.
+// newOperateConfig converts the settings for operations. maxRetries: 0 disables retries,
+// because zero means no limit in operate.RetryPolicy.
 func newOperateConfig(k config.Kubernetes) operate.Config {
 	mode := apply.Mode{Enabled: apply.Policy(k.ServerSideApply.Enabled), ClearManagedFields: apply.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
@@ -108,7 +109,7 @@ func newAccount(cfg *config.Config, a config.Account) agent.Account {
 	return account
 }
 
-// bearerToken sends a static token with each request, for a proxy before the server.
+// bearerToken sends a static token with each request, for a proxy in front of the server.
 type bearerToken struct {
 	token  string
 	secure bool
@@ -119,6 +120,6 @@ func (b bearerToken) GetRequestMetadata(context.Context, ...string) (map[string]
 	return map[string]string{"authorization": "Bearer " + b.token}, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials: a token
-// that was given for a connection with TLS never goes out without.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. A token for a connection
+// with TLS is never sent without TLS.
 func (b bearerToken) RequireTransportSecurity() bool { return b.secure }

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
-// TestNewOperateConfig carries settings of operations from the file to where they count.
+// TestNewOperateConfig checks the conversion of settings for operations.
 func TestNewOperateConfig(t *testing.T) {
 	texts := []string{"timeout", "deadline exceeded"}
 	mode := apply.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
@@ -24,20 +24,20 @@ func TestNewOperateConfig(t *testing.T) {
 		why, file string
 		want      operate.Config
 	}{
-		{"by default failures are tried again until the deadline", "", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
-		{"the predecessor's numbers count once they are written",
+		{"by default failures are retried until the deadline", "", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"limits that are set",
 			"kubernetes.retries: {maxRetries: 2, backOffMs: 3000, retryAnyError: true, retryableErrors: [etcd]}",
 			operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{MaxRetries: 2, Backoff: 3 * time.Second, AnyError: true, ErrorSubstrings: []string{"etcd"}}}},
-		{"none are wanted", "kubernetes.retries.enabled: false", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
-		{"nor at most none", "kubernetes.retries.maxRetries: 0", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
-		{"misspelt fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.FieldValidationIgnore, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
-		{"or told of", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.FieldValidationWarn, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"retries are disabled", "kubernetes.retries.enabled: false", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
+		{"no retries at most", "kubernetes.retries.maxRetries: 0", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{Disabled: true, ErrorSubstrings: texts}}},
+		{"unknown fields are dropped", "kubernetes.fieldValidation: Ignore", operate.Config{FieldValidation: vedette.FieldValidationIgnore, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
+		{"unknown fields cause warnings", "kubernetes.fieldValidation: warn", operate.Config{FieldValidation: vedette.FieldValidationWarn, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"modes of applies", "kubernetes.serverSideApply: {enabled: Never, clearManagedFields: always, kinds: [{kind: Deployment, enabled: always}]}",
 			operate.Config{FieldValidation: strict, ServerSideApply: apply.Mode{Enabled: "Never", ClearManagedFields: "always",
 				Kinds: []apply.KindMode{{Kind: "Deployment", Enabled: "always", ClearManagedFields: "allowed"}}}, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 	} {
 		file := filepath.Join(t.TempDir(), "agent.yml")
-		if err := os.WriteFile(file, []byte(tt.file+"\n# so that it is not empty\n"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(tt.file+"\n# not empty\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
@@ -53,7 +53,7 @@ func TestNewOperateConfig(t *testing.T) {
 	}
 }
 
-// TestRedactConfig carries the rules of redaction from the file to where they count.
+// TestRedactConfig checks the conversion of the redaction rules.
 func TestRedactConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yml")
 	rules := "clouddriver.grpc: server:9091\nredact: {annotations: [a], configMapKeys: [b], environment: [c], secretAnnotations: [d]}\n"
@@ -67,6 +67,6 @@ func TestRedactConfig(t *testing.T) {
 	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
 	want := redact.Config{Annotations: []string{"a"}, ConfigMapKeys: []string{"b"}, Environment: []string{"c"}, SecretAnnotations: []string{"d"}}
 	if err != nil || !reflect.DeepEqual(settings.Redact, want) {
-		t.Errorf("%+v, %v; want %+v", settings.Redact, err, want)
+		t.Errorf("got %+v, %v, want %+v", settings.Redact, err, want)
 	}
 }

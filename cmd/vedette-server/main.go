@@ -1,99 +1,68 @@
-// Command vedette-server takes what agents report, keeps it in SQL and answers
-// readers from there.
+// Command vedette-server stores what agents report in SQL and serves it over REST.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/config"
 )
 
-const usage = `vedette-server keeps what agents report and answers readers from it.
+const usage = `vedette-server stores what agents report and serves it over REST.
 
-  vedette-server [--config FILE] [--data-dir DIR]          run
-  vedette-server check [--config FILE] [--data-dir DIR]    read the configuration, say what counts, and end
-  vedette-server version
+Usage:
+  vedette-server [--config FILE] [--data-dir DIR]          Run the server.
+  vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
+  vedette-server version                                   Print the version.
 
-Without a configuration it serves REST on 127.0.0.1:7002 and agents on
-127.0.0.1:9091, and keeps its data in SQLite below /var/lib/vedette.
+Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
+127.0.0.1:9091 for agents, and stores its data in SQLite in /var/lib/vedette.
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "vedette-server:", err)
-		os.Exit(1)
-	}
+	var dataDir string
+	program.Program[*config.Config]{
+		Name: "vedette-server", Usage: usage,
+		AddFlags: func(flags *flag.FlagSet) { flags.StringVar(&dataDir, "data-dir", "", "") },
+		Load: func(path string) (*config.Config, error) {
+			cfg, err := config.Load(path, os.LookupEnv)
+			if err == nil && dataDir != "" {
+				cfg.UseDataDir(dataDir)
+			}
+			return cfg, err
+		},
+		Remarks:    remarks,
+		Check:      check,
+		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
+		Run:        run,
+	}.Main()
 }
 
-func run(ctx context.Context, args []string) error {
-	check := len(args) > 0 && args[0] == "check"
-	if check {
-		args = args[1:]
-	}
-	flags := flag.NewFlagSet("vedette-server", flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(flags.Output(), usage) }
-	file, dataDir := flags.String("config", "", ""), flags.String("data-dir", "", "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return nil
-	} else if err != nil {
-		return errors.New("see vedette-server --help")
-	}
-	if flags.NArg() > 0 {
-		if flags.Arg(0) == "version" {
-			fmt.Println(version.String())
-			return nil
-		}
-		return fmt.Errorf("unknown command %q; see vedette-server --help", flags.Arg(0))
-	}
-	cfg, err := config.Load(*file, os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	if *dataDir != "" {
-		cfg.UseDataDir(*dataDir)
-	}
-	if check {
-		return printConfig(cfg)
-	}
-	return serve(ctx, cfg)
-}
-
-// printConfig prints what a configuration means.
-func printConfig(cfg *config.Config) error {
-	for _, kv := range cfg.Effective() {
-		fmt.Println(kv.String())
-	}
+// remarks returns the warnings and notes of a configuration.
+func remarks(cfg *config.Config) []string {
+	var lines []string
 	for _, warning := range cfg.Warnings() {
-		fmt.Fprintln(os.Stderr, "warning:", warning)
+		lines = append(lines, "warning: "+warning)
 	}
 	for _, notice := range cfg.Notices() {
-		fmt.Fprintln(os.Stderr, "note:", notice)
+		lines = append(lines, "note: "+notice)
 	}
-	for _, unused := range cfg.Unused() {
-		fmt.Fprintln(os.Stderr, "without effect:", unused)
-	}
+	return lines
+}
+
+// check reads the files that a configuration names, such as certificates.
+func check(cfg *config.Config) error {
 	_, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
 	return err
 }
 
-func serve(ctx context.Context, cfg *config.Config) error {
-	log, err := logging.New(cfg.Logging.Level, cfg.Logging.Format, os.Stdout)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	settings, err := newServerConfig(cfg, log)
 	if err != nil {
 		return err

@@ -16,13 +16,13 @@ func TestAgentMemory(t *testing.T) {
 		available  uint64
 		want       int64
 	}{
-		{"what is configured counts", 200 << 20, 64 << 30, 200 << 20},
-		{"otherwise a quarter of what there is", 0, 8 << 30, 2 << 30},
-		{"a small container has enough for a hundred agents", 0, 256 << 20, 128 << 20},
+		{"the configured value", 200 << 20, 64 << 30, 200 << 20},
+		{"by default a quarter of the available memory", 0, 8 << 30, 2 << 30},
+		{"at least enough for a hundred agents", 0, 256 << 20, 128 << 20},
 		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 4},
 	} {
 		if got := agentMemory(config.Agents{MemoryBytes: tt.configured}, tt.available); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.why, got, tt.want)
+			t.Errorf("%s: got %d, want %d", tt.why, got, tt.want)
 		}
 	}
 }
@@ -30,6 +30,6 @@ func TestAgentMemory(t *testing.T) {
 func TestAvailableMemoryRespectsGOMEMLIMIT(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(300 << 20))
 	if got := availableMemory(); got == 0 || got > 300<<20 {
-		t.Errorf("%d bytes are available, with a limit of 300 MiB", got)
+		t.Errorf("got %d bytes, want at most the limit of 300 MiB", got)
 	}
 }

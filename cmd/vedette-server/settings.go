@@ -21,11 +21,11 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// newServerConfig turns what the user wrote into what the server is made of.
+// newServerConfig converts the configuration file to the server's configuration.
 func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	hostname, err := os.Hostname()
 	if err != nil {
-		return server.Config{}, fmt.Errorf("find this server's name: %w", err)
+		return server.Config{}, fmt.Errorf("get the host name: %w", err)
 	}
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
@@ -69,15 +69,15 @@ func taskOutput(t config.Tasks) task.OutputPolicy {
 	return task.OutputDebug
 }
 
-// cachedKinds are the kinds to cache, less those to omit.
+// cachedKinds returns the kinds to cache without those to omit.
 func cachedKinds(c config.Cache) []string {
 	return slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
 		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return coversKind(omitted, kind) })
 	})
 }
 
-// coversKind reports whether one name of a kind covers another. A name without a group
-// means the kinds of that name in the API groups of Kubernetes itself, in both.
+// coversKind reports whether omitting one kind omits another. A name without a group means the
+// kinds with that name in the API groups of Kubernetes itself.
 func coversKind(omitted, kind string) bool {
 	o, k := vedette.ParseKind(strings.ToLower(omitted)), vedette.ParseKind(strings.ToLower(kind))
 	switch {

@@ -11,15 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-const applyLong = `Bring objects to what manifests say, in one cluster or in several at once.
+const applyLong = `Apply manifests to one or more clusters.
 
-The agents apply as kubectl does: by a three-way merge with what was applied last, or
-by the API server with --server-side. What kubectl or Spinnaker applied goes on to be
-merged. Objects are applied in the order in which they stand in the files; one that
-fails, or can't be read, does not keep the others, or other clusters, from going on.`
+Agents apply manifests as kubectl does: by a three-way merge with the manifest that was
+applied last or, with --server-side, by server-side apply. Objects that kubectl or
+Spinnaker applied are merged in the same way. Objects are applied in the order of the
+files. An object that fails, or a document that is invalid, does not stop the others.`
 
 const applyExample = `  vedette apply -f web.yaml
   vedette apply -f manifests/ -R -n shop --account 'prod-*' --wait
@@ -28,9 +31,9 @@ const applyExample = `  vedette apply -f web.yaml
   kustomize build . | vedette apply -f - --server-side`
 
 type applyOptions struct {
-	fileOptions
+	manifests.Options
 	pruneOptions
-	change          changeOptions
+	change          fanout.ChangeOptions
 	account         string
 	serverSide      bool
 	fieldValidation string // of --validate
@@ -42,7 +45,7 @@ func newApply() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
 		Use:     "apply -f FILE|DIRECTORY|-",
-		Short:   "Bring objects to what manifests say",
+		Short:   "Apply manifests to one or more clusters",
 		Long:    applyLong,
 		Example: applyExample,
 		Args:    cobra.NoArgs,
@@ -50,67 +53,56 @@ func newApply() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			files, err := o.load(cmd.InOrStdin())
+			files, err := o.Load(cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			fan, err := newWriteFanOut(cmd, o.account, o.change)
+			fan, err := fanout.NewForChanges(cmd, o.account, o.change)
 			if err != nil {
 				return err
 			}
 			if o.all {
-				if err := o.change.confirmMany("prune --all", fan.accounts); err != nil {
+				if err := o.change.ConfirmMany("prune --all", fan.Accounts); err != nil {
 					return err
 				}
 			}
-			fan.loadErrors = files.loadErrors
-			return fan.forEachAccount(cmd.Context(), func(ctx context.Context, run *accountRun) error { return o.run(ctx, run, files.documents) })
+			fan.LoadErrors = files.LoadErrors
+			return fan.ForEachAccount(cmd.Context(), func(ctx context.Context, run *fanout.Run) error { return o.run(ctx, run, files.Documents) })
 		},
 	}
 	flags := cmd.Flags()
-	o.fileOptions.addFlags(cmd)
-	addAccountFlag(cmd, &o.account)
-	flags.StringVarP(&o.selector, "selector", "l", "", "only objects of the files with these labels (app=web,tier!=db)")
-	flags.BoolVar(&o.serverSide, "server-side", false, "let the API server merge; a field that another manager holds is a conflict")
-	flags.BoolVar(&o.force, "force-conflicts", false, "take over such fields; with --server-side")
-	flags.StringVar(&o.fieldValidation, "validate", "", "what becomes of fields that an API server does not know: strict (or true) refuses the manifest, warn drops them and says so, ignore (or false) drops them; as the agents are configured if not given, which is strict")
+	o.Options.AddFlags(cmd)
+	target.AddAccountFlag(cmd, &o.account)
+	flags.StringVarP(&o.Selector, "selector", "l", "", "Apply only objects that match this label selector (app=web,tier!=db).")
+	flags.BoolVar(&o.serverSide, "server-side", false, "Use server-side apply. Fields that another manager owns are conflicts.")
+	flags.BoolVar(&o.force, "force-conflicts", false, "With --server-side, take over fields that are conflicts.")
+	flags.StringVar(&o.fieldValidation, "validate", "", "How to treat unknown fields: strict (or true) rejects the manifest, warn drops them with a warning, ignore (or false) drops them. Defaults to the agent's configuration, which is strict unless changed.")
 	flags.Lookup("validate").NoOptDefVal = string(vedette.FieldValidationStrict)
-	o.change.addFlags(cmd)
+	o.change.AddFlags(cmd)
 	o.pruneOptions.addFlags(cmd)
-	o.change.addYesFlag(cmd)
-	flags.BoolVar(&o.wait, "wait", false, "wait until Deployments, StatefulSets and DaemonSets are rolled out")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long each object may take, and with --wait all rollouts together (30s; 5m with --wait)")
+	o.change.AddYesFlag(cmd)
+	flags.BoolVar(&o.wait, "wait", false, "Wait until Deployments, StatefulSets and DaemonSets are rolled out.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Time limit for each object and, with --wait, for all rollouts together. Defaults to 30s, and 5m with --wait.")
 	return cmd
-}
-
-// addFlags are those of commands that take files.
-func (d *fileOptions) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVarP(&d.files, "filename", "f", nil, "files or folders of manifests, - for the standard input")
-	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "go through folders below those of -f too")
-	cmd.Flags().StringVarP(&d.namespace, "namespace", "n", "", "namespace of objects that name none; default if not given")
-}
-
-func addAccountFlag(cmd *cobra.Command, account *string) {
-	cmd.Flags().StringVar(account, "account", "", "the account, or several by a pattern (prod-*) or joined by commas; not needed where there is one")
 }
 
 func (o applyOptions) validate() error {
 	switch {
-	case len(o.files) == 0:
-		return vedette.Errorf(vedette.Invalid, "say with -f which files to apply")
+	case len(o.Files) == 0:
+		return vedette.Errorf(vedette.Invalid, "no files to apply: use -f")
 	case o.force && !o.serverSide:
-		return vedette.Errorf(vedette.Invalid, "--force-conflicts needs --server-side: only the API server knows conflicts of fields")
+		return vedette.Errorf(vedette.Invalid, "--force-conflicts requires --server-side: only server-side apply has conflicts of fields")
 	}
 	if _, err := parseFieldValidation(o.fieldValidation); err != nil {
 		return err
 	}
-	if err := o.change.validate("json", "yaml"); err != nil {
+	if err := o.change.Validate("json", "yaml"); err != nil {
 		return err
 	}
 	return o.pruneOptions.validate(o)
 }
 
-// parseFieldValidation reads kubectl's words.
+// parseFieldValidation parses the values that kubectl's --validate accepts.
 func parseFieldValidation(word string) (vedette.FieldValidation, error) {
 	switch word {
 	case "":
@@ -122,14 +114,14 @@ func parseFieldValidation(word string) (vedette.FieldValidation, error) {
 	case "ignore", "false":
 		return vedette.FieldValidationIgnore, nil
 	}
-	return "", vedette.Errorf(vedette.Invalid, "--validate is %q: write strict, warn or ignore", word)
+	return "", vedette.Errorf(vedette.Invalid, "invalid --validate %q: use strict, warn or ignore", word)
 }
 
-func (o applyOptions) run(ctx context.Context, run *accountRun, docs []document) error {
+func (o applyOptions) run(ctx context.Context, run *fanout.Run, docs []manifests.Document) error {
 	var rollouts []rollout
 	keep := appliedSet{namespaces: map[string]bool{}}
-	if o.namespace != "" {
-		keep.namespaces[o.namespace] = true
+	if o.Namespace != "" {
+		keep.namespaces[o.Namespace] = true
 	}
 	for _, d := range docs {
 		out, ok, err := o.apply(ctx, run, d)
@@ -144,7 +136,7 @@ func (o applyOptions) run(ctx context.Context, run *accountRun, docs []document)
 				return err
 			}
 		}
-		if r, is := rolloutOf(d, out); is && o.wait && !o.change.isDryRun() {
+		if r, is := rolloutOf(d, out); is && o.wait && !o.change.IsDryRun() {
 			rollouts = append(rollouts, r)
 		}
 	}
@@ -156,8 +148,8 @@ func (o applyOptions) run(ctx context.Context, run *accountRun, docs []document)
 	return o.waitForRollouts(ctx, run, rollouts)
 }
 
-// waitForRollouts follows the rollouts that have begun.
-func (o applyOptions) waitForRollouts(ctx context.Context, run *accountRun, rollouts []rollout) error {
+// waitForRollouts waits until the rollouts have ended, one after the other.
+func (o applyOptions) waitForRollouts(ctx context.Context, run *fanout.Run, rollouts []rollout) error {
 	timeout := o.timeout
 	if timeout == 0 {
 		timeout = 5 * time.Minute
@@ -171,20 +163,20 @@ func (o applyOptions) waitForRollouts(ctx context.Context, run *accountRun, roll
 	return nil
 }
 
-// apply applies one object. Whether that changed anything is not said of what the
-// API server was asked to merge, as kubectl does not. Of a dry run only the difference
-// to what is there tells it.
-func (o applyOptions) apply(ctx context.Context, run *accountRun, d document) (client.Outcome, bool, error) {
+// apply applies one object. A dry run reads the object first, because only the difference
+// shows whether the apply would change it. For server-side apply that is not shown, as in
+// kubectl.
+func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Document) (client.Outcome, bool, error) {
 	var before client.Outcome
 	if d.Metadata.Name == "" {
-		run.failf("%s of %s has a generateName and no name: each apply would make another object. Name it, or create it by POST /vedette/v1/operations with the strategy create", d.displayName(), d.source)
+		run.Failf("%s of %s has generateName but no name, so each apply would create another object: set metadata.name, or use POST /vedette/v1/operations with the strategy create", d.DisplayName(), d.Source)
 		return before, false, nil
 	}
-	if !o.serverSide && o.change.isDryRun() && !o.change.isClientDryRun() {
-		get := d.operation(vedette.VerbGet)
+	if !o.serverSide && o.change.IsDryRun() && !o.change.IsClientDryRun() {
+		get := d.Operation(vedette.VerbGet)
 		get.Timeout = o.timeout
-		out, err := run.tryExecute(ctx, "read "+d.displayName(), get)
-		if err != nil || run.unserved {
+		out, ok, err := run.TryQuery(ctx, "read "+d.DisplayName(), get)
+		if !ok {
 			return out, false, err
 		}
 		before = out
@@ -193,19 +185,19 @@ func (o applyOptions) apply(ctx context.Context, run *accountRun, d document) (c
 	if err != nil {
 		return client.Outcome{}, false, err
 	}
-	op := client.Operation{Timeout: o.timeout, Args: vedette.ApplyArgs{Manifest: d.raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
-		Compare: !o.serverSide && !o.change.isDryRun()}}
-	out, ok, err := run.execute(ctx, fmt.Sprintf("apply %s of %s", d.displayName(), d.source), op)
+	op := client.Operation{Timeout: o.timeout, Args: vedette.ApplyArgs{Manifest: d.Raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
+		Compare: !o.serverSide && !o.change.IsDryRun()}}
+	out, ok, err := run.Execute(ctx, fmt.Sprintf("apply %s of %s", d.DisplayName(), d.Source), op)
 	if ok {
-		run.report(out, d.displayName(), o.actionWord(out, before))
+		run.Report(out, d.DisplayName(), o.actionWord(out, before))
 	}
 	return out, ok, err
 }
 
-// strategy is how a document is applied. What is to be pruned some day is applied
-// client-side, as kubectl does it: only that leaves the annotation that says so. Of
-// a Secret that would hold its data.
-func (o applyOptions) strategy(d document) vedette.Strategy {
+// strategy returns how to apply a document. With --prune it is client-side apply, because
+// only that leaves the annotation by which a later prune finds the object. Secrets are the
+// exception, because the annotation would contain their data.
+func (o applyOptions) strategy(d manifests.Document) vedette.Strategy {
 	switch {
 	case o.force:
 		return vedette.StrategyForceConflicts
@@ -217,26 +209,27 @@ func (o applyOptions) strategy(d document) vedette.Strategy {
 	return vedette.StrategyDefault
 }
 
-// actionWord is what kubectl says of an apply. A client-side dry run does not know whether
-// the object is there.
+// actionWord returns kubectl's word for the result of an apply. A client-side dry run cannot
+// know whether the object exists.
 func (o applyOptions) actionWord(out, before client.Outcome) string {
 	switch {
 	case o.serverSide:
 		return "serverside-applied"
-	case o.change.isClientDryRun():
+	case o.change.IsClientDryRun():
 		return "applied"
 	case out.Status == http.StatusCreated:
 		return "created"
-	case out.Unchanged, o.change.isDryRun() && sameContent(before, out):
+	case out.Unchanged, o.change.IsDryRun() && sameContent(before, out):
 		return "unchanged"
 	}
 	return "configured"
 }
 
-// identity tells one object, and one version of it, from all others.
+// identity identifies one version of an object.
 type identity struct{ UID, ResourceVersion, Namespace string }
 
-// identityOf reads that of the one object that an outcome tells.
+// identityOf returns the identity of the object in an outcome; it is empty if there is not
+// exactly one.
 func identityOf(out client.Outcome) identity {
 	var o struct{ Metadata identity }
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &o) != nil {
@@ -245,8 +238,8 @@ func identityOf(out client.Outcome) identity {
 	return o.Metadata
 }
 
-// sameContent reports whether two objects differ in nothing that somebody wrote: an
-// object that a dry run has changed keeps its version.
+// sameContent reports whether two outcomes have the same object, except for fields that API
+// servers maintain. Versions are not compared, because a dry run does not change them.
 func sameContent(a, b client.Outcome) bool {
 	var trees [2]map[string]any
 	for i, out := range []client.Outcome{a, b} {
@@ -254,10 +247,10 @@ func sameContent(a, b client.Outcome) bool {
 			return false
 		}
 		var err error
-		if trees[i], err = decodeManifest(out.Objects[0]); err != nil {
+		if trees[i], err = manifests.Decode(out.Objects[0]); err != nil {
 			return false
 		}
-		metadata := ensureMap(trees[i], "metadata")
+		metadata := manifests.EnsureMap(trees[i], "metadata")
 		for _, name := range []string{"generation", "resourceVersion", "managedFields"} {
 			delete(metadata, name)
 		}

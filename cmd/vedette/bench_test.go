@@ -13,8 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// BenchmarkGetPods shows 5,000 Pods of ten clusters, from the store to the
-// printed table, over HTTP.
+// BenchmarkGetPods prints 5,000 pods of ten clusters, read over HTTP from the store.
 func BenchmarkGetPods(b *testing.B) {
 	w := readtest.New(b)
 	for a := range 10 {

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// serveClusters returns the address of a server whose agents are clusters.
+// serveClusters starts a server that sends operations to the clusters, and returns its URL.
 func serveClusters(t *testing.T, c *fakeClusters) string {
 	w := newShopWorld(t)
 	seedHistory(t, w.Store)
@@ -24,7 +25,7 @@ func serveClusters(t *testing.T, c *fakeClusters) string {
 	return server.URL
 }
 
-// seedHistory puts some operations into the history.
+// seedHistory stores some operations in the history.
 func seedHistory(t *testing.T, s *store.Store) {
 	t.Helper()
 	now := time.Now()
@@ -49,7 +50,7 @@ func seedHistory(t *testing.T, s *store.Store) {
 	}
 }
 
-// newSampleClusters puts into the clusters what the conversations begin with.
+// newSampleClusters returns clusters with the objects that all conversations start with.
 func newSampleClusters() *fakeClusters {
 	c := newFakeClusters()
 	for _, account := range []vedette.AccountName{"dev", "prod-1"} {
@@ -75,8 +76,8 @@ func newSampleClusters() *fakeClusters {
 
 var agePattern = regexp.MustCompile(`\b\d+(\.\d+)?(m|h|s|h\d+m|m\d+s)\b`)
 
-// TestConversations runs the commands of each file one after the other, against
-// clusters that remember, and compares what they print with what the file says.
+// TestConversations runs the commands of each golden file in order, in clusters that keep
+// their changes, and compares the output with the file.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/operate/*.txt")
 	if err != nil || len(files) == 0 {
@@ -118,7 +119,7 @@ func runCommand(t *testing.T, server string, args []string) string {
 	if errOut != "" {
 		text += "--- error output\n" + errOut
 	}
-	var summary failureSummary
+	var summary fanout.FailedError
 	switch {
 	case errors.As(err, &summary):
 		text += "--- exit code 1: " + summary.Error() + "\n"

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
@@ -20,7 +23,7 @@ const deleteExample = `  vedette delete deployment web -n shop
   vedette get pods -l app=old -o name | xargs vedette delete`
 
 type deleteOptions struct {
-	targetFlags
+	target.Flags
 	cascade       string
 	grace         int64
 	now, force    bool
@@ -33,49 +36,49 @@ func newDelete() *cobra.Command {
 	var o deleteOptions
 	cmd := &cobra.Command{
 		Use:     "delete TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE",
-		Short:   "Delete objects, and wait until they are gone",
+		Short:   "Delete objects in one or more clusters",
 		Example: deleteExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := o.args()
 			if err != nil {
 				return err
 			}
-			return o.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error { return o.delete(ctx, run, t, a) })
+			return o.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error { return o.delete(ctx, run, t, a) })
 		},
 	}
-	o.addFlags(cmd)
-	o.addAllFlag(cmd, "delete")
-	o.change.addFlags(cmd)
+	o.AddFlags(cmd)
+	o.AddAllFlag(cmd, "delete")
+	o.Change.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("output").Usage = "name prints the names of what was deleted, as get does"
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "choose in all namespaces; with --all, -l or --field-selector")
-	flags.StringVar(&o.fieldSelector, "field-selector", "", "the objects with these fields (status.phase=Failed), as far as the API server knows the kind's")
-	flags.StringVar(&o.cascade, "cascade", "background", "what becomes of the objects that these own: background, foreground (they go first) or orphan (they stay)")
-	flags.Int64Var(&o.grace, "grace-period", -1, "seconds that pods have to end; -1 for what they say themselves")
-	flags.BoolVar(&o.now, "now", false, "give them one second")
-	flags.BoolVar(&o.force, "force", false, "with --grace-period=0, do not wait for the kubelet to confirm that a pod has ended")
-	flags.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "what is not there is no failure")
-	flags.BoolVar(&o.wait, "wait", true, "wait until they are gone")
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	flags.Lookup("output").Usage = "Output format: name. Defaults to one line for each object."
+	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "With --all, -l or --field-selector, select objects in all namespaces.")
+	flags.StringVar(&o.FieldSelector, "field-selector", "", "Field selector of the objects (status.phase=Failed). API servers support few fields of each kind.")
+	flags.StringVar(&o.cascade, "cascade", "background", "How to delete objects that the deleted objects own: background, foreground (before their owner) or orphan (not at all).")
+	flags.Int64Var(&o.grace, "grace-period", -1, "Seconds that pods have to terminate. -1 uses the pods' own value.")
+	flags.BoolVar(&o.now, "now", false, "Set the grace period to one second.")
+	flags.BoolVar(&o.force, "force", false, "With --grace-period=0, do not wait until the kubelet confirms that a pod has terminated.")
+	flags.BoolVar(&o.ignoreMissing, "ignore-not-found", false, "Treat objects that do not exist as deleted.")
+	flags.BoolVar(&o.wait, "wait", true, "Wait until the objects are gone.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Time limit for each delete.")
 	return cmd
 }
 
 // args returns the arguments that all deletes of one command share.
 func (o deleteOptions) args() (vedette.DeleteArgs, error) {
 	a := vedette.DeleteArgs{Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait}
-	if err := o.change.validate(); err != nil {
+	if err := o.Change.Validate(); err != nil {
 		return a, err
 	}
 	switch o.cascade {
 	case "background", "foreground", "orphan":
 	default:
-		return a, vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", o.cascade)
+		return a, vedette.Errorf(vedette.Invalid, "invalid --cascade %q: use background, foreground or orphan", o.cascade)
 	}
 	grace := o.grace
 	switch {
 	case o.now && o.grace >= 0:
 		return a, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
-	case o.now, o.grace == 0 && !o.force: // 0 means that nobody looks whether a pod has ended
+	case o.now, o.grace == 0 && !o.force: // 0 would not wait until pods have terminated
 		grace = 1
 	case o.force && o.grace < 0:
 		grace = 0
@@ -88,31 +91,31 @@ func (o deleteOptions) args() (vedette.DeleteArgs, error) {
 	return a, nil
 }
 
-func (o deleteOptions) delete(ctx context.Context, run *accountRun, t target, a vedette.DeleteArgs) error {
-	a.Target, a.LabelSelector, a.FieldSelector, a.All, a.AllNamespaces = t.reference(), t.selector, t.fieldSelector, t.all, t.allNamespaces
-	out, ok, err := run.execute(ctx, "delete "+t.displayName(), client.Operation{Args: a, Timeout: o.timeout})
-	for _, key := range out.Keys { // some may be gone though others are not
-		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.name == "" {
+func (o deleteOptions) delete(ctx context.Context, run *fanout.Run, t target.Target, a vedette.DeleteArgs) error {
+	a.Target, a.LabelSelector, a.FieldSelector, a.All, a.AllNamespaces = t.Reference(), t.Selector, t.FieldSelector, t.All, t.AllNamespaces
+	out, ok, err := run.Execute(ctx, "delete "+t.DisplayName(), client.Operation{Args: a, Timeout: o.timeout})
+	for _, key := range out.Keys { // some may be deleted even if the delete failed
+		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.Name == "" {
 			o.reportDeletion(run, key)
 		}
 	}
-	if ok && t.name == "" && len(out.Keys) == 0 {
-		run.warnf("No resources found in %s of %s.", t.namespacePhrase(), run.account)
+	if ok && t.Name == "" && len(out.Keys) == 0 {
+		run.Warnf("No resources found in %s of %s.", t.NamespacePhrase(), run.Account)
 	}
 	return err
 }
 
-func (o deleteOptions) reportDeletion(run *accountRun, key client.Key) {
-	if o.change.output == "name" {
-		run.reportNames(client.Outcome{Keys: []client.Key{key}}, "")
+func (o deleteOptions) reportDeletion(run *fanout.Run, key client.Key) {
+	if o.Change.Output == "name" {
+		run.ReportNames(client.Outcome{Keys: []client.Key{key}}, "")
 		return
 	}
-	run.printf("%s%s", deletionMessage(key, o.force), o.change.suffix())
+	run.Printf("%s%s", deletionMessage(key, o.force), o.Change.Suffix())
 }
 
-// deletionMessage is how kubectl tells of one.
+// deletionMessage returns the line that kubectl prints for a deleted object.
 func deletionMessage(key client.Key, force bool) string {
-	text := fmt.Sprintf("%s %q deleted", kindDisplayName(key.Kind), key.Name)
+	text := fmt.Sprintf("%s %q deleted", output.KindName(key.Kind), key.Name)
 	if force {
 		text = strings.Replace(text, " deleted", " force deleted", 1)
 	}

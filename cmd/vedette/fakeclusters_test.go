@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,13 +18,13 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// fakeClusters stand in for agents and what is behind them: they keep objects by
-// account, and do with them what an operation says.
+// fakeClusters replaces agents and their clusters. It keeps objects in memory and executes
+// operations on them.
 type fakeClusters struct {
 	mu       sync.Mutex
 	accounts map[vedette.AccountName]map[vedette.Key]*fakeObject
 	version  int
-	statuses []vedette.RolloutStatus // told one after the other, the last one for good
+	statuses []vedette.RolloutStatus // returned in order, the last one repeatedly
 	logs     map[string]string       // by account, pod and container
 	received []vedette.Operation
 }
@@ -39,7 +40,7 @@ func newFakeClusters() *fakeClusters {
 	return &fakeClusters{accounts: map[vedette.AccountName]map[vedette.Key]*fakeObject{}, logs: map[string]string{}}
 }
 
-// Execute carries an operation out.
+// Execute executes an operation.
 func (c *fakeClusters) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,14 +55,14 @@ func (c *fakeClusters) Execute(_ context.Context, op vedette.Operation) vedette.
 	return out
 }
 
-// warnings are what the annotation "warns" of the object says, which an operation
-// writes or is about.
+// warnings returns the texts in the annotation "warns" of the object that an operation writes
+// or names.
 func (c *fakeClusters) warnings(op vedette.Operation) []string {
 	var m struct {
 		Metadata struct{ Annotations struct{ Warns string } }
 	}
 	if a, is := op.Args.(vedette.ApplyArgs); is {
-		_ = json.Unmarshal(a.Manifest, &m) // what is broken warns of nothing
+		_ = json.Unmarshal(a.Manifest, &m) // an invalid manifest has no warnings
 		if a.Fields == vedette.FieldValidationWarn && bytes.Contains(a.Manifest, []byte(`"dat":`)) {
 			return []string{`unknown field "dat"`}
 		}
@@ -116,7 +117,7 @@ func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 	return c.executeOnObject(op, key, found)
 }
 
-// cloneObjects are objects that a dry run may do with what it likes.
+// cloneObjects returns copies, which a dry run may change.
 func cloneObjects(objects map[vedette.Key]*fakeObject) map[vedette.Key]*fakeObject {
 	clones := map[vedette.Key]*fakeObject{}
 	for key, o := range objects {
@@ -196,7 +197,7 @@ func keyOf(t vedette.Target) (vedette.Key, error) {
 	}
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}
 	if r.Namespaced {
-		key.Namespace = orDefault(t.Namespace, "default")
+		key.Namespace = cmp.Or(t.Namespace, "default")
 	}
 	return key, nil
 }
@@ -221,7 +222,7 @@ func (c *fakeClusters) apply(objects map[vedette.Key]*fakeObject, a vedette.Appl
 		return failedOutcome(409, "Conflict", `Apply failed with 1 conflict: conflict with "helm": .data.sky`)
 	}
 	namespace, _ := metadata["namespace"].(string)
-	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: orDefault(namespace, a.Namespace), Name: name})
+	key, err := keyOf(vedette.Target{Kind: manifest["kind"].(string), Namespace: cmp.Or(namespace, a.Namespace), Name: name})
 	if err != nil {
 		return failedOutcome(404, "NotFound", "the cluster serves no kind %v", manifest["kind"])
 	}
@@ -275,7 +276,7 @@ func (o *fakeObject) labels() labels.Set {
 	return m.Metadata.Labels
 }
 
-// prune does as the agent does, whatever the kinds.
+// prune deletes objects as the agent does, but ignores the list of kinds.
 func (c *fakeClusters) prune(objects map[vedette.Key]*fakeObject, a vedette.PruneArgs) vedette.Outcome {
 	out := vedette.Outcome{State: vedette.Done, Status: 200}
 	labelSelector, err := labels.Parse(a.LabelSelector)

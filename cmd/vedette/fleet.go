@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,35 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// printTable prints a table with heads.
-func printTable(cmd *cobra.Command, headers string, rows [][]string) error {
-	out := newPrinter(cmd.OutOrStdout())
-	if len(rows) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "No resources found.")
-		return nil
-	}
-	l := &layout{statusColumn: -1}
-	l.add(strings.Split(headers, "|"))
-	l.statusColumn = slices.Index(l.lines[0], "STATUS")
-	for _, cells := range rows {
-		l.add(cells)
-	}
-	out.table(l)
-	return out.flush()
-}
-
 func newAccounts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "accounts [NAME|PATTERN]",
-		Short: "Show the clusters, and how far each is stored",
+		Short: "List accounts, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -48,9 +34,9 @@ func newAccounts() *cobra.Command {
 			var rows [][]string
 			for _, a := range accounts {
 				rows = append(rows, []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
-					orDefault(a.Agent, "<none>"), orDefault(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
+					cmp.Or(a.Agent, "<none>"), cmp.Or(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
 			}
-			if err := printTable(cmd, "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
+			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
 				return err
 			}
 			for _, a := range accounts {
@@ -97,20 +83,13 @@ func feedCounts(feeds map[string]int) string {
 	return strings.Join(append([]string{fmt.Sprintf("%d/%d live", feeds["live"], total)}, others...), ", ")
 }
 
-func orDefault(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
-}
-
 func newAgents() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents [ACCOUNT|PATTERN]",
-		Short: "Show the agents that are connected, and what each does",
+		Short: "List connected agents and their accounts",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -125,11 +104,11 @@ func newAgents() *cobra.Command {
 				for _, account := range a.Accounts {
 					roles[account.Role] = append(roles[account.Role], account.Name)
 				}
-				rows = append(rows, []string{a.ID, a.Version, a.Server, orDefault(strings.Join(roles["cacher"], ","), "<none>"),
-					orDefault(strings.Join(roles["standby"], ","), "<none>"), orDefault(strings.Join(roles["refused"], ","), "<none>"),
+				rows = append(rows, []string{a.ID, a.Version, a.Server, cmp.Or(strings.Join(roles["cacher"], ","), "<none>"),
+					cmp.Or(strings.Join(roles["standby"], ","), "<none>"), cmp.Or(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			if err := printTable(cmd, "ID|VERSION|SERVER|REPORTS|STANDS BY|REFUSED|LAST PULSE|AGE", rows); err != nil {
+			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE", rows); err != nil {
 				return err
 			}
 			printAccountErrors(cmd, agents)
@@ -138,7 +117,7 @@ func newAgents() *cobra.Command {
 	}
 }
 
-// printAccountErrors says what keeps accounts from being reported.
+// printAccountErrors prints what prevents accounts from being reported.
 func printAccountErrors(cmd *cobra.Command, agents []client.Agent) {
 	for _, a := range agents {
 		for _, account := range a.Accounts {
@@ -157,10 +136,10 @@ func newFeeds() *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "feeds [ACCOUNT|PATTERN]",
-		Short: "Show how far each kind of each cluster is stored",
+		Short: "List feeds, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -174,12 +153,12 @@ func newFeeds() *cobra.Command {
 				if f.Stale && f.State == "live" {
 					state = "stale"
 				}
-				rows = append(rows, []string{f.Account, f.Kind, orDefault(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10), f.Message})
+				rows = append(rows, []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10), f.Message})
 			}
-			return printTable(cmd, "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
+			return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only these kinds, joined by commas")
+	cmd.Flags().StringVar(&kind, "kind", "", "Comma-separated kinds.")
 	return cmd
 }
 
@@ -187,14 +166,14 @@ func newVersion() *cobra.Command {
 	var clientOnly bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this tool and of the server",
+		Short: "Print the versions of the client and of the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fmt.Fprintln(cmd.OutOrStdout(), "vedette "+version.String())
 			if clientOnly {
 				return nil
 			}
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -205,6 +184,6 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&clientOnly, "client", false, "do not ask the server")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print the version of the client only.")
 	return cmd
 }

@@ -8,18 +8,17 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// maxWarnings is how many lines a command may say about freshness: of a fleet that
-// has lost its network there would be thousands.
+// maxWarnings limits the lines about freshness, because a fleet that has lost its network
+// would cause thousands.
 const maxWarnings = 10
 
-// warnStale tells which clusters an answer may not be up to date with, one line for
-// each, once.
+// warnStale prints a line for each cluster whose objects may be out of date, once.
 func (g *getter) warnStale(fresh []client.FeedFreshness) {
 	more := 0
 	for _, f := range fresh {
 		text := staleWarning(f)
-		// The reason of one account's kinds is mostly the same: that its agent is
-		// gone. Their ages differ by moments, so they do not count.
+		// The kinds of an account mostly have the same reason: its agent is not connected.
+		// The key omits the lag, because it differs slightly between kinds.
 		key := f.Account + " " + f.State + " " + f.Message
 		if text == "" || g.warned[key] {
 			continue
@@ -32,7 +31,7 @@ func (g *getter) warnStale(fresh []client.FeedFreshness) {
 		fmt.Fprintln(g.errOut, text)
 	}
 	if more > 0 {
-		fmt.Fprintf(g.errOut, "and %d more; `vedette accounts` and `vedette feeds` show all\n", more)
+		fmt.Fprintf(g.errOut, "and %d more: see `vedette accounts` and `vedette feeds`\n", more)
 	}
 }
 
@@ -60,7 +59,7 @@ func feedName(f client.FeedFreshness) string {
 
 func lastContact(f client.FeedFreshness) string {
 	if f.LagMs == nil {
-		return "never heard from"
+		return "no report yet"
 	}
-	return "last heard from " + views.Age(time.Duration(*f.LagMs)*time.Millisecond) + " ago"
+	return "last report " + views.Age(time.Duration(*f.LagMs)*time.Millisecond) + " ago"
 }

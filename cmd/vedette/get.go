@@ -5,27 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-const getLong = `Show objects of all clusters, as kubectl shows those of one.
+const getLong = `Show objects of all clusters, as kubectl shows the objects of one.
 
-KIND is a kind as kubectl takes it: pods, po, Deployment, deploy, crontabs.stable.example.com;
-several are joined by commas. A kind without a group means Kubernetes' own where there
-are several of that name.
+KIND is a kind as kubectl accepts it: pods, po, Deployment, deploy,
+crontabs.stable.example.com. Separate several kinds by commas. If several API groups
+have a kind of that name, the kind of Kubernetes itself is used.
 
-Over many clusters it is rare to mean one namespace, so without -n all namespaces are
-shown; -A says the same and is there for the fingers' sake.
+All namespaces are shown unless -n is given. -A is accepted because kubectl needs it.
 
-Where a cluster's agent is away, or a kind cannot be watched, what was stored last is
-shown, and a line on the error output tells which cluster and since when.`
+If the agent of a cluster is not connected, or a kind cannot be watched, the objects
+that were stored last are shown, and a line on standard error names the cluster and the
+time of its last report.`
 
-const getExample = `  vedette get pods                                # of all clusters and namespaces
+const getExample = `  vedette get pods                                # in all clusters and namespaces
   vedette get deploy,sts -n shop --account 'prod-*'
   vedette get pod/web-0 -o yaml
   vedette get pods -l app=web -o wide --watch
@@ -42,7 +47,7 @@ func newGet() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
 		Use:     "get KIND[,KIND] [NAME...] | KIND/NAME... | ACCOUNT/KIND/NAMESPACE/NAME...",
-		Short:   "Show objects of all clusters",
+		Short:   "Show objects of one or more clusters",
 		Long:    getLong,
 		Example: getExample,
 		Args:    cobra.MinimumNArgs(1),
@@ -50,28 +55,28 @@ func newGet() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
-			resourceArgs, err := parseResourceArgs(args)
+			resourceArgs, err := target.ParseResourceArgs(args)
 			if err != nil {
 				return err
 			}
-			g := &getter{client: c, getOptions: o, out: newPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
+			g := &getter{client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
 			return g.run(cmd.Context(), resourceArgs)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "only this namespace")
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "all namespaces, which is the default")
-	flags.StringVar(&o.account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
-	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels (app=web,tier!=db)")
-	flags.StringVar(&o.application, "application", "", "only objects of this Spinnaker application")
-	flags.StringVarP(&o.output, "output", "o", "", "wide, json, yaml or name; a table if not given")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "go on to show what changes")
-	flags.BoolVar(&o.noHeaders, "no-headers", false, "leave out the heads of columns")
-	flags.IntVar(&o.chunkSize, "chunk-size", 500, "objects to ask the server for at once, up to 5000")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Show only this namespace.")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show all namespaces. This is the default.")
+	flags.StringVar(&o.account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts. Defaults to all accounts.")
+	flags.StringVarP(&o.selector, "selector", "l", "", "Label selector (app=web,tier!=db).")
+	flags.StringVar(&o.application, "application", "", "Show only objects of this Spinnaker application.")
+	flags.StringVarP(&o.output, "output", "o", "", "Output format: wide, json, yaml or name. Defaults to a table.")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "After showing the objects, watch for changes.")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "Do not print the header of the table.")
+	flags.IntVar(&o.chunkSize, "chunk-size", 500, "Number of objects in one request to the server, up to 5000.")
 	return cmd
 }
 
@@ -79,80 +84,27 @@ func (o getOptions) validate() error {
 	switch o.output {
 	case "", "wide", "json", "yaml", "name":
 	default:
-		return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide, json, yaml or name after -o", o.output)
+		return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide, json, yaml or name", o.output)
 	}
 	if o.allNamespaces && o.namespace != "" {
-		return vedette.Errorf(vedette.Invalid, "-n names one namespace and -A means all of them: leave one out")
+		return vedette.Errorf(vedette.Invalid, "-n and -A exclude each other")
 	}
 	if o.chunkSize < 1 || o.chunkSize > 5000 {
-		return vedette.Errorf(vedette.Invalid, "the chunk size %d is not between 1 and 5000", o.chunkSize)
+		return vedette.Errorf(vedette.Invalid, "invalid --chunk-size %d: must be between 1 and 5000", o.chunkSize)
 	}
 	return nil
 }
 
-// resourceArg is one thing that was asked for.
-type resourceArg struct {
-	account, kind, namespace, name string // all but the kind may be empty
-}
-
-// parseResourceArgs reads the arguments of get in any of its three forms, which can't
-// be mixed up: a kind never has a slash, nor has a name.
-func parseResourceArgs(args []string) ([]resourceArg, error) {
-	if !strings.Contains(args[0], "/") {
-		return parseKindsAndNames(args)
-	}
-	var resourceArgs []resourceArg
-	for _, arg := range args {
-		parts := strings.Split(arg, "/")
-		for _, p := range parts {
-			if p == "" {
-				return nil, vedette.Errorf(vedette.Invalid, "%q has an empty part: write KIND/NAME or ACCOUNT/KIND/NAMESPACE/NAME", arg)
-			}
-		}
-		switch len(parts) {
-		case 2:
-			resourceArgs = append(resourceArgs, resourceArg{kind: parts[0], name: parts[1]})
-		case 4:
-			if parts[2] == "_" { // stands for no namespace
-				parts[2] = ""
-			}
-			resourceArgs = append(resourceArgs, resourceArg{account: parts[0], kind: parts[1], namespace: parts[2], name: parts[3]})
-		default:
-			return nil, vedette.Errorf(vedette.Invalid, "%q is neither KIND/NAME nor ACCOUNT/KIND/NAMESPACE/NAME", arg)
-		}
-	}
-	return resourceArgs, nil
-}
-
-func parseKindsAndNames(args []string) ([]resourceArg, error) {
-	var resourceArgs []resourceArg
-	for kind := range strings.SplitSeq(args[0], ",") {
-		if kind == "" {
-			return nil, vedette.Errorf(vedette.Invalid, "%q names an empty kind", args[0])
-		}
-		if len(args) == 1 {
-			resourceArgs = append(resourceArgs, resourceArg{kind: kind})
-		}
-		for _, name := range args[1:] {
-			if strings.Contains(name, "/") {
-				return nil, vedette.Errorf(vedette.Invalid, "%q follows the kind %s and must be a name alone: write KIND NAME or KIND/NAME", name, args[0])
-			}
-			resourceArgs = append(resourceArgs, resourceArg{kind: kind, name: name})
-		}
-	}
-	return resourceArgs, nil
-}
-
-// getter answers one get.
+// getter runs one get.
 type getter struct {
 	getOptions
 	client *client.Client
-	out    *printer
+	out    *output.Printer
 	errOut io.Writer
-	warned map[string]bool // warnings, each of which is given once
+	warned map[string]bool // warnings that were printed
 }
 
-func (g *getter) run(ctx context.Context, resourceArgs []resourceArg) error {
+func (g *getter) run(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	switch {
 	case g.watch:
 		return g.runWatch(ctx, resourceArgs)
@@ -163,18 +115,18 @@ func (g *getter) run(ctx context.Context, resourceArgs []resourceArg) error {
 	}
 }
 
-func (g *getter) query(arg resourceArg) client.Query {
-	q := client.Query{Account: g.account, Kind: arg.kind, Namespace: g.namespace, Name: arg.name, Application: g.application,
+func (g *getter) query(arg target.ResourceArg) client.Query {
+	q := client.Query{Account: g.account, Kind: arg.Kind, Namespace: g.namespace, Name: arg.Name, Application: g.application,
 		Selector: g.selector, Limit: g.chunkSize}
-	if arg.account != "" {
-		q.Account, q.Namespace = arg.account, arg.namespace
+	if arg.Account != "" {
+		q.Account, q.Namespace = arg.Account, arg.Namespace
 	}
 	return q
 }
 
-// runTables shows a table per kind. What was found is shown even where some of
-// it was not, or could not be read.
-func (g *getter) runTables(ctx context.Context, resourceArgs []resourceArg) error {
+// runTables prints one table per kind. It prints what it found even if some objects were not
+// found or could not be read.
+func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	var tables []client.Table
 	var errs []error
 	cached := false
@@ -193,26 +145,39 @@ func (g *getter) runTables(ctx context.Context, resourceArgs []resourceArg) erro
 	}
 	err := errors.Join(errs...)
 	if len(tables) == 0 && err == nil {
-		g.printNoneFound(cached)
+		g.printNoneFound(resourceArgs, cached)
 	}
 	return errors.Join(g.printTables(tables), err)
 }
 
-// printNoneFound tells two sorts of nothing apart: that there is none, and that nobody
-// looks.
-func (g *getter) printNoneFound(cached bool) {
+// printNoneFound says that there is no such object, or that no agent watches the kind. In
+// the second case the clusters may have many.
+func (g *getter) printNoneFound(resourceArgs []target.ResourceArg, cached bool) {
 	text := "No resources found"
 	if g.namespace != "" {
 		text += " in namespace " + g.namespace
 	}
 	if !cached {
-		text += ": no account that was asked for caches such a kind"
+		text += ": " + g.notCachedHint(resourceArgs)
 	}
 	fmt.Fprintln(g.errOut, text+".")
 }
 
-// table reads all pages of a target.
-func (g *getter) table(ctx context.Context, arg resourceArg) (client.Table, error) {
+func (g *getter) notCachedHint(resourceArgs []target.ResourceArg) string {
+	kinds := map[string]bool{}
+	for _, arg := range resourceArgs {
+		kinds[arg.Kind] = true
+	}
+	names, accounts := strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), ""
+	if g.account != "" {
+		accounts = " matching " + g.account
+	}
+	return fmt.Sprintf("no account%s caches %s. To cache a kind, add it to the account's kinds in the agent's configuration (with `vedette up`: --kinds). "+
+		"To read it from a cluster once, send the operation list: POST /vedette/v1/operations", accounts, names)
+}
+
+// table reads all pages of an argument's objects.
+func (g *getter) table(ctx context.Context, arg target.ResourceArg) (client.Table, error) {
 	query := g.query(arg)
 	all, err := g.client.Table(ctx, query)
 	if err != nil {
@@ -223,53 +188,33 @@ func (g *getter) table(ctx context.Context, arg resourceArg) (client.Table, erro
 		query.Cursor = next
 		page, err := g.client.Table(ctx, query)
 		if err != nil {
-			return all, fmt.Errorf("after %d of %d objects: %w", len(all.Rows), all.Total, err)
+			return all, fmt.Errorf("read objects after %d of %d: %w", len(all.Rows), all.Total, err)
 		}
 		all.Rows = append(all.Rows, page.Rows...)
 		next = page.Cursor
 	}
-	return all, arg.notFoundError(len(all.Rows))
-}
-
-// notFoundError is the error of a name that nothing has.
-func (arg resourceArg) notFoundError(found int) error {
-	if arg.name == "" || found > 0 {
-		return nil
-	}
-	where := ""
-	if arg.account != "" {
-		where = " in " + arg.account
-	}
-	return vedette.Errorf(vedette.NotFound, "%s %q not found%s", arg.kind, arg.name, where)
+	return all, arg.NotFoundError(len(all.Rows))
 }
 
 func (g *getter) printTables(tables []client.Table) error {
 	for i, t := range tables {
 		if g.output == "name" {
 			for _, row := range t.Rows {
-				g.out.line(objectPath(row.Account, t.Kind, row.Namespace, row.Name))
+				g.out.Line(output.ObjectPath(row.Account, t.Kind, row.Namespace, row.Name))
 			}
 			continue
 		}
 		if i > 0 {
-			g.out.line("")
+			g.out.Line("")
 		}
-		layout := newLayout(t.Columns, g.output == "wide", len(tables) > 1)
+		layout := output.NewTable(t.Columns, g.output == "wide", len(tables) > 1)
 		if !g.noHeaders {
-			layout.add(layout.header())
+			layout.Add(layout.Header())
 		}
 		for _, row := range t.Rows {
-			layout.add(layout.row(row))
+			layout.Add(layout.Row(row))
 		}
-		g.out.table(layout)
+		g.out.Table(layout)
 	}
-	return g.out.flush()
-}
-
-// objectPath is how an object is named in the API's paths, and how get takes it.
-func objectPath(account, kind, namespace, name string) string {
-	if namespace == "" {
-		namespace = "_"
-	}
-	return account + "/" + kind + "/" + namespace + "/" + name
+	return g.out.Flush()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what is printed into testdata")
+var rewrite = flag.Bool("rewrite", false, "write the output into testdata")
 
 // serve returns the address of a server of a world.
 func serve(t *testing.T, w *readtest.Fixture) string {
@@ -26,7 +26,7 @@ func serve(t *testing.T, w *readtest.Fixture) string {
 	return server.URL
 }
 
-// runCLI runs a command line and returns what it prints.
+// runCLI runs a command and returns its output and error output.
 func runCLI(ctx context.Context, args ...string) (out, errOut string, err error) {
 	var o, e bytes.Buffer
 	root := newRoot()
@@ -37,7 +37,7 @@ func runCLI(ctx context.Context, args ...string) (out, errOut string, err error)
 	return o.String(), e.String(), err
 }
 
-// newShopWorld is a fleet of three clusters, one of which has lost its agent.
+// newShopWorld returns three clusters with sample objects.
 func newShopWorld(t *testing.T) *readtest.Fixture {
 	w := readtest.New(t)
 	for _, account := range []vedette.AccountName{"dev", "prod-1", "prod-3"} {
@@ -58,8 +58,8 @@ var (
 	spacesPattern    = regexp.MustCompile(`  +`)
 )
 
-// TestOutput compares what commands print with files: a case is a file, whose
-// first line is the command.
+// TestOutput compares the output of commands with golden files. The first line of each file
+// is the command.
 func TestOutput(t *testing.T) {
 	w := newShopWorld(t)
 	w.Fleet.Disconnect("prod-3")
@@ -85,7 +85,7 @@ func TestOutput(t *testing.T) {
 				got += "--- fails\n" + err.Error() + "\n"
 			}
 			if strings.HasPrefix(command, "$ vedette accounts") || strings.HasPrefix(command, "$ vedette feeds") {
-				got = spacesPattern.ReplaceAllString(got, "  ") // a lag is wider from time to time
+				got = spacesPattern.ReplaceAllString(got, "  ") // the width of a lag varies
 			}
 			got = addressPattern.ReplaceAllString(timestampPattern.ReplaceAllString(lagPattern.ReplaceAllString(got, "N"), "TIME"), "HOST")
 			if *rewrite {

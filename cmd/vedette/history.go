@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,11 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/describe"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
 type historyOptions struct {
-	targetFlags
+	target.Flags
 	revision int64
 }
 
@@ -22,101 +27,102 @@ func newRolloutHistory() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history" + targetUsage,
-		Short: "Show the revisions of a workload, or the pod template of one",
+		Short: "Show the revisions of workloads, or the pod template of one revision",
 		Example: `  vedette rollout history deployment/web -n shop --account 'prod-*'
   vedette rollout history deployment/web --revision 3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.revision < 0 {
-				return vedette.Errorf(vedette.Invalid, "--revision is %d and can't be negative", o.revision)
+				return vedette.Errorf(vedette.Invalid, "invalid --revision %d: must not be negative", o.revision)
 			}
-			if err := o.change.validate("json", "yaml"); err != nil {
+			if err := o.Change.Validate("json", "yaml"); err != nil {
 				return err
 			}
-			if o.change.output != "" && o.revision == 0 {
-				return vedette.Errorf(vedette.Invalid, "-o prints what holds one revision: say with --revision which")
+			if o.Change.Output != "" && o.revision == 0 {
+				return vedette.Errorf(vedette.Invalid, "-o requires --revision")
 			}
-			return o.forEachObject(cmd, args, o.show)
+			return o.ForEachObject(cmd, args, o.show)
 		},
 	}
-	o.addFlags(cmd)
-	cmd.Flags().Int64Var(&o.revision, "revision", 0, "show the pod template of this revision")
-	cmd.Flags().StringVarP(&o.change.output, "output", "o", "", "with --revision: name, json or yaml of the ReplicaSet or ControllerRevision that holds it")
+	o.AddFlags(cmd)
+	cmd.Flags().Int64Var(&o.revision, "revision", 0, "Show the pod template of this revision.")
+	cmd.Flags().StringVarP(&o.Change.Output, "output", "o", "", "With --revision, output format of its ReplicaSet or ControllerRevision: name, json or yaml.")
 	return cmd
 }
 
-func (o historyOptions) show(ctx context.Context, run *accountRun, t target) error {
-	out, ok, err := run.execute(ctx, "history of "+t.displayName(), t.operation(vedette.VerbHistory))
+func (o historyOptions) show(ctx context.Context, run *fanout.Run, t target.Target) error {
+	out, ok, err := run.Query(ctx, "history of "+t.DisplayName(), t.Operation(vedette.VerbHistory))
 	if !ok {
 		return err
 	}
 	var revisions []vedette.Revision
 	if err := json.Unmarshal(out.Result, &revisions); err != nil {
-		run.succeeded--
-		run.failf("the history of %s makes no sense: %v", t.displayName(), err)
+		run.Failf("the agent returned an invalid history of %s: %v", t.DisplayName(), err)
 		return nil
 	}
 	if o.revision > 0 {
 		return o.showRevision(ctx, run, t, revisions)
 	}
-	run.printf("%s", t.displayName())
+	run.CountSuccess()
+	run.Printf("%s", t.DisplayName())
 	for _, line := range revisionLines(revisions) {
-		run.printf("%s", line)
+		run.Printf("%s", line)
 	}
 	return nil
 }
 
-// showRevision reads what holds a revision: a ReplicaSet, or a ControllerRevision.
-func (o historyOptions) showRevision(ctx context.Context, run *accountRun, t target, revisions []vedette.Revision) error {
-	run.succeeded-- // the history is not what was asked for
+// showRevision shows the pod template of a revision, which is in a ReplicaSet or a
+// ControllerRevision.
+func (o historyOptions) showRevision(ctx context.Context, run *fanout.Run, t target.Target, revisions []vedette.Revision) error {
 	i := slices.IndexFunc(revisions, func(r vedette.Revision) bool { return r.Number == o.revision })
 	if i < 0 {
-		run.failf("%s has no revision %d; `vedette rollout history` shows which it has", t.displayName(), o.revision)
+		run.Failf("%s has no revision %d: `vedette rollout history` lists its revisions", t.DisplayName(), o.revision)
 		return nil
 	}
-	revisionObject := target{kind: "ControllerRevision", apiVersion: "apps/v1", namespace: t.namespace, name: revisions[i].Name}
-	if strings.HasPrefix(kindDisplayName(t.kind), "deployment") {
-		revisionObject.kind = "ReplicaSet"
+	revisionObject := target.Target{Kind: "ControllerRevision", APIVersion: "apps/v1", Namespace: t.Namespace, Name: revisions[i].Name}
+	if strings.HasPrefix(output.KindName(t.Kind), "deployment") {
+		revisionObject.Kind = "ReplicaSet"
 	}
-	out, ok, err := run.execute(ctx, "read "+revisionObject.displayName(), revisionObject.operation(vedette.VerbGet))
+	out, ok, err := run.Query(ctx, "read "+revisionObject.DisplayName(), revisionObject.Operation(vedette.VerbGet))
 	if !ok {
 		return err
 	}
-	if o.change.output != "" {
-		run.report(out, revisionObject.displayName(), "")
+	if o.Change.Output != "" {
+		run.CountSuccess()
+		run.Report(out, revisionObject.DisplayName(), "")
 		return nil
 	}
 	template, err := templateOf(out)
 	if err != nil {
-		run.succeeded--
-		run.failf("what holds revision %d of %s makes no sense: %v", o.revision, t.displayName(), err)
+		run.Failf("the object of revision %d of %s is invalid: %v", o.revision, t.DisplayName(), err)
 		return nil
 	}
-	run.printf("%s with revision #%d", t.displayName(), o.revision)
+	run.CountSuccess()
+	run.Printf("%s with revision #%d", t.DisplayName(), o.revision)
 	cause := ""
-	if revisionObject.kind == "ReplicaSet" {
+	if revisionObject.Kind == "ReplicaSet" {
 		cause = revisions[i].ChangeCause
 	}
-	for _, line := range template.describe(cause) {
-		run.printf("%s", line)
+	for _, line := range template.Describe(cause) {
+		run.Printf("%s", line)
 	}
 	return nil
 }
 
-// templateOf reads the pods of a revision. A ControllerRevision holds them as a
+// templateOf returns the pod template of a revision. A ControllerRevision contains it as a
 // patch of its workload.
-func templateOf(out client.Outcome) (podTemplate, error) {
+func templateOf(out client.Outcome) (describe.PodTemplate, error) {
 	var revisionObject struct {
-		Spec struct{ Template podTemplate }
+		Spec struct{ Template describe.PodTemplate }
 		Data struct {
-			Spec struct{ Template podTemplate }
+			Spec struct{ Template describe.PodTemplate }
 		}
 		Kind string
 	}
 	if len(out.Objects) != 1 {
-		return podTemplate{}, vedette.Errorf(vedette.Unavailable, "%d objects were told", len(out.Objects))
+		return describe.PodTemplate{}, vedette.Errorf(vedette.Unavailable, "the agent returned %s, want 1", output.Count(len(out.Objects), "object"))
 	}
 	if err := json.Unmarshal(out.Objects[0], &revisionObject); err != nil {
-		return podTemplate{}, err
+		return describe.PodTemplate{}, err
 	}
 	if revisionObject.Kind == "ControllerRevision" {
 		return revisionObject.Data.Spec.Template, nil
@@ -125,14 +131,9 @@ func templateOf(out client.Outcome) (podTemplate, error) {
 }
 
 func revisionLines(revisions []vedette.Revision) []string {
-	l := &layout{statusColumn: -1}
-	l.add([]string{"REVISION", "CURRENT", "NAME", "CHANGE-CAUSE"})
+	table := output.NewTextTable([]string{"REVISION", "CURRENT", "NAME", "CHANGE-CAUSE"})
 	for _, r := range revisions {
-		l.add([]string{strconv.FormatInt(r.Number, 10), map[bool]string{true: "*"}[r.Current], r.Name, orDefault(r.ChangeCause, "<none>")})
+		table.Add([]string{strconv.FormatInt(r.Number, 10), map[bool]string{true: "*"}[r.Current], r.Name, cmp.Or(r.ChangeCause, "<none>")})
 	}
-	var lines []string
-	for _, cells := range l.lines {
-		lines = append(lines, l.format(cells, false))
-	}
-	return lines
+	return table.Text()
 }

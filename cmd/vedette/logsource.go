@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,20 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// findLogs finds the logs that are meant in one account.
-func (o *logOptions) findLogs(ctx context.Context, run *accountRun, t target) ([]client.LogQuery, error) {
-	if t.account != "" && t.account != run.account {
+// findLogs finds the logs of a target in one account.
+func (o *logOptions) findLogs(ctx context.Context, run *fanout.Run, t target.Target) ([]client.LogQuery, error) {
+	if t.Account != "" && t.Account != run.Account {
 		return nil, nil
 	}
 	pods, err := podsOf(ctx, run, t)
 	var all []client.LogQuery
 	for _, pod := range pods {
 		for _, name := range o.containers(run, pod) {
-			l := o.LogQuery
-			l.Account, l.Namespace, l.Pod, l.Container = run.account, pod.Metadata.Namespace, pod.Metadata.Name, name
+			l := o.query
+			l.Account, l.Namespace, l.Pod, l.Container = run.Account, pod.Metadata.Namespace, pod.Metadata.Name, name
 			all = append(all, l)
 		}
 	}
@@ -34,47 +37,47 @@ func isPod(kind string) bool {
 	return slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind))
 }
 
-// podsOf finds a pod, the pods with some labels, or those of a workload.
-func podsOf(ctx context.Context, run *accountRun, t target) ([]listedObject, error) {
-	if t.name == "" {
-		pods, ok, err := run.list(ctx, t)
+// podsOf returns the pod that t names, the pods that match its selector, or the pods of the
+// workload that it names.
+func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.ListedObject, error) {
+	if t.Name == "" {
+		pods, ok, err := target.List(ctx, run, t)
 		if ok && len(pods) == 0 {
-			run.warnf("No resources found in %s namespace of %s.", orDefault(t.namespace, "default"), run.account)
+			run.Warnf("No resources found in %s namespace of %s.", cmp.Or(t.Namespace, "default"), run.Account)
 		}
 		return pods, err
 	}
-	out, ok, err := run.execute(ctx, "read "+t.displayName(), t.operation(vedette.VerbGet))
+	out, ok, err := run.Query(ctx, "read "+t.DisplayName(), t.Operation(vedette.VerbGet))
 	if !ok {
 		return nil, err
 	}
-	run.succeeded-- // no log is read yet
 	var object struct {
-		listedObject
+		target.ListedObject
 		Spec struct{ Selector json.RawMessage }
 	}
 	if len(out.Objects) != 1 || json.Unmarshal(out.Objects[0], &object) != nil {
-		run.failf("what the cluster says of %s makes no sense", t.displayName())
+		run.Failf("the cluster returned an invalid object for %s", t.DisplayName())
 		return nil, nil
 	}
-	if isPod(t.kind) {
-		var pod listedObject
+	if isPod(t.Kind) {
+		var pod target.ListedObject
 		err := json.Unmarshal(out.Objects[0], &pod)
-		return []listedObject{pod}, err
+		return []target.ListedObject{pod}, err
 	}
 	selector := selectorOf(object.Spec.Selector)
 	if selector == "" {
-		run.failf("%s chooses no pods by labels: name one of its pods", t.displayName())
+		run.Failf("%s has no label selector for pods: name one of its pods", t.DisplayName())
 		return nil, nil
 	}
-	pods, ok, err := run.list(ctx, target{kind: "pods", apiVersion: "v1", namespace: object.Metadata.Namespace, selector: selector})
+	pods, ok, err := target.List(ctx, run, target.Target{Kind: "pods", APIVersion: "v1", Namespace: object.Metadata.Namespace, Selector: selector})
 	if ok && len(pods) == 0 {
-		run.failf("%s has no pods", t.displayName())
+		run.Failf("%s has no pods", t.DisplayName())
 	}
 	return pods, err
 }
 
-// selectorOf reads the selector of a workload, or of a Service, which is written
-// without matchLabels. It is empty where there is none that chooses anything.
+// selectorOf returns the selector of a workload, or of a Service, which has no matchLabels. It
+// is empty if there is no selector, or an empty one.
 func selectorOf(raw json.RawMessage) string {
 	var s metav1.LabelSelector
 	if json.Unmarshal(raw, &s) == nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
@@ -89,13 +92,13 @@ func selectorOf(raw json.RawMessage) string {
 	return ""
 }
 
-// defaultContainerAnnotation is the annotation of a pod that says whose logs are meant.
+// defaultContainerAnnotation is kubectl's annotation for the default container of a pod.
 const defaultContainerAnnotation = "kubectl.kubernetes.io/default-container"
 
-// containers are those of a pod whose logs are meant.
-func (o *logOptions) containers(run *accountRun, pod listedObject) []string {
-	if o.Container != "" {
-		return []string{o.Container}
+// containers returns the containers of a pod whose logs are printed.
+func (o *logOptions) containers(run *fanout.Run, pod target.ListedObject) []string {
+	if o.query.Container != "" {
+		return []string{o.query.Container}
 	}
 	var regular, all []string
 	for _, c := range pod.Spec.InitContainers {
@@ -114,9 +117,9 @@ func (o *logOptions) containers(run *accountRun, pod listedObject) []string {
 	case annotated != "":
 		return []string{annotated}
 	case len(regular) == 0:
-		return []string{""} // the agent knows, or says why not
+		return []string{""} // the agent chooses the container, or explains why it cannot
 	case len(all) > 1:
-		run.warnf("Defaulted container %q of pod/%s in %s out of: %s", regular[0], pod.Metadata.Name, run.account, strings.Join(all, ", "))
+		run.Warnf("Defaulted container %q of pod/%s in %s out of: %s", regular[0], pod.Metadata.Name, run.Account, strings.Join(all, ", "))
 	}
 	return regular[:1]
 }

@@ -1,11 +1,12 @@
-// Command vedette is the tool for people: it shows what a fleet of clusters
-// holds and changes it, as kubectl does with one.
+// Command vedette is the command line of Vedette: it shows and changes objects in many
+// clusters, as kubectl does in one.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,11 +16,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
-	var summary failureSummary
+	var summary fanout.FailedError
 	switch {
 	case err == nil:
-	case errors.As(err, &summary): // each of them was told when it happened
-		if summary.total > 1 {
+	case errors.As(err, &summary): // each failure was printed when it happened
+		if summary.Total > 1 {
 			fmt.Fprintln(os.Stderr, summary)
 		}
 		os.Exit(1)

@@ -9,15 +9,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// TestFlagsMapToOperations holds what commands ask the agents for.
+// TestFlagsMapToOperations checks the operations that commands send.
 func TestFlagsMapToOperations(t *testing.T) {
 	c := newSampleClusters()
 	server := serveClusters(t, c)
@@ -52,7 +51,7 @@ func TestFlagsMapToOperations(t *testing.T) {
 	} {
 		c.received = nil
 		_, _, err := runCLI(t.Context(), append(strings.Fields(tt.command), "--account", "dev", "--user", "ann", "--server", server)...)
-		var summary failureSummary
+		var summary fanout.FailedError
 		if err != nil && !errors.As(err, &summary) {
 			t.Errorf("%s: %v", tt.command, err)
 			continue
@@ -67,13 +66,13 @@ func TestFlagsMapToOperations(t *testing.T) {
 		}
 		verb, _, _ := strings.Cut(tt.command, " ")
 		if last.Args.Verb() != vedette.VerbLogs && (last.User != "ann" || !strings.HasPrefix(last.Origin, "vedette "+verb)) {
-			t.Errorf("%s: on behalf of %q, by %q", tt.command, last.User, last.Origin)
+			t.Errorf("%s: got user %q and origin %q, want ann and vedette %s", tt.command, last.User, last.Origin, verb)
 		}
 	}
 }
 
-// TestDryRunIsSentOnlyForWrites holds that nothing that changes anything is sent but
-// as a dry run, and that what only reads is sent as ever.
+// TestDryRunIsSentOnlyForWrites checks that all operations which change objects are sent as
+// dry runs, and that reads are not.
 func TestDryRunIsSentOnlyForWrites(t *testing.T) {
 	c := newSampleClusters()
 	server := serveClusters(t, c)
@@ -86,26 +85,26 @@ func TestDryRunIsSentOnlyForWrites(t *testing.T) {
 		dryRuns := 0
 		for _, op := range c.received {
 			if op.DryRun == op.Reads() {
-				t.Errorf("%s: %s is sent with %v for a dry run", command, op.Args.Verb(), op.DryRun)
+				t.Errorf("%s: %s was sent with DryRun %t", command, op.Args.Verb(), op.DryRun)
 			}
 			if op.DryRun {
 				dryRuns++
 			}
 		}
 		if dryRuns == 0 {
-			t.Errorf("%s: nothing was asked", command)
+			t.Errorf("%s: no dry run was sent", command)
 		}
 		c.received = nil
 		local := append(strings.Fields(strings.Replace(command, " --prune --all", "", 1)), "--dry-run=client", "--server", "nowhere:1")
 		_, _, err := runCLI(t.Context(), local...)
 		if chooses := strings.Contains(command, "pods --all") || strings.Contains(command, " -l "); (err == nil) == chooses || len(c.received) > 0 {
-			t.Errorf("%v: %v", local, err)
+			t.Errorf("%v: got error %v and %d operations", local, err, len(c.received))
 		}
 	}
 }
 
-// TestUserAccountsAuthorizeOperations holds that a server that believes it is told which accounts a
-// user may change, and that who is refused is told what to say.
+// TestUserAccountsAuthorizeOperations checks that a server without Fiat uses --user-accounts,
+// and that the error for a denied user names the flags.
 func TestUserAccountsAuthorizeOperations(t *testing.T) {
 	w := newShopWorld(t)
 	authority, err := authorize.New(authorize.Config{Properties: func(context.Context, vedette.AccountName) (vedette.Properties, error) {
@@ -118,21 +117,21 @@ func TestUserAccountsAuthorizeOperations(t *testing.T) {
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
 	_, errOut, err := runCLI(t.Context(), pause...)
-	if err != (failureSummary{1, 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: --user says on whose behalf") {
-		t.Errorf("%q, %v", errOut, err)
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: set the user with --user") {
+		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 	if out, _, err := runCLI(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got output %q and error %v", out, err)
 	}
 }
 
-// blockedClusters are clusters of which the first does not get ahead.
+// blockedClusters are clusters in which the rollout of dev waits for that of prod-1.
 type blockedClusters struct {
 	*fakeClusters
 	prodPrinted chan struct{}
 }
 
-// Execute has the rollout of dev wait until that of prod-1 was told.
+// Execute blocks the rollout of dev until that of prod-1 was printed.
 func (c blockedClusters) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if op.Account != "dev" {
 		return resultOutcome(vedette.RolloutStatus{Done: true, Message: "rolled out"})
@@ -141,12 +140,12 @@ func (c blockedClusters) Execute(ctx context.Context, op vedette.Operation) vede
 	case <-c.prodPrinted:
 		return failedOutcome(404, "NotFound", "no")
 	case <-ctx.Done():
-		return failedOutcome(504, "Timeout", "nobody waits")
+		return failedOutcome(504, "Timeout", "prod-1 was not printed")
 	}
 }
 
-// TestRolloutStatusIsPrintedLive holds that an account whose rollout does not get
-// ahead, or fails, keeps nothing of the others from being told.
+// TestRolloutStatusIsPrintedLive checks that an account whose rollout waits or fails does not
+// delay the output of other accounts.
 func TestRolloutStatusIsPrintedLive(t *testing.T) {
 	w := newShopWorld(t)
 	c := blockedClusters{newSampleClusters(), make(chan struct{})}
@@ -161,15 +160,15 @@ func TestRolloutStatusIsPrintedLive(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(t.Context()) }()
 	if got := out.lines(t, 1); got[0] != "prod-1: rolled out" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	close(c.prodPrinted)
-	if err := <-ended; err != (failureSummary{1, 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
-		t.Errorf("%v, %s", err, &errOut)
+	if err := <-ended; err != (fanout.FailedError{Failed: 1, Total: 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
+		t.Errorf("got error %v and error output %s", err, &errOut)
 	}
 }
 
-// TestConditionalScale holds that the condition is the cluster's to check too: the
+// TestConditionalScale checks that the API server tests --current-replicas too, because the
 // number can change after it was read.
 func TestConditionalScale(t *testing.T) {
 	c := newSampleClusters()
@@ -179,7 +178,7 @@ func TestConditionalScale(t *testing.T) {
 	patch, ok := c.received[len(c.received)-1].Args.(vedette.PatchArgs)
 	want := `[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":5}]`
 	if !ok || string(patch.Patch) != want || patch.Type != vedette.JSONPatch {
-		t.Errorf("%+v", patch)
+		t.Errorf("got %+v, want a JSON patch %s", patch, want)
 	}
 }
 
@@ -191,34 +190,33 @@ func TestApplyFromStandardInput(t *testing.T) {
 	root.SetIn(strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`))
 	root.SetOut(&out)
 	if err := root.ExecuteContext(t.Context()); err != nil || out.String() != "configmap/a created\nconfigmap/b created\n" {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("got output %q and error %v", out.String(), err)
 	}
 }
 
-// TestRolloutStatusReportsFailure holds that a rollout that will not end ends the command, and so
-// does its timeout.
+// TestRolloutStatusReportsFailure checks that a failed rollout and the timeout end the command.
 func TestRolloutStatusReportsFailure(t *testing.T) {
 	c := newSampleClusters()
 	server := serveClusters(t, c)
 	c.statuses = []vedette.RolloutStatus{{Message: "waiting"}, {Failed: true, Message: `deployment "api" exceeded its progress deadline`}}
 	_, errOut, err := runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
-	if err != (failureSummary{1, 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
-		t.Errorf("%q, %v", errOut, err)
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
+		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 	c.statuses = []vedette.RolloutStatus{{Message: "1 of 2 updated replicas are available"}}
 	_, errOut, err = runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
-	if err != (failureSummary{1, 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
-		t.Errorf("%q, %v", errOut, err)
+	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
+		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 }
 
-// followedLogs are pods whose logs go on.
+// followedLogs are clusters whose logs do not end.
 type followedLogs struct {
 	*fakeClusters
 	logs map[string]*io.PipeReader
 }
 
-// Execute opens a log that goes on.
+// Execute opens a log that does not end.
 func (c followedLogs) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	if a, ok := op.Args.(vedette.LogsArgs); ok {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: c.logs[a.Name]}
@@ -226,8 +224,8 @@ func (c followedLogs) Execute(ctx context.Context, op vedette.Operation) vedette
 	return c.fakeClusters.Execute(ctx, op)
 }
 
-// TestFollowLogs holds that the lines of logs that are followed come as they are
-// written, whole, and that to interrupt is no failure and ends the logs.
+// TestFollowLogs checks that lines of followed logs are printed as soon as they are complete,
+// and that an interrupt ends the logs without an error.
 func TestFollowLogs(t *testing.T) {
 	first, one := io.Pipe()
 	second, two := io.Pipe()
@@ -251,11 +249,11 @@ func TestFollowLogs(t *testing.T) {
 	write(one, "half")
 	write(two, "whole\n")
 	if got := out.lines(t, 1); got[0] != "[dev/pod/api-2/main] whole" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	write(one, " and half\n")
 	if got := out.lines(t, 2); got[1] != "[dev/pod/api-1/main] half and half" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 	interrupt()
 	if err := <-ended; err != nil {
@@ -270,54 +268,13 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-// TestSpinner holds that only what takes long is told, and that nothing of it
-// stays.
-func TestSpinner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var b bytes.Buffer
-		s := &spinner{w: &b}
-		s.start()
-		quick := s.track("quick")
-		time.Sleep(time.Second)
-		quick()
-		slow := s.track("dev: delete pod/a")
-		also := s.track("prod: delete pod/a")
-		time.Sleep(2100 * time.Millisecond)
-		synctest.Wait()
-		if b.String() != "dev: delete pod/a (2s), and 1 more" {
-			t.Errorf("%q", b.String())
-		}
-		also()
-		slow()
-		s.stop()
-		if !strings.HasSuffix(b.String(), "\r\x1b[K") {
-			t.Errorf("%q", b.String())
-		}
-	})
-	if s := newSpinner(&bytes.Buffer{}); s.quit != nil {
-		t.Error("a buffer is taken for a terminal")
-	}
-}
-
 func TestSelectorOf(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"matchLabels":{"a":"b","c":"d"}}`: "a=b,c=d", `{"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}`: "a in (x,y)",
 		`{"app":"web"}`: "app=web", `{}`: "", `null`: "", ``: "", `{"matchLabels":{}}`: "", `7`: "",
 	} {
 		if got := selectorOf(json.RawMessage(raw)); got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
+			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
-}
-
-func FuzzReadDocuments(f *testing.F) {
-	f.Add("a: b\n---\n{}")
-	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"A","metadata":{"name":"x"}}]}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, d := range readDocuments(strings.NewReader(text), "x").documents {
-			if d.Kind == "" || d.APIVersion == "" || d.Metadata.Name+d.Metadata.GenerateName == "" || !json.Valid(d.raw) {
-				t.Errorf("%q gave %+v", text, d)
-			}
-		}
-	})
 }

@@ -1,21 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/server/views"
 )
 
 func newOps() *cobra.Command {
 	list := newOpsList("ops")
-	list.Short = "Show what was done: the history of operations"
+	list.Short = "Show the history of operations"
 	list.Example = `  vedette ops --account 'prod-*' --state failed
   vedette ops get 01J9ZW3V2M9Z8YB5C4K7Q1T6RD`
 	list.AddCommand(newOpsList("list"), newOpsGet())
@@ -24,19 +28,19 @@ func newOps() *cobra.Command {
 
 func newOpsList(use string) *cobra.Command {
 	query := client.HistoryQuery{}
-	output := ""
+	format := ""
 	cmd := &cobra.Command{
 		Use:   use,
-		Short: "Show the newest operations",
+		Short: "List the newest operations",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case query.Limit < 1:
-				return vedette.Errorf(vedette.Invalid, "the limit is %d and must be above 0", query.Limit)
-			case output != "" && output != "wide":
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write wide after -o", output)
+				return vedette.Errorf(vedette.Invalid, "invalid --limit %d: must be greater than 0", query.Limit)
+			case format != "" && format != "wide":
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide", format)
 			}
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -44,17 +48,17 @@ func newOpsList(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showOperations(cmd, operations, output != "", time.Now())
+			return showOperations(cmd, operations, format != "", time.Now())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&query.Account, "account", "", "only accounts of this name or pattern (prod-*), or several joined by commas")
-	flags.StringVar(&query.State, "state", "", "only those that are pending, done, failed or lost")
-	flags.StringVar(&query.Verb, "verb", "", "only those of this verb: apply, delete, scale, …")
-	flags.StringVar(&query.Agent, "agent", "", "only those that this agent was sent")
-	flags.StringVar(&query.Origin, "origin", "", "only those of this origin, as -o wide shows it")
-	flags.IntVar(&query.Limit, "limit", 30, "how many")
-	flags.StringVarP(&output, "output", "o", "", "wide shows who did it, and what the cluster said")
+	flags.StringVar(&query.Account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts.")
+	flags.StringVar(&query.State, "state", "", "State of the operations: pending, done, failed or lost.")
+	flags.StringVar(&query.Verb, "verb", "", "Verb of the operations: apply, delete, scale, …")
+	flags.StringVar(&query.Agent, "agent", "", "Agent that the operations were sent to.")
+	flags.StringVar(&query.Origin, "origin", "", "Origin of the operations, as -o wide shows it.")
+	flags.IntVar(&query.Limit, "limit", 30, "Maximum number of operations.")
+	flags.StringVarP(&format, "output", "o", "", "Output format: wide adds user, origin, agent and message.")
 	return cmd
 }
 
@@ -65,16 +69,16 @@ func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide b
 	}
 	var rows [][]string
 	for _, p := range operations {
-		row := []string{p.ID, p.Account, verbText(p), orDefault(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
+		row := []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
 		if wide {
-			row = append(row, orDefault(p.User, "<none>"), p.Origin, orDefault(p.Agent, "<none>"), p.Message)
+			row = append(row, cmp.Or(p.User, "<none>"), p.Origin, cmp.Or(p.Agent, "<none>"), p.Message)
 		}
 		rows = append(rows, row)
 	}
-	return printTable(cmd, headers, rows)
+	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), headers, rows)
 }
 
-// verbText is what was done, or only judged.
+// verbText returns the verb, and whether it was a dry run.
 func verbText(p client.HistoryEntry) string {
 	if p.DryRun {
 		return p.Verb + " (dry run)"
@@ -100,13 +104,13 @@ func durationText(p client.HistoryEntry) string {
 }
 
 func newOpsGet() *cobra.Command {
-	output := ""
+	format := ""
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show one operation",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := connect(cmd)
+			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -114,45 +118,40 @@ func newOpsGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := newPrinter(cmd.OutOrStdout())
-			switch output {
+			out := output.NewPrinter(cmd.OutOrStdout())
+			switch format {
 			case "":
 				printOperation(out, p, time.Now())
 			case "json":
-				_, _ = out.w.Write(raw) // flush tells
-				out.line("")
+				out.Line(string(raw))
 			case "yaml":
 				text, err := yaml.JSONToYAML(raw)
 				if err != nil {
 					return fmt.Errorf("write YAML: %w", err)
 				}
-				_, _ = out.w.Write(text)
+				out.Line(strings.TrimSuffix(string(text), "\n"))
 			default:
-				return vedette.Errorf(vedette.Invalid, "there is no output format %q: write json or yaml after -o", output)
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o json or yaml", format)
 			}
-			return out.flush()
+			return out.Flush()
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	return cmd
 }
 
-func printOperation(out *printer, p client.HistoryEntry, now time.Time) {
-	state := p.State
-	if out.colour {
-		state = colourize(state)
-	}
-	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", orDefault(p.Target, "<none>")}, {"State", state},
-		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", orDefault(p.User, "<none>")}, {"Origin", orDefault(p.Origin, "<none>")},
-		{"Server", p.Server}, {"Agent", orDefault(p.Agent, "<none>: it was not sent")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
+func printOperation(out *output.Printer, p client.HistoryEntry, now time.Time) {
+	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", cmp.Or(p.Target, "<none>")}, {"State", out.Status(p.State)},
+		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", cmp.Or(p.User, "<none>")}, {"Origin", cmp.Or(p.Origin, "<none>")},
+		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none> (not sent)")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
 		{"Ended", timeText(p.Ended, now)}, {"Took", durationText(p)}}
 	for _, row := range rows {
 		value := row[1]
 		if row[0] != "State" {
-			value = sanitize(value)
+			value = output.Sanitize(value)
 		}
 		if value != "" {
-			out.line(fmt.Sprintf("%-10s %s", row[0]+":", value))
+			out.Line(fmt.Sprintf("%-10s %s", row[0]+":", value))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -11,141 +12,148 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
 func newRollout() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollout",
-		Short: "Look at and steer the rollouts of Deployments, StatefulSets and DaemonSets",
+		Short: "Manage rollouts of Deployments, StatefulSets and DaemonSets",
 		Example: `  vedette rollout status deployment/web -n shop --account 'prod-*'
   vedette rollout undo deployment/web --to-revision 3`,
 	}
 	cmd.AddCommand(newRolloutStatus(), newRolloutHistory(), newRolloutUndo(),
-		newRolloutAction("pause", "Stop a rollout", vedette.VerbPause, "paused"),
-		newRolloutAction("resume", "Let a paused rollout go on", vedette.VerbResume, "resumed"),
-		newRolloutAction("restart", "Roll out the same pods once more", vedette.VerbRestart, "restarted"))
+		newRolloutAction("pause", "Pause rollouts", vedette.VerbPause, "paused"),
+		newRolloutAction("resume", "Resume paused rollouts", vedette.VerbResume, "resumed"),
+		newRolloutAction("restart", "Restart workloads: replace their pods by a new rollout", vedette.VerbRestart, "restarted"))
 	return cmd
 }
 
 const targetUsage = " TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | -f FILE"
 
 func newRolloutAction(use, short string, verb vedette.Verb, pastTense string) *cobra.Command {
-	var flags targetFlags
+	var flags target.Flags
 	cmd := &cobra.Command{Use: use + targetUsage, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
-		if err := flags.change.validate("json", "yaml"); err != nil {
+		if err := flags.Change.Validate("json", "yaml"); err != nil {
 			return err
 		}
-		return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
-			out, ok, err := run.execute(ctx, use+" "+t.displayName(), t.operation(verb))
+		return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
+			out, ok, err := run.Execute(ctx, use+" "+t.DisplayName(), t.Operation(verb))
 			if ok {
-				run.report(out, t.displayName(), pastTense)
+				run.Report(out, t.DisplayName(), pastTense)
 			}
 			return err
 		})
 	}}
-	flags.addFlags(cmd)
-	flags.change.addFlags(cmd)
+	flags.AddFlags(cmd)
+	flags.Change.AddFlags(cmd)
 	return cmd
 }
 
 func newRolloutUndo() *cobra.Command {
-	var flags targetFlags
+	var flags target.Flags
 	var revision int64
-	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Go back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Roll back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
 		if revision < 0 {
-			return vedette.Errorf(vedette.Invalid, "--to-revision is %d and can't be negative", revision)
+			return vedette.Errorf(vedette.Invalid, "invalid --to-revision %d: must not be negative", revision)
 		}
-		if err := flags.change.validate("json", "yaml"); err != nil {
+		if err := flags.Change.Validate("json", "yaml"); err != nil {
 			return err
 		}
-		return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
-			op := client.Operation{Args: vedette.UndoArgs{Target: t.reference(), Revision: revision}}
-			out, ok, err := run.execute(ctx, "undo "+t.displayName(), op)
+		return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
+			op := client.Operation{Args: vedette.UndoArgs{Target: t.Reference(), Revision: revision}}
+			out, ok, err := run.Execute(ctx, "undo "+t.DisplayName(), op)
 			if ok {
-				run.report(out, t.displayName(), orDefault(out.Message, "rolled back"))
+				run.Report(out, t.DisplayName(), cmp.Or(out.Message, "rolled back"))
 			}
 			return err
 		})
 	}}
-	flags.addFlags(cmd)
-	flags.change.addFlags(cmd)
-	cmd.Flags().Int64Var(&revision, "to-revision", 0, "the revision to go back to; 0 for the one before")
+	flags.AddFlags(cmd)
+	flags.Change.AddFlags(cmd)
+	cmd.Flags().Int64Var(&revision, "to-revision", 0, "Revision to roll back to. 0 for the previous one.")
 	return cmd
 }
 
 func newRolloutStatus() *cobra.Command {
-	var flags targetFlags
+	var flags target.Flags
 	var watch bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "status" + targetUsage,
-		Short: "Show how far a rollout is, until it has ended",
+		Short: "Show the status of rollouts until they have ended",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var deadline time.Time
 			if timeout > 0 {
 				deadline = time.Now().Add(timeout)
 			}
-			flags.interleaved = true
-			return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
+			flags.Interleaved = true
+			return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
 				return rollout{t, !watch}.follow(ctx, run, deadline)
 			})
 		},
 	}
-	flags.addFlags(cmd)
-	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "go on until the rollout has ended")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 for as long as it takes")
+	flags.AddFlags(cmd)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", true, "Wait until the rollout has ended.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "Time limit for waiting. 0 for no limit.")
 	return cmd
 }
 
-// rollout is a workload whose pods are being replaced.
+// rollout is a workload whose rollout a command waits for.
 type rollout struct {
-	target
-	once bool // look at it once only
+	target.Target
+	once bool // read the status once, without waiting
 }
 
-// rolloutOf is the rollout that an apply has begun, if the kind has any.
-func rolloutOf(d document, out client.Outcome) (rollout, bool) {
+// rolloutOf returns the rollout that an apply has started, and false if the kind has no
+// rollouts.
+func rolloutOf(d manifests.Document, out client.Outcome) (rollout, bool) {
 	group, _, _ := strings.Cut(d.APIVersion, "/")
 	if group != "apps" || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, d.Kind) || len(out.Keys) > 1 {
 		return rollout{}, false
 	}
-	t := target{kind: d.Kind, apiVersion: d.APIVersion, namespace: d.Metadata.Namespace, name: d.Metadata.Name}
-	if len(out.Keys) == 1 { // it may have been named by the cluster
-		t.namespace, t.name = out.Keys[0].Namespace, out.Keys[0].Name
+	t := target.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
+	if len(out.Keys) == 1 { // the cluster may have generated the name
+		t.Namespace, t.Name = out.Keys[0].Namespace, out.Keys[0].Name
 	}
-	return rollout{target: t}, true
+	return rollout{Target: t}, true
 }
 
-// How often a rollout is looked at.
+// How often the status of a rollout is read.
 const (
 	minPollInterval = 200 * time.Millisecond
 	maxPollInterval = 2 * time.Second
 )
 
-// follow tells how far a rollout is, each time that it has got further, until it
-// has ended or a time has come; the zero time never does.
-func (r rollout) follow(ctx context.Context, run *accountRun, deadline time.Time) error {
+// follow prints the status of a rollout whenever it changes, until the rollout has ended or
+// the deadline has passed. The zero time is no deadline.
+func (r rollout) follow(ctx context.Context, run *fanout.Run, deadline time.Time) error {
 	poll := backoff.NewExponentialBackOff()
 	poll.InitialInterval, poll.MaxInterval = minPollInterval, maxPollInterval
 	last := ""
 	for {
-		out, ok, err := run.execute(ctx, "rollout of "+r.displayName(), r.operation(vedette.VerbStatus))
+		out, ok, err := run.Query(ctx, "rollout of "+r.DisplayName(), r.Operation(vedette.VerbStatus))
 		if !ok {
 			return err
 		}
 		var status vedette.RolloutStatus
 		if err := json.Unmarshal(out.Result, &status); err != nil {
-			run.succeeded--
-			run.failf("what is said of the rollout of %s makes no sense: %v", r.displayName(), err)
+			run.Failf("the agent returned an invalid rollout status of %s: %v", r.DisplayName(), err)
 			return nil
 		}
-		if ended := r.printStatus(run, status, &last); ended || r.once {
+		if ended := r.printStatus(run, status, &last); ended {
 			return nil
 		}
-		run.succeeded--
+		if r.once {
+			run.CountSuccess()
+			return nil
+		}
 		if !deadline.IsZero() && time.Now().After(deadline) {
-			run.failf("timed out waiting for %s to be rolled out: %s", r.displayName(), status.Message)
+			run.Failf("timed out waiting for %s to be rolled out: %s", r.DisplayName(), status.Message)
 			return nil
 		}
 		select {
@@ -156,26 +164,27 @@ func (r rollout) follow(ctx context.Context, run *accountRun, deadline time.Time
 	}
 }
 
-// printStatus reports whether the rollout has ended.
-func (r rollout) printStatus(run *accountRun, status vedette.RolloutStatus, last *string) bool {
+// printStatus prints a status that differs from the last one, and reports whether the rollout
+// has ended.
+func (r rollout) printStatus(run *fanout.Run, status vedette.RolloutStatus, last *string) bool {
 	switch {
 	case status.Failed:
-		run.succeeded--
-		run.failf("%s", status.Message)
+		run.Failf("%s", status.Message)
 		return true
 	case status.Done:
-		run.printf("%s", status.Message)
+		run.CountSuccess()
+		run.Printf("%s", status.Message)
 		return true
 	case status.Message != *last:
 		*last = status.Message
-		run.printf("Waiting for %s %q rollout to finish: %s...", kindWords(r.kind), r.name, kubectlWords(status.Message))
+		run.Printf("Waiting for %s %q rollout to finish: %s...", kindWords(r.Kind), r.Name, kubectlWords(status.Message))
 	}
 	return false
 }
 
-// kindWords is a kind as kubectl words it in sentences.
+// kindWords returns a kind in the words of kubectl's messages.
 func kindWords(kind string) string {
-	name, _, _ := strings.Cut(kindDisplayName(kind), ".")
+	name, _, _ := strings.Cut(output.KindName(kind), ".")
 	switch name {
 	case "statefulset":
 		return "stateful set"
@@ -185,8 +194,8 @@ func kindWords(kind string) string {
 	return name
 }
 
-// kubectlWords says "1 out of 3 new replicas" as kubectl does, and "1 of 3 updated
-// replicas" as it does too.
+// kubectlWords adapts a message to kubectl, which prints "1 out of 3 new replicas" but "1 of 3
+// updated replicas".
 func kubectlWords(message string) string {
 	if strings.Contains(message, " new ") {
 		return strings.Replace(message, " of ", " out of ", 1)

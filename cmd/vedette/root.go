@@ -1,46 +1,20 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
-	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/internal/cli/connect"
 )
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vedette",
-		Short:         "See and steer many Kubernetes clusters as one",
-		SilenceUsage:  true, // an error about a cluster is not one about the command line
+		Short:         "Show and change objects in many Kubernetes clusters",
+		SilenceUsage:  true, // most errors come from clusters, not from the command line
 		SilenceErrors: true, // main prints it
 	}
-	server := os.Getenv("VEDETTE_SERVER")
-	if server == "" {
-		server = client.DefaultServer
-	}
-	root.PersistentFlags().String("server", server, "address of the server; the environment's VEDETTE_SERVER if not given")
-	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "on whose behalf, as Spinnaker knows them; the environment's VEDETTE_USER if not given")
-	root.PersistentFlags().String("user-accounts", os.Getenv("VEDETTE_USER_ACCOUNTS"),
-		"restricted accounts that this user may change, joined by commas, where the server has no Fiat to ask; the environment's VEDETTE_USER_ACCOUNTS if not given")
+	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
 		newAccounts(), newAgents(), newFeeds(), newUp(), newVersion())
 	return root
-}
-
-// connect returns a client of the server that a command's flags name.
-func connect(cmd *cobra.Command) (*client.Client, error) {
-	server, err := cmd.Flags().GetString("server")
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(server)
-	if err != nil {
-		return nil, err
-	}
-	if c.User, err = cmd.Flags().GetString("user"); err != nil {
-		return nil, err
-	}
-	c.UserAccounts, err = cmd.Flags().GetString("user-accounts")
-	return c, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
@@ -46,12 +47,12 @@ func newUp() *cobra.Command {
 	var o upOptions
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run a server and an agent in this process, on the current kubeconfig",
-		Long: `Run a server and an agent in this process, on the current kubeconfig.
+		Short: "Run a server and an agent for the clusters in your kubeconfig",
+		Long: `Run a server and an agent in one process, for the clusters in your kubeconfig.
 
-Each context becomes an account of its own name. What the clusters hold is kept
-in an embedded database, so that the next start goes on where this one ended.
-REST is served on localhost only; other agents of this machine may connect too.`,
+Each context becomes an account with its name. Objects are stored in an embedded
+database, so the next start continues with them. The server listens on localhost only.
+Other agents on this machine can connect to it too.`,
 		Example: `  vedette up                        # the current context
   vedette up --all-contexts
   vedette up --context dev --context staging --kinds deployments,pods,certificates`,
@@ -59,14 +60,14 @@ REST is served on localhost only; other agents of this machine may connect too.`
 		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), o, cmd.OutOrStdout()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; by default the one that kubectl uses")
-	f.StringArrayVar(&o.contexts, "context", nil, "context to watch, in place of the current one; may be repeated")
-	f.BoolVar(&o.allContexts, "all-contexts", false, "watch every context of the kubeconfig")
-	f.StringSliceVar(&o.kinds, "kinds", nil, "kinds to watch, in place of the usual ones; \"all\" for all but Events")
-	f.StringVar(&o.dataDir, "data-dir", "", "folder of the database; by default vedette in the user's data folder")
-	f.IntVar(&o.port, "port", 7002, "port of REST on localhost")
-	f.IntVar(&o.grpcPort, "grpc-port", 9091, "port for agents on localhost")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the log of server and agent")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig file. Defaults to the file that kubectl uses.")
+	f.StringArrayVar(&o.contexts, "context", nil, "Context to watch instead of the current one. Can be repeated.")
+	f.BoolVar(&o.allContexts, "all-contexts", false, "Watch all contexts in the kubeconfig.")
+	f.StringSliceVar(&o.kinds, "kinds", nil, "Comma-separated kinds to watch instead of the default ones. all for all kinds except Events.")
+	f.StringVar(&o.dataDir, "data-dir", "", "Directory of the database. Defaults to vedette in the user's data directory.")
+	f.IntVar(&o.port, "port", 7002, "Port for REST on localhost.")
+	f.IntVar(&o.grpcPort, "grpc-port", 9091, "Port for agents on localhost.")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "Print the logs of the server and the agent.")
 	return cmd
 }
 
@@ -109,11 +110,11 @@ func (o upOptions) chooseContexts() ([]string, error) {
 	case err != nil:
 		return nil, err
 	case len(names) == 0:
-		return nil, fmt.Errorf("there is no kubeconfig with a context; set KUBECONFIG, or give --kubeconfig FILE")
+		return nil, fmt.Errorf("no kubeconfig with a context found: set KUBECONFIG or use --kubeconfig")
 	case o.allContexts:
 		return names, nil
 	case current == "" && len(names) > 1:
-		return nil, fmt.Errorf("the kubeconfig has no current context; choose one of %s with --context, or take --all-contexts", strings.Join(names, ", "))
+		return nil, fmt.Errorf("the kubeconfig has no current context: select one of %s with --context, or use --all-contexts", strings.Join(names, ", "))
 	case current == "":
 		return names, nil
 	}
@@ -125,7 +126,7 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 	if dir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, fmt.Errorf("find a folder for the database: %w; give --data-dir", err)
+			return nil, fmt.Errorf("find a directory for the database: %w: use --data-dir", err)
 		}
 		dir = filepath.Join(home, ".local", "share", "vedette")
 		if data := os.Getenv("XDG_DATA_HOME"); data != "" {
@@ -156,8 +157,8 @@ func (o upOptions) agentConfig(names []string, grpcAddress string) agent.Config 
 	return cfg
 }
 
-// printProgress tells how far the first sync is, until all is live, and then what
-// to do next. Clusters that can't be reached are named with the reason.
+// printProgress prints the progress of the first sync until all feeds are live, and then what
+// to do next. It prints why clusters cannot be reached.
 func printProgress(ctx context.Context, rest string, a *agent.Agent, accounts int, out io.Writer) error {
 	c, err := client.New(rest)
 	if err != nil {
@@ -188,7 +189,7 @@ type progress struct {
 	accountErrors map[vedette.AccountName]string
 }
 
-// printErrors tells of accounts that can't be reached, once for each reason.
+// printErrors prints why accounts cannot be reached, each reason once.
 func (p *progress) printErrors(s agent.Status) {
 	for _, account := range s.Accounts {
 		if account.Error != p.accountErrors[account.Name] && account.Error != "" {
@@ -211,7 +212,7 @@ func (p *progress) show(feeds []client.Feed) {
 	if p.complete || len(feeds) == 0 {
 		return
 	}
-	if now := fmt.Sprintf("%d objects, %d of %d feeds to go", objects, pending, len(feeds)); pending > 0 && now != p.last {
+	if now := fmt.Sprintf("%s stored, %d of %s still syncing", output.Count(objects, "object"), pending, output.Count(len(feeds), "feed")); pending > 0 && now != p.last {
 		p.last = now
 		fmt.Fprintln(p.out, now)
 	}
@@ -219,7 +220,14 @@ func (p *progress) show(feeds []client.Feed) {
 		return
 	}
 	p.complete = true
-	fmt.Fprintf(p.out, "\n%d objects of %d clusters are live on %s. Now try, in another terminal:\n\n  vedette get pods -A\n  vedette get deployments -A --watch\n\nCtrl-C ends it; the next start goes on from here.\n", objects, len(live), p.rest)
+	fmt.Fprintf(p.out, `
+%s of %s are live on %s. Now try, in another terminal:
+
+  vedette get pods -A
+  vedette get deployments -A --watch
+
+Press Ctrl-C to stop. The next start continues with the stored data.
+`, output.Count(objects, "object"), output.Count(len(live), "cluster"), p.rest)
 }
 
 func (p *progress) reachable() int {

@@ -10,15 +10,17 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// runWatch shows what is there and goes on with what changes, until it is
-// interrupted. A stream that breaks is taken up again; what did not change in
-// between is not shown anew.
-func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error {
+// runWatch prints the objects and then their changes until it is interrupted. If the stream
+// breaks, it opens another one, and prints only what changed in between.
+func (g *getter) runWatch(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	if len(resourceArgs) != 1 {
-		return vedette.Errorf(vedette.Invalid, "%d kinds or names are asked for, and one at a time can be watched", len(resourceArgs))
+		return vedette.Errorf(vedette.Invalid, "--watch accepts one kind or name, got %d", len(resourceArgs))
 	}
 	w := &watcher{getter: g, query: g.query(resourceArgs[0]), rows: map[string]*shownRow{}}
 	switch g.output {
@@ -33,7 +35,7 @@ func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error
 		w.ready = false
 		err := w.client.Changes(ctx, w.query, w.handleEvent)
 		if ctx.Err() != nil {
-			return nil // interrupted, which is how a watch ends
+			return nil // interrupted: a watch has no other end
 		}
 		if w.ready {
 			retryDelay.Reset()
@@ -42,7 +44,7 @@ func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error
 			return err
 		}
 		if !errors.Is(err, errLagged) {
-			fmt.Fprintf(g.errOut, "the stream of changes broke (%v); trying again\n", err)
+			fmt.Fprintf(g.errOut, "the stream of changes broke, retrying: %v\n", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -52,31 +54,28 @@ func (g *getter) runWatch(ctx context.Context, resourceArgs []resourceArg) error
 	}
 }
 
-// isPermanent reports whether trying again would be in vain.
+// isPermanent reports whether a retry cannot succeed.
 func isPermanent(err error) bool {
 	switch vedette.KindOf(err) {
 	case vedette.Invalid, vedette.NotFound, vedette.Denied:
 		return true
 	}
-	return errors.Is(err, errOutput)
+	return errors.Is(err, output.ErrWrite)
 }
 
-var (
-	errLagged = errors.New("the stream was too fast for this reader")
-	errOutput = errors.New("write the output")
-)
+var errLagged = errors.New("the server closed the stream, because the reader was too slow")
 
-// watcher shows one stream after the other as if they were one.
+// watcher prints consecutive streams as one.
 type watcher struct {
 	*getter
 	query   client.Query
-	layout  *layout
+	layout  *output.Table
 	rows    map[string]*shownRow // by path
-	ready   bool                 // this stream has told all that was there
+	ready   bool                 // this stream has sent all existing objects
 	started bool                 // some stream was ready
 }
 
-// shownRow is what the reader saw last of an object.
+// shownRow is the last printed version of an object.
 type shownRow struct {
 	version string
 	cells   []string
@@ -100,23 +99,23 @@ func (w *watcher) handleEvent(e client.Event) error {
 	case "error":
 		return e.Err()
 	}
-	return nil // of a newer server
+	return nil // events of newer servers are ignored
 }
 
 func (w *watcher) handleColumns(data []byte) error {
 	var c client.Columns
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("read columns: %w", err)
+		return fmt.Errorf("decode columns: %w", err)
 	}
 	for _, row := range w.rows {
 		row.seen = false
 	}
 	if w.layout != nil {
-		return nil // the server's may have changed, but heads are printed once
+		return nil // the columns may have changed, but the header is printed once
 	}
-	w.layout = newLayout(c, w.output == "wide", false)
+	w.layout = output.NewTable(c, w.output == "wide", false)
 	if !w.noHeaders && w.output != "name" {
-		w.layout.add(w.layout.header())
+		w.layout.Add(w.layout.Header())
 	}
 	return nil
 }
@@ -127,11 +126,11 @@ func (w *watcher) handleChange(data []byte) error {
 	}
 	var row client.Row
 	if err := json.Unmarshal(data, &row); err != nil || w.layout == nil {
-		return errors.Join(errors.New("read a change"), err)
+		return errors.Join(errors.New("decode a change"), err)
 	}
-	key := objectPath(row.Account, w.layout.columns.Kind, row.Namespace, row.Name)
+	key := output.ObjectPath(row.Account, w.layout.Kind(), row.Namespace, row.Name)
 	last := w.rows[key]
-	cells := w.layout.row(row)
+	cells := w.layout.Row(row)
 	w.rows[key] = &shownRow{version: row.ResourceVersion, cells: cells, seen: true}
 	if last != nil && last.version == row.ResourceVersion {
 		return nil
@@ -142,47 +141,47 @@ func (w *watcher) handleChange(data []byte) error {
 func (w *watcher) handleManifestChange(data []byte) error {
 	var o client.Object
 	if err := json.Unmarshal(data, &o); err != nil {
-		return fmt.Errorf("read a change: %w", err)
+		return fmt.Errorf("decode a change: %w", err)
 	}
-	key := objectPath(o.Account, o.Kind, o.Namespace, o.Name)
+	key := output.ObjectPath(o.Account, o.Kind, o.Namespace, o.Name)
 	last := w.rows[key]
 	w.rows[key] = &shownRow{version: o.ResourceVersion, seen: true}
 	if last != nil && last.version == o.ResourceVersion {
 		return nil
 	}
-	m, err := withAccountAnnotation(o)
+	m, err := manifests.WithAccountAnnotation(o)
 	if err != nil {
 		return err
 	}
-	text, err := encodeDocument(m, w.output)
+	text, err := manifests.Encode(m, w.output)
 	if err != nil {
 		return err
 	}
 	if w.output == "yaml" {
 		text = "---\n" + text
 	}
-	w.out.line(text)
+	w.out.Line(text)
 	return w.flush()
 }
 
-// show prints a line, or keeps it for the table that is printed once all that
-// was there is known.
+// show prints a row. Until all existing objects are known it only adds it to the table, so
+// that the columns are as wide as needed.
 func (w *watcher) show(key string, cells []string) error {
 	if w.output == "name" {
-		w.out.line(key)
+		w.out.Line(key)
 		return w.flush()
 	}
-	w.layout.add(cells)
+	w.layout.Add(cells)
 	if !w.started {
 		return nil
 	}
-	w.out.table(w.layout)
+	w.out.Table(w.layout)
 	return w.flush()
 }
 
 func (w *watcher) flush() error {
-	if err := w.out.flush(); err != nil {
-		return errors.Join(errOutput, err)
+	if err := w.out.Flush(); err != nil {
+		return errors.Join(output.ErrWrite, err)
 	}
 	return nil
 }
@@ -190,32 +189,26 @@ func (w *watcher) flush() error {
 func (w *watcher) handleDeletion(data []byte) error {
 	var o client.Object
 	if err := json.Unmarshal(data, &o); err != nil {
-		return fmt.Errorf("read a deletion: %w", err)
+		return fmt.Errorf("decode a deletion: %w", err)
 	}
-	return w.showDeleted(objectPath(o.Account, o.Kind, o.Namespace, o.Name))
+	return w.showDeleted(output.ObjectPath(o.Account, o.Kind, o.Namespace, o.Name))
 }
 
-// showDeleted shows the last line of an object once more, with "<deleted>" where its
-// status stood, or its first cell where it has none.
+// showDeleted prints the last row of an object again, with "<deleted>" as its status.
 func (w *watcher) showDeleted(key string) error {
 	last := w.rows[key]
 	delete(w.rows, key)
 	if last == nil || last.cells == nil {
 		return nil
 	}
-	column := w.layout.statusColumn
-	if column < 0 {
-		column = len(w.layout.header()) - len(w.layout.visibleColumns())
-	}
-	if column >= len(last.cells) {
+	if !w.layout.MarkDeleted(last.cells) {
 		return nil
 	}
-	last.cells[column] = "<deleted>"
 	return w.show(key, last.cells)
 }
 
-// handleReady ends the part of a stream that tells what is there. What was known
-// from an earlier stream and was not told again is gone.
+// handleReady handles the end of the existing objects. Objects of an earlier stream that this
+// one did not send were deleted in between.
 func (w *watcher) handleReady(data []byte) error {
 	w.ready, w.started = true, true
 	for key, row := range w.rows {
@@ -226,7 +219,7 @@ func (w *watcher) handleReady(data []byte) error {
 		}
 	}
 	if w.layout != nil {
-		w.out.table(w.layout)
+		w.out.Table(w.layout)
 	}
 	return errors.Join(w.flush(), w.handleFreshness(data))
 }
@@ -234,7 +227,7 @@ func (w *watcher) handleReady(data []byte) error {
 func (w *watcher) handleFreshness(data []byte) error {
 	var f struct{ Freshness []client.FeedFreshness }
 	if err := json.Unmarshal(data, &f); err != nil {
-		return fmt.Errorf("read how fresh the changes are: %w", err)
+		return fmt.Errorf("decode freshness: %w", err)
 	}
 	w.warnStale(f.Freshness)
 	return nil

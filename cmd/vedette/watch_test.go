@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// outputBuffer is what a command has printed, for those who wait for it.
+// outputBuffer is the output of a command that is running. Tests can wait for its lines.
 type outputBuffer struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -34,7 +34,7 @@ func (s *outputBuffer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lines returns the first n lines, in which runs of spaces are one.
+// lines waits for n lines and returns all lines, with runs of spaces replaced by one space.
 func (s *outputBuffer) lines(t *testing.T, n int) []string {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -52,12 +52,13 @@ func (s *outputBuffer) lines(t *testing.T, n int) []string {
 		select {
 		case <-s.written:
 		case <-deadline:
-			t.Fatalf("%d lines were printed, want %d:\n%s", len(lines), n, strings.Join(lines, "\n"))
+			t.Fatalf("got %d lines, want %d:\n%s", len(lines), n, strings.Join(lines, "\n"))
 		}
 	}
 }
 
-// watch runs a command until the test ends, and holds that it ends well.
+// startCommand runs a command until the test ends, and checks that the interrupt is not an
+// error.
 func startCommand(t *testing.T, args ...string) (out, errOut *outputBuffer) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +74,7 @@ func startCommand(t *testing.T, args ...string) (out, errOut *outputBuffer) {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("interrupted, it ended with %v", err)
+			t.Errorf("got error %v after the interrupt, want none", err)
 		}
 	})
 	return out, errOut
@@ -105,13 +106,13 @@ func TestWatch(t *testing.T) {
 	w.Delete("prod-1", webPod)
 	expect("prod-1 shop web-6c9f4-aaaaa 1/1 <deleted> 0 5d2h")
 
-	// What happens while the stream is broken is told after it, and nothing else.
+	// After a broken stream only the changes in between are printed.
 	server.CloseClientConnections()
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"))
 	w.Delete("prod-1", vedette.Key{Kind: webPod.Kind, Namespace: "billing", Name: "invoice-0"})
 	expect("prod-1 shop broken-0 0/1 CrashLoopBackOff 12 (12m ago) 3h30m", "prod-1 billing invoice-0 1/1 <deleted> 0 5d2h")
-	if got := errOut.lines(t, 1); !strings.Contains(got[0], "trying again") {
-		t.Errorf("error output %q", got)
+	if got := errOut.lines(t, 1); !strings.Contains(got[0], "retrying") {
+		t.Errorf("got error output %q, want a retry", got)
 	}
 }
 
@@ -124,12 +125,12 @@ func TestWatchNameAndYAMLOutput(t *testing.T) {
 	manifests.lines(t, 10)
 	w.Put("dev", readtest.Pod("shop", "web-1", "web"))
 	if got := names.lines(t, 2); got[1] != "dev/Pod/shop/web-1" {
-		t.Errorf("names %q", got)
+		t.Errorf("got names %q", got)
 	}
 	count := func() int { return strings.Count(strings.Join(manifests.lines(t, 10), "\n"), "---\n") }
 	for deadline := time.Now().Add(20 * time.Second); count() < 2; <-manifests.written {
 		if time.Now().After(deadline) {
-			t.Fatal("no second document")
+			t.Fatal("got one document, want two")
 		}
 	}
 }
@@ -137,12 +138,12 @@ func TestWatchNameAndYAMLOutput(t *testing.T) {
 func TestWatchRejectsInvalidRequests(t *testing.T) {
 	server := serve(t, newShopWorld(t))
 	for _, tt := range []struct{ why, args, want string }{
-		{"two kinds", "get pods,nodes -w", "one at a time can be watched"},
-		{"a kind that is not there", "get pds -w", "did you mean pods"},
-		{"an account that is not there", "get pods --account nope -w", "there is no account"},
+		{"two kinds", "get pods,nodes -w", "accepts one kind or name"},
+		{"an unknown kind", "get pds -w", "did you mean pods"},
+		{"an unknown account", "get pods --account nope -w", "there is no account"},
 	} {
 		if _, _, err := runCLI(t.Context(), append(strings.Fields(tt.args), "--server", server)...); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.why, err, tt.want)
+			t.Errorf("%s: got error %v, want %q", tt.why, err, tt.want)
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette"
 )
 
 // maxFileBytes limits the size of a file. A ConfigMap is at most 1 MiB, so a larger file is not a
@@ -135,6 +137,23 @@ func Find(root string, paths []string) (string, error) {
 		return path, nil
 	}
 	return "", nil
+}
+
+// LoadFirst loads the file at path or, if path is empty, the first of the default paths below
+// root that Find returns. It returns the path of the file; if there is no file, the path is
+// empty and the struct has its defaults.
+func LoadFirst(root, path string, defaultPaths []string, o Options, into any) (string, *Report, error) {
+	if path == "" {
+		found, err := Find(root, defaultPaths)
+		if err != nil {
+			return "", nil, vedette.Errorf(vedette.Invalid, "%w", err)
+		}
+		path = found
+	}
+	if path == "" {
+		return "", Parse("", nil, o, into), nil
+	}
+	return path, Load(path, o, into), nil
 }
 
 // Load reads the file at path into the struct that into points to, after it set the defaults of the

@@ -25,23 +25,17 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // loadFrom is Load with another root for the default paths.
 func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
-	if path == "" {
-		found, err := configfile.Find(root, defaultPaths[:])
-		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "%w", err)
-		}
-		path = found
+	c := &Config{}
+	var err error
+	if c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c); err != nil {
+		return nil, err
 	}
-	if path == "" {
-		c, err := parse("", nil, env)
-		if err == nil {
-			c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults")
-		}
-		return c, err
+	found := c.Path != ""
+	c, err = c.finish()
+	if err == nil && !found {
+		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults")
 	}
-	c := &Config{Path: path}
-	c.report = configfile.Load(path, options(env), c)
-	return c.finish()
+	return c, err
 }
 
 func options(env func(string) (string, bool)) configfile.Options {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waitFor asks again and again, until done or two minutes are over.
+// waitFor polls done until it returns true, for up to two minutes.
 func (d *demo) waitFor(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -25,14 +25,14 @@ func (d *demo) waitFor(ctx context.Context, what string, done func() (bool, erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waited in vain for %s (last: %v)", what, last)
+			return fmt.Errorf("timed out after 2m waiting for %s (last error: %v)", what, last)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 func (d *demo) awaitHealth(ctx context.Context) error {
-	return d.waitFor(ctx, "the server's health", func() (bool, error) {
+	return d.waitFor(ctx, "the server to be healthy", func() (bool, error) {
 		var health struct{ Status string }
 		err := d.get(ctx, "/health", &health)
 		return err == nil && health.Status == "UP", err
@@ -47,8 +47,7 @@ type feedList struct {
 	}
 }
 
-// awaitSync waits until every feed of both clusters is live, and shows how far
-// they are.
+// awaitSync waits until all feeds of both clusters are live, and logs the progress.
 func (d *demo) awaitSync(ctx context.Context) error {
 	shown := ""
 	err := d.waitFor(ctx, "both clusters to be live", func() (bool, error) {
@@ -78,11 +77,11 @@ func (d *demo) awaitSync(ctx context.Context) error {
 	return err
 }
 
-// deployment of the sample workloads that check changes.
+// deployment is the Deployment that check scales.
 const deployment = "app-0"
 
-// check changes a Deployment in each cluster and waits until readers see it: once
-// behind the server's back, and once by an operation through it.
+// check scales a Deployment in each cluster twice: in the cluster, until the server returns
+// the change, and by an operation through the server.
 func (d *demo) check(ctx context.Context) error {
 	for _, c := range d.clusters {
 		replicas, err := c.replicas(ctx)
@@ -119,12 +118,12 @@ func (d *demo) checkChange(ctx context.Context, c *cluster, want int) error {
 		Manifest struct{ Spec struct{ Replicas float64 } }
 	}
 	read := "/manifests/" + c.name + "/" + workloads.Namespace + "/" + url.PathEscape("deployment "+deployment)
-	err := d.waitFor(ctx, "the change in "+c.name+" to show in "+read, func() (bool, error) {
+	err := d.waitFor(ctx, "GET "+read+" to return the change in "+c.name, func() (bool, error) {
 		err := d.get(ctx, read, &view)
 		return int(view.Manifest.Spec.Replicas) == want, err
 	})
 	if err == nil {
-		logf("%s: deployment %s scaled to %d in the cluster; GET %s showed it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
+		logf("%s: deployment %s scaled to %d in the cluster; GET %s returned it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
 	}
 	return err
 }
@@ -140,7 +139,7 @@ func (d *demo) checkOperation(ctx context.Context, c *cluster, want int) error {
 	took := time.Since(start)
 	got, err := c.replicas(ctx)
 	if err == nil && (outcome.State != "done" || got != want) {
-		err = fmt.Errorf("scale deployment %s of %s to %d: the outcome is %s %s, and the cluster has %d", deployment, c.name, want, outcome.State, outcome.Message, got)
+		err = fmt.Errorf("scale deployment %s of %s: got outcome %s %s and %d replicas, want done and %d", deployment, c.name, outcome.State, outcome.Message, got, want)
 	}
 	if err == nil {
 		logf("%s: deployment %s scaled back to %d by POST /vedette/v1/operations in %d ms", c.name, deployment, want, took.Milliseconds())

@@ -1,7 +1,7 @@
-// Command demo shows Vedette at work on one machine: two real Kubernetes control
-// planes whose workloads keep changing, a server on SQLite, and two agents, one
-// that runs as in a pod of its cluster and one that has a kubeconfig. With
-// --check it makes a change, waits until readers see it, and ends.
+// Command demo runs Vedette on one machine: two real Kubernetes control planes with
+// workloads that keep changing, a server with SQLite, and two agents, one with the
+// environment of a pod and one with a kubeconfig. With --check it makes a change in each
+// cluster, waits until the server returns it, and exits.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	check := flag.Bool("check", false, "make a change, see that readers see it, and end")
+	check := flag.Bool("check", false, "make a change in each cluster, check that the server returns it, and exit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -36,7 +36,7 @@ func logf(format string, args ...any) {
 	fmt.Printf("%7.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// logWriter says what is written to it, line by line.
+// logWriter logs the lines that are written to it.
 type logWriter struct{}
 
 func (logWriter) Write(p []byte) (int, error) {
@@ -45,7 +45,7 @@ func (logWriter) Write(p []byte) (int, error) {
 }
 
 func run(ctx context.Context, check bool) error {
-	logf("building what a control plane consists of (some ten minutes once; then it is cached)")
+	logf("building the control plane (about ten minutes the first time, then cached)")
 	if _, err := controlplane.Build(ctx, logWriter{}); err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ type cluster struct {
 	plane *controlplane.Plane
 }
 
-// startClusters starts control planes side by side. It returns those that run
-// even where it fails.
+// startClusters starts control planes concurrently. If it fails, it returns those that have
+// started, which the caller must stop.
 func startClusters(ctx context.Context, names ...string) ([]*cluster, error) {
 	clusters := make([]*cluster, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -108,10 +108,10 @@ func stopClusters(clusters []*cluster) {
 	}
 }
 
-// workloads is what runs in each cluster.
+// workloads run in each cluster.
 var workloads = controlplane.Workloads{Namespace: "demo", Deployments: 8, Replicas: 3}
 
-// serve keeps the clusters changing until the user has seen enough.
+// serve keeps changing the clusters until ctx ends or a program fails.
 func (d *demo) serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range d.clusters {
@@ -122,8 +122,8 @@ func (d *demo) serve(ctx context.Context) error {
 	}
 	group.Go(func() error { return d.watchChildren(ctx) })
 	err := group.Wait()
-	fmt.Println()
-	logf("taking everything down")
+	fmt.Println() // the terminal shows ^C on the line
+	logf("stopping the agents, the server and both clusters")
 	return err
 }
 
@@ -133,26 +133,26 @@ func (d *demo) printInstructions() {
 		bin = "bin"
 	}
 	fmt.Printf(`
-Two clusters are live: east (agent mode, a service account) and west
-(infrastructure mode, a kubeconfig). Their workloads change twice a second.
+Two clusters are live: east, whose agent uses a service account, and west, whose agent
+uses a kubeconfig. Their workloads change twice a second.
 
-In another terminal:
+Try in another terminal:
 
   export VEDETTE_SERVER=%[1]s
-  %[2]s/vedette get pods -A                 all pods of both clusters
-  %[2]s/vedette get deployments -w          what changes, as it changes
+  %[2]s/vedette get pods -A                 pods of both clusters
+  %[2]s/vedette get deployments -w          changes as they happen
   %[2]s/vedette get pods -l app=app-0 --account 'ea*' -o wide
-  %[2]s/vedette accounts                    how fresh each cluster's data is
+  %[2]s/vedette accounts                    how up to date each cluster is
   %[2]s/vedette scale deployment app-0 -n demo --replicas 5 --account 'ea*,west'
   %[2]s/vedette rollout restart deployment/app-1 -n demo --account east
-  %[2]s/vedette ops                         what was done, by whom and how it ended
-  curl -s %[1]s/vedette/v1/feeds            each feed's mark and state
-  curl -s %[1]s/credentials                 what Spinnaker asks for
+  %[2]s/vedette ops                         the history of operations
+  curl -s %[1]s/vedette/v1/feeds            marks and states of all feeds
+  curl -s %[1]s/credentials                 what Spinnaker reads
 
-Kubeconfigs, to change things yourself:
+Kubeconfigs for kubectl:
 `, d.rest(), bin)
 	for _, c := range d.clusters {
 		fmt.Printf("  %s  %s\n", c.name, c.plane.Kubeconfig())
 	}
-	fmt.Printf("\nLogs of server and agents are in %s. Ctrl-C takes everything down.\n", d.dir)
+	fmt.Printf("\nThe logs of the server and the agents are in %s. Press Ctrl-C to stop everything.\n", d.dir)
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// demo is the server and the agents.
+// demo has the programs and clusters of the demo.
 type demo struct {
 	dir      string
 	clusters []*cluster
-	port     int // of REST
+	port     int // for REST
 	children []*child
 }
 
@@ -36,8 +36,7 @@ type child struct {
 
 func (d *demo) rest() string { return fmt.Sprintf("http://127.0.0.1:%d", d.port) }
 
-// start runs the server and one agent per cluster, as the programs in bin/ that
-// users get.
+// start runs the server and one agent per cluster from bin/.
 func (d *demo) start(ctx context.Context) error {
 	var grpcPort int
 	d.port, grpcPort = freePort(7002), freePort(9091)
@@ -56,8 +55,8 @@ func (d *demo) start(ctx context.Context) error {
 	return d.run("vedette-agent", "agent-west", agentConfig(grpcPort, west.name, "kubeconfigFile: "+west.plane.Kubeconfig()), nil)
 }
 
-// startPodAgent runs an agent in agent mode: with the environment and the files
-// that Kubernetes gives a pod, for a service account with a reader's rights.
+// startPodAgent runs an agent with the environment and the files that Kubernetes provides in a
+// pod.
 func (d *demo) startPodAgent(ctx context.Context, c *cluster, grpcPort int) error {
 	account := filepath.Join(d.dir, "serviceaccount")
 	if err := mountServiceAccount(ctx, c.plane, account); err != nil {
@@ -89,7 +88,7 @@ func mountServiceAccount(ctx context.Context, plane *controlplane.Plane, dir str
 	}
 	for _, o := range objects {
 		if err := plane.Apply(ctx, o.path, o.body); err != nil {
-			return fmt.Errorf("give the agent its rights: %w", err)
+			return fmt.Errorf("create the service account of the agent: %w", err)
 		}
 	}
 	token, err := plane.ServiceAccountToken(ctx, "vedette", "vedette-agent")
@@ -114,7 +113,7 @@ func agentConfig(grpcPort int, account, access string) string {
 		account, grpcPort, freePort(0), account, access)
 }
 
-// run starts a program of bin/ with a configuration, its log in a file.
+// run starts a program from bin/ with a configuration file. Its log goes to a file.
 func (d *demo) run(program, name, config string, env []string, args ...string) error {
 	file := filepath.Join(d.dir, name+".yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -128,9 +127,9 @@ func (d *demo) run(program, name, config string, env []string, args ...string) e
 	cmd := exec.Command(filepath.Join("bin", program), append([]string{"--config", file}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is ours to pass on
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C does not stop the programs before the demo does
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w; make build makes it", program, err)
+		return fmt.Errorf("start %s: %w: run `make build`", program, err)
 	}
 	c := &child{name: name, cmd: cmd, done: make(chan error, 1)}
 	go func() { c.done <- cmd.Wait() }()
@@ -138,7 +137,8 @@ func (d *demo) run(program, name, config string, env []string, args ...string) e
 	return nil
 }
 
-// stop ends what start began, agents first, and waits for it.
+// stop stops the programs in reverse order, and kills those that do not exit within ten
+// seconds.
 func (d *demo) stop() {
 	for i := len(d.children) - 1; i >= 0; i-- {
 		c := d.children[i]
@@ -151,7 +151,7 @@ func (d *demo) stop() {
 	}
 }
 
-// watchChildren ends when ctx does, or with an error when a program ends.
+// watchChildren returns when ctx ends, or an error when a program exits.
 func (d *demo) watchChildren(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -172,7 +172,7 @@ func (d *demo) checkChildren() error {
 		select {
 		case err := <-c.done:
 			c.done <- err
-			return fmt.Errorf("%s has ended (%v); the last of its log:\n%s", c.name, err, tail(filepath.Join(d.dir, c.name+".log")))
+			return fmt.Errorf("%s exited (%v), the end of its log:\n%s", c.name, err, tail(filepath.Join(d.dir, c.name+".log")))
 		default:
 		}
 	}
@@ -188,7 +188,7 @@ func tail(file string) string {
 	return strings.Join(all[max(0, len(all)-10):], "\n")
 }
 
-// freePort returns the wanted port if nobody listens on it, or another one; 0 for any.
+// freePort returns the wanted port if it is free, or another free one. 0 means any port.
 func freePort(want int) int {
 	if want != 0 {
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", want)); err == nil {
@@ -203,7 +203,7 @@ func freePort(want int) int {
 	return port
 }
 
-// get decodes what the server answers.
+// get decodes the response of the server.
 func (d *demo) get(ctx context.Context, path string, into any) error {
 	return d.request(ctx, http.MethodGet, path, nil, into)
 }

@@ -1,4 +1,4 @@
-package main
+package describe
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// container is what of a container is shown.
+// container has the fields of a container that kubectl describes.
 type container struct {
 	Name, Image   string
 	Command, Args []string
@@ -128,8 +128,8 @@ func (d *descriptionLines) addPorts(c container) {
 	if len(c.Ports) > 1 {
 		plural = "s"
 	}
-	d.addf(2, "Port%s:\t%s", plural, orDefault(strings.Join(inner, ", "), "<none>"))
-	d.addf(2, "Host Port%s:\t%s", plural, orDefault(strings.Join(host, ", "), "<none>"))
+	d.addf(2, "Port%s:\t%s", plural, cmp.Or(strings.Join(inner, ", "), "<none>"))
+	d.addf(2, "Host Port%s:\t%s", plural, cmp.Or(strings.Join(host, ", "), "<none>"))
 }
 
 func (d *descriptionLines) addList(title string, words []string) {
@@ -154,7 +154,7 @@ func (d *descriptionLines) addQuantities(title string, quantities map[string]str
 	}
 }
 
-// String writes a probe on one line.
+// String returns a probe on one line, as kubectl prints it.
 func (p *probe) String() string {
 	attributes := fmt.Sprintf("delay=%ds timeout=%ds period=%ds #success=%d #failure=%d",
 		p.InitialDelaySeconds, p.TimeoutSeconds, p.PeriodSeconds, p.SuccessThreshold, p.FailureThreshold)
@@ -223,15 +223,16 @@ func (d *descriptionLines) addEnvVar(v envVar, r resources) {
 	}
 }
 
-// value is what a variable has of "limits.cpu": in divisors, rounded up.
+// value returns the value of an environment variable that refers to a resource such as
+// "limits.cpu", in units of the divisor, rounded up.
 func (r resources) value(what, divisor string) string {
 	which, name, _ := strings.Cut(what, ".")
 	quantities := map[string]map[string]string{"limits": r.Limits, "requests": r.Requests}[which]
-	quantity, err := resource.ParseQuantity(orDefault(quantities[name], "0"))
+	quantity, err := resource.ParseQuantity(cmp.Or(quantities[name], "0"))
 	if err != nil {
 		return ""
 	}
-	unit, err := resource.ParseQuantity(orDefault(divisor, "1"))
+	unit, err := resource.ParseQuantity(cmp.Or(divisor, "1"))
 	if err != nil || unit.IsZero() {
 		unit = resource.MustParse("1")
 	}

@@ -1,4 +1,5 @@
-package main
+// Package describe writes pod templates as `kubectl rollout history --revision` does.
+package describe
 
 import (
 	"cmp"
@@ -12,9 +13,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// podTemplate is what of a workload's pods is shown. Members that API servers leave
-// out are empty.
-type podTemplate struct {
+// PodTemplate has the fields of a pod template that kubectl describes.
+type PodTemplate struct {
 	Metadata struct{ Labels, Annotations map[string]string }
 	Spec     struct {
 		ServiceAccountName, PriorityClassName string
@@ -37,16 +37,16 @@ type topologySpread struct {
 	LabelSelector                  *metav1.LabelSelector
 }
 
-// descriptionLines are lines of text. The parts of a line are separated by tabs, as kubectl
-// separates them.
+// descriptionLines are lines of text, whose columns are separated by tabs as in kubectl's
+// output.
 type descriptionLines []string
 
-// addf adds a line, two spaces deep per level.
+// addf adds a line, indented by two spaces per level.
 func (d *descriptionLines) addf(level int, format string, args ...any) {
 	*d = append(*d, strings.Repeat("  ", level)+fmt.Sprintf(format, args...))
 }
 
-// addValues adds values below a title, one a line.
+// addValues adds a title and values, one value per line.
 func (d *descriptionLines) addValues(title string, values []string) {
 	if len(values) == 0 {
 		values = []string{"<none>"}
@@ -59,8 +59,9 @@ func (d *descriptionLines) addValues(title string, values []string) {
 	}
 }
 
-// describe writes the template as kubectl does.
-func (t podTemplate) describe(cause string) []string {
+// Describe returns the lines that kubectl prints for the template. The cause is the change
+// cause of its revision; it is shown as an annotation if it is not empty.
+func (t PodTemplate) Describe(cause string) []string {
 	var d descriptionLines
 	d.addf(0, "Pod Template:")
 	d.addValues("  Labels:", sortedPairs(t.Metadata.Labels, "="))
@@ -93,7 +94,7 @@ func (t podTemplate) describe(cause string) []string {
 	return d
 }
 
-// sortedPairs are the members of a map, by name.
+// sortedPairs returns the members of a map as text, sorted by name.
 func sortedPairs(m map[string]string, separator string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -102,10 +103,10 @@ func sortedPairs(m map[string]string, separator string) []string {
 	return lines
 }
 
-// maxAnnotationLength is how much of an annotation stands on its line, in bytes.
+// maxAnnotationLength is the longest annotation on one line, in bytes, as in kubectl.
 const maxAnnotationLength = 140
 
-// annotationLines puts what is long, or has lines of its own, below its name.
+// annotationLines puts long and multi-line values below the name of the annotation.
 func annotationLines(annotations map[string]string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(annotations)) {

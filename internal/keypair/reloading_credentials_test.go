@@ -1,4 +1,4 @@
-package main
+package keypair
 
 import (
 	"crypto/ecdsa"
@@ -15,11 +15,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/vedette-io/vedette/internal/keypair"
 )
 
-// newSelfSignedCert makes a certificate that vouches for itself.
+// newSelfSignedCert returns a certificate that is its own CA.
 func newSelfSignedCert(t *testing.T) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -35,9 +33,8 @@ func newSelfSignedCert(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// TestCAFileIsReloaded holds that a server whose certificate comes from a new
-// authority is trusted once that stands in the file, and that a file which can't be
-// read changes nothing.
+// TestCAFileIsReloaded checks that a new CA is trusted as soon as it is in the file, and that a
+// file that cannot be read changes nothing.
 func TestCAFileIsReloaded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	write := func(content []byte) {
@@ -48,7 +45,7 @@ func TestCAFileIsReloaded(t *testing.T) {
 	first, firstCA := newSelfSignedCert(t)
 	second, secondCA := newSelfSignedCert(t)
 	write(firstCA)
-	creds, err := newReloadingCreds(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
+	creds, err := NewReloadingCredentials(ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,16 +79,16 @@ func TestCAFileIsReloaded(t *testing.T) {
 		first, second bool
 	}{
 		{"at first", firstCA, true, false},
-		{"while authorities change", append(append([]byte{}, firstCA...), secondCA...), true, true},
-		{"once they have changed", secondCA, false, true},
-		{"while the file is being written", []byte("-----BEGIN"), false, true},
+		{"both CAs", append(append([]byte{}, firstCA...), secondCA...), true, true},
+		{"the second CA only", secondCA, false, true},
+		{"an incomplete file", []byte("-----BEGIN"), false, true},
 	} {
 		write(step.file)
 		if got := trusts(first); got != step.first {
-			t.Errorf("%s: trusts the first: %t", step.why, got)
+			t.Errorf("%s: got trust in the first server %t, want the opposite", step.why, got)
 		}
 		if got := trusts(second); got != step.second {
-			t.Errorf("%s: trusts the second: %t", step.why, got)
+			t.Errorf("%s: got trust in the second server %t, want the opposite", step.why, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package describe
 
 import (
 	"encoding/json"
@@ -9,15 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// volume is a volume of a pod: its name, and what it is made of, under the name of
-// its sort.
+// volume is a volume of a pod, with its type ("configMap") and the fields of the type.
 type volume struct {
 	name     string
 	typeName string
 	source   map[string]any
 }
 
-// UnmarshalJSON reads a volume of any sort.
+// UnmarshalJSON decodes a volume of any type.
 func (v *volume) UnmarshalJSON(raw []byte) error {
 	var members map[string]any
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -32,7 +31,7 @@ func (v *volume) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// volumeType is how a sort of volume is told.
+// volumeType says how to print a type of volume.
 type volumeType struct {
 	title   string
 	members []volumeMember
@@ -40,11 +39,11 @@ type volumeType struct {
 
 type volumeMember struct {
 	title, name  string
-	defaultValue any // what an API server leaves out
+	defaultValue any // for fields that API servers omit
 }
 
-// volumeTypes are those that kubectl has words for and that are in use. Of others
-// their members are told.
+// volumeTypes are the common types that kubectl describes. Of other types all fields are
+// printed.
 var volumeTypes = map[string]volumeType{
 	"hostPath": {"HostPath (bare host directory volume)", []volumeMember{{"Path", "path", ""}, {"HostPathType", "type", "<none>"}}},
 	"emptyDir": {"EmptyDir (a temporary directory that shares a pod's lifetime)", []volumeMember{{"Medium", "medium", ""}, {"SizeLimit", "sizeLimit", "<unset>"}}},
@@ -101,7 +100,7 @@ func (d *descriptionLines) addVolume(v volume) {
 	}
 }
 
-// isZeroQuantity reports whether a quantity is nothing.
+// isZeroQuantity reports whether a value is a quantity of zero.
 func isZeroQuantity(value any) bool {
 	text, _ := value.(string)
 	q, err := resource.ParseQuantity(text)
@@ -120,14 +119,14 @@ func (d *descriptionLines) addVolumeAttributes(v volume) {
 			line = line[:maxAnnotationLength] + "..."
 		}
 		*d = append(*d, title+"\t    "+line)
-		title = "        " // as deep as kubectl puts them
+		title = "        " // indented as in kubectl
 	}
 	if len(attributes) == 0 {
 		*d = append(*d, title+"\t<none>")
 	}
 }
 
-// addProjectedVolume tells where the files of a volume come from.
+// addProjectedVolume adds the sources of a projected volume.
 func (d *descriptionLines) addProjectedVolume(v volume) {
 	d.addf(2, "Type:\tProjected (a volume that contains injected data from multiple sources)")
 	sources, _ := v.source["sources"].([]any)
@@ -171,7 +170,7 @@ func (d *descriptionLines) addOtherVolume(v volume) {
 	d.addf(2, "Type:\t%s", v.typeName)
 	for _, name := range slices.Sorted(maps.Keys(v.source)) {
 		text, err := json.Marshal(v.source[name])
-		if err != nil { // it was decoded
+		if err != nil { // impossible: it was decoded from JSON
 			panic(err)
 		}
 		d.addf(2, "%s:\t%s", name, text)

@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -10,15 +10,16 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// spinner shows on a terminal what is taking long. Elsewhere it is silent.
-type spinner struct {
+// Spinner shows on a terminal which task takes long. It prints nothing if the output is not
+// a terminal.
+type Spinner struct {
 	w     io.Writer
-	quit  chan struct{} // nil where nothing is shown
+	quit  chan struct{} // nil if nothing is shown
 	ended sync.WaitGroup
 
 	mu        sync.Mutex
 	tasks     []*task // under way, the oldest first
-	lineShown bool    // a line stands on the terminal
+	lineShown bool    // the terminal shows a line of the spinner
 }
 
 type task struct {
@@ -26,18 +27,18 @@ type task struct {
 	since       time.Time
 }
 
-// quietPeriod is how long a task may take without a word.
+// quietPeriod is how long a task runs before the spinner shows it.
 const quietPeriod = 2 * time.Second
 
-func newSpinner(w io.Writer) *spinner {
-	s := &spinner{w: w}
+func NewSpinner(w io.Writer) *Spinner {
+	s := &Spinner{w: w}
 	if isTerminal(w) {
 		s.start()
 	}
 	return s
 }
 
-func (s *spinner) start() {
+func (s *Spinner) start() {
 	s.quit = make(chan struct{})
 	s.ended.Go(func() {
 		tick := time.NewTicker(500 * time.Millisecond)
@@ -53,18 +54,18 @@ func (s *spinner) start() {
 	})
 }
 
-func (s *spinner) stop() {
+func (s *Spinner) Stop() {
 	if s.quit == nil {
 		return
 	}
 	close(s.quit)
 	s.ended.Wait()
 	s.quit = nil
-	s.clear()
+	s.Clear()
 }
 
-// track says that a task has begun, and returns what says that it has ended.
-func (s *spinner) track(description string) (done func()) {
+// Track starts a task. The caller must call done when the task has ended.
+func (s *Spinner) Track(description string) (done func()) {
 	t := &task{description, time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,14 +77,14 @@ func (s *spinner) track(description string) (done func()) {
 	}
 }
 
-func (s *spinner) show(now time.Time) {
+func (s *Spinner) show(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearLocked()
 	if len(s.tasks) == 0 || now.Sub(s.tasks[0].since) < quietPeriod {
 		return
 	}
-	line := fmt.Sprintf("%s (%s)", sanitize(s.tasks[0].description), views.Age(now.Sub(s.tasks[0].since)))
+	line := fmt.Sprintf("%s (%s)", Sanitize(s.tasks[0].description), views.Age(now.Sub(s.tasks[0].since)))
 	if more := len(s.tasks) - 1; more > 0 {
 		line += fmt.Sprintf(", and %d more", more)
 	}
@@ -91,14 +92,14 @@ func (s *spinner) show(now time.Time) {
 	s.lineShown = true
 }
 
-// clear takes the line away, so that others can be printed.
-func (s *spinner) clear() {
+// Clear removes the line, so that the caller can print another one.
+func (s *Spinner) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearLocked()
 }
 
-func (s *spinner) clearLocked() {
+func (s *Spinner) clearLocked() {
 	if s.lineShown {
 		fmt.Fprint(s.w, "\r\x1b[K")
 		s.lineShown = false

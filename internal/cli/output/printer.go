@@ -1,0 +1,106 @@
+// Package output writes what commands of the CLI print: tables, names, logs, and what
+// takes long. It removes control characters, because much of the text comes from people
+// who may write to a cluster, and could move the reader's cursor.
+package output
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// ErrWrite is joined to the error of a write to the command's output.
+var ErrWrite = errors.New("write the output")
+
+// Printer writes lines. It colours a status if it writes to a terminal and NO_COLOR is
+// not set.
+type Printer struct {
+	w      *bufio.Writer
+	colour bool
+}
+
+// NewPrinter returns a buffered printer. Its caller must call Flush.
+func NewPrinter(w io.Writer) *Printer {
+	return &Printer{w: bufio.NewWriter(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == ""}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
+
+// Line writes a line. Errors are returned by Flush, because bufio keeps the first one.
+func (p *Printer) Line(text string) {
+	_, _ = p.w.WriteString(text)
+	_ = p.w.WriteByte('\n')
+}
+
+// Status returns a status in its colour, if the output is a terminal.
+func (p *Printer) Status(text string) string {
+	if p.colour {
+		return colourize(text)
+	}
+	return text
+}
+
+// Flush writes what is buffered, and returns the first error of all writes.
+func (p *Printer) Flush() error { return p.w.Flush() }
+
+// Table prints the rows that were added since the last call.
+func (p *Printer) Table(t *Table) {
+	for _, cells := range t.lines {
+		t.writeRow(p.w, cells, p.colour)
+		_ = p.w.WriteByte('\n')
+	}
+	t.lines = nil
+}
+
+// Sanitize replaces control characters by "?". Anybody who may write to a cluster could
+// otherwise move the cursor of the reader's terminal.
+func Sanitize(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// SanitizeCells sanitizes a line but keeps its tabs.
+func SanitizeCells(text string) string {
+	cells := strings.Split(text, "\t")
+	for i, cell := range cells {
+		cells[i] = Sanitize(cell)
+	}
+	return strings.Join(cells, "\t")
+}
+
+const (
+	green       = "\x1b[32m"
+	yellow      = "\x1b[33m"
+	red         = "\x1b[31m"
+	resetColour = "\x1b[0m"
+)
+
+// colourize colours a status green, yellow or red. A status that it does not know is red,
+// because most reasons for a failure are words of their own ("ImagePullBackOff").
+func colourize(status string) string {
+	switch status {
+	case "Running", "Active", "Ready", "Bound", "Available", "done":
+		return green + status + resetColour
+	case "Completed", "Complete", "Succeeded", "STATUS", "":
+		return status
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>", "pending":
+		return yellow + status + resetColour
+	}
+	if strings.HasPrefix(status, "Init:") && strings.Contains(status, "/") || strings.HasPrefix(status, "Ready,") {
+		return yellow + status + resetColour
+	}
+	return red + status + resetColour
+}

@@ -1,0 +1,174 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+// PrintTable prints a table. The header's columns are separated by "|".
+func PrintTable(out, errOut io.Writer, header string, rows [][]string) error {
+	if len(rows) == 0 {
+		fmt.Fprintln(errOut, "No resources found.")
+		return nil
+	}
+	t := NewTextTable(strings.Split(header, "|"))
+	for _, cells := range rows {
+		t.Add(cells)
+	}
+	p := NewPrinter(out)
+	p.Table(t)
+	return p.Flush()
+}
+
+// Table aligns rows of cells. Rows are added first and printed by Printer.Table, which can
+// happen repeatedly: column widths only grow, so that rows of a watch stay aligned with the
+// header as long as possible.
+type Table struct {
+	columns      client.Columns
+	wide         bool
+	withKind     bool // names are shown as kind/name
+	statusColumn int  // the cell that is coloured; -1 for none
+	widths       []int
+	lines        [][]string
+}
+
+// NewTable returns an empty table for objects of one kind. If wide is set, it shows the
+// columns of `-o wide`; if withKind is set, names are shown as kind/name.
+func NewTable(columns client.Columns, wide, withKind bool) *Table {
+	t := &Table{columns: columns, wide: wide, withKind: withKind}
+	t.statusColumn = slices.Index(t.Header(), "STATUS")
+	return t
+}
+
+// NewTextTable returns a table with the given header, for rows of text.
+func NewTextTable(header []string) *Table {
+	t := &Table{statusColumn: slices.Index(header, "STATUS")}
+	t.Add(header)
+	return t
+}
+
+// Text returns the lines of the table, without colours.
+func (t *Table) Text() []string {
+	var lines []string
+	for _, cells := range t.lines {
+		var b strings.Builder
+		t.writeRow(&b, cells, false)
+		lines = append(lines, b.String())
+	}
+	return lines
+}
+
+// Kind returns the kind whose objects the table shows.
+func (t *Table) Kind() string { return t.columns.Kind }
+
+// MarkDeleted replaces the status of a row, or its first cell after the name if it has no
+// status, by "<deleted>". It reports whether the row has such a cell.
+func (t *Table) MarkDeleted(cells []string) bool {
+	column := t.statusColumn
+	if column < 0 {
+		column = len(t.Header()) - len(t.visibleColumns())
+	}
+	if column >= len(cells) {
+		return false
+	}
+	cells[column] = "<deleted>"
+	return true
+}
+
+// Header returns the names of the columns that are shown.
+func (t *Table) Header() []string {
+	cells := []string{"ACCOUNT"}
+	if t.columns.Namespaced {
+		cells = append(cells, "NAMESPACE")
+	}
+	cells = append(cells, "NAME")
+	for _, c := range t.columns.Columns {
+		if t.wide || !c.Wide {
+			cells = append(cells, c.Name)
+		}
+	}
+	return cells
+}
+
+// Row returns the cells of an object that are shown.
+func (t *Table) Row(r client.Row) []string {
+	cells := []string{r.Account}
+	if t.columns.Namespaced {
+		cells = append(cells, r.Namespace)
+	}
+	name := r.Name
+	if t.withKind {
+		k := vedette.ParseKind(t.columns.Kind)
+		k.Name = strings.ToLower(k.Name)
+		name = k.String() + "/" + name
+	}
+	cells = append(cells, name)
+	for i, c := range t.columns.Columns {
+		if (t.wide || !c.Wide) && i < len(r.Cells) {
+			cells = append(cells, r.Cells[i])
+		}
+	}
+	return cells
+}
+
+// Add appends a row. The table keeps the slice until the row is printed.
+func (t *Table) Add(cells []string) {
+	for i, cell := range cells {
+		if i == len(t.widths) {
+			t.widths = append(t.widths, 0)
+		}
+		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+	}
+	t.lines = append(t.lines, cells)
+}
+
+// columnGap is how many spaces separate columns: as many as kubectl's.
+const columnGap = 3
+
+// writeRow writes a row without spaces at its end. Empty cells at the end are left out.
+func (t *Table) writeRow(w rowWriter, cells []string, colour bool) {
+	last := len(cells) - 1
+	for last > 0 && strings.TrimRight(cells[last], " ") == "" {
+		last--
+	}
+	for i, cell := range cells[:last+1] {
+		text := Sanitize(cell)
+		if i == last {
+			text = strings.TrimRight(text, " ")
+		}
+		if colour && i == t.statusColumn {
+			text = colourize(text)
+		}
+		// rowWriter's writers keep their first error or have none.
+		_, _ = w.WriteString(text)
+		if i == last {
+			return
+		}
+		for range t.widths[i] - utf8.RuneCountInString(cell) + columnGap {
+			_ = w.WriteByte(' ')
+		}
+	}
+}
+
+// rowWriter is a bufio.Writer or a strings.Builder.
+type rowWriter interface {
+	io.StringWriter
+	io.ByteWriter
+}
+
+// visibleColumns returns the columns after the name that are shown.
+func (t *Table) visibleColumns() []client.Column {
+	var out []client.Column
+	for _, c := range t.columns.Columns {
+		if t.wide || !c.Wide {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+// Package program is what vedette-agent and vedette-server have in common as programs: the
+// command line, the check of a configuration, the logger, and the end by a signal.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/version"
+)
+
+// Config is a configuration that was loaded.
+type Config interface {
+	Effective() []configfile.KeyValue
+	Unused() []string
+}
+
+// Program is a program with a configuration file. All functions but AddFlags and Remarks
+// must be set.
+type Program[C Config] struct {
+	Name, Usage string
+	// AddFlags adds flags to --config.
+	AddFlags func(flags *flag.FlagSet)
+	// Load reads the configuration file at path. If path is empty, it looks in the default
+	// places.
+	Load func(path string) (C, error)
+	// Remarks returns what `check` prints about a valid configuration.
+	Remarks func(cfg C) []string
+	// Check returns why the program could not run with a configuration that was loaded.
+	Check func(cfg C) error
+	// LogOptions returns the level and the format of the log.
+	LogOptions func(cfg C) (level, format string)
+	// Run runs the program until ctx ends.
+	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+}
+
+// Main runs the program with the arguments of the process, until it is interrupted, and
+// exits with status 1 if it fails.
+func (p Program[C]) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := p.run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+		os.Exit(1)
+	}
+}
+
+func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	check := len(args) > 0 && args[0] == "check"
+	if check {
+		args = args[1:]
+	}
+	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	flags.Usage = func() { fmt.Fprint(errOut, p.Usage) }
+	file := flags.String("config", "", "")
+	if p.AddFlags != nil {
+		p.AddFlags(flags)
+	}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("see %s --help", p.Name)
+	}
+	if flags.NArg() > 0 {
+		if flags.Arg(0) == "version" {
+			fmt.Fprintln(out, version.String())
+			return nil
+		}
+		return fmt.Errorf("unknown command %q; see %s --help", flags.Arg(0), p.Name)
+	}
+	cfg, err := p.Load(*file)
+	if err != nil {
+		return err
+	}
+	if check {
+		return p.check(cfg, out, errOut)
+	}
+	level, format := p.LogOptions(cfg)
+	log, err := logging.New(level, format, out)
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx, cfg, log)
+}
+
+// check prints the settings in effect to out, and what the user should know about them to
+// errOut.
+func (p Program[C]) check(cfg C, out, errOut io.Writer) error {
+	for _, kv := range cfg.Effective() {
+		fmt.Fprintln(out, kv)
+	}
+	if p.Remarks != nil {
+		for _, remark := range p.Remarks(cfg) {
+			fmt.Fprintln(errOut, remark)
+		}
+	}
+	for _, key := range cfg.Unused() {
+		fmt.Fprintln(errOut, "without effect:", key)
+	}
+	return p.Check(cfg)
+}
