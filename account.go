@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// Cluster says which cluster stands behind an account.
+// Cluster is the identity of the cluster behind an account.
 type Cluster struct {
-	// UID is the uid of the kube-system namespace: the one name of a cluster that
-	// survives new certificates, new addresses and new API servers. Empty where
-	// RBAC hides it; then Host and Fingerprint together stand in for it.
+	// UID is the uid of the kube-system namespace. It is the only name of a cluster
+	// that survives new certificates, new addresses and new API servers. It is empty if
+	// RBAC hides it; then Host and Fingerprint together identify the cluster.
 	UID         string
 	Host        string // of the API server, "https://10.0.0.1:6443"
 	Fingerprint string // SHA-256 of the API server's certificate, hex pairs joined by colons; empty without TLS
 	Version     string // "v1.36.3"
 }
 
-// Same reports whether two descriptions mean one cluster. Where both know their
-// uid nothing else counts: addresses and certificates change, clusters don't.
-// Otherwise address and certificate must both be known and equal. The address
-// alone tells nothing: within a cluster, the API server of every one of them is
-// at the same address.
+// Same reports whether two descriptions mean one cluster. If both have a uid, only the
+// uids are compared, because addresses and certificates change. Otherwise both the
+// address and the certificate must be known and equal. The address alone is not enough
+// because within a cluster, the API server of every cluster has the same address.
 func (c Cluster) Same(other Cluster) bool {
 	if c.UID != "" && other.UID != "" {
 		return c.UID == other.UID
@@ -30,12 +29,13 @@ func (c Cluster) Same(other Cluster) bool {
 	return c.Identifiable() && c.Host == other.Host && c.Fingerprint == other.Fingerprint
 }
 
-// Identifiable reports whether Same can tell the cluster from others.
+// Identifiable reports whether Same can distinguish the cluster from others.
 func (c Cluster) Identifiable() bool {
 	return c.UID != "" || c.Host != "" && c.Fingerprint != ""
 }
 
-// String returns "uid 6e1c… at https://10.0.0.1:6443", for messages on conflicts.
+// String returns "the cluster with uid 6e1c… at https://10.0.0.1:6443", for messages
+// about conflicts.
 func (c Cluster) String() string {
 	if c.UID == "" {
 		return fmt.Sprintf("the cluster at %s (certificate %s)", c.Host, c.Fingerprint)
@@ -43,26 +43,25 @@ func (c Cluster) String() string {
 	return fmt.Sprintf("the cluster with uid %s at %s", c.UID, c.Host)
 }
 
-// Account is one cluster under the name that users know it by, as its agent
-// registers it.
+// Account is one cluster under the name that users know, as its agent registers it.
 type Account struct {
 	Name       AccountName
 	Cluster    Cluster
 	Properties Properties
-	Namespaces []string // known at registration; nil where they could not be listed
-	// Shape stands for all that decides how objects look besides the objects
-	// themselves: what is redacted, lifted and left out. Where an account comes
-	// with another shape than before, what is stored of it is stale, though its
-	// resourceVersions are not. It is compared for equality only.
+	Namespaces []string // known at registration; nil if they could not be listed
+	// Shape is a hash of everything that decides how objects look besides the objects
+	// themselves: redaction, projections, selection. If an account registers with
+	// another shape, its stored objects are stale although their resourceVersions are
+	// current. It is compared for equality only.
 	Shape string
 }
 
-// Properties are the settings of an account that mean something to the server
-// and to Spinnaker. They are kept as one JSON document.
+// Properties are the settings of an account that the server and Spinnaker use. They are
+// stored as one JSON document.
 type Properties struct {
 	Environment            string           `json:"environment,omitempty"`
 	AccountType            string           `json:"accountType,omitempty"`
-	Permissions            *Permissions     `json:"permissions,omitempty"` // nil: open to everyone
+	Permissions            *Permissions     `json:"permissions,omitempty"` // nil for an account that is open to everyone
 	Kinds                  []string         `json:"kinds,omitempty"`
 	OmitKinds              []string         `json:"omitKinds,omitempty"`
 	Namespaces             []string         `json:"namespaces,omitempty"`
@@ -71,21 +70,21 @@ type Properties struct {
 	CustomResources        []CustomResource `json:"customResources,omitempty"`
 	CacheAllRelationships  bool             `json:"cacheAllApplicationRelationships,omitempty"`
 	RawResourceExpressions json.RawMessage  `json:"rawResourcesEndpointConfig,omitempty"`
-	// CheckReadiness makes a deployment wait for kinds that Clouddriver calls
-	// stable as soon as they are there.
+	// CheckReadiness makes a deployment wait for kinds that Clouddriver considers
+	// stable as soon as they exist.
 	CheckReadiness bool `json:"checkReadiness,omitempty"`
-	// Debug makes a server that is told to keep with Spinnaker's tasks what became of
-	// each change of the account's cluster.
+	// Debug makes a server that is configured for it record, with Spinnaker's tasks,
+	// the result of each change of the account's cluster.
 	Debug bool `json:"debug,omitempty"`
-	// Metrics says whether what containers use is shown with their pod; nil means
-	// that it is.
+	// Metrics decides whether the resource usage of containers is shown with their pod;
+	// nil means true.
 	Metrics *bool `json:"metrics,omitempty"`
 }
 
-// ShowsMetrics is Metrics with its default.
+// ShowsMetrics returns Metrics, or its default.
 func (p Properties) ShowsMetrics() bool { return p.Metrics == nil || *p.Metrics }
 
-// CustomResource is how an account wants a custom kind to be treated.
+// CustomResource configures how a custom kind is treated.
 type CustomResource struct {
 	KubernetesKind string `json:"kubernetesKind"`
 	SpinnakerKind  string `json:"spinnakerKind,omitempty"`
@@ -94,17 +93,18 @@ type CustomResource struct {
 	Namespaced     *bool  `json:"namespaced,omitempty"`
 }
 
-// Permissions are the roles that may use an account. A list that is nil or
-// empty restricts nothing of its sort where another list restricts; an account
-// is open only where it has no Permissions at all.
+// Permissions are the roles that may use an account. If one list has roles, an empty
+// list does not restrict its own permission. An account is open to everyone only if it
+// has no Permissions at all.
 type Permissions struct {
 	Read    []string `json:"READ,omitempty"`
 	Write   []string `json:"WRITE,omitempty"`
 	Execute []string `json:"EXECUTE,omitempty"`
 }
 
-// AllowsMoreThan reports whether the permissions may let in somebody whom others keep
-// out. Where that depends on how an empty list is read, it may.
+// AllowsMoreThan reports whether the permissions may admit a user that others exclude.
+// If that depends on the meaning of an empty list, it returns true, because a wrong
+// false would open an account.
 func (p *Permissions) AllowsMoreThan(others *Permissions) bool {
 	if p == nil || others == nil {
 		return others != nil
@@ -134,14 +134,14 @@ func (p *Permissions) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Normalize lower-cases roles, as Fiat compares them, and refuses a role that is
-// empty or holds white space: the predecessor dropped such a list silently and
-// opened the account to everyone.
+// Normalize lower-cases roles, because Fiat compares them in lower case. It rejects a
+// role that is empty or contains white space: the predecessor silently dropped a list
+// with such a role and opened the account to everyone.
 func (p *Permissions) Normalize() error {
 	for permission, roles := range map[string][]string{"READ": p.Read, "WRITE": p.Write, "EXECUTE": p.Execute} {
 		for i, role := range roles {
 			if role == "" || strings.ContainsAny(role, " \t\r\n") {
-				return Errorf(Invalid, "permissions.%s names the role %q: a role must not be empty or hold white space", permission, role)
+				return Errorf(Invalid, "permissions.%s has the role %q: a role must not be empty or contain white space", permission, role)
 			}
 			roles[i] = strings.ToLower(role)
 		}

@@ -1,6 +1,5 @@
-// Package vedette holds the nouns that every part of the product shares (an
-// account, a kind, an object, a feed, a mark, an error that may be shown) and
-// the pure rules on them. It imports nothing of ours, does no input or output
-// and starts no goroutine, so that agent and server can agree on it without
-// knowing each other.
+// Package vedette has the types that every part of the product shares (for example
+// account, kind, object, feed, mark and operation) and pure rules on them. It imports
+// no other package of the product, does no I/O and starts no goroutines, so that agent
+// and server can share it without depending on each other.
 package vedette

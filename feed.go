@@ -1,8 +1,8 @@
 package vedette
 
-// Feed is one ordered run of changes: one kind of one account and, where the
-// account is restricted to namespaces, one namespace of it. resourceVersions
-// are comparable within a feed and nowhere else.
+// Feed identifies one ordered sequence of changes: one kind of one account or, if the
+// account is restricted to namespaces, that kind in one namespace. resourceVersions are
+// comparable only within a feed.
 type Feed struct {
 	Kind      Kind
 	Namespace string // empty for all namespaces and for cluster-scoped kinds
@@ -16,7 +16,7 @@ func (f Feed) String() string {
 	return f.Kind.String() + "/" + f.Namespace
 }
 
-// FeedState says what a feed is doing. The values are part of the API.
+// FeedState is the progress of a feed. The values are part of the API.
 type FeedState string
 
 // The states of a feed:
@@ -25,11 +25,11 @@ type FeedState string
 //	   │            │         │
 //	   └────────────┴─────────┴──> failing | denied ──> syncing | live
 //
-// A feed in any state but live may be behind its cluster without bound.
+// A feed that is not live may be behind its cluster by any amount of time.
 const (
-	FeedPending FeedState = "pending" // wanted, and nothing is known of it yet
-	FeedSyncing FeedState = "syncing" // a snapshot is under way
-	FeedLive    FeedState = "live"    // every change is streamed as it happens
-	FeedFailing FeedState = "failing" // the API server does not answer; it is tried again
-	FeedDenied  FeedState = "denied"  // RBAC forbids list or watch; it is tried again, rarely
+	FeedPending FeedState = "pending" // selected, but nothing has been read yet
+	FeedSyncing FeedState = "syncing" // a snapshot is being read
+	FeedLive    FeedState = "live"    // changes are streamed as they happen
+	FeedFailing FeedState = "failing" // the API server does not answer; retried
+	FeedDenied  FeedState = "denied"  // RBAC forbids list or watch; retried at long intervals
 )

@@ -2,9 +2,8 @@ package vedette
 
 import "strings"
 
-// Kind is a Kubernetes kind without its version: the identity under which
-// objects are kept, because every version of a kind shows the same objects.
-// The group is empty for the core API.
+// Kind is a Kubernetes kind without its version. Objects are stored by Kind because
+// every version of a kind shows the same objects. The group is empty for the core API.
 type Kind struct {
 	Group string
 	Name  string
@@ -19,8 +18,8 @@ func (k Kind) String() string {
 	return k.Name + "." + k.Group
 }
 
-// ParseKind reads the form that String writes. The name is what stands before
-// the first dot, the group all that follows; no case is changed.
+// ParseKind parses the form that String returns. The name ends at the first dot, and
+// the rest is the group. Case is preserved.
 func ParseKind(s string) Kind {
 	name, group, _ := strings.Cut(s, ".")
 	return Kind{Group: group, Name: name}
@@ -29,14 +28,14 @@ func ParseKind(s string) Kind {
 // Resource is a kind as one API server serves it.
 type Resource struct {
 	Kind       Kind
-	Version    string   // preferred version, "v1"
-	Plural     string   // "deployments", the segment of the URL
+	Version    string   // the preferred version, "v1"
+	Plural     string   // "deployments", the path segment of URLs
 	Singular   string   // "deployment", may be empty
 	ShortNames []string // "deploy"
 	Namespaced bool
 }
 
-// APIVersion returns "v1" or "apps/v1", as it stands in a manifest.
+// APIVersion returns "v1" or "apps/v1", as in a manifest.
 func (r Resource) APIVersion() string {
 	if r.Kind.Group == "" {
 		return r.Version
@@ -44,10 +43,10 @@ func (r Resource) APIVersion() string {
 	return r.Kind.Group + "/" + r.Version
 }
 
-// Matches reports whether a name that a user wrote means this resource: its
-// kind, singular, plural or a short name in any case, alone or followed by a
-// dot and the whole group. A name without a group answers for every group, so
-// a caller that needs one resource must check for two.
+// Matches reports whether a name from a user means this resource: its kind, singular,
+// plural or a short name in any case, alone or followed by a dot and the whole group. A
+// name without a group matches resources of every group, so a caller that needs exactly
+// one must check for a second match.
 func (r Resource) Matches(name string) bool {
 	name, group, qualified := strings.Cut(name, ".")
 	if qualified && !strings.EqualFold(group, r.Kind.Group) {
@@ -65,20 +64,19 @@ func (r Resource) Matches(name string) bool {
 	return false
 }
 
-// DefaultKinds are the kinds that an agent caches where neither the server nor
-// the account says otherwise. It is the predecessor's cacheKinds, so that what
-// its users see does not shrink. A name without a group means each kind of that
-// name among the API groups that Kubernetes itself serves (IsNativeGroup).
+// DefaultKinds are the kinds that an agent caches if neither the server nor the account
+// configures kinds. The list is the predecessor's cacheKinds, so that its users see the
+// same objects. A name without a group means each kind of that name in the API groups
+// of Kubernetes itself (IsNativeGroup).
 var DefaultKinds = []string{
 	"ReplicaSet", "Service", "Ingress", "DaemonSet", "Deployment", "Pod", "StatefulSet", "Job", "CronJob",
 	"NetworkPolicy", "Namespace", "CustomResourceDefinition",
 }
 
-// IsNativeGroup reports whether an API group belongs to Kubernetes itself: the
-// core group, the old undotted ones (apps, batch, autoscaling, policy,
-// extensions) and those below k8s.io that the API server defines without a
-// CustomResourceDefinition, or did, as it did settings.k8s.io. Clouddriver drops
-// these groups from kind names.
+// IsNativeGroup reports whether an API group belongs to Kubernetes itself: the core
+// group, the old groups without a dot (apps, batch, autoscaling, policy, extensions),
+// and the groups below k8s.io that the API server defines, or once defined, without a
+// CustomResourceDefinition. Clouddriver drops these groups from the names of kinds.
 func IsNativeGroup(group string) bool {
 	if !strings.Contains(group, ".") {
 		return true

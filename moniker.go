@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Moniker is the name that Spinnaker groups an object under.
+// Moniker is the name under which Spinnaker groups an object.
 type Moniker struct {
 	App      string `json:"app"`
 	Cluster  string `json:"cluster"`
@@ -19,16 +19,16 @@ const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 )
 
-// MonikerOf derives an object's moniker as Clouddriver's kubernetesAnnotations
-// strategy does, which reads what a deployment wrote: each part from its
-// annotation. What nobody deployed by Spinnaker has no annotations, and then the
-// name stands in, but for stack and detail: by Frigga's rules it tells the
-// application, the cluster and the sequence. So the cluster of a Deployment "web"
-// is "deployment web" where Spinnaker deployed it, and else "web".
+// MonikerOf derives an object's moniker as Clouddriver's kubernetesAnnotations strategy
+// does: each part comes from its annotation. An object that Spinnaker did not deploy
+// has no annotations. For such an object, the application, the cluster and the sequence
+// are derived from the name by Frigga's rules; stack and detail are not. So the cluster
+// of a Deployment "web" is "deployment web" if Spinnaker deployed it, and "web"
+// otherwise.
 //
-// A ReplicaSet has the annotations of its Deployment, because its controller
-// copies them, and of a revision that the controller wrote the sequence, unless a
-// deployment gave it one.
+// A ReplicaSet has the annotations of its Deployment because the controller copies
+// them. Its sequence is the revision from the controller, unless a deployment set a
+// sequence.
 func MonikerOf(key Key, annotations map[string]string) Moniker {
 	m := parseFrigga(key.Name)
 	m.App = firstNonEmpty(annotations[monikerPrefix+"application"], m.App)
@@ -50,9 +50,8 @@ func firstNonEmpty(a, b string) string {
 	return b
 }
 
-// parseFrigga reads app-stack-detail-v003, of which all but the sequence is the
-// cluster. Names of Kubernetes' own objects ("system:node") belong to the
-// application "system".
+// parseFrigga parses app-stack-detail-v003. The cluster is everything but the sequence.
+// Names of Kubernetes' own objects ("system:node") belong to the application "system".
 func parseFrigga(name string) Moniker {
 	cluster, sequence := cutSequence(name)
 	app, _, _ := strings.Cut(cluster, "-")
@@ -62,8 +61,8 @@ func parseFrigga(name string) Moniker {
 	return Moniker{App: app, Cluster: cluster, Sequence: sequence}
 }
 
-// cutSequence takes a last "-v003" off a name. Frigga asks for three digits or
-// more.
+// cutSequence removes a trailing "-v003" from a name. Frigga requires at least three
+// digits.
 func cutSequence(name string) (string, *int) {
 	i := strings.LastIndex(name, "-v")
 	if i < 0 || len(name)-i < len("-v000") {

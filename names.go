@@ -1,26 +1,26 @@
 package vedette
 
-// AccountName names one cluster as users of Spinnaker know it. It is unique in
-// an installation and belongs to the first cluster that registers under it.
+// AccountName is the name of a cluster for users of Spinnaker. It is unique in an
+// installation and belongs to the first cluster that registers it.
 type AccountName string
 
-// AgentID names one running agent process: its pod name, or host name and a
-// random suffix outside of Kubernetes. Two replicas of one agent have two IDs.
+// AgentID identifies one running agent process: its pod name or, outside of Kubernetes,
+// its host name with a random suffix. Two replicas of one agent have two IDs.
 type AgentID string
 
-// ServerID names one running server process.
+// ServerID identifies one running server process.
 type ServerID string
 
-// Term counts the changes of an account's cacher. Whoever writes an account's
-// changes carries the term it was given, and a lower term than the stored one
-// is refused, so that a cacher that was replaced can do no harm.
+// Term counts an account's cacher assignments. Every write of an account's changes
+// carries its term. The store rejects a term that is lower than the stored one, so that
+// a replaced cacher cannot overwrite newer data.
 type Term int64
 
-// Mark is a resourceVersion up to which a feed is known. It is opaque: it is
-// compared for equality only and handed back to the API server that gave it.
-// The empty mark means that nothing is known and that the feed must be listed.
+// Mark is the resourceVersion up to which a feed is stored. It is opaque: it is only
+// compared for equality and returned to the API server that issued it. The empty mark
+// means that nothing is stored and the feed must be listed.
 type Mark string
 
-// ChangeCauseAnnotation says why a workload's revision was made. kubectl writes and
-// shows it, and controllers copy it to what holds the revision.
+// ChangeCauseAnnotation explains a workload's revision. kubectl writes and shows it,
+// and controllers copy it to the object that holds the revision.
 const ChangeCauseAnnotation = "kubernetes.io/change-cause"

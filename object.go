@@ -4,7 +4,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Key names one object within an account.
+// Key identifies one object within an account.
 type Key struct {
 	Kind      Kind
 	Namespace string // empty for cluster-scoped kinds
@@ -19,19 +19,19 @@ func (k Key) String() string {
 	return k.Kind.String() + " " + k.Namespace + "/" + k.Name
 }
 
-// Object is a Kubernetes object on its way from the API server to the store:
-// a header of what the server filters and lists by, and the body that it does
-// not look into. The agent lifts the header while it redacts.
+// Object is a Kubernetes object on its way from the API server to the store: a header
+// with the fields that the server filters and lists by, and a body that the server does
+// not parse. The agent extracts the header while it redacts the object.
 type Object struct {
 	Key
 	UID             string
 	ResourceVersion string
 	APIVersion      string            // of the body, "apps/v1"
-	Created         int64             // creationTimestamp, seconds since 1970; 0 where it has none
-	Owner           Owner             // the controller, or else the first owner; zero where it has none
-	Labels          map[string]string // all of them
-	Annotations     map[string]string // those that a Projection asked for
-	Summary         []byte            // a JSON object of what a Projection asked for; nil where nothing was found
+	Created         int64             // creationTimestamp in seconds since 1970; 0 if it has none
+	Owner           Owner             // the controller, or else the first owner; zero if it has none
+	Labels          map[string]string // all labels
+	Annotations     map[string]string // those with a prefix of HeaderAnnotations
+	Summary         []byte            // the fields of the kind's Projection as a JSON object; nil if none exists
 	Body            []byte            // JSON, redacted, without managedFields
 }
 
@@ -42,9 +42,9 @@ type Owner struct {
 	UID  string
 }
 
-// Digest folds an object's uid and resourceVersion into 64 bits. Agent and
-// server compare digests in place of objects when a feed must be listed again:
-// equal digests mean an equal object, but for odds of n²/2⁶⁵ among n objects.
+// Digest hashes an object's uid and resourceVersion into 64 bits. When a feed must be
+// listed again, agent and server compare digests instead of objects. Equal digests mean
+// equal objects, with a probability of error of n²/2⁶⁵ for n objects.
 func Digest(uid, resourceVersion string) uint64 {
 	var buf [96]byte
 	b := append(buf[:0], uid...)

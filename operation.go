@@ -2,110 +2,91 @@ package vedette
 
 import "time"
 
-// OperationID names one operation in an installation: a ULID. Sent twice under
-// one ID, an operation takes effect once.
+// OperationID identifies one operation in an installation: a ULID. An operation that
+// is sent twice under one ID takes effect once.
 type OperationID string
-
-// Verb is what an operation does. The values are part of the API.
-type Verb string
-
-// The verbs.
-const (
-	VerbGet      Verb = "get"
-	VerbList     Verb = "list"
-	VerbApply    Verb = "apply"
-	VerbPatch    Verb = "patch"
-	VerbDelete   Verb = "delete"
-	VerbPrune    Verb = "prune"
-	VerbScale    Verb = "scale"
-	VerbRestart  Verb = "restart"
-	VerbPause    Verb = "pause"
-	VerbResume   Verb = "resume"
-	VerbUndo     Verb = "undo"
-	VerbHistory  Verb = "history"
-	VerbStatus   Verb = "status"
-	VerbLogs     Verb = "logs"
-	VerbEvents   Verb = "events"
-	VerbMetrics  Verb = "metrics"
-	VerbDiscover Verb = "discover"
-	VerbRecache  Verb = "recache"
-	VerbVersion  Verb = "version"
-)
 
 // Operation is one thing to do in one cluster.
 type Operation struct {
 	ID       OperationID
 	Account  AccountName
-	Deadline time.Time // after which nobody waits; zero for the executor's default
-	Args     Args      // decide the verb
-	// DryRun has the cluster judge what would be changed and change nothing: the
-	// outcome tells the object as it would be. Verbs that read take no notice.
+	Deadline time.Time // when callers stop waiting; zero for the executor's default
+	Args     Args      // the arguments; their type decides the verb
+	// DryRun makes the cluster validate the change without persisting it. The outcome
+	// holds the object as it would be. Read-only verbs ignore it.
 	DryRun bool
 
-	User   string // on whose behalf; empty where nobody said. For the history.
-	Origin string // what it is a part of: "task 01J…", "vedette apply". For the history.
+	User   string // on whose behalf; empty if unknown. For the history.
+	Origin string // what the operation belongs to: "task 01J…", "vedette apply". For the history.
 }
 
-// Idempotent reports whether an operation may be sent again where it is unknown
-// whether it took effect. A manifest without a name is none either, which only
-// who reads it can tell.
+// Idempotent reports whether the operation may be sent again if it is unknown whether
+// it took effect. It cannot see that a manifest has no name, because only the
+// executor reads manifests: callers set StrategyCreateOnly for those.
 func (o Operation) Idempotent() bool {
-	if o.DryRun {
+	if o.DryRun || o.Args == nil {
 		return true
 	}
-	switch a := o.Args.(type) {
-	case ApplyArgs:
-		return a.Strategy != StrategyCreateOnly && a.Strategy != StrategyRecreate
-	case PatchArgs:
-		return a.Type != JSONPatch
-	case UndoArgs:
-		return a.Revision > 0
-	case RestartArgs:
+	spec, ok := o.Args.Verb().Spec()
+	return !ok || spec.idempotent == nil || spec.idempotent(o.Args)
+}
+
+// Reads reports whether the verb is read-only.
+func (o Operation) Reads() bool {
+	if o.Args == nil {
 		return false
 	}
-	return true
+	spec, ok := o.Args.Verb().Spec()
+	return ok && spec.ReadOnly
 }
 
-// Reads reports whether an operation changes nothing in its cluster.
-func (o Operation) Reads() bool {
-	switch o.Args.(type) {
-	case GetArgs, ListArgs, HistoryArgs, StatusArgs, LogsArgs, EventsArgs, MetricsArgs, DiscoverArgs, RecacheArgs, VersionArgs:
-		return true
-	}
-	return false
-}
-
-// Changes reports whether an operation may change something in its cluster:
-// neither what reads does, nor a dry run.
+// Changes reports whether the operation may change something in its cluster. Dry runs
+// do not.
 func (o Operation) Changes() bool { return !o.DryRun && !o.Reads() }
 
 // Args are the arguments of one verb: one of the *Args types of this package, by
 // value.
+//
+// The fields of these types are the one source of the REST body, the client and the
+// protocol. The rest tag is the name of a field in the REST API; "-" keeps a field
+// between server and agent. The wire tag is its number in wire/vedette.proto, which is
+// generated: numbers must never change. An embedded Target has the number 1. Fields of
+// type []byte hold documents: JSON, or a text of YAML. docs/decisions/0055 says how to
+// add a field.
 type Args interface{ Verb() Verb }
 
-// Target names one object as a user does.
+// Target identifies one object in the terms of a user.
 type Target struct {
 	// Kind in any case, with or without a group: "deployment", "Job.batch", "svc".
-	Kind string
-	// APIVersion says which version of the kind is meant, "apps/v1"; empty for the
-	// one that the cluster prefers.
-	APIVersion string
-	Namespace  string // empty for cluster-scoped kinds; else "default" is meant
-	Name       string
+	Kind string `rest:"kind" wire:"1"`
+	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
+	// version that the cluster prefers.
+	APIVersion string `rest:"apiVersion" wire:"2"`
+	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
+	Namespace string `rest:"namespace" wire:"3"`
+	Name      string `rest:"name" wire:"4"`
 }
 
-// GetTarget returns the target: what all arguments that name one have in common.
+// GetTarget returns the target. Arguments that embed a Target inherit it.
 func (t Target) GetTarget() Target { return t }
 
-// GetArgs ask for one object, as it is in the cluster now.
+// TargetOf returns the target of arguments, or the zero Target if they have none.
+func TargetOf(args Args) Target {
+	if targeted, ok := args.(interface{ GetTarget() Target }); ok {
+		return targeted.GetTarget()
+	}
+	return Target{}
+}
+
+// GetArgs are the arguments of get, which reads one object from the cluster.
 type GetArgs struct{ Target }
 
-// ListArgs ask for all objects of a kind, as they are in the cluster now. The
-// target has no name; without a namespace all namespaces are meant.
+// ListArgs are the arguments of list, which reads all objects of a kind from the
+// cluster. The target has no name. Without a namespace, all namespaces are listed.
 type ListArgs struct {
 	Target
-	LabelSelector string
-	FieldSelector string
+	LabelSelector string `rest:"labelSelector" wire:"2"`
+	FieldSelector string `rest:"fieldSelector" wire:"3"`
 }
 
 // Strategy is how a manifest becomes an object.
@@ -113,40 +94,39 @@ type Strategy string
 
 // The strategies of an apply.
 const (
-	StrategyDefault        Strategy = ""                // what the agent's configuration and the manifest's annotations say
-	StrategyClientSide     Strategy = "client-side"     // three-way merge with what was applied last
-	StrategyServerSide     Strategy = "server-side"     // the API server merges; a field that another manager holds is a conflict
-	StrategyForceConflicts Strategy = "force-conflicts" // the same, and takes such fields over
-	StrategyReplace        Strategy = "replace"         // put in the place of what is there, or create
-	StrategyRecreate       Strategy = "recreate"        // delete, wait until it is gone, apply
-	StrategyCreateOnly     Strategy = "create"          // fail where it exists
+	StrategyDefault        Strategy = ""                // the agent's configuration and the manifest's annotations decide
+	StrategyClientSide     Strategy = "client-side"     // three-way merge with the last applied manifest
+	StrategyServerSide     Strategy = "server-side"     // the API server merges; a field of another manager is a conflict
+	StrategyForceConflicts Strategy = "force-conflicts" // server-side, and takes over fields of other managers
+	StrategyReplace        Strategy = "replace"         // update, or create if it does not exist
+	StrategyRecreate       Strategy = "recreate"        // delete, wait until it is gone, create
+	StrategyCreateOnly     Strategy = "create"          // create; fail if it exists
 )
 
-// FieldValidation is what becomes of fields of a manifest that the API server does
-// not know.
+// FieldValidation is how an apply treats fields that the API server does not know.
 type FieldValidation string
 
 // The values of FieldValidation.
 const (
-	FieldValidationDefault FieldValidation = ""       // what the agent's configuration says
-	FieldValidationStrict  FieldValidation = "strict" // the manifest is refused
-	FieldValidationWarn    FieldValidation = "warn"   // they are dropped, and Outcome.Warnings names them
-	FieldValidationIgnore  FieldValidation = "ignore" // they are dropped
+	FieldValidationDefault FieldValidation = ""       // the agent's configuration decides
+	FieldValidationStrict  FieldValidation = "strict" // the manifest is rejected
+	FieldValidationWarn    FieldValidation = "warn"   // the fields are dropped, and Outcome.Warnings names them
+	FieldValidationIgnore  FieldValidation = "ignore" // the fields are dropped
 )
 
-// ApplyArgs bring one object to what a manifest says. One that has generateName
-// and no name is created, whatever the strategy.
+// ApplyArgs are the arguments of apply, which makes one object match a manifest. A
+// manifest with generateName and without a name is always created.
 type ApplyArgs struct {
-	Manifest  []byte // one object, JSON or YAML
-	Namespace string // where the manifest names none
-	Strategy  Strategy
-	Fields    FieldValidation
-	// Compare asks that Outcome.Unchanged be true whenever nothing was changed. Where
-	// the API server merges, that takes one more request, for the version before.
-	Compare bool
+	Manifest  []byte          `rest:"manifest" wire:"1"`  // one object, JSON or YAML
+	Namespace string          `rest:"namespace" wire:"2"` // if the manifest has none
+	Strategy  Strategy        `rest:"strategy" wire:"3"`
+	Fields    FieldValidation `rest:"fieldValidation" wire:"5"`
+	// Compare makes Outcome.Unchanged reliable. It costs one more request if the API
+	// server merges, because the earlier version must be read.
+	Compare bool `rest:"compare" wire:"4"`
 }
 
-// PatchType is the language of a patch.
+// PatchType is the format of a patch.
 type PatchType string
 
 // The types of a patch.
@@ -156,173 +136,119 @@ const (
 	JSONPatch      PatchType = "json"
 )
 
-// PatchArgs change one object by a patch.
+// PatchArgs are the arguments of patch, which changes one object.
 type PatchArgs struct {
 	Target
-	Type  PatchType // empty for strategic
-	Patch []byte    // JSON or YAML
+	Type  PatchType `rest:"type" wire:"2"`  // empty for strategic
+	Patch []byte    `rest:"patch" wire:"3"` // JSON or YAML
 }
 
-// DeleteArgs delete one object by name, or those of Target.Kind that are chosen: by
-// selectors, or all of them.
+// DeleteArgs are the arguments of delete. Without a name, a selector or All is
+// required, and several objects of Target.Kind may be deleted. With a name, both must
+// be empty.
 type DeleteArgs struct {
-	Target // without a name, a selector or All must be there; with one, neither
-	// LabelSelector and FieldSelector choose what both fit.
-	LabelSelector string
-	FieldSelector string
-	All           bool // chooses all objects of the namespace, without a selector
-	AllNamespaces bool // chooses in all namespaces; Target.Namespace does not count
+	Target
+	// An object must match both selectors.
+	LabelSelector string `rest:"labelSelector" wire:"2"`
+	FieldSelector string `rest:"fieldSelector" wire:"8"`
+	All           bool   `rest:"all" wire:"9"`            // all objects of the namespace; excludes selectors
+	AllNamespaces bool   `rest:"allNamespaces" wire:"10"` // in all namespaces; Target.Namespace is ignored
 	// Propagation is foreground, background or orphan in any case; empty for
 	// background.
-	Propagation string
-	// GraceSeconds that pods have to end; nil for what the object says.
-	GraceSeconds *int64
-	// MissingOK makes the absence of the object no failure.
-	MissingOK bool
-	NoWait    bool // don't wait, until the deadline at most, for the objects to be gone
-	// KnownUID is the uid of the object that Name meant when it was last heard of,
-	// empty where that is not known. It saves a look at the object before its
-	// deletion. Where another object has the name now, that one is looked at, and
-	// deleted; so a uid that is out of date costs time, and nothing else.
-	KnownUID string
-	// OnlyKnown spares any object but the one with KnownUID, as where somebody else
-	// may have carried out the same deletion already: the operation then fails with
-	// a conflict.
-	OnlyKnown bool
+	Propagation string `rest:"propagation" wire:"3"`
+	// GraceSeconds is the grace period of pods in seconds; nil for the object's own.
+	GraceSeconds *int64 `rest:"graceSeconds" wire:"4"`
+	MissingOK    bool   `rest:"missingOk" wire:"5"` // a missing object is not a failure
+	NoWait       bool   `rest:"noWait" wire:"6"`    // do not wait for the objects to be gone
+	// KnownUID is the last known uid of the named object; empty if unknown. It saves one
+	// read before the deletion. A stale uid only costs time: if another object has the
+	// name now, that object is read and deleted.
+	KnownUID string `rest:"-" wire:"7"`
+	// OnlyKnown limits the deletion to the object with KnownUID. It is set if another
+	// process may have deleted that object already. If another object has the name now,
+	// the operation fails with a conflict.
+	OnlyKnown bool `rest:"-" wire:"11"`
 }
 
-// PruneArgs delete what was applied once and is applied no more: objects that carry
-// kubectl's last-applied annotation and are not among those to keep. Server-side
-// applies leave no such annotation, so that their objects stay.
+// PruneArgs are the arguments of prune, which deletes objects that were applied and no
+// longer are: those that carry kubectl's last-applied annotation and are not in Keep.
+// Objects from server-side applies stay because they have no such annotation.
 type PruneArgs struct {
-	Kinds         []string // "apps/v1/Deployment", "core/v1/Pod"; empty for those that kubectl prunes
-	Namespaces    []string // where namespaced kinds are looked for; where there is none, nowhere
-	LabelSelector string   // only what it fits
-	All           bool     // whatever its labels, without a selector
-	Keep          []string // the uids of what is applied
-	Propagation   string   // as in DeleteArgs
-	GraceSeconds  *int64   // as in DeleteArgs
+	Kinds         []string `rest:"kinds" wire:"1"`         // "apps/v1/Deployment", "core/v1/Pod"; empty for kubectl's list
+	Namespaces    []string `rest:"namespaces" wire:"2"`    // where namespaced kinds are pruned; empty for nowhere
+	LabelSelector string   `rest:"labelSelector" wire:"3"` // prune only matching objects
+	All           bool     `rest:"all" wire:"4"`           // prune regardless of labels; excludes a selector
+	Keep          []string `rest:"keep" wire:"5"`          // the uids of the applied objects
+	Propagation   string   `rest:"propagation" wire:"6"`   // as in DeleteArgs
+	GraceSeconds  *int64   `rest:"graceSeconds" wire:"7"`  // as in DeleteArgs
 }
 
-// ScaleArgs set the number of replicas.
+// ScaleArgs are the arguments of scale, which sets the number of replicas.
 type ScaleArgs struct {
 	Target
-	Replicas int64
+	Replicas int64 `rest:"replicas" wire:"2"`
 }
 
-// RestartArgs roll out the same pods once more.
+// RestartArgs are the arguments of restart, which replaces the pods of a workload.
 type RestartArgs struct{ Target }
 
-// PauseArgs stop a rollout.
+// PauseArgs are the arguments of pause, which pauses a rollout.
 type PauseArgs struct{ Target }
 
-// ResumeArgs let a paused rollout go on.
+// ResumeArgs are the arguments of resume, which resumes a paused rollout.
 type ResumeArgs struct{ Target }
 
-// UndoArgs roll back to an earlier revision: to Revision, or else as many steps
-// back as RevisionsBack says, or else to the one before.
+// UndoArgs are the arguments of undo, which rolls back to Revision, or else by
+// RevisionsBack revisions, or else to the previous revision.
 type UndoArgs struct {
 	Target
-	Revision      int64
-	RevisionsBack int
+	Revision      int64 `rest:"revision" wire:"2"`
+	RevisionsBack int   `rest:"revisionsBack" wire:"3"`
 }
 
-// HistoryArgs ask for the revisions of a workload.
+// HistoryArgs are the arguments of history, which reads the revisions of a workload.
 type HistoryArgs struct{ Target }
 
-// StatusArgs ask how far a rollout is.
+// StatusArgs are the arguments of status, which reads the progress of a rollout.
 type StatusArgs struct{ Target }
 
-// LogsArgs ask for what the containers of a pod wrote.
+// LogsArgs are the arguments of logs, which reads the logs of a pod's containers.
 type LogsArgs struct {
-	Target               // of kind Pod; an empty kind means it
-	Container     string // empty: all of them where AllContainers is set, else the default one
-	AllContainers bool   // init containers included, one after the other unless followed
-	Previous      bool   // of the instance before the last restart
-	Follow        bool   // until the container ends or the reader has enough
-	TailLines     *int64
-	SinceSeconds  *int64
-	SinceTime     time.Time
-	Timestamps    bool
+	Target                  // of kind Pod; an empty kind means Pod
+	Container     string    `wire:"2"` // empty for all containers if AllContainers is set, else for the default container
+	AllContainers bool      `wire:"3"` // include init containers; in sequence unless Follow is set
+	Previous      bool      `wire:"4"` // of the instance before the last restart
+	Follow        bool      `wire:"5"` // until the container ends or the reader closes the stream
+	TailLines     *int64    `wire:"6"`
+	SinceSeconds  *int64    `wire:"7"`
+	SinceTime     time.Time `wire:"8,since_unix_nanos"` // zero for the whole log
+	Timestamps    bool      `wire:"9"`
 }
 
-// EventsArgs ask for the Events that tell of one object.
+// EventsArgs are the arguments of events, which reads the Events about one object.
 type EventsArgs struct{ Target }
 
-// MetricsArgs ask for what the containers of pods use: of one pod, or of those
-// that a selector fits.
+// MetricsArgs are the arguments of metrics, which reads the resource usage of
+// containers: of one pod, or of all pods that match a selector.
 type MetricsArgs struct {
-	Namespace, Name, LabelSelector string
+	Namespace     string `rest:"namespace" wire:"1"`
+	Name          string `rest:"name" wire:"2"`
+	LabelSelector string `rest:"labelSelector" wire:"3"`
 }
 
-// DiscoverArgs ask which kinds the cluster serves.
+// DiscoverArgs are the arguments of discover, which lists the kinds that the cluster
+// serves.
 type DiscoverArgs struct{}
 
-// RecacheArgs ask for one object as it is stored: redacted, with its header.
+// RecacheArgs are the arguments of recache, which reads one object in the form in which
+// it is stored: redacted, with its header.
 type RecacheArgs struct{ Target }
 
-// VersionArgs ask which version a manifest becomes, where each change of it makes
-// an object of its own beside the earlier ones: web-v000, web-v001. The answer is
-// a Version. It is asked for where the cluster is because Secrets are compared
-// for it, which don't leave.
+// VersionArgs are the arguments of version, which finds the version of a Spinnaker
+// artifact that a manifest becomes: web-v000, web-v001. The result is a Version. The
+// agent does it because Secrets are compared, and their data must not leave the
+// cluster.
 type VersionArgs struct {
-	Manifest  []byte // JSON; its name is the one without a version
-	Namespace string // where the manifest names none
+	Manifest  []byte `rest:"manifest" wire:"1"`  // JSON; its name has no version
+	Namespace string `rest:"namespace" wire:"2"` // if the manifest has none
 }
-
-// Verb returns get.
-func (GetArgs) Verb() Verb { return VerbGet }
-
-// Verb returns list.
-func (ListArgs) Verb() Verb { return VerbList }
-
-// Verb returns apply.
-func (ApplyArgs) Verb() Verb { return VerbApply }
-
-// Verb returns patch.
-func (PatchArgs) Verb() Verb { return VerbPatch }
-
-// Verb returns delete.
-func (DeleteArgs) Verb() Verb { return VerbDelete }
-
-// Verb returns prune.
-func (PruneArgs) Verb() Verb { return VerbPrune }
-
-// Verb returns scale.
-func (ScaleArgs) Verb() Verb { return VerbScale }
-
-// Verb returns restart.
-func (RestartArgs) Verb() Verb { return VerbRestart }
-
-// Verb returns pause.
-func (PauseArgs) Verb() Verb { return VerbPause }
-
-// Verb returns resume.
-func (ResumeArgs) Verb() Verb { return VerbResume }
-
-// Verb returns undo.
-func (UndoArgs) Verb() Verb { return VerbUndo }
-
-// Verb returns history.
-func (HistoryArgs) Verb() Verb { return VerbHistory }
-
-// Verb returns status.
-func (StatusArgs) Verb() Verb { return VerbStatus }
-
-// Verb returns logs.
-func (LogsArgs) Verb() Verb { return VerbLogs }
-
-// Verb returns events.
-func (EventsArgs) Verb() Verb { return VerbEvents }
-
-// Verb returns metrics.
-func (MetricsArgs) Verb() Verb { return VerbMetrics }
-
-// Verb returns discover.
-func (DiscoverArgs) Verb() Verb { return VerbDiscover }
-
-// Verb returns recache.
-func (RecacheArgs) Verb() Verb { return VerbRecache }
-
-// Verb returns version.
-func (VersionArgs) Verb() Verb { return VerbVersion }

@@ -5,85 +5,83 @@ import (
 	"io"
 )
 
-// OutcomeState says how an operation ended. The values are part of the API.
+// OutcomeState is how an operation ended. The values are part of the API.
 type OutcomeState string
 
 // The states of an Outcome.
 const (
 	Done   OutcomeState = "done"
-	Failed OutcomeState = "failed" // it did not take effect, or not wholly, and Message says why
+	Failed OutcomeState = "failed" // it did not take effect, or only in part; Message says why
 	Lost   OutcomeState = "lost"   // it is unknown whether it took effect
 )
 
-// ReasonAlreadyAccepted is the reason where an operation's ID was given out before: this
-// is no outcome of the operation that has it.
+// ReasonAlreadyAccepted is the reason if the ID of an operation is already in use. It
+// is not the outcome of the operation that uses it.
 const ReasonAlreadyAccepted = "AlreadyAccepted"
 
-// ReasonUnknownToAgent is the reason where an agent has no word for an operation, as
-// one that is older than its server: it did nothing. Callers of a server are told
-// which agent that is, as not implemented.
+// ReasonUnknownToAgent is the reason if an agent does not know an operation because it
+// is older than its server. The agent has done nothing. The server names the agent to
+// the caller, with the status "not implemented".
 const ReasonUnknownToAgent = "UnknownToAgent"
 
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID
 	State OutcomeState
-	// Status is the HTTP status of the cluster's last answer, or the one that fits
-	// where it never was asked.
+	// Status is the HTTP status of the cluster's last response, or a corresponding one
+	// if no request was sent.
 	Status  int
-	Reason  string // the cluster's, "NotFound"; or ours, "Invalid", "Timeout"
-	Message string // the cluster's whole text, or ours; empty when done without a word
+	Reason  string // the cluster's, for example "NotFound"; or our own, "Invalid", "Timeout"
+	Message string // the cluster's full message, or our own; may be empty if done
 
-	// Objects are the objects asked for or written, as JSON, redacted.
+	// Objects are the objects that were read or written, as redacted JSON.
 	Objects []json.RawMessage
-	// Keys name the objects that were written or deleted.
+	// Keys identify the objects that were written or deleted.
 	Keys []Key
-	// UIDs are those of the objects that a delete or a prune deleted, or a delete
-	// found gone where DeleteArgs.KnownUID named them, one for each of Keys; nil for
-	// other verbs. By them a store tells what is gone from what was created under the
-	// same name since.
+	// UIDs are the uids of the objects that a delete or a prune deleted, one for each
+	// of Keys; nil for other verbs. They include an object that a delete did not find,
+	// if DeleteArgs.KnownUID named it. The store needs them to distinguish a deleted
+	// object from a new one with the same name.
 	UIDs []string
-	// Unchanged says that an apply found the object as the manifest wants it, and left
-	// it at the version that it had. It is false, too, where nobody knows: see
-	// ApplyArgs.Compare.
+	// Unchanged is true if an apply is known to have changed nothing. It is false if
+	// that is unknown: see ApplyArgs.Compare.
 	Unchanged bool
-	// Warnings are what API servers said besides their answers, to whichever request
-	// of the operation, and whatever became of it: that a version is deprecated, a
-	// field unknown, a policy not kept. Each text is there once, in the order in which
-	// they came, without the values of a Secret that is written; nil where there is
-	// none. They are bounded, and the last one says so where there were more. The
-	// history keeps none, and a log that is opened tells none.
+	// Warnings are the warnings of API servers to any request of the operation, whether
+	// it succeeded or not: a version is deprecated, a field is unknown, a policy is
+	// violated. Each text appears once, in order of arrival, with the values of Secrets
+	// masked; nil if there are none. The list is bounded, and its last element says if
+	// there were more. The history does not keep warnings, and logs have none.
 	Warnings []string
-	// Result is what a verb has to tell that is no object: a history, a status.
+	// Result is a result that is not an object, for example a history or a status.
 	Result json.RawMessage
-	// CacheObject is the one object that a verb wrote or read, as its feed tells it, so
-	// that it can be stored before the feed does; nil where there is none.
+	// CacheObject is the one object that was written or read, in the form of its feed,
+	// so that it can be stored before the feed reports it; nil if there is none.
 	CacheObject *Object
-	// Stream is what logs are read from; nil for other verbs. The caller closes
-	// it. It lives until then or until the context of the operation is over.
+	// Stream is the log; nil for other verbs. The caller must close it. It ends when it
+	// is closed or when the context of the operation ends.
 	Stream io.ReadCloser
 }
 
 // Revision is one entry of a workload's history.
 type Revision struct {
 	Number      int64  `json:"revision"`
-	Name        string `json:"name"` // of the ReplicaSet or ControllerRevision that holds it
+	Name        string `json:"name"` // of the ReplicaSet or ControllerRevision
 	ChangeCause string `json:"changeCause,omitempty"`
 	Current     bool   `json:"current"`
 }
 
-// RolloutStatus is how far a rollout is.
+// RolloutStatus is the progress of a rollout.
 type RolloutStatus struct {
 	Done    bool   `json:"done"`
-	Failed  bool   `json:"failed"` // it will not end by itself
+	Failed  bool   `json:"failed"` // it will not complete without a change
 	Message string `json:"message"`
 }
 
-// Version is what a manifest becomes.
+// Version is the version of a Spinnaker artifact that a manifest becomes.
 type Version struct {
 	Number int `json:"number"` // 3 for v003
-	// Exists says that an object of this version was made from the same manifest.
+	// Exists is true if an object of this version was created from the same manifest.
 	Exists bool `json:"exists"`
-	// Latest is the name of the newest version that there is; empty where none is.
+	// Latest is the name of the newest version; empty if there is none.
 	Latest string `json:"latest,omitempty"`
 }

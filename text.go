@@ -6,21 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// ellipsis ends a text that was too long.
+// ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// CleanText returns a text that came from a cluster, a proxy or a peer as it may be
-// sent, stored and shown: valid UTF-8, without control characters other than
-// line feed and tab, and at most limit bytes long. Invalid bytes become U+FFFD,
-// control characters become spaces, and a text that is cut ends in "…". A text
-// that is clean is returned as it is.
+// CleanText makes a text from a cluster, a proxy or a peer safe to send, store and
+// show: valid UTF-8, without control characters other than line feed and tab, and at
+// most limit bytes long. Invalid bytes become U+FFFD, control characters become spaces,
+// and a text that is cut ends in "…". A clean text is returned unchanged.
 func CleanText(s string, limit int) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, isControl) {
 		s = strings.Map(func(r rune) rune {
 			if isControl(r) {
 				return ' '
 			}
-			return r // of an invalid byte it is U+FFFD already
+			return r // strings.Map passes U+FFFD for an invalid byte
 		}, s[:min(len(s), limit+1)])
 	}
 	if len(s) <= limit {

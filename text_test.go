@@ -24,7 +24,7 @@ func TestCleanText(t *testing.T) {
 	} {
 		got := vedette.CleanText(c.in, c.limit)
 		if got != c.out || !utf8.ValidString(got) || len(got) > c.limit {
-			t.Errorf("%s: %q (%d bytes), want %q", c.name, got, len(got), c.out)
+			t.Errorf("%s: got %q (%d bytes), want %q", c.name, got, len(got), c.out)
 		}
 	}
 }

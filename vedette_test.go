@@ -1,6 +1,12 @@
 package vedette_test
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -19,28 +25,28 @@ func TestMonikerOf(t *testing.T) {
 			vedette.Moniker{App: "web", Cluster: "web-prod-eu-1"}},
 		{"a sequence is cut from the cluster", key("ReplicaSet.apps", "web-prod-v003"), nil,
 			vedette.Moniker{App: "web", Cluster: "web-prod", Sequence: seq(3)}},
-		{"two digits are no sequence", key("ReplicaSet.apps", "web-v03"), nil, vedette.Moniker{App: "web", Cluster: "web-v03"}},
+		{"two digits are not a sequence", key("ReplicaSet.apps", "web-v03"), nil, vedette.Moniker{App: "web", Cluster: "web-v03"}},
 		{"annotations win over the name", key("Deployment.apps", "web-prod"),
 			map[string]string{"moniker.spinnaker.io/application": "shop", "moniker.spinnaker.io/cluster": "deployment web"},
 			vedette.Moniker{App: "shop", Cluster: "deployment web"}},
-		{"each of them", key("Deployment.apps", "web-prod"),
+		{"each part has an annotation", key("Deployment.apps", "web-prod"),
 			map[string]string{"moniker.spinnaker.io/stack": "test", "moniker.spinnaker.io/detail": "eu"},
 			vedette.Moniker{App: "web", Cluster: "web-prod", Stack: "test", Detail: "eu"}},
-		{"what is in no way Spinnaker's has a cluster by its name", key("NetworkPolicy.networking.k8s.io", "deny"), nil,
+		{"an object that Spinnaker does not know has a cluster by its name", key("NetworkPolicy.networking.k8s.io", "deny"), nil,
 			vedette.Moniker{App: "deny", Cluster: "deny"}},
 		{"a ReplicaSet has its Deployment's annotations", key("ReplicaSet.apps", "web-6c9f4"),
 			map[string]string{"moniker.spinnaker.io/application": "web", "moniker.spinnaker.io/cluster": "deployment web", "deployment.kubernetes.io/revision": "7"},
 			vedette.Moniker{App: "web", Cluster: "deployment web", Sequence: seq(7)}},
-		{"a sequence that Spinnaker gave goes before a revision", key("ReplicaSet.apps", "web-v003-6c9f4"),
+		{"a sequence from Spinnaker takes precedence over a revision", key("ReplicaSet.apps", "web-v003-6c9f4"),
 			map[string]string{"moniker.spinnaker.io/sequence": "3", "deployment.kubernetes.io/revision": "1"},
 			vedette.Moniker{App: "web", Cluster: "web-v003-6c9f4", Sequence: seq(3)}},
 		{"the Deployment controller numbers ReplicaSets", key("ReplicaSet.apps", "web"),
 			map[string]string{"deployment.kubernetes.io/revision": "7"}, vedette.Moniker{App: "web", Cluster: "web", Sequence: seq(7)}},
-		{"and nothing else", key("Deployment.apps", "web"),
+		{"and not Deployments", key("Deployment.apps", "web"),
 			map[string]string{"deployment.kubernetes.io/revision": "7"}, vedette.Moniker{App: "web", Cluster: "web"}},
 		{"Kubernetes' own names belong to system", key("ClusterRole.rbac.authorization.k8s.io", "system:node-proxier"), nil,
 			vedette.Moniker{App: "system", Cluster: "system:node-proxier"}},
-		{"which may have a sequence too", key("ClusterRole.rbac.authorization.k8s.io", "system:node-proxier-v012"), nil,
+		{"a name of Kubernetes may have a sequence", key("ClusterRole.rbac.authorization.k8s.io", "system:node-proxier-v012"), nil,
 			vedette.Moniker{App: "system", Cluster: "system:node-proxier", Sequence: seq(12)}},
 	}
 	for _, tt := range tests {
@@ -50,7 +56,7 @@ func TestMonikerOf(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 			if (got.Sequence == nil) != (tt.want.Sequence == nil) || got.Sequence != nil && *got.Sequence != *tt.want.Sequence {
-				t.Errorf("sequence %v, want %v", got.Sequence, tt.want.Sequence)
+				t.Errorf("sequence: got %v, want %v", got.Sequence, tt.want.Sequence)
 			}
 		})
 	}
@@ -68,7 +74,7 @@ func TestResourceMatches(t *testing.T) {
 		"Deployment.extensions": false, "deployment.": false, "pod": false, "": false,
 	} {
 		if deployments.Matches(name) != want {
-			t.Errorf("Answers(%q) = %v, want %v", name, !want, want)
+			t.Errorf("Matches(%q): got %v, want %v", name, !want, want)
 		}
 	}
 }
@@ -93,19 +99,19 @@ func TestPermissionsAllowMoreThan(t *testing.T) {
 		p, others *vedette.Permissions
 		want      bool
 	}{
-		{"everyone may more than some", nil, dev, true},
-		{"some not more than everyone", dev, nil, false},
-		{"everyone not more than everyone", nil, nil, false},
-		{"the same not more", dev, &vedette.Permissions{Read: []string{"dev"}}, false},
-		{"another order not more", &vedette.Permissions{Read: []string{"ops", "dev"}, Write: []string{"ops"}}, ops, false},
+		{"everyone is more than some", nil, dev, true},
+		{"some is not more than everyone", dev, nil, false},
+		{"everyone is not more than everyone", nil, nil, false},
+		{"the same is not more", dev, &vedette.Permissions{Read: []string{"dev"}}, false},
+		{"another order is not more", &vedette.Permissions{Read: []string{"ops", "dev"}, Write: []string{"ops"}}, ops, false},
 		{"one role more", ops, dev, true},
 		{"one role less", &vedette.Permissions{Read: []string{"dev"}, Write: []string{"ops"}}, ops, false},
 		{"another role", &vedette.Permissions{Read: []string{"qa"}}, dev, true},
-		{"a list that is gone, which may mean everyone", dev, ops, true},
-		{"permissions that name nobody", &vedette.Permissions{}, dev, true},
+		{"a removed list may mean everyone", dev, ops, true},
+		{"permissions without roles", &vedette.Permissions{}, dev, true},
 	} {
 		if tt.p.AllowsMoreThan(tt.others) != tt.want {
-			t.Errorf("%s: %s over %s: got %v", tt.why, tt.p, tt.others, !tt.want)
+			t.Errorf("%s: %s compared with %s: got %v, want %v", tt.why, tt.p, tt.others, !tt.want, tt.want)
 		}
 	}
 }
@@ -131,7 +137,7 @@ func TestClusterSame(t *testing.T) {
 		{"nothing at all", vedette.Cluster{}, vedette.Cluster{}, false},
 	} {
 		if tt.a.Same(tt.b) != tt.want || tt.b.Same(tt.a) != tt.want {
-			t.Errorf("%s: got %v", tt.why, !tt.want)
+			t.Errorf("%s: got %v, want %v", tt.why, !tt.want, tt.want)
 		}
 	}
 }
@@ -144,17 +150,74 @@ func TestOperationIdempotent(t *testing.T) {
 	}{
 		{"an apply is", vedette.ApplyArgs{}, true},
 		{"a create is not", vedette.ApplyArgs{Strategy: vedette.StrategyCreateOnly}, false},
-		{"nor a recreate, which deletes once more", vedette.ApplyArgs{Strategy: vedette.StrategyRecreate}, false},
+		{"a recreate is not, because it would delete again", vedette.ApplyArgs{Strategy: vedette.StrategyRecreate}, false},
 		{"a merge patch is", vedette.PatchArgs{Type: vedette.MergePatch}, true},
 		{"a JSON patch is not", vedette.PatchArgs{Type: vedette.JSONPatch}, false},
 		{"an undo to a revision is", vedette.UndoArgs{Revision: 3}, true},
 		{"an undo by steps is not", vedette.UndoArgs{RevisionsBack: 1}, false},
 		{"a restart is not", vedette.RestartArgs{}, false},
 		{"a delete is", vedette.DeleteArgs{}, true},
-		{"reading is", vedette.GetArgs{}, true},
+		{"a get is", vedette.GetArgs{}, true},
 	} {
 		if got := (vedette.Operation{Args: tt.args}).Idempotent(); got != tt.want {
-			t.Errorf("%s: got %v", tt.why, got)
+			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
+		}
+	}
+}
+
+// TestVerbsAreComplete checks that each constant of type Verb and each type of arguments
+// is in the table of verbs.
+func TestVerbsAreComplete(t *testing.T) {
+	source, err := os.ReadFile("verb.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constants := regexp.MustCompile(`(?m)^\tVerb\w+ +Verb = "(\w+)"$`).FindAllSubmatch(source, -1)
+	for _, match := range constants {
+		spec, ok := vedette.Verb(match[1]).Spec()
+		if !ok || spec.Args.Verb() != spec.Verb {
+			t.Errorf("the verb %s: got the spec %+v, want one with its arguments", match[1], spec)
+		}
+	}
+	types := regexp.MustCompile(`(?m)^func \((\w+Args)\) Verb\(\)`).FindAllSubmatch(source, -1)
+	if n := len(vedette.Verbs()); len(types) != n || len(constants) != n {
+		t.Errorf("%d specs for %d verbs and %d types of arguments", n, len(constants), len(types))
+	}
+}
+
+// TestEveryVerbIsExecuted checks that agent/operate refers to the arguments of each verb. An
+// agent without an implementation would answer that it is too old.
+func TestEveryVerbIsExecuted(t *testing.T) {
+	files, err := filepath.Glob("agent/operate/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source []byte
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, b...)
+	}
+	for _, spec := range vedette.Verbs() {
+		if name := fmt.Sprintf("%T", spec.Args); !bytes.Contains(source, []byte(name)) {
+			t.Errorf("agent/operate does not use %s: implement the verb %s", name, spec.Verb)
+		}
+	}
+}
+
+func TestTargetArgs(t *testing.T) {
+	web := vedette.Target{Kind: "deployment", Name: "web"}
+	if got := vedette.TargetArgs(vedette.VerbPause, web); got != (vedette.PauseArgs{Target: web}) || vedette.TargetOf(got) != web {
+		t.Errorf("got %#v", got)
+	}
+	for _, verb := range []vedette.Verb{vedette.VerbScale, vedette.VerbDiscover, vedette.VerbMetrics, "none"} {
+		if got := vedette.TargetArgs(verb, web); got != nil {
+			t.Errorf("%s: got %#v, want nil", verb, got)
 		}
 	}
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// answerWindow is how far back the compression of an answer reaches. Logs that
-// are followed may be many, and each holds about twice as much.
+// answerWindow is the compression window of an answer in bytes. It is small because
+// many logs may be followed at once, and each holds about twice as much.
 const answerWindow = 128 << 10
 
-// AnswerWriter sends what is written to it as pieces of an answer, compressed.
-// It is for one goroutine.
+// AnswerWriter is an io.Writer that sends an answer in compressed pieces. It is not
+// safe for concurrent use.
 type AnswerWriter struct {
-	first *AnswerPiece // says what is answered; nil once it was sent
+	first *AnswerPiece // identifies the operation; nil after it was sent
 	send  func(*AnswerPiece) error
 	enc   *zstd.Encoder
 }
 
-// NewAnswerWriter returns a writer whose first piece names what is answered, as
-// first does. An error of send is returned by Write, Flush and Close.
+// NewAnswerWriter returns a writer whose first piece has the fields of first, which
+// identify the operation. Write, Flush and Close return the errors of send.
 func NewAnswerWriter(first *AnswerPiece, send func(*AnswerPiece) error) *AnswerWriter {
 	w := &AnswerWriter{first: first, send: send, enc: newEncoder(answerWindow)}
 	w.enc.Reset((*pieceWriter)(w))
 	return w
 }
 
-// Write implements io.Writer. What it takes may wait until Flush.
+// Write implements io.Writer. The bytes may be buffered until Flush.
 func (w *AnswerWriter) Write(p []byte) (int, error) { return w.enc.Write(p) }
 
-// Flush sends all that was written, so that who follows a log sees it at once. Of
-// an answer that is empty so far it tells that it has begun.
+// Flush sends all buffered bytes, so that a reader who follows a log sees them at once.
+// If nothing has been written yet, it sends the first piece, which tells the server
+// that the answer has begun.
 func (w *AnswerWriter) Flush() error {
 	if err := w.enc.Flush(); err != nil || w.first == nil {
 		return err
@@ -40,8 +41,7 @@ func (w *AnswerWriter) Flush() error {
 	return w.send(w.piece())
 }
 
-// Close ends the answer. An error that is given tells the reader why it is not
-// complete.
+// Close ends the answer. A non-nil cause tells the reader why the answer is incomplete.
 func (w *AnswerWriter) Close(cause error) error {
 	if cause == nil {
 		return w.enc.Close()
@@ -62,7 +62,7 @@ func (w *AnswerWriter) piece() *AnswerPiece {
 	return p
 }
 
-// pieceWriter is a writer as its encoder sees it.
+// pieceWriter is the encoder's view of an AnswerWriter.
 type pieceWriter AnswerWriter
 
 func (p *pieceWriter) Write(b []byte) (int, error) {
@@ -78,25 +78,25 @@ func (p *pieceWriter) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// ErrIncompleteAnswer is in the chain of what an AnswerReader says of an answer that its
-// sender could not complete.
-var ErrIncompleteAnswer = errors.New("the answer broke off")
+// ErrIncompleteAnswer is wrapped by the errors of an AnswerReader if the sender could
+// not complete the answer.
+var ErrIncompleteAnswer = errors.New("the answer is incomplete")
 
-// AnswerReader reads an answer's pieces as what they hold. It is for one
-// goroutine, which closes it.
+// AnswerReader is an io.Reader of an answer. It is not safe for concurrent use. The
+// caller must close it.
 type AnswerReader struct {
 	piece *AnswerPiece
 	next  func() (*AnswerPiece, error)
 	dec   *zstd.Decoder
-	err   error // of next, or why the answer broke off
+	err   error // of next, or why the answer is incomplete
 }
 
-// NewAnswerReader returns a reader that begins with the first piece and goes on
-// with those of next, whose io.EOF ends it.
+// NewAnswerReader returns a reader of the first piece and of those that next returns.
+// io.EOF from next ends the answer.
 func NewAnswerReader(first *AnswerPiece, next func() (*AnswerPiece, error)) (*AnswerReader, error) {
 	r := &AnswerReader{piece: first, next: next, dec: newDecoder()}
 	if err := r.dec.Reset((*pieceReader)(r)); err != nil {
-		return nil, fmt.Errorf("begin an answer: %w", err)
+		return nil, fmt.Errorf("start decompressing an answer: %w", err)
 	}
 	return r, nil
 }
@@ -115,10 +115,10 @@ func (r *AnswerReader) Read(p []byte) (int, error) {
 	return 0, fmt.Errorf("decompress an answer: %w", err)
 }
 
-// Close lets go of the memory.
+// Close releases the memory of the decoder.
 func (r *AnswerReader) Close() { r.dec.Close() }
 
-// pieceReader is a reader as its decoder sees it.
+// pieceReader is the decoder's view of an AnswerReader.
 type pieceReader AnswerReader
 
 func (c *pieceReader) Read(b []byte) (int, error) {

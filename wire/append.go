@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// What follows writes fields as proto3 has them: those that are empty or zero
-// are left out.
+// The functions below encode fields by the rules of proto3, which leaves out empty and
+// zero fields.
 
 func appendBytes[T string | []byte](b []byte, field protowire.Number, value T) []byte {
 	if len(value) == 0 {
@@ -39,14 +39,14 @@ func sizeVarint(field protowire.Number, n uint64) int {
 	return protowire.SizeTag(field) + protowire.SizeVarint(n)
 }
 
-// Entries of a map are messages with the key as field 1 and the value as field 2.
+// The field numbers of an entry of a map.
 const (
 	mapKey   = protowire.Number(1)
 	mapValue = protowire.Number(2)
 )
 
-// appendMap writes entries in the order of their keys, so that objects of a kind
-// look alike to the compression.
+// appendMap encodes entries in the order of their keys, because objects of a kind
+// compress better if they look alike.
 func appendMap(b []byte, field protowire.Number, m map[string]string) []byte {
 	var buf [24]string
 	keys := buf[:0]

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec is gRPC's own for protobuf, but encodes and decodes as Marshal and Unmarshal
-// do: no text that a cluster says can end a stream. Both sides use it for all
-// their streams.
+// Codec returns gRPC's codec for protobuf, with the encoding and decoding of Marshal
+// and Unmarshal, so that no text from a cluster can end a stream. Both sides use it for
+// all their streams.
 func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(grpcproto.Name)} }
 
 type codec struct{ encoding.CodecV2 }

@@ -8,22 +8,22 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// An empty message within another takes two bytes when it is encoded, and some 130
-// when it is decoded. So a message of many small fields becomes 65 times as large.
+// An empty nested message takes 2 bytes when it is encoded and about 130 bytes when it is
+// decoded. So a message of many small fields can become 65 times as large.
 const (
-	messageCost = 150 // bytes, about, that a message within another takes in memory
-	fieldCost   = 24  // bytes, about, that another field takes besides its content
+	messageCost = 150 // approximate bytes of a nested message in memory
+	fieldCost   = 24  // approximate bytes of any other field in memory, without its content
 
-	// smallMessage is a size in bytes that needs no counting.
+	// smallMessage is the size in bytes up to which the cost is not checked.
 	smallMessage = 64 << 10
-	// What the fields of a message may take. A declaration of 50,000 feeds takes 33
-	// MiB; what agents say outside of their records is far smaller.
+	// The limits of a message's cost in bytes. A declaration of 50,000 feeds costs 33 MiB.
+	// Messages of agents outside of their records are far smaller.
 	maxCost      = 64 << 20
 	maxAgentCost = 8 << 20
 )
 
-// checkCost refuses a message that would be much larger in memory than it is on the
-// wire. It returns how many bytes its fields will take, about, where they count.
+// checkCost rejects a message that would be much larger in memory than on the wire. It
+// returns the approximate bytes that the fields need in memory; 0 for a small message.
 func checkCost(b []byte, m proto.Message) (int, error) {
 	if len(b) <= smallMessage {
 		return 0, nil
@@ -35,17 +35,17 @@ func checkCost(b []byte, m proto.Message) (int, error) {
 	}
 	cost := costOf(b, m.ProtoReflect().Descriptor(), limit, 0)
 	if cost > limit {
-		return cost, fmt.Errorf("its many fields would take more than %d bytes of memory", limit)
+		return cost, fmt.Errorf("its fields need more than %d bytes of memory", limit)
 	}
 	return cost, nil
 }
 
-// costOf counts what fields take, and stops soon after it is too much.
+// costOf returns the cost of the fields. It stops soon after the limit is exceeded.
 func costOf(b []byte, md protoreflect.MessageDescriptor, limit, depth int) (cost int) {
 	for len(b) > 0 && cost <= limit {
 		number, wireType, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return cost // protobuf complains
+			return cost // protobuf will report the error
 		}
 		size := protowire.ConsumeFieldValue(number, wireType, b[n:])
 		if size < 0 {

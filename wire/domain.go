@@ -2,8 +2,7 @@ package wire
 
 import "github.com/vedette-io/vedette"
 
-// The mappings between the wire's messages and the domain's nouns that both
-// sides need.
+// The conversions between messages and the types of package vedette that both sides use.
 
 // FromKind encodes a kind.
 func FromKind(k vedette.Kind) *Kind { return &Kind{Group: k.Group, Name: k.Name} }
@@ -31,7 +30,7 @@ func ToCluster(c *Cluster) vedette.Cluster {
 	return vedette.Cluster{UID: c.GetUid(), Host: c.GetHost(), Fingerprint: c.GetFingerprint(), Version: c.GetVersion()}
 }
 
-// FromProjections encodes lifts.
+// FromProjections encodes projections.
 func FromProjections(projections []vedette.Projection) []*Projection {
 	var out []*Projection
 	for _, l := range projections {
@@ -44,7 +43,7 @@ func FromProjections(projections []vedette.Projection) []*Projection {
 	return out
 }
 
-// ToProjections decodes lifts.
+// ToProjections decodes projections.
 func ToProjections(projections []*Projection) []vedette.Projection {
 	var out []vedette.Projection
 	for _, w := range projections {

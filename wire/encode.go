@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Field numbers of vedette.proto that are written by hand.
+// The field numbers of vedette.proto that this file encodes by hand.
 const (
 	recordAccount = protowire.Number(1)
 	recordTerm    = protowire.Number(2)
@@ -39,17 +39,18 @@ const (
 	kindName  = protowire.Number(2)
 )
 
-// Step is any of the cases of a record.
+// Step is a case of the oneof in Record.
 type Step = isRecord_Step
 
-// EncodeStep encodes a record that holds a step and nothing else: the account,
-// term and feed are written before it when it is sent.
+// EncodeStep encodes a record that has only a step. AppendHeader adds the account, the
+// term and the feed when the record is sent.
 func EncodeStep(step Step) ([]byte, error) {
 	return Marshal(&Record{Step: step})
 }
 
-// AppendHeader encodes what a record says besides its step: the step was encoded
-// when it came up, and the term may have changed by the time that it is sent.
+// AppendHeader encodes the fields of a record besides its step. They are encoded
+// separately because the term may change between the encoding of the step and its
+// sending.
 func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed vedette.Feed) []byte {
 	feed.Kind.Group, feed.Kind.Name, feed.Namespace = toValidUTF8(feed.Kind.Group), toValidUTF8(feed.Kind.Name), toValidUTF8(feed.Namespace)
 	b = appendBytes(b, recordAccount, toValidUTF8(string(account)))
@@ -67,10 +68,9 @@ func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed
 	return appendBytes(b, feedNamespace, feed.Namespace)
 }
 
-// EncodeUpsert is EncodeStep for an object, by far the most frequent step. It
-// is written by hand because protobuf goes through maps by reflection, which
-// cost as much as redaction did, and because the body, by far the largest part,
-// is copied once then, from where redaction left it.
+// EncodeUpsert is EncodeStep for an object, which is by far the most frequent step. It
+// is written by hand because protobuf encodes maps by reflection, which costs as much
+// as redaction, and because this way the body, the largest part, is copied only once.
 func EncodeUpsert(o vedette.Object, live bool) []byte {
 	repairObject(&o)
 	size := sizeUpsert(&o, live)
@@ -91,8 +91,8 @@ func EncodeUpsert(o vedette.Object, live bool) []byte {
 	return appendVarint(b, upsertLive, protowire.EncodeBool(live))
 }
 
-// repairObject makes the texts of an object's header valid UTF-8, as Marshal does. The
-// body and the summary are bytes.
+// repairObject makes the strings of an object's header valid UTF-8, as Marshal does.
+// The body and the summary are bytes.
 func repairObject(o *vedette.Object) {
 	for _, s := range []*string{&o.Namespace, &o.Name, &o.UID, &o.ResourceVersion, &o.APIVersion,
 		&o.Owner.Kind.Group, &o.Owner.Kind.Name, &o.Owner.Name, &o.Owner.UID} {
@@ -101,7 +101,7 @@ func repairObject(o *vedette.Object) {
 	o.Labels, o.Annotations = toValidUTF8Map(o.Labels), toValidUTF8Map(o.Annotations)
 }
 
-// toValidUTF8Map returns the map where it is valid UTF-8, or else a copy that is.
+// toValidUTF8Map returns the map, or a copy with valid UTF-8 if it has invalid strings.
 func toValidUTF8Map(m map[string]string) map[string]string {
 	valid := true
 	for k, v := range m {

@@ -8,7 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestEncodeUpsertMatchesGeneratedCode holds the hand-written encoding to the generated one.
+// TestEncodeUpsertMatchesGeneratedCode compares the hand-written encoding with the
+// generated one.
 func TestEncodeUpsertMatchesGeneratedCode(t *testing.T) {
 	for _, o := range []vedette.Object{
 		{Key: vedette.Key{Name: "n"}, Body: []byte(`{}`)},
@@ -20,7 +21,7 @@ func TestEncodeUpsertMatchesGeneratedCode(t *testing.T) {
 	} {
 		b := EncodeUpsert(o, true)
 		if len(b) != cap(b) {
-			t.Errorf("%d bytes were reserved for %d", cap(b), len(b))
+			t.Errorf("got a capacity of %d bytes for %d", cap(b), len(b))
 		}
 		var rec Record
 		if err := proto.Unmarshal(b, &rec); err != nil {
@@ -32,12 +33,13 @@ func TestEncodeUpsertMatchesGeneratedCode(t *testing.T) {
 			want.Owner = &Owner{Kind: FromKind(o.Owner.Kind), Name: o.Owner.Name, Uid: o.Owner.UID}
 		}
 		if got := rec.GetUpsert(); !proto.Equal(got, want) {
-			t.Errorf("decoded %v\nwant    %v", got, want)
+			t.Errorf("got  %v\nwant %v", got, want)
 		}
 	}
 }
 
-// TestAppendHeaderMatchesGeneratedCode holds the hand-written encoding to the generated one.
+// TestAppendHeaderMatchesGeneratedCode compares the hand-written encoding with the
+// generated one.
 func TestAppendHeaderMatchesGeneratedCode(t *testing.T) {
 	for _, feed := range []vedette.Feed{{}, {Kind: vedette.Kind{Name: "Pod"}}, {Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop"}} {
 		want := &Record{Account: "prod", Term: 1 << 40}
@@ -46,7 +48,7 @@ func TestAppendHeaderMatchesGeneratedCode(t *testing.T) {
 		}
 		var got Record
 		if err := proto.Unmarshal(AppendHeader(nil, "prod", 1<<40, feed), &got); err != nil || !proto.Equal(&got, want) {
-			t.Errorf("decoded %v, %v; want %v", &got, err, want)
+			t.Errorf("got %v, %v; want %v", &got, err, want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -20,7 +21,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// fillFields gives every field of a value something that is not its zero.
+// fillFields sets every field of a value to something other than its zero value.
 func fillFields(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -50,29 +51,69 @@ func fillFields(v reflect.Value, n *int) {
 	}
 }
 
-// TestOperationRoundTrip sends every verb with every field set through the wire's words.
+// TestVerbsMatchProto checks that every field of the arguments is in vedette.proto, and
+// the other way round. Without it a forgotten field would be lost on the way to the
+// agent.
+func TestVerbsMatchProto(t *testing.T) {
+	cases := (&Operation{}).ProtoReflect().Descriptor().Oneofs().ByName("verb").Fields()
+	specs := map[string]bool{dryRunCase: true, deleteChosenCase: true}
+	for _, spec := range vedette.Verbs() {
+		specs[string(spec.Verb)] = true
+		codec, err := newArgsCodec(spec, cases.ByName(protoreflect.Name(spec.Verb)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		used := map[protoreflect.Name]bool{targetField: true}
+		for _, f := range codec.fields {
+			used[f.wire.Name()] = true
+		}
+		for i := range codec.verb.Message().Fields().Len() {
+			if name := codec.verb.Message().Fields().Get(i).Name(); !used[name] {
+				t.Errorf("vedette.proto: %s.%s is not a field of vedette.%s", codec.verb.Message().Name(), name, codec.goType.Name())
+			}
+		}
+	}
+	for i := range cases.Len() {
+		if name := string(cases.Get(i).Name()); !specs[name] {
+			t.Errorf("vedette.proto: the case %s of Operation is not in vedette.Verbs", name)
+		}
+	}
+}
+
+// TestOperationRoundTrip encodes and decodes every verb with every field set.
 func TestOperationRoundTrip(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	for _, args := range []vedette.Args{
-		vedette.GetArgs{}, vedette.ListArgs{}, vedette.ApplyArgs{}, vedette.PatchArgs{}, vedette.DeleteArgs{}, vedette.PruneArgs{}, vedette.ScaleArgs{}, vedette.RestartArgs{},
-		vedette.PauseArgs{}, vedette.ResumeArgs{}, vedette.UndoArgs{}, vedette.HistoryArgs{}, vedette.StatusArgs{}, vedette.LogsArgs{}, vedette.EventsArgs{},
-		vedette.MetricsArgs{}, vedette.DiscoverArgs{}, vedette.RecacheArgs{}, vedette.VersionArgs{},
-	} {
-		filled := reflect.New(reflect.TypeOf(args)).Elem()
+	for _, spec := range vedette.Verbs() {
+		filled := reflect.New(reflect.TypeOf(spec.Args)).Elem()
 		n := 0
 		fillFields(filled, &n)
-		op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: filled.Interface().(vedette.Args)}
-		for _, op.DryRun = range []bool{false, true} {
-			var decoded Operation
-			if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
-				t.Fatal(err)
-			}
-			if got := ToOperation(&decoded, now); !reflect.DeepEqual(got, op) {
-				t.Errorf("%s:\ngot  %#v\nsent %#v", args.Verb(), got, op)
+		for _, args := range []vedette.Args{spec.Args, filled.Interface().(vedette.Args)} {
+			for _, dryRun := range []bool{false, true} {
+				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun}
+				var decoded Operation
+				if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
+					t.Fatal(err)
+				}
+				if got := ToOperation(&decoded, now); !reflect.DeepEqual(got, op) {
+					t.Errorf("%s:\ngot  %#v\nwant %#v", spec.Verb, got, op)
+				}
 			}
 		}
 	}
 }
+
+func TestUnknownArgsAreNotEncoded(t *testing.T) {
+	for _, args := range []vedette.Args{nil, unknownArgs{}, &vedette.GetArgs{}} {
+		if _, err := FromOperation(vedette.Operation{Args: args}, time.Now()); err == nil {
+			t.Errorf("FromOperation of %T: got no error", args)
+		}
+	}
+}
+
+type unknownArgs struct{}
+
+func (unknownArgs) Verb() vedette.Verb { return "unknown" }
 
 func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	t.Helper()
@@ -87,10 +128,10 @@ func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 	return b
 }
 
-// lastFirstReleaseField are the cases of Operation that the first release knows, by number.
+// lastFirstReleaseField is the highest field number of Operation in the first release.
 const lastFirstReleaseField = 27
 
-// firstReleaseOperation is an Operation as a program of the first release reads it.
+// firstReleaseOperation returns an Operation with the fields of the first release.
 func firstReleaseOperation(t *testing.T) *dynamicpb.Message {
 	t.Helper()
 	file := protodesc.ToFileDescriptorProto(File_vedette_proto)
@@ -106,9 +147,9 @@ func firstReleaseOperation(t *testing.T) *dynamicpb.Message {
 	return dynamicpb.NewMessage(descriptor.Messages().ByName("Operation"))
 }
 
-// TestFirstReleaseAgentIgnoresNewVerbs holds that what an agent of the first release would
-// take for something else than is meant has no verb for it, so that it does
-// nothing. The last is one that it does know.
+// TestFirstReleaseAgentIgnoresNewVerbs checks that an agent of the first release finds
+// no verb in an operation that it would misunderstand, so that it does nothing. It
+// knows only the last one.
 func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 	pod := vedette.Target{Kind: "pod", Namespace: "shop", Name: "web-0"}
 	for _, tt := range []struct {
@@ -129,26 +170,26 @@ func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if verb := decoded.WhichOneof(decoded.Descriptor().Oneofs().ByName("verb")); (verb != nil) != tt.known {
-			t.Errorf("%+v has the verb %v", tt.op, verb)
+			t.Errorf("%+v: got the verb %v, want a known verb: %v", tt.op, verb, tt.known)
 		}
 	}
 }
 
-// TestNestedDryRunHasNoArgs holds that what makes no sense has no arguments.
+// TestNestedDryRunHasNoArgs checks that invalid dry runs have no arguments.
 func TestNestedDryRunHasNoArgs(t *testing.T) {
 	get := &Operation{Verb: &Operation_Get{&Target{}}}
 	nested := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: get}}}
 	nestedTwice := &Operation{Verb: &Operation_DryRun{&DryRun{Operation: nested}}}
 	for _, o := range []*Operation{nestedTwice, {Verb: &Operation_DryRun{}}, {Verb: &Operation_DryRun{&DryRun{}}}} {
 		if op := ToOperation(o, time.Now()); op.Args != nil {
-			t.Errorf("%v became %+v", o, op)
+			t.Errorf("%v: got %+v, want no arguments", o, op)
 		}
 	}
 }
 
 func TestUnknownVerbHasNoArgs(t *testing.T) {
 	if op := ToOperation(&Operation{Id: "01J"}, time.Now()); op.Args != nil {
-		t.Errorf("a verb that nobody knows became %T", op.Args)
+		t.Errorf("unknown verb: got %T, want no arguments", op.Args)
 	}
 }
 
@@ -172,7 +213,7 @@ func TestOutcomeRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := ToOutcome(&decoded); !reflect.DeepEqual(got, out) {
-			t.Errorf("got  %#v\nsent %#v", got, out)
+			t.Errorf("got  %#v\nwant %#v", got, out)
 		}
 	}
 }
@@ -188,25 +229,25 @@ func TestSplitAndJoin(t *testing.T) {
 		var got *OperationsDown
 		for i, part := range parts {
 			if proto.Size(part) > MaxPiece+64 {
-				t.Fatalf("a part of %d bytes", proto.Size(part))
+				t.Fatalf("got a part of %d bytes, more than MaxPiece", proto.Size(part))
 			}
 			if got, err = j.Join(part); err != nil || (got == nil) != (i < len(parts)-1) {
 				t.Fatalf("part %d of %d: %v, %v", i+1, len(parts), got != nil, err)
 			}
 		}
 		if !proto.Equal(got, m) {
-			t.Errorf("%d bytes came out otherwise", size)
+			t.Errorf("a manifest of %d bytes was changed", size)
 		}
 	}
 }
 
-// roundTripAnswer returns what a reader makes of what a writer was given.
+// roundTripAnswer returns what a reader reads of what write writes.
 func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]byte, error) {
 	t.Helper()
 	var sent []*AnswerPiece
 	w := NewAnswerWriter(&AnswerPiece{Operation: "01J"}, func(p *AnswerPiece) error {
 		if len(p.GetZstd()) > MaxPiece {
-			t.Errorf("a piece of %d bytes", len(p.GetZstd()))
+			t.Errorf("got a piece of %d bytes, more than MaxPiece", len(p.GetZstd()))
 		}
 		sent = append(sent, proto.Clone(p).(*AnswerPiece))
 		return nil
@@ -216,7 +257,7 @@ func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]
 		t.Fatal(err)
 	}
 	if sent[0].GetOperation() != "01J" {
-		t.Fatal("the first piece does not say what it answers")
+		t.Fatal("the first piece does not identify the operation")
 	}
 	i := 0
 	r, err := NewAnswerReader(sent[0], func() (*AnswerPiece, error) {
@@ -238,7 +279,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	for _, text := range [][]byte{nil, []byte("a line\n"), bytes.Repeat([]byte("the same line again\n"), 500_000), random} {
 		got, err := roundTripAnswer(t, nil, func(w *AnswerWriter) { w.Write(text) })
 		if err != nil || !bytes.Equal(got, text) {
-			t.Errorf("%d bytes came out as %d: %v", len(text), len(got), err)
+			t.Errorf("wrote %d bytes, read %d: %v", len(text), len(got), err)
 		}
 	}
 	got, err := roundTripAnswer(t, errors.New("the kubelet hung up"), func(w *AnswerWriter) {

@@ -12,8 +12,8 @@ var outcomeStates = map[vedette.OutcomeState]Outcome_State{
 	vedette.Lost:   Outcome_STATE_LOST,
 }
 
-// FromOutcome encodes an outcome, but for its Stream, which goes by itself. The
-// encoding shares the outcome's bytes.
+// FromOutcome encodes an outcome without its Stream, which is sent separately. The
+// message shares the outcome's bytes.
 func FromOutcome(out vedette.Outcome) *Outcome {
 	o := &Outcome{Id: string(out.ID), State: outcomeStates[out.State], Status: uint32(out.Status), Reason: out.Reason, Message: out.Message,
 		Uids: out.UIDs, Result: out.Result, Unchanged: out.Unchanged, Warnings: out.Warnings}
@@ -30,8 +30,8 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 	return o
 }
 
-// ToOutcome decodes an outcome. A state that this program does not know is a loss:
-// it can't tell what became of the operation.
+// ToOutcome decodes an outcome. An unknown state is decoded as Lost, because this
+// program cannot tell what became of the operation.
 func ToOutcome(o *Outcome) vedette.Outcome {
 	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(), Message: o.GetMessage(),
 		UIDs: o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged(), Warnings: o.GetWarnings()}
@@ -53,8 +53,8 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 	return out
 }
 
-// FromObject encodes an object, whose bytes it shares. Feeds take the way of
-// EncodeUpsert.
+// FromObject encodes an object and shares its bytes. Feeds use EncodeUpsert instead,
+// which is faster.
 func FromObject(o *vedette.Object) *Upsert {
 	u := &Upsert{Namespace: o.Namespace, Name: o.Name, Uid: o.UID, ResourceVersion: o.ResourceVersion, ApiVersion: o.APIVersion,
 		Created: o.Created, Labels: o.Labels, Annotations: o.Annotations, Summary: o.Summary, Body: o.Body}

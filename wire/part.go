@@ -6,15 +6,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Split cuts a message that is bigger than MaxPiece into parts, so that nobody has
-// to raise a limit for a big manifest. One that is smaller stays whole.
+// Split splits a message that is larger than MaxPiece into parts, so that nobody has to
+// raise the message limits of gRPC or of a proxy for a large manifest. A smaller
+// message is returned as it is.
 func Split(m *OperationsDown) ([]*OperationsDown, error) {
 	if proto.Size(m) <= MaxPiece {
 		return []*OperationsDown{m}, nil
 	}
 	b, err := Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("cut a message: %w", err)
+		return nil, fmt.Errorf("split a message: %w", err)
 	}
 	var parts []*OperationsDown
 	for len(b) > 0 {
@@ -25,18 +26,18 @@ func Split(m *OperationsDown) ([]*OperationsDown, error) {
 	return parts, nil
 }
 
-// Joiner puts the parts of messages together. The zero value is ready.
+// Joiner joins the parts of messages. The zero value is ready to use.
 type Joiner struct{ parts []byte }
 
-// Join takes the next message as it came and returns it, or the one that its
-// last part completes; nil while parts are missing.
+// Join takes the next received message. It returns the message, or the one that its
+// last part completes; nil if parts are missing.
 func (j *Joiner) Join(m *OperationsDown) (*OperationsDown, error) {
 	part := m.GetPart()
 	if part == nil {
 		return m, nil
 	}
 	if len(j.parts)+len(part.GetBytes()) > MaxRecord {
-		return nil, fmt.Errorf("put a message together: it has more than %d bytes", MaxRecord)
+		return nil, fmt.Errorf("join a message: it has more than %d bytes", MaxRecord)
 	}
 	j.parts = append(j.parts, part.GetBytes()...)
 	if !part.GetLast() {
@@ -44,9 +45,9 @@ func (j *Joiner) Join(m *OperationsDown) (*OperationsDown, error) {
 	}
 	joined := &OperationsDown{}
 	err := Unmarshal(j.parts, joined)
-	j.parts = nil // the message has copies of its bytes
+	j.parts = nil // Unmarshal copies
 	if err != nil {
-		return nil, fmt.Errorf("decode a message of many parts: %w", err)
+		return nil, fmt.Errorf("decode a message that was sent in parts: %w", err)
 	}
 	return joined, nil
 }

@@ -1,14 +1,14 @@
 package wire
 
-// NewestProtocol is the newest version of the language that this program speaks, and
-// OldestProtocol the oldest. Two programs meet in the newest that both speak.
+// NewestProtocol and OldestProtocol are the range of protocol versions that this program
+// supports. Two programs use the newest version that both support.
 const (
 	NewestProtocol = 1
 	OldestProtocol = 1
 )
 
-// NegotiateProtocol returns the newest protocol that this program shares with one that
-// speaks oldest to newest, and whether there is one.
+// NegotiateProtocol returns the newest protocol version that this program shares with a
+// peer that supports oldest to newest, and whether there is one.
 func NegotiateProtocol(oldest, newest uint32) (uint32, bool) {
 	negotiated := min(uint32(NewestProtocol), newest)
 	return negotiated, negotiated >= max(uint32(OldestProtocol), oldest)

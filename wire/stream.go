@@ -13,30 +13,32 @@ import (
 )
 
 const (
-	// Window is how far back a record stream's compression reaches: an object
-	// that changes again within that many bytes costs little more than its
-	// difference. Each side holds about twice as much while a stream is busy.
+	// Window is the compression window of a record stream in bytes: an object that
+	// changes again within the window costs little more than its difference. Each side
+	// holds about twice as much memory while a stream is busy.
 	Window = 512 << 10
 
-	// MaxRecord bounds one record. etcd refuses objects beyond 1.5 MiB by default;
-	// what an API server adds and what installations raise stays far below this.
+	// MaxRecord is the maximum size of a record in bytes. etcd rejects objects larger
+	// than 1.5 MiB by default; even with a raised limit, objects stay far below
+	// MaxRecord.
 	MaxRecord = 32 << 20
 
-	// MaxPiece bounds the payload of one Data message, so that neither side ever
-	// has to raise gRPC's limits and operations find the connection free.
+	// MaxPiece is the maximum payload of one Data message in bytes. It is small so that
+	// no side has to raise gRPC's limits, and so that operations do not wait for large
+	// messages on the same connection.
 	MaxPiece = 64 << 10
 )
 
-// Writer turns records into pieces of a compressed stream. It is for one
-// goroutine.
+// Writer encodes records as pieces of a compressed stream. It is not safe for
+// concurrent use.
 type Writer struct {
 	buf    bytes.Buffer
-	enc    *zstd.Encoder // nil while the stream idles
+	enc    *zstd.Encoder // nil while the stream is idle
 	length [binary.MaxVarintLen64]byte
 }
 
-// Write appends a record, given as one or more parts of its encoding: protobuf
-// messages that stand one after the other are one message.
+// Write appends a record, which is given as one or more parts of its encoding:
+// concatenated protobuf messages are one message.
 func (w *Writer) Write(parts ...[]byte) error {
 	w.openFrame()
 	n := 0
@@ -70,8 +72,8 @@ func newEncoder(window int) *zstd.Encoder {
 	return enc
 }
 
-// Flush returns what was written since the last call, as pieces that can be
-// sent, or nothing. The pieces are valid until the next Write.
+// Flush returns the records since the last call as pieces to send; nil if there are
+// none. The pieces are valid until the next Write.
 func (w *Writer) Flush() ([]*Data, error) {
 	if w.enc == nil {
 		return nil, nil
@@ -82,8 +84,8 @@ func (w *Writer) Flush() ([]*Data, error) {
 	return w.pieces(false), nil
 }
 
-// Close ends the zstd frame and gives the compression's memory back. The next
-// Write begins another frame.
+// Close ends the zstd frame and releases the memory of the encoder. The next Write
+// starts another frame.
 func (w *Writer) Close() ([]*Data, error) {
 	if w.enc == nil {
 		return nil, nil
@@ -106,48 +108,49 @@ func (w *Writer) pieces(endFrame bool) []*Data {
 	return pieces
 }
 
-// Budget is what a Reader takes memory from. Reserve waits until there is room, or
-// fails, which ends the stream.
+// Budget limits the memory of a Reader. Reserve waits until the bytes are available.
+// Its error ends the stream.
 type Budget interface {
 	Reserve(bytes int) error
 	Release(bytes int)
 }
 
-// unlimited is a budget of those who trust their peer.
+// unlimited is the budget of readers that trust their peer.
 type unlimited struct{}
 
 func (unlimited) Reserve(int) error { return nil }
 func (unlimited) Release(int)       {}
 
 const (
-	// DecoderMemory is about what a Reader holds from a frame's beginning to its end,
-	// in bytes: the window, and blocks.
+	// DecoderMemory is the approximate memory in bytes that a Reader holds while a
+	// frame is open: the window and blocks.
 	DecoderMemory = 1 << 20
-	// smallRecord is a size in bytes up to which records share a buffer that stays.
+	// smallRecord is the size in bytes up to which records share one permanent buffer.
 	smallRecord = 64 << 10
 )
 
-// Reader turns pieces back into records. It is for one goroutine.
+// Reader decodes records from pieces. It is not safe for concurrent use.
 //
-// It takes no memory because a peer says that there is something to come, only for
-// what has come, and asks its budget before: for a frame, DecoderMemory; for a
-// record beyond 64 KiB, twice its bytes until the next is asked for, because it is
-// there encoded and decoded, and what its fields take.
+// It allocates memory only for bytes that have arrived, never because a peer announces
+// a size, and reserves them in its budget first: for a frame, DecoderMemory; for a
+// record larger than 64 KiB, twice its size, because it exists encoded and decoded, and
+// the cost of its fields. The reservation for a record lasts until the next record is
+// read.
 type Reader struct {
 	next      func() (*Data, error)
 	pool      *DecoderPool
 	mem       Budget
 	reserved  int // of the budget, for the last record
-	maxRecord int // bytes of a record
+	maxRecord int // in bytes
 	piece     []byte
 	lastPiece bool // the piece is the last of its frame
 	dec       *zstd.Decoder
 	buf       []byte
-	err       error // what next said last
+	err       error // the last error of next
 }
 
-// DecoderPool lends decoders to readers. Thousands of agents that are idle most of
-// the time share a few. The zero value is ready.
+// DecoderPool shares decoders between readers, because thousands of agents are idle
+// most of the time. The zero value is ready to use.
 type DecoderPool struct{ pool sync.Pool }
 
 func (d *DecoderPool) get() *zstd.Decoder {
@@ -157,8 +160,8 @@ func (d *DecoderPool) get() *zstd.Decoder {
 	return newDecoder()
 }
 
-// NewReader returns a reader of the pieces that next gives. An error of next is
-// returned by Next, as is one of the budget, which may be nil for no limit.
+// NewReader returns a reader of the pieces that next returns. Next returns the errors
+// of next and of the budget. A nil budget means no limit.
 func NewReader(next func() (*Data, error), pool *DecoderPool, mem Budget) *Reader {
 	if mem == nil {
 		mem = unlimited{}
@@ -166,11 +169,11 @@ func NewReader(next func() (*Data, error), pool *DecoderPool, mem Budget) *Reade
 	return &Reader{next: next, pool: pool, mem: mem, maxRecord: MaxRecord}
 }
 
-// SetMaxRecord bounds one record to fewer bytes than MaxRecord.
+// SetMaxRecord sets a maximum record size below MaxRecord.
 func (r *Reader) SetMaxRecord(bytes int) { r.maxRecord = bytes }
 
-// Next decodes the next record into rec and returns the record's size in
-// bytes before compression.
+// Next decodes the next record into rec and returns its size in bytes before
+// compression.
 func (r *Reader) Next(rec *Record) (int, error) {
 	r.mem.Release(r.reserved)
 	r.reserved = 0
@@ -195,7 +198,7 @@ func (r *Reader) Next(rec *Record) (int, error) {
 	return size, unmarshal(buf, rec)
 }
 
-// readRecord reads an encoded record. Its bytes are valid until the next.
+// readRecord reads an encoded record. The bytes are valid until the next call.
 func (r *Reader) readRecord(size int) ([]byte, error) {
 	if initial := min(size, smallRecord); len(r.buf) < initial {
 		r.buf = make([]byte, initial)
@@ -231,17 +234,17 @@ func (r *Reader) readLength() (int, error) {
 			break
 		}
 		if shift > 28 {
-			return 0, errors.New("decode record: its length is no varint")
+			return 0, errors.New("decode record: its length is not a varint")
 		}
 	}
 	if size > uint64(r.maxRecord) {
-		return 0, fmt.Errorf("decode record: %d bytes are more than the %d that a record may have", size, r.maxRecord)
+		return 0, fmt.Errorf("decode record: its size of %d bytes exceeds the limit of %d bytes", size, r.maxRecord)
 	}
 	return int(size), nil
 }
 
-// read reads decompressed bytes across frames: a decoder lives from a frame's
-// first piece to its last, so that an idle stream holds none.
+// read reads decompressed bytes across frames. A decoder is held only from the first
+// piece of a frame to its last, so that an idle stream holds none.
 func (r *Reader) read(p []byte) (int, error) {
 	for {
 		if r.dec == nil {
@@ -266,7 +269,7 @@ func (r *Reader) read(p []byte) (int, error) {
 	}
 }
 
-// openFrame waits for a frame's first piece.
+// openFrame waits for the first piece of a frame.
 func (r *Reader) openFrame() error {
 	if err := r.fetchPiece(); err != nil {
 		return err
@@ -277,7 +280,7 @@ func (r *Reader) openFrame() error {
 	}
 	r.dec = r.pool.get()
 	if err := r.dec.Reset((*frameReader)(r)); err != nil {
-		return fmt.Errorf("begin compressed frame: %w", err)
+		return fmt.Errorf("start compressed frame: %w", err)
 	}
 	return nil
 }
@@ -291,10 +294,10 @@ func newDecoder() *zstd.Decoder {
 	return dec
 }
 
-// Release gives the decompression's memory back.
+// Release returns the decoder to the pool.
 func (r *Reader) Release() {
 	if r.dec != nil {
-		_ = r.dec.Reset(nil) // lets go of the source; it can't fail
+		_ = r.dec.Reset(nil) // drops the reference to the source; it cannot fail
 		r.pool.pool.Put(r.dec)
 		r.dec, r.buf = nil, nil
 		r.mem.Release(DecoderMemory)
@@ -313,7 +316,7 @@ func (r *Reader) fetchPiece() error {
 	return nil
 }
 
-// frameReader is the reader as its decoder sees it: one frame's bytes, then EOF.
+// frameReader is the decoder's view of a Reader: the bytes of one frame, then io.EOF.
 type frameReader Reader
 
 func (s *frameReader) Read(p []byte) (int, error) {

@@ -74,7 +74,7 @@ func TestRecordStreamRoundTrip(t *testing.T) {
 	frameEnded := false
 	r = NewReader(func() (*Data, error) {
 		if frameEnded && r.dec != nil {
-			t.Error("the reader waits for the next frame with a decoder in its hands")
+			t.Error("the reader holds a decoder while it waits for the next frame")
 		}
 		d, err := next()
 		frameEnded = d.GetEndOfFrame()
@@ -90,12 +90,12 @@ func TestRecordStreamRoundTrip(t *testing.T) {
 		}
 	}
 	if _, err := r.Next(&Record{}); !errors.Is(err, errLost) {
-		t.Errorf("after the last record: %v, want the connection's error", err)
+		t.Errorf("after the last record: got %v, want the error of the connection", err)
 	}
 }
 
-// TestFlushedRecordIsReadableImmediately holds that a record can be read as soon as its
-// batch was flushed: nothing waits in the compression for what comes next.
+// TestFlushedRecordIsReadableImmediately checks that a record can be read as soon as
+// its batch is flushed.
 func TestFlushedRecordIsReadableImmediately(t *testing.T) {
 	var w Writer
 	var queue []*Data
@@ -119,7 +119,7 @@ func TestFlushedRecordIsReadableImmediately(t *testing.T) {
 		queue = append(queue, clonePieces(got)...)
 		var rec Record
 		if _, err := r.Next(&rec); err != nil || rec.GetUpsert().GetName() != fmt.Sprint(i) {
-			t.Fatalf("record %d: %v, %v", i, &rec, err)
+			t.Fatalf("record %d: got %v, %v", i, &rec, err)
 		}
 	}
 }
@@ -138,12 +138,12 @@ func TestPieceSizeIsBounded(t *testing.T) {
 	}
 	for _, d := range got {
 		if len(d.Zstd) > MaxPiece {
-			t.Fatalf("a piece has %d bytes", len(d.Zstd))
+			t.Fatalf("got a piece of %d bytes, more than MaxPiece", len(d.Zstd))
 		}
 	}
 	var rec Record
 	if size, err := NewReader(servePieces(clonePieces(got), io.EOF), new(DecoderPool), nil).Next(&rec); err != nil || size < len(noise) || !bytes.Equal(rec.GetUpsert().GetBody(), noise) {
-		t.Errorf("the record came back with %d bytes, %v", size, err)
+		t.Errorf("got a record of %d bytes, %v", size, err)
 	}
 }
 
@@ -160,9 +160,9 @@ func TestInvalidStreamIsRejected(t *testing.T) {
 		list []*Data
 		want string
 	}{
-		"no zstd":             {[]*Data{{Zstd: []byte("GET / HTTP/1.1\r\n\r\n")}}, "decompress records"},
-		"no protobuf":         {garbage, "decode record"},
-		"a length of 34 GB":   {clonePieces(tooLong), "more than"},
+		"not zstd":            {[]*Data{{Zstd: []byte("GET / HTTP/1.1\r\n\r\n")}}, "decompress records"},
+		"not protobuf":        {garbage, "decode record"},
+		"a length of 34 GB":   {clonePieces(tooLong), "exceeds the limit"},
 		"a cut frame":         {[]*Data{{Zstd: garbage[0].Zstd[:6], EndOfFrame: true}}, "decompress records"},
 		"an empty last piece": {nil, "EOF"},
 	} {
@@ -189,7 +189,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// recordingBudget notes what a reader takes.
+// recordingBudget records what a reader reserves.
 type recordingBudget struct{ used, peak, limit int }
 
 func (b *recordingBudget) Reserve(n int) error {
@@ -203,8 +203,8 @@ func (b *recordingBudget) Reserve(n int) error {
 
 func (b *recordingBudget) Release(n int) { b.used -= n }
 
-// TestMemoryIsReservedOnlyForReceivedBytes holds that a record takes memory as it comes, and
-// not because a peer says how long it will be.
+// TestMemoryIsReservedOnlyForReceivedBytes checks that memory is reserved for received
+// bytes, not for an announced size.
 func TestMemoryIsReservedOnlyForReceivedBytes(t *testing.T) {
 	var w Writer
 	_ = w.Write() // a length of 0 begins the frame
@@ -219,18 +219,18 @@ func TestMemoryIsReservedOnlyForReceivedBytes(t *testing.T) {
 	}
 	var rec Record
 	if _, err := r.Next(&rec); err == nil {
-		t.Fatal("a record of 32 MiB is there after 100,000 bytes")
+		t.Fatal("got a record of 32 MiB from 100,000 bytes")
 	}
 	if got, want := b.peak, DecoderMemory+4*smallRecord; got > want {
-		t.Errorf("%d bytes were taken for 100,000, want %d", got, want)
+		t.Errorf("reserved bytes for 100,000 received: got %d, want %d", got, want)
 	}
 	r.Release()
 	if got := b.used; got > 4*smallRecord {
-		t.Errorf("%d bytes stay taken when the frame is let go", got)
+		t.Errorf("%d bytes are still reserved after Release, want 0", got)
 	}
 }
 
-// TestDecompressionBombExceedsBudget has some KiB that become 32 MiB.
+// TestDecompressionBombExceedsBudget reads some KiB that decompress to 32 MiB.
 func TestDecompressionBombExceedsBudget(t *testing.T) {
 	var w Writer
 	_ = w.Write(make([]byte, 31<<20))
@@ -238,6 +238,6 @@ func TestDecompressionBombExceedsBudget(t *testing.T) {
 	b := &recordingBudget{limit: 8 << 20}
 	r := NewReader(servePieces(clonePieces(bomb), io.EOF), new(DecoderPool), b)
 	if _, err := r.Next(&Record{}); err == nil || !strings.Contains(err.Error(), "no memory") || b.peak > 2*b.limit {
-		t.Errorf("a bomb is read: %v, with %d bytes taken", err, b.peak)
+		t.Errorf("decompression bomb: got error %v with %d bytes reserved, want an error about memory", err, b.peak)
 	}
 }

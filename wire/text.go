@@ -12,17 +12,17 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Limits of the texts for people that a message may carry, in bytes.
+// The limits of user texts in a message, in bytes.
 const (
-	maxOutcomeText = 64 << 10 // of an outcome: the cluster's whole answer
-	maxNoteText    = 8 << 10  // of an account, feed or connection
+	maxOutcomeText = 64 << 10 // of an outcome: the full message of a cluster
+	maxNoteText    = 8 << 10  // of an account, a feed or a connection
 	maxWarnings    = 1000     // of an outcome
 )
 
-// Marshal encodes a message of the protocol. Clusters and proxies say things that
-// are not UTF-8, which protobuf refuses, and a message that cannot be sent ends
-// its stream. So the texts for people are cleaned (vedette.CleanText), and in any
-// other string invalid bytes become U+FFFD. The message itself stays as it is.
+// Marshal encodes a message. Clusters and proxies send texts that are not valid UTF-8;
+// protobuf rejects them, and a message that cannot be sent ends its stream. Therefore
+// user texts are cleaned (vedette.CleanText), and in any other string invalid bytes
+// become U+FFFD. The message itself is not modified.
 func Marshal(m proto.Message) ([]byte, error) {
 	m = cleanedCopy(m)
 	b, err := proto.Marshal(m)
@@ -35,9 +35,9 @@ func Marshal(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// Unmarshal decodes a message of the protocol, of whose strings a peer may have
-// taken no care: invalid bytes become U+FFFD, and texts for people are cleaned.
-// The message shares no memory with b.
+// Unmarshal decodes a message from a peer that may not have checked its strings:
+// invalid bytes become U+FFFD, and user texts are cleaned. The message shares no memory
+// with b.
 func Unmarshal(b []byte, m proto.Message) error {
 	if _, err := checkCost(b, m); err != nil {
 		return fmt.Errorf("decode %s: %w", messageName(m), err)
@@ -61,7 +61,7 @@ func messageName(m proto.Message) string {
 	return strings.ToLower(string(m.ProtoReflect().Descriptor().Name()))
 }
 
-// userText is a field for people.
+// userText is a field that people read.
 type userText struct {
 	field *string
 	limit int
@@ -69,8 +69,8 @@ type userText struct {
 
 func (t userText) clean() string { return vedette.CleanText(*t.field, t.limit) }
 
-// userTexts returns the fields of a message that are texts for people. Every message
-// that has one is listed here; a test compares.
+// userTexts returns the user texts of a message. Every message that has one is listed
+// here; TestUserTextsHaveNoControlCharacters checks that none is missing.
 func userTexts(m proto.Message) []userText {
 	switch m := m.(type) {
 	case *AgentMessage:
@@ -104,7 +104,7 @@ func userTexts(m proto.Message) []userText {
 	return nil
 }
 
-// cleanedCopy returns the message, or a copy of it whose texts are clean.
+// cleanedCopy returns the message, or a copy with cleaned texts if one is not clean.
 func cleanedCopy(m proto.Message) proto.Message {
 	for _, t := range userTexts(m) {
 		if t.clean() != *t.field {
@@ -127,8 +127,8 @@ func cleanTexts(m proto.Message) {
 	}
 }
 
-// findInvalidUTF8 reports whether every string of a message is valid UTF-8, or else
-// returns one that is not.
+// findInvalidUTF8 returns a string of a message that is not valid UTF-8; valid is true
+// if there is none.
 func findInvalidUTF8(m protoreflect.Message) (invalid string, valid bool) {
 	valid = true
 	check := func(fd protoreflect.FieldDescriptor, v protoreflect.Value) {
@@ -143,7 +143,7 @@ func findInvalidUTF8(m protoreflect.Message) (invalid string, valid bool) {
 	}
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if !fd.IsList() {
-			check(fd, v) // operations have no maps
+			check(fd, v) // messages of operations have no maps
 			return valid
 		}
 		for i := 0; i < v.List().Len() && valid; i++ {
@@ -156,7 +156,7 @@ func findInvalidUTF8(m protoreflect.Message) (invalid string, valid bool) {
 
 func toValidUTF8(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
-// repairedCopy returns a copy of a message in which every string is valid UTF-8.
+// repairedCopy returns a copy of a message with only valid UTF-8 strings.
 func repairedCopy(m proto.Message) proto.Message {
 	m = proto.Clone(m)
 	repair(m.ProtoReflect())
@@ -188,7 +188,7 @@ func repairValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, set func
 	}
 }
 
-// repairMap copies a map of strings, which all maps of the protocol are.
+// repairMap copies a map of strings. All maps of the protocol are maps of strings.
 func repairMap(to, from protoreflect.Map) protoreflect.Map {
 	from.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
 		to.Set(protoreflect.ValueOfString(toValidUTF8(k.String())).MapKey(), protoreflect.ValueOfString(toValidUTF8(v.String())))
@@ -197,12 +197,12 @@ func repairMap(to, from protoreflect.Map) protoreflect.Map {
 	return to
 }
 
-// maxNesting bounds how deep messages are looked into. The deepest that is not a
-// lie, the record of an object with an owner, has 4 levels.
+// maxNesting limits the recursion into nested messages. The deepest valid message, the
+// record of an object with an owner, has 4 levels.
 const maxNesting = 16
 
-// repairEncoded returns an encoded message in which every string is valid UTF-8.
-// What cannot be decoded is left to protobuf to complain of.
+// repairEncoded returns an encoded message with only valid UTF-8 strings. Bytes that
+// cannot be decoded are kept, so that protobuf reports the error.
 func repairEncoded(b []byte, md protoreflect.MessageDescriptor, depth int) []byte {
 	var out []byte
 	for len(b) > 0 {

@@ -29,7 +29,7 @@ func forEachMessage(t *testing.T, f func(t *testing.T, empty func() proto.Messag
 	}
 }
 
-// newMessage returns a message of the generated type.
+// newMessage returns an empty message of the generated type.
 func newMessage(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
 	mt, err := protoregistry.GlobalTypes.FindMessageByName(md.FullName())
 	if err != nil {
@@ -38,8 +38,8 @@ func newMessage(t *testing.T, md protoreflect.MessageDescriptor) proto.Message {
 	return mt.New().Interface()
 }
 
-// fill sets every field that may hold a string, at any depth, to text. Of a oneof it
-// sets the case with the given number, or the first.
+// fill sets every string field, at any depth, to text. In a oneof it sets the case with
+// the given number.
 func fill(m protoreflect.Message, text string, depth, oneofCase int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -66,8 +66,8 @@ func fill(m protoreflect.Message, text string, depth, oneofCase int) {
 
 const maxOneofCases = 32 // more than any oneof has
 
-// TestMarshalRepairsInvalidUTF8 encodes each message with bytes that are not UTF-8 in
-// each string. All of it arrives but those bytes.
+// TestMarshalRepairsInvalidUTF8 encodes each message with invalid UTF-8 in each string.
+// Everything but the invalid bytes must arrive.
 func TestMarshalRepairsInvalidUTF8(t *testing.T) {
 	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
 		for oneofCase := range maxOneofCases {
@@ -80,10 +80,10 @@ func TestMarshalRepairsInvalidUTF8(t *testing.T) {
 			}
 			got := empty()
 			if err := proto.Unmarshal(b, got); err != nil || !proto.Equal(got, want) {
-				t.Fatalf("%v arrived of %v: %v", got, m, err)
+				t.Fatalf("got %v, want %v: %v", got, want, err)
 			}
 			if data, err := wire.Codec().Marshal(m); err != nil || !proto.Equal(got, decode(t, data, empty())) {
-				t.Fatalf("the codec encodes otherwise: %v", err)
+				t.Fatalf("the codec encodes differently: %v", err)
 			}
 		}
 	})
@@ -96,7 +96,8 @@ func decode(t *testing.T, data mem.BufferSlice, m proto.Message) proto.Message {
 	return m
 }
 
-// TestUnmarshalRepairsInvalidUTF8 decodes what a peer encodes that takes no care.
+// TestUnmarshalRepairsInvalidUTF8 decodes messages of a peer that does not check its
+// strings.
 func TestUnmarshalRepairsInvalidUTF8(t *testing.T) {
 	const placeholder = "Qplace~holderQ"
 	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
@@ -111,17 +112,17 @@ func TestUnmarshalRepairsInvalidUTF8(t *testing.T) {
 			got, want := empty(), empty()
 			fill(want.ProtoReflect(), strings.Replace(placeholder, "~", "\uFFFD", 1), 4, oneofCase)
 			if err := wire.Unmarshal(b, got); err != nil || !proto.Equal(got, want) {
-				t.Fatalf("decoded %v, %v", got, err)
+				t.Fatalf("got %v, %v; want %v", got, err, want)
 			}
 			if viaCodec := decode(t, mem.BufferSlice{mem.SliceBuffer(b)}, empty()); !proto.Equal(viaCodec, want) {
-				t.Fatalf("the codec decodes %v", viaCodec)
+				t.Fatalf("the codec: got %v, want %v", viaCodec, want)
 			}
 		}
 	})
 }
 
-// TestUserTextsHaveNoControlCharacters asks for no control characters in any field whose name says that
-// it is a text for people.
+// TestUserTextsHaveNoControlCharacters checks every field whose name says that it is a
+// user text.
 func TestUserTextsHaveNoControlCharacters(t *testing.T) {
 	userTextFields := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true}
 	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
@@ -149,7 +150,7 @@ func TestUserTextsHaveNoControlCharacters(t *testing.T) {
 				}
 				walkStrings(m.ProtoReflect(), func(fd protoreflect.FieldDescriptor, text string) {
 					if userTextFields[fd.Name()] && strings.ContainsAny(text, "\x1b\x00") {
-						t.Errorf("%s holds control characters: %q", fd.FullName(), text)
+						t.Errorf("%s has control characters: %q", fd.FullName(), text)
 					}
 				})
 			}
@@ -157,7 +158,7 @@ func TestUserTextsHaveNoControlCharacters(t *testing.T) {
 	})
 }
 
-// isTopLevel reports whether a message travels by itself.
+// isTopLevel reports whether a message is sent on its own.
 func isTopLevel(m proto.Message) bool {
 	switch m.(type) {
 	case *wire.AgentMessage, *wire.ServerMessage, *wire.OperationsUp, *wire.OperationsDown, *wire.AnswerPiece, *wire.AnswerEnd, *wire.Record, *wire.Outcome:
@@ -189,37 +190,38 @@ func walkStrings(m protoreflect.Message, f func(protoreflect.FieldDescriptor, st
 	})
 }
 
-// TestLongTextsAreTruncated holds that no text fills a message.
+// TestLongTextsAreTruncated checks that a user text cannot fill a message.
 func TestLongTextsAreTruncated(t *testing.T) {
 	long := strings.Repeat("ä", 1<<20)
 	b, err := wire.Marshal(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: "prod", Message: long}}})
 	if err != nil || len(b) > 10<<10 {
-		t.Errorf("the trouble of an account takes %d bytes, %v", len(b), err)
+		t.Errorf("account error: got %d bytes, %v; want a short message", len(b), err)
 	}
 	var m wire.AgentMessage
 	if err := wire.Unmarshal(b, &m); err != nil || !utf8.ValidString(m.GetAccountError().GetMessage()) || m.GetAccountError().GetAccount() != "prod" {
-		t.Errorf("the trouble arrives as %.100v, %v", &m, err)
+		t.Errorf("account error: got %.100v, %v", &m, err)
 	}
 }
 
-// TestMessageWithTooManyFieldsIsRejected holds that a message which is small on the wire and giant in memory
-// is refused before it is decoded.
+// TestMessageWithTooManyFieldsIsRejected checks that a message that is small on the
+// wire and huge in memory is rejected before it is decoded.
 func TestMessageWithTooManyFieldsIsRejected(t *testing.T) {
 	feeds := bytes.Repeat([]byte{0x0a, 0x00}, 8<<20) // empty DeclaredFeeds
 	record := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), feeds)
 	var err error
 	allocated := testing.AllocsPerRun(1, func() { err = wire.Unmarshal(record, &wire.Record{}) })
 	if err == nil || allocated > 1000 {
-		t.Errorf("8 million feeds are decoded in %.0f allocations: %v", allocated, err)
+		t.Errorf("8 million feeds: got %.0f allocations, %v; want an error before decoding", allocated, err)
 	}
 	keys := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), bytes.Repeat([]byte{0x32, 0x00}, 500_000)) // of an outcome
 	allocated = testing.AllocsPerRun(1, func() { err = wire.Unmarshal(keys, &wire.OperationsUp{}) })
 	if err == nil || allocated > 1000 {
-		t.Errorf("500,000 keys are decoded in %.0f allocations: %v", allocated, err)
+		t.Errorf("500,000 keys: got %.0f allocations, %v; want an error before decoding", allocated, err)
 	}
 }
 
-// TestLargestDeclarationFits holds that the largest declaration that a store takes can be sent.
+// TestLargestDeclarationFits checks that the largest declaration that a store accepts
+// can be sent.
 func TestLargestDeclarationFits(t *testing.T) {
 	declare, marks := &wire.Declare{}, &wire.Assignment{}
 	for i := range 50_000 {
@@ -237,13 +239,13 @@ func TestLargestDeclarationFits(t *testing.T) {
 		}
 		got := m.ProtoReflect().New().Interface()
 		if err := wire.Unmarshal(b, got); err != nil || !proto.Equal(got, m) {
-			t.Errorf("%d bytes of a %s don't pass: %v", len(b), m.ProtoReflect().Descriptor().Name(), err)
+			t.Errorf("%d bytes of a %s: %v", len(b), m.ProtoReflect().Descriptor().Name(), err)
 		}
 	}
 }
 
-// TestInvalidOperationNamesAreRejected holds that no operation reaches another object
-// than the one that it was meant for.
+// TestInvalidOperationNamesAreRejected checks that no operation is sent with a repaired
+// name, which would be the name of another object.
 func TestInvalidOperationNamesAreRejected(t *testing.T) {
 	target := vedette.Target{Kind: "pod", Namespace: "default", Name: "\xff"}
 	for _, args := range []vedette.Args{
@@ -252,7 +254,7 @@ func TestInvalidOperationNamesAreRejected(t *testing.T) {
 	} {
 		for _, dryRun := range []bool{false, true} {
 			if _, err := wire.FromOperation(vedette.Operation{ID: "op1", Account: "prod", Args: args, DryRun: dryRun}, time.Now()); vedette.KindOf(err) != vedette.Invalid {
-				t.Errorf("%s (dry run: %v) of a name that is not UTF-8: %v", args.Verb(), dryRun, err)
+				t.Errorf("%s (dry run: %v) of a name that is not UTF-8: got %v, want an error of kind invalid", args.Verb(), dryRun, err)
 			}
 		}
 	}
@@ -261,8 +263,8 @@ func TestInvalidOperationNamesAreRejected(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8InObjectsIsRepaired holds that the hand-written encoding of objects is valid
-// for servers that take no care.
+// TestInvalidUTF8InObjectsIsRepaired checks that the hand-written encoding of objects
+// is valid even for servers that do not repair strings.
 func TestInvalidUTF8InObjectsIsRepaired(t *testing.T) {
 	object := vedette.Object{
 		Key: vedette.Key{Kind: vedette.Kind{Group: "g\xff", Name: "K\xff"}, Namespace: "n\xff", Name: "a\xff"}, UID: "\xff", ResourceVersion: "1\xff",
@@ -276,9 +278,9 @@ func TestInvalidUTF8InObjectsIsRepaired(t *testing.T) {
 	}
 	u := rec.GetUpsert()
 	if u.GetName() != "a\uFFFD" || u.GetLabels()["b"] != "\uFFFD" || string(u.GetBody()) != "{\xff}" || rec.GetFeed().GetKind().GetGroup() != "g\uFFFD" || !u.GetLive() {
-		t.Errorf("the object arrives as %v", &rec)
+		t.Errorf("got the object %v", &rec)
 	}
 	if object.Labels["b"] != "\xff" {
-		t.Error("the caller's object was changed")
+		t.Error("EncodeUpsert modified the caller's object")
 	}
 }

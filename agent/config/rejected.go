@@ -91,7 +91,7 @@ func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey
 func (c *Config) checkRequiredGroups(path string, a *Account) {
 	groups := vedette.Permissions{Read: a.RequiredGroupMembership}
 	if err := groups.Normalize(); err != nil {
-		c.addProblem(path, "%q: a role must not be empty or hold white space", path)
+		c.addProblem(path, "%q: a role must not be empty or contain white space", path)
 	}
 }
 

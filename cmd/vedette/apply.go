@@ -193,8 +193,8 @@ func (o applyOptions) apply(ctx context.Context, run *accountRun, d document) (c
 	if err != nil {
 		return client.Outcome{}, false, err
 	}
-	op := client.Operation{Verb: vedette.VerbApply, Manifest: d.raw, Fields: string(fields), Namespace: d.Metadata.Namespace, Strategy: string(o.strategy(d)), Timeout: o.timeout,
-		Compare: !o.serverSide && !o.change.isDryRun()}
+	op := client.Operation{Timeout: o.timeout, Args: vedette.ApplyArgs{Manifest: d.raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
+		Compare: !o.serverSide && !o.change.isDryRun()}}
 	out, ok, err := run.execute(ctx, fmt.Sprintf("apply %s of %s", d.displayName(), d.source), op)
 	if ok {
 		run.report(out, d.displayName(), o.actionWord(out, before))

@@ -85,12 +85,14 @@ func (o changeOptions) confirmMany(what string, accounts []string) error {
 // clientDryRunOutcome is the outcome of an operation that a client-side dry run keeps to itself:
 // that what was written is done.
 func clientDryRunOutcome(o client.Operation) client.Outcome {
-	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}}
-	if o.Verb != vedette.VerbApply {
+	target := vedette.TargetOf(o.Args)
+	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}}}
+	apply, ok := o.Args.(vedette.ApplyArgs)
+	if !ok {
 		return out
 	}
 	out.Keys = nil
-	out.Objects = []json.RawMessage{withNamespace(o.Manifest, o.Namespace)}
+	out.Objects = []json.RawMessage{withNamespace(apply.Manifest, apply.Namespace)}
 	return out
 }
 

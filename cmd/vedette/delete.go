@@ -36,11 +36,11 @@ func newDelete() *cobra.Command {
 		Short:   "Delete objects, and wait until they are gone",
 		Example: deleteExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			op, err := o.operation()
+			a, err := o.args()
 			if err != nil {
 				return err
 			}
-			return o.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error { return o.delete(ctx, run, t, op) })
+			return o.forEachTarget(cmd, args, func(ctx context.Context, run *accountRun, t target) error { return o.delete(ctx, run, t, a) })
 		},
 	}
 	o.addFlags(cmd)
@@ -60,38 +60,37 @@ func newDelete() *cobra.Command {
 	return cmd
 }
 
-// operation is what all deletes of one command have in common.
-func (o deleteOptions) operation() (client.Operation, error) {
+// args returns the arguments that all deletes of one command share.
+func (o deleteOptions) args() (vedette.DeleteArgs, error) {
+	a := vedette.DeleteArgs{Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait}
 	if err := o.change.validate(); err != nil {
-		return client.Operation{}, err
+		return a, err
 	}
-	op := client.Operation{Verb: vedette.VerbDelete, Propagation: o.cascade, MissingOK: o.ignoreMissing, NoWait: !o.wait, Timeout: o.timeout}
 	switch o.cascade {
 	case "background", "foreground", "orphan":
 	default:
-		return op, vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", o.cascade)
+		return a, vedette.Errorf(vedette.Invalid, "--cascade is %q and may be background, foreground or orphan", o.cascade)
 	}
 	grace := o.grace
 	switch {
 	case o.now && o.grace >= 0:
-		return op, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
+		return a, vedette.Errorf(vedette.Invalid, "--now and --grace-period exclude each other")
 	case o.now, o.grace == 0 && !o.force: // 0 means that nobody looks whether a pod has ended
 		grace = 1
 	case o.force && o.grace < 0:
 		grace = 0
 	case o.force && o.grace > 0:
-		return op, vedette.Errorf(vedette.Invalid, "--force and a --grace-period above 0 exclude each other")
+		return a, vedette.Errorf(vedette.Invalid, "--force and a --grace-period above 0 exclude each other")
 	}
 	if grace >= 0 {
-		op.GraceSeconds = &grace
+		a.GraceSeconds = &grace
 	}
-	return op, nil
+	return a, nil
 }
 
-func (o deleteOptions) delete(ctx context.Context, run *accountRun, t target, op client.Operation) error {
-	op.Kind, op.APIVersion, op.Namespace, op.Name, op.LabelSelector = t.kind, t.apiVersion, t.namespace, t.name, t.selector
-	op.FieldSelector, op.All, op.AllNamespaces = t.fieldSelector, t.all, t.allNamespaces
-	out, ok, err := run.execute(ctx, "delete "+t.displayName(), op)
+func (o deleteOptions) delete(ctx context.Context, run *accountRun, t target, a vedette.DeleteArgs) error {
+	a.Target, a.LabelSelector, a.FieldSelector, a.All, a.AllNamespaces = t.reference(), t.selector, t.fieldSelector, t.all, t.allNamespaces
+	out, ok, err := run.execute(ctx, "delete "+t.displayName(), client.Operation{Args: a, Timeout: o.timeout})
 	for _, key := range out.Keys { // some may be gone though others are not
 		if ok || out.State == vedette.Failed && out.Reason != "NotFound" && t.name == "" {
 			o.reportDeletion(run, key)

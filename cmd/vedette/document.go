@@ -240,5 +240,5 @@ func (d document) validate() error {
 
 // operation is an operation on the object that a document names.
 func (d document) operation(verb vedette.Verb) client.Operation {
-	return client.Operation{Verb: verb, Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}
+	return client.Operation{Args: vedette.TargetArgs(verb, vedette.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})}
 }

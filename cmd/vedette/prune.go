@@ -91,8 +91,8 @@ func (o applyOptions) pruneUnapplied(ctx context.Context, run *accountRun, keep 
 		run.warnf("Nothing is pruned in %s: not all could be applied.", run.account)
 		return nil
 	}
-	op := client.Operation{Verb: vedette.VerbPrune, Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.selector,
-		Keep: keep.uids, Propagation: o.cascade, Timeout: o.timeout}
+	op := client.Operation{Timeout: o.timeout, Args: vedette.PruneArgs{Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.selector,
+		Keep: keep.uids, Propagation: o.cascade}}
 	out, _, err := run.execute(ctx, "prune", op)
 	for _, key := range out.Keys { // some may be, though not all could
 		if o.change.output == "name" {

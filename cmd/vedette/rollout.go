@@ -60,8 +60,7 @@ func newRolloutUndo() *cobra.Command {
 			return err
 		}
 		return flags.forEachObject(cmd, args, func(ctx context.Context, run *accountRun, t target) error {
-			op := t.operation(vedette.VerbUndo)
-			op.Revision = revision
+			op := client.Operation{Args: vedette.UndoArgs{Target: t.reference(), Revision: revision}}
 			out, ok, err := run.execute(ctx, "undo "+t.displayName(), op)
 			if ok {
 				run.report(out, t.displayName(), orDefault(out.Message, "rolled back"))

@@ -54,8 +54,7 @@ func newScale() *cobra.Command {
 }
 
 func (o scaleOptions) scale(ctx context.Context, run *accountRun, t target) error {
-	op := t.operation(vedette.VerbScale)
-	op.Replicas = &o.replicas
+	op := client.Operation{Args: vedette.ScaleArgs{Target: t.reference(), Replicas: o.replicas}}
 	if o.current >= 0 && !o.change.isClientDryRun() {
 		ok, err := o.checkCurrentReplicas(ctx, run, t)
 		if !ok {
@@ -91,8 +90,6 @@ func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *accountRun,
 
 // conditionalPatch scales only where the number is still what it was when it was read.
 func (o scaleOptions) conditionalPatch(t target) client.Operation {
-	op := t.operation(vedette.VerbPatch)
-	op.Type = string(vedette.JSONPatch)
-	op.Patch = fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
-	return op
+	patch := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
+	return client.Operation{Args: vedette.PatchArgs{Target: t.reference(), Type: vedette.JSONPatch, Patch: patch}}
 }

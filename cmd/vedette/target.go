@@ -50,8 +50,13 @@ type target struct {
 	all, allNamespaces bool
 }
 
+func (t target) reference() vedette.Target {
+	return vedette.Target{Kind: t.kind, APIVersion: t.apiVersion, Namespace: t.namespace, Name: t.name}
+}
+
+// operation returns an operation of a verb that takes only a target.
 func (t target) operation(verb vedette.Verb) client.Operation {
-	return client.Operation{Verb: verb, Kind: t.kind, APIVersion: t.apiVersion, Namespace: t.namespace, Name: t.name}
+	return client.Operation{Args: vedette.TargetArgs(verb, t.reference())}
 }
 
 // displayName is how people call the object, as long as the cluster has not.
@@ -216,9 +221,9 @@ type listedObject struct {
 
 // list reads the objects that have labels.
 func (r *accountRun) list(ctx context.Context, t target) ([]listedObject, bool, error) {
-	op := t.operation(vedette.VerbList)
-	op.LabelSelector, op.Namespace = t.selector, orDefault(t.namespace, "default")
-	out, ok, err := r.execute(ctx, "list "+t.displayName(), op)
+	args := vedette.ListArgs{Target: t.reference(), LabelSelector: t.selector}
+	args.Namespace, args.Name = orDefault(t.namespace, "default"), ""
+	out, ok, err := r.execute(ctx, "list "+t.displayName(), client.Operation{Args: args})
 	if !ok {
 		return nil, false, err
 	}

@@ -117,8 +117,8 @@ func TestInvalidOptions(t *testing.T) {
 		"get pods -A -n shop":                  "leave one out",
 		"get pods --chunk-size 0":              "not between 1 and 5000",
 		"get":                                  "requires at least 1 arg",
-		"get pods --server :::":                "no URL like",
-		"get pods --server ftp://x":            "no URL like",
+		"get pods --server :::":                "is not a URL",
+		"get pods --server ftp://x":            "is not a URL",
 		"get pods --server http://127.0.0.1:1": "nothing listens at http://127.0.0.1:1 (",
 	} {
 		_, _, err := runCLI(t.Context(), strings.Fields(args)...)

@@ -13,20 +13,21 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Event is one event of a stream of changes.
+// Event is one event of a change stream.
 type Event struct {
 	Type string // added, modified, deleted, columns, ready, heartbeat, lagged or error
 	Data []byte // JSON
 }
 
-// idleTimeout is how long a stream may say nothing: a server sends a heartbeat every
-// 10 s, so one that is silent for longer is cut off, whatever TCP believes.
+// idleTimeout is how long a stream may be silent. A server sends a heartbeat every 10
+// s, so a longer silence means that the connection is broken, even if TCP has not
+// noticed.
 const idleTimeout = 45 * time.Second
 
 var errIdleTimeout = errors.New("the server has sent nothing for 45 s")
 
-// Changes calls each with what is there and then with what changes, until the
-// stream breaks, ctx ends or each fails. It never returns nil.
+// Changes calls handle with the existing objects and then with each change, until the
+// stream breaks, ctx ends or handle fails. It never returns nil.
 func (c *Client) Changes(ctx context.Context, q Query, handle func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -50,12 +51,12 @@ func (c *Client) Changes(ctx context.Context, q Query, handle func(Event) error)
 	return err
 }
 
-// maxEventLine bounds the length of a line: an object may take 1.5 MiB in etcd, and
-// its JSON a few times that.
+// maxEventLine is the maximum length of a line in bytes. An object has up to 1.5 MiB in
+// etcd, and its JSON a few times that.
 const maxEventLine = 16 << 20
 
-// readEvents takes server-sent events apart. What it does not know it passes
-// over, as the format asks for.
+// readEvents parses server-sent events. It ignores unknown fields, as the format
+// requires.
 func readEvents(r io.Reader, handle func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEventLine)
@@ -83,7 +84,7 @@ func readEvents(r io.Reader, handle func(Event) error) error {
 	return fmt.Errorf("read changes: %w", io.ErrUnexpectedEOF)
 }
 
-// Err returns the error that an event of type error carries.
+// Err returns the error in an event of type error.
 func (e Event) Err() error {
 	var body struct {
 		Error struct{ Kind, Message, ID string }

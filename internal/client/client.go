@@ -1,5 +1,4 @@
-// Package client speaks to a Vedette server's API, /vedette/v1, for the command
-// line.
+// Package client is a client of a server's API, /vedette/v1, for the command line.
 package client
 
 import (
@@ -17,25 +16,26 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Client speaks to one server.
+// Client is a client of one server.
 type Client struct {
-	// User is on whose behalf it speaks, as Spinnaker knows them; empty for nobody.
-	// Not to be changed while it speaks.
+	// User is the Spinnaker user on whose behalf requests are sent; empty for an
+	// anonymous user. It must not be changed during a request.
 	User string
-	// UserAccounts are those that User may change, joined by commas. A server without
-	// Fiat believes it, as it believes Gate. Not to be changed while it speaks.
+	// UserAccounts are the accounts that User may change, separated by commas. A server
+	// without Fiat trusts this list, as it trusts Gate. It must not be changed during a
+	// request.
 	UserAccounts string
 
 	base          string
 	http          *http.Client
-	httpNoTimeout *http.Client // for what may take long before it is answered
+	httpNoTimeout *http.Client // for requests whose response may take long
 }
 
-// DefaultServer is where a server listens that runs on this machine.
+// DefaultServer is the address of a server on this machine.
 const DefaultServer = "http://localhost:7002"
 
-// New returns a client of the server at an address, "http://localhost:7002".
-// The scheme may be left out and means http then.
+// New returns a client of the server at an address, for example
+// "http://localhost:7002". Without a scheme, http is used.
 func New(server string) (*Client, error) {
 	if server == "" {
 		server = DefaultServer
@@ -45,7 +45,7 @@ func New(server string) (*Client, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is no URL like %s", server, DefaultServer)
+		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is not a URL, for example %s", server, DefaultServer)
 	}
 	transportNoTimeout := http.DefaultTransport.(*http.Transport).Clone()
 	transport := transportNoTimeout.Clone()
@@ -56,7 +56,7 @@ func New(server string) (*Client, error) {
 // Server returns the address of the server.
 func (c *Client) Server() string { return c.base }
 
-// get reads a document into v.
+// get decodes a JSON response into v.
 func (c *Client) get(ctx context.Context, path string, query url.Values, v any) error {
 	response, err := c.do(ctx, path, query, "application/json")
 	if err != nil {
@@ -64,12 +64,12 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(v); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base+path, err)
+		return fmt.Errorf("read the response of %s: %w", c.base+path, err)
 	}
 	return nil
 }
 
-// do returns an answer that is no error. Whoever gets it closes its body.
+// do returns a successful response. The caller must close its body.
 func (c *Client) do(ctx context.Context, path string, query url.Values, accept string) (*http.Response, error) {
 	return c.doWith(ctx, c.http, path, query, accept)
 }
@@ -81,7 +81,7 @@ func (c *Client) doWith(ctx context.Context, client *http.Client, path string, q
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", address, err)
+		return nil, fmt.Errorf("send a request to %s: %w", address, err)
 	}
 	request.Header.Set("Accept", accept)
 	c.setHeaders(request)
@@ -106,14 +106,14 @@ func (c *Client) setHeaders(request *http.Request) {
 	}
 }
 
-// connectionFailed says where the client tried, and what can be done.
+// connectionFailed returns an error that names the address and says what to do.
 func (c *Client) connectionFailed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		err = u.Err // the URL is named anyway
+		err = u.Err // the message below has the address
 	}
 	const advice = "start a server with `vedette up`, or name another with --server or VEDETTE_SERVER"
 	if isConnectionRefused(err) {
@@ -124,18 +124,18 @@ func (c *Client) connectionFailed(err error) error {
 
 func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
-// responseError makes an error of an answer. One that is not in our form comes from
-// something else than a Vedette server, such as a proxy before it.
+// responseError returns the error in a response. A response without an error of the API
+// comes from another program, for example a proxy in front of the server.
 func (c *Client) responseError(response *http.Response) error {
 	var body struct {
 		Error struct{ Kind, Message, ID string }
 	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // what could be read is judged below
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // a truncated body fails below
 	if json.Unmarshal(text, &body) != nil || body.Error.Message == "" {
-		return vedette.Errorf(vedette.Unavailable, "%s answered %q, and not as a Vedette server does: is the address right?", c.base, response.Status)
+		return vedette.Errorf(vedette.Unavailable, "%s answered %q, which is not the response of a Vedette server: check the address", c.base, response.Status)
 	}
 	if body.Error.ID != "" {
-		return vedette.Errorf(vedette.Unavailable, "the server failed (%s); its log tells why under id %s", body.Error.Message, body.Error.ID)
+		return vedette.Errorf(vedette.Unavailable, "the server failed (%s): see its log for id %s", body.Error.Message, body.Error.ID)
 	}
 	return vedette.Errorf(vedette.ErrorKind(body.Error.Kind), "%s", body.Error.Message)
 }

@@ -20,9 +20,9 @@ func TestResponseErrors(t *testing.T) {
 		want   string
 	}{
 		{"an error of ours", 404, `{"error":{"kind":"not_found","message":"there is no account x"}}`, vedette.NotFound, "there is no account x"},
-		{"an internal error", 500, `{"error":{"kind":"internal","message":"internal error","id":"ABC"}}`, vedette.Unavailable, "its log tells why under id ABC"},
-		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", and not as a Vedette server does`},
-		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "is the address right?"},
+		{"an internal error", 500, `{"error":{"kind":"internal","message":"internal error","id":"ABC"}}`, vedette.Unavailable, "see its log for id ABC"},
+		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", which is not the response of a Vedette server`},
+		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "check the address"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -36,7 +36,7 @@ func TestResponseErrors(t *testing.T) {
 			}
 			_, err = c.Version(t.Context())
 			if vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want a %s error with %q", err, tt.kind, tt.want)
 			}
 		})
 	}
@@ -50,11 +50,11 @@ func TestReadEvents(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Join(got, "|") != `added {"a":1}|ready {}` {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 	stop := errors.New("enough")
 	if err := readEvents(strings.NewReader(text), func(Event) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want the error of the handler", err)
 	}
 }
 
@@ -63,12 +63,12 @@ func FuzzReadEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		err := readEvents(strings.NewReader(text), func(e Event) error {
 			if e.Type == "" || strings.ContainsAny(e.Type+string(e.Data), "\n") {
-				t.Errorf("%q gave %q %q", text, e.Type, e.Data)
+				t.Errorf("%q: got the event %q %q", text, e.Type, e.Data)
 			}
 			return nil
 		})
 		if err == nil {
-			t.Error("a stream that ends is no error")
+			t.Error("got no error from a stream that ended")
 		}
 	})
 }

@@ -17,51 +17,20 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/operationjson"
 )
 
-// Operation is one thing to do in one cluster. Which fields a verb takes is the
-// API's to say.
+// Operation is one thing to do in one cluster.
 type Operation struct {
-	Account string        `json:"account"`
-	Verb    vedette.Verb  `json:"verb"`
-	ID      string        `json:"id,omitempty"`
-	Timeout time.Duration `json:"-"` // 0 for the server's default
-
-	Kind          string          `json:"kind,omitempty"`
-	APIVersion    string          `json:"apiVersion,omitempty"`
-	Namespace     string          `json:"namespace,omitempty"`
-	Name          string          `json:"name,omitempty"`
-	LabelSelector string          `json:"labelSelector,omitempty"`
-	FieldSelector string          `json:"fieldSelector,omitempty"`
-	All           bool            `json:"all,omitempty"`
-	AllNamespaces bool            `json:"allNamespaces,omitempty"`
-	Manifest      json.RawMessage `json:"manifest,omitempty"`
-	Strategy      string          `json:"strategy,omitempty"`
-	Fields        string          `json:"fieldValidation,omitempty"`
-	Compare       bool            `json:"compare,omitempty"`
-	Type          string          `json:"type,omitempty"`
-	Patch         json.RawMessage `json:"patch,omitempty"`
-	Propagation   string          `json:"propagation,omitempty"`
-	GraceSeconds  *int64          `json:"graceSeconds,omitempty"`
-	MissingOK     bool            `json:"missingOk,omitempty"`
-	NoWait        bool            `json:"noWait,omitempty"`
-	Replicas      *int64          `json:"replicas,omitempty"`
-	Revision      int64           `json:"revision,omitempty"`
-	Kinds         []string        `json:"kinds,omitempty"`
-	Namespaces    []string        `json:"namespaces,omitempty"`
-	Keep          []string        `json:"keep,omitempty"`
-	DryRun        bool            `json:"dryRun,omitempty"`
+	Account string
+	Args    vedette.Args  // their type decides the verb
+	Timeout time.Duration // 0 for the server's default
+	DryRun  bool
 }
 
-// Reads reports whether an operation is of a verb that changes nothing: it needs no
-// id, and is never a dry run.
-func (o Operation) Reads() bool {
-	switch o.Verb {
-	case vedette.VerbGet, vedette.VerbList, vedette.VerbHistory, vedette.VerbStatus:
-		return true
-	}
-	return false
-}
+// Reads reports whether the verb is read-only: such an operation has no ID and is never
+// a dry run.
+func (o Operation) Reads() bool { return vedette.Operation{Args: o.Args}.Reads() }
 
 // Outcome is how an operation ended.
 type Outcome struct {
@@ -73,27 +42,24 @@ type Outcome struct {
 	Objects         []json.RawMessage
 	Result          json.RawMessage
 	Warnings        []string // of the cluster's API servers
-	Unchanged       bool     // what was applied is known to be; of every apply with Operation.Compare
-	Repeated        bool
+	Unchanged       bool     // the apply is known to have changed nothing; see vedette.ApplyArgs.Compare
+	Repeated        bool     // this is the outcome of an earlier request
 }
 
-// Key names an object that was written or deleted.
+// Key identifies an object that was written or deleted.
 type Key struct{ Kind, Namespace, Name string }
 
-// How often, and for how long, an answer that broke off is asked for again.
+// The interval and the maximum duration of retries after a connection failed.
 const (
 	retryInterval = 200 * time.Millisecond
 	maxRetryTime  = 15 * time.Second
 )
 
-// Operate has an operation carried out, and returns when it has ended. It is
-// named, so that it can be asked for again where its answer breaks off on the
-// way, and takes effect once. The error is of an operation that was not begun, or
-// of one whose end can't be learnt.
+// Operate executes an operation and returns when it has ended. An operation that
+// changes something gets an ID, so that Operate can ask again for an outcome that was
+// cut off, and the operation still takes effect once. The error is of an operation
+// that was not started, or of one whose outcome is unknown.
 func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outcome, error) {
-	if !o.Reads() {
-		o.ID = ulid.Make().String()
-	}
 	body, err := o.encode()
 	if err != nil {
 		return Outcome{}, err
@@ -108,7 +74,7 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 		case errors.As(err, &connErr) && (connErr.sent || retrying) && ctx.Err() == nil:
 			retrying = true
 			return out, err
-		case retrying && vedette.KindOf(err) == vedette.Conflict: // it is under way
+		case retrying && vedette.KindOf(err) == vedette.Conflict: // the first request is still running
 			return out, err
 		case err != nil:
 			return out, backoff.Permanent(err)
@@ -118,33 +84,29 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 }
 
 func (o Operation) encode() ([]byte, error) {
-	v := struct {
-		Operation
-		Timeout string `json:"timeout,omitempty"`
-	}{Operation: o}
+	r := operationjson.Request{Account: vedette.AccountName(o.Account), DryRun: o.DryRun, Args: o.Args}
+	if !o.Reads() {
+		r.ID = ulid.Make().String()
+	}
 	if o.Timeout > 0 {
-		v.Timeout = o.Timeout.String()
+		r.Timeout = o.Timeout.String()
 	}
-	body, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("write the operation: %w", err)
-	}
-	return body, nil
+	return operationjson.Marshal(r)
 }
 
-// connectionError is a connection that failed.
+// connectionError is the error of a connection that failed.
 type connectionError struct {
 	error
-	sent bool // the server may have the request
+	sent bool // the server may have received the request
 }
 
-// Unwrap returns what failed.
+// Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.error }
 
 func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/vedette/v1/operations", bytes.NewReader(body))
 	if err != nil {
-		return Outcome{}, fmt.Errorf("ask %s: %w", c.base, err)
+		return Outcome{}, fmt.Errorf("send a request to %s: %w", c.base, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	c.setHeaders(request)
@@ -156,13 +118,13 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Outcome{}, &connectionError{fmt.Errorf("read the answer of %s: %w", c.base, err), true}
+		return Outcome{}, &connectionError{fmt.Errorf("read the response of %s: %w", c.base, err), true}
 	}
 	var out Outcome
 	if json.Unmarshal(raw, &out) != nil || out.State == "" {
 		response.Body = io.NopCloser(bytes.NewReader(raw))
 		err := c.responseError(response)
-		if response.StatusCode == http.StatusGatewayTimeout { // of a proxy between, which has lost its patience
+		if response.StatusCode == http.StatusGatewayTimeout { // from a proxy whose timeout has expired
 			err = &connectionError{err, true}
 		}
 		return out, err
@@ -170,7 +132,7 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 	return out, nil
 }
 
-// LogQuery is which log to read.
+// LogQuery selects a log.
 type LogQuery struct {
 	Account, Namespace, Pod, Container string
 	Previous, Follow, Timestamps       bool
@@ -196,8 +158,8 @@ func (l LogQuery) values() url.Values {
 	return v
 }
 
-// Logs opens a log. Whoever gets it closes it. One that is read to io.EOF is
-// whole; any other end means that it broke off.
+// Logs opens a log. The caller must close it. Only a log that ends with io.EOF is
+// complete.
 func (c *Client) Logs(ctx context.Context, l LogQuery) (io.ReadCloser, error) {
 	response, err := c.doWith(ctx, c.httpNoTimeout, "/logs", l.values(), "text/plain")
 	if err != nil {
@@ -216,16 +178,16 @@ type HistoryEntry struct {
 	Sent, Ended                                            *time.Time
 }
 
-// HistoryQuery chooses operations. Empty fields choose everything.
+// HistoryQuery selects operations. Empty fields select all.
 type HistoryQuery struct {
 	Account, Agent, State, Verb, Origin string
 	Limit                               int
 }
 
-// maxPageSize is how many operations a page may hold.
+// maxPageSize is the maximum number of operations in a page.
 const maxPageSize = 5000
 
-// Operations reads the newest operations, as many as the limit says.
+// Operations returns the newest operations, at most h.Limit.
 func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
@@ -251,7 +213,7 @@ func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry
 	}
 }
 
-// HistoryOperation reads one operation of the history, as JSON too.
+// HistoryOperation returns one operation of the history, decoded and as JSON.
 func (c *Client) HistoryOperation(ctx context.Context, id string) (HistoryEntry, json.RawMessage, error) {
 	var raw json.RawMessage
 	var p HistoryEntry

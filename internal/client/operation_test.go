@@ -12,11 +12,15 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// newTestClient is a server that deals with one request after the other as it is told.
-func newTestClient(t *testing.T, handlers ...http.HandlerFunc) (*Client, *[]Operation) {
-	var requests []Operation
+// receivedOperation is a request body as a server reads it.
+type receivedOperation struct{ ID, Name string }
+
+// newTestClient returns a client of a server that handles the n-th request with the
+// n-th handler, and the requests that the server has received.
+func newTestClient(t *testing.T, handlers ...http.HandlerFunc) (*Client, *[]receivedOperation) {
+	var requests []receivedOperation
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var o Operation
+		var o receivedOperation
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 			t.Error(err)
 		}
@@ -40,47 +44,47 @@ func respond(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestOperateRetriesBrokenResponses holds that an answer that broke off is asked for again, under
-// the same id.
+// TestOperateRetriesBrokenResponses checks that an incomplete response is requested
+// again with the same ID.
 func TestOperateRetriesBrokenResponses(t *testing.T) {
 	truncated := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, `{"state":"done"`)
 	}
 	c, requests := newTestClient(t, abort, truncated, respond(504, "<html>Gateway Timeout</html>"), respond(409, `{"error":{"kind":"conflict","message":"it is under way"}}`), respond(422, `{"state":"failed","status":422,"message":"no"}`))
-	out, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart, Kind: "deploy", Name: "web"}, "test")
+	out, err := c.Operate(t.Context(), Operation{Account: "dev", Args: vedette.RestartArgs{Target: vedette.Target{Kind: "deploy", Name: "web"}}}, "test")
 	if err != nil || out.State != vedette.Failed || out.Message != "no" || len(*requests) != 5 {
-		t.Fatalf("%+v, %v after %d requests", out, err, len(*requests))
+		t.Fatalf("got %+v, %v after %d requests", out, err, len(*requests))
 	}
 	for _, o := range *requests {
 		if o.ID == "" || o.ID != (*requests)[0].ID || o.Name != "web" {
-			t.Errorf("%+v", o)
+			t.Errorf("got the request %+v, want the same ID in each", o)
 		}
 	}
 }
 
-// TestOperateDoesNotRetryRefusals holds what is not asked for again: what the server refuses, and
-// what it never got.
+// TestOperateDoesNotRetryRefusals checks that a rejected request and a request that was
+// not sent are not repeated.
 func TestOperateDoesNotRetryRefusals(t *testing.T) {
 	c, requests := newTestClient(t, respond(409, `{"error":{"kind":"conflict","message":"the id was given to another"}}`))
-	_, err := c.Operate(t.Context(), Operation{Account: "dev", Verb: vedette.VerbRestart}, "test")
+	_, err := c.Operate(t.Context(), Operation{Account: "dev", Args: vedette.RestartArgs{}}, "test")
 	if vedette.KindOf(err) != vedette.Conflict || len(*requests) != 1 {
-		t.Errorf("%v after %d requests", err, len(*requests))
+		t.Errorf("got %v after %d requests, want a conflict after one", err, len(*requests))
 	}
 	unreachable, err := New("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unreachable.Operate(t.Context(), Operation{Verb: vedette.VerbRestart}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
-		t.Errorf("%v", err)
+	if _, err := unreachable.Operate(t.Context(), Operation{Args: vedette.RestartArgs{}}, "test"); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "nothing listens at") {
+		t.Errorf("got the error %v", err)
 	}
 	c, requests = newTestClient(t, respond(502, "<html>Bad Gateway</html>"))
-	if _, err := c.Operate(t.Context(), Operation{Verb: vedette.VerbGet}, "test"); err == nil || !strings.Contains(err.Error(), "not as a Vedette server does") || (*requests)[0].ID != "" {
-		t.Errorf("%v", err)
+	if _, err := c.Operate(t.Context(), Operation{Args: vedette.GetArgs{}}, "test"); err == nil || !strings.Contains(err.Error(), "not the response of a Vedette server") || (*requests)[0].ID != "" {
+		t.Errorf("got the error %v", err)
 	}
 }
 
-// TestTruncatedLogReturnsAnError holds that a reader sees that a log broke off.
+// TestTruncatedLogReturnsAnError checks that a reader notices an incomplete log.
 func TestTruncatedLogReturnsAnError(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
@@ -98,6 +102,6 @@ func TestTruncatedLogReturnsAnError(t *testing.T) {
 	}
 	defer log.Close()
 	if text, err := io.ReadAll(log); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("got %q, %v; want an error that is not io.EOF", text, err)
 	}
 }

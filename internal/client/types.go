@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Query chooses objects. Empty fields choose everything.
+// Query selects objects. Empty fields select all.
 type Query struct {
-	Account     string // a name, a glob, or several joined by commas
+	Account     string // a name, a glob, or several separated by commas
 	Kind        string
 	Namespace   string
 	Name        string
@@ -42,7 +42,7 @@ func (q Query) values() url.Values {
 	return v
 }
 
-// FeedFreshness says how far behind its cluster a feed may be.
+// FeedFreshness is how far a feed may be behind its cluster.
 type FeedFreshness struct {
 	Account, Kind, Namespace string
 	State, Message           string
@@ -51,27 +51,27 @@ type FeedFreshness struct {
 	Stale                    bool
 }
 
-// Columns head a table.
+// Columns are the header of a table.
 type Columns struct {
 	Kind       string
 	Namespaced bool
 	Columns    []Column
 }
 
-// Column is one of them.
+// Column is one column of a table.
 type Column struct {
 	Name string
 	Wide bool
 }
 
-// Row is an object in a table.
+// Row is one object in a table.
 type Row struct {
 	Account, Namespace, Name string
 	UID, ResourceVersion     string
 	Cells                    []string
 }
 
-// Table is a page of objects of one kind.
+// Table is a page of objects of one kind as a table.
 type Table struct {
 	Columns   `json:",inline"`
 	Rows      []Row
@@ -80,7 +80,7 @@ type Table struct {
 	Freshness []FeedFreshness
 }
 
-// Object is an object with its manifest, if that was asked for.
+// Object is an object, with its manifest if Query.Manifests is set.
 type Object struct {
 	Account, Kind, Namespace, Name string
 	ResourceVersion                string
@@ -95,7 +95,7 @@ type Objects struct {
 	Freshness []FeedFreshness
 }
 
-// Account is an account as GET accounts shows it.
+// Account is an account as GET accounts returns it.
 type Account struct {
 	Name    string
 	Cluster struct{ UID, Host, Version string }
@@ -115,7 +115,7 @@ type Agent struct {
 	Accounts                      []struct{ Name, Role, Message string }
 }
 
-// Feed is a kind of an account, and how far it is.
+// Feed is a feed of an account and its progress.
 type Feed struct {
 	FeedFreshness
 	Objects int64
@@ -124,7 +124,7 @@ type Feed struct {
 
 type list[T any] struct{ Items []T }
 
-// Table reads a page of objects as a table.
+// Table returns a page of objects as a table.
 func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
 	q.Table = true
 	var t Table
@@ -132,35 +132,35 @@ func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
 	return t, err
 }
 
-// Objects reads a page of objects.
+// Objects returns a page of objects.
 func (c *Client) Objects(ctx context.Context, q Query) (Objects, error) {
 	var o Objects
 	err := c.get(ctx, "/objects", q.values(), &o)
 	return o, err
 }
 
-// Accounts reads the accounts that a pattern names, all where it is empty.
+// Accounts returns the accounts that match a pattern; all for an empty pattern.
 func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
 	var l list[Account]
 	err := c.get(ctx, "/accounts", Query{Account: pattern}.values(), &l)
 	return l.Items, err
 }
 
-// Agents reads the agents that serve an account that a pattern names.
+// Agents returns the agents that serve an account that matches a pattern.
 func (c *Client) Agents(ctx context.Context, pattern string) ([]Agent, error) {
 	var l list[Agent]
 	err := c.get(ctx, "/agents", Query{Account: pattern}.values(), &l)
 	return l.Items, err
 }
 
-// Feeds reads the feeds of the accounts that a pattern names.
+// Feeds returns the feeds of the accounts that match a pattern.
 func (c *Client) Feeds(ctx context.Context, pattern, kind string) ([]Feed, error) {
 	var l list[Feed]
 	err := c.get(ctx, "/feeds", Query{Account: pattern, Kind: kind}.values(), &l)
 	return l.Items, err
 }
 
-// Version reads the server's version.
+// Version returns the server's version.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var v struct{ Version string }
 	err := c.get(ctx, "/version", nil, &v)

@@ -10,18 +10,18 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// sessionAccounts is what a session knows of its agent's accounts.
+// sessionAccounts are the accounts of a session's agent.
 type sessionAccounts struct {
 	mu    sync.Mutex
-	sizes map[vedette.AccountName]int          // bytes of memory, by account that the agent has spoken of
-	terms map[vedette.AccountName]vedette.Term // that it is the cacher of; 0 where it was
+	sizes map[vedette.AccountName]int          // bytes of memory of each account that the agent has named
+	terms map[vedette.AccountName]vedette.Term // of the accounts of which it is the cacher; 0 if it was
 }
 
 func newSessionAccounts() sessionAccounts {
 	return sessionAccounts{sizes: map[vedette.AccountName]int{}, terms: map[vedette.AccountName]vedette.Term{}}
 }
 
-// register has the roster asked for a role.
+// register queues the registration of an account.
 func (s *session) register(r *wire.Register) {
 	name := vedette.AccountName(r.GetAccount())
 	if err := checkRegister(r); err != nil {
@@ -29,7 +29,7 @@ func (s *session) register(r *wire.Register) {
 		return
 	}
 	if !s.track(name, propertiesMemory*len(r.GetProperties())) {
-		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the agent has %d accounts already; no more are taken of one agent", maxAccounts))
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the agent already has %d accounts, which is the maximum", maxAccounts))
 		return
 	}
 	account := vedette.Account{
@@ -37,13 +37,13 @@ func (s *session) register(r *wire.Register) {
 		Shape: r.GetShape() + "." + s.server.projectionHash,
 	}
 	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
-		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are no JSON object that this server can read: %w", err))
+		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are not a valid JSON object: %w", err))
 		return
 	}
 	s.registrations.put(name, func(ctx context.Context) error { return s.member.Register(ctx, account) })
 }
 
-// cleanCluster makes what a cluster says of itself fit to be stored.
+// cleanCluster makes the identity of a cluster safe to store.
 func cleanCluster(c vedette.Cluster) vedette.Cluster {
 	for _, field := range []*string{&c.UID, &c.Host, &c.Fingerprint, &c.Version} {
 		*field = vedette.CleanText(*field, maxIdentityBytes)
@@ -51,17 +51,17 @@ func cleanCluster(c vedette.Cluster) vedette.Cluster {
 	return c
 }
 
-// rejectRegistration answers a registration that the roster is not asked about.
+// rejectRegistration answers an invalid registration without a look at the store.
 func (s *session) rejectRegistration(name vedette.AccountName, err error) {
 	name = vedette.AccountName(vedette.CleanText(string(name), maxNameBytes))
 	if n, ok := s.server.registrationLog.Allow(); ok {
-		s.log.Warn("account refused", "account", name, "error", err, "count", n)
+		s.log.Warn("account rejected", "account", name, "error", err, "count", n)
 	}
 	s.assign(assignment.Assignment{Account: name, Role: assignment.Refused, Message: err.Error()})
 }
 
-// track counts an account as the agent's, with what is kept of it besides its name. It
-// is false where the agent has too many.
+// track counts an account and its memory besides its name. It returns false if the
+// agent has too many accounts.
 func (s *session) track(name vedette.AccountName, bytes int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,33 +85,33 @@ func (s *session) isTracked(name vedette.AccountName) bool {
 	return known
 }
 
-// setAccountError notes what keeps the agent from reporting an account, which it need not
-// have registered: it can't, while it can't reach the cluster.
+// setAccountError records why the agent does not report an account. The account need
+// not be registered, because an agent that cannot reach a cluster cannot register it.
 func (s *session) setAccountError(t *wire.AccountError) {
 	name, message := vedette.AccountName(t.GetAccount()), vedette.CleanText(t.GetMessage(), maxAccountError)
 	if len(name) > maxNameBytes || !isPrintable(string(name)) || !s.track(name, len(message)) {
-		s.logUnknownAccount("trouble", name)
+		s.logUnknownAccount("account error", name)
 		return
 	}
 	s.member.SetAccountError(name, message)
 }
 
-// deregister gives an account back that the agent has registered.
+// deregister removes an account from the agent.
 func (s *session) deregister(name vedette.AccountName) {
 	if !s.isTracked(name) {
-		s.logUnknownAccount("a deregistration", name)
+		s.logUnknownAccount("deregistration", name)
 		return
 	}
 	s.clearTerm(name)
 	s.registrations.put(name, func(ctx context.Context) error {
 		s.member.Deregister(ctx, name)
-		s.clearTerm(name) // it may have been given the account since
+		s.clearTerm(name) // it may have been assigned the account meanwhile
 		return nil
 	})
 }
 
-// holdsTerm reports whether the agent is the cacher of an account in a term, and if it
-// is not, whether it was before on this connection.
+// holdsTerm reports whether the agent is the cacher of an account in a term, and
+// whether it has been the cacher of the account on this connection.
 func (s *session) holdsTerm(name vedette.AccountName, term vedette.Term) (holds, heldBefore bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *session) holdsTerm(name vedette.AccountName, term vedette.Term) (holds,
 	return heldBefore && current != 0 && current == term, heldBefore
 }
 
-// hasHeldAccount reports whether the agent is or was the cacher of any account.
+// hasHeldAccount reports whether the agent is, or was, the cacher of any account.
 func (s *session) hasHeldAccount() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,8 +132,8 @@ func (s *session) setTerm(name vedette.AccountName, term vedette.Term) {
 	s.terms[name] = term
 }
 
-// clearTerm notes that an account is the agent's no more. That it was is remembered,
-// since some of its records may be on their way.
+// clearTerm records that the agent is no longer the cacher of an account. The entry
+// stays, because records of the account may still be in transit.
 func (s *session) clearTerm(name vedette.AccountName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,10 +148,10 @@ var roles = map[assignment.Role]wire.Assignment_Role{
 	assignment.Refused: wire.Assignment_ROLE_REFUSED,
 }
 
-// assign tells the agent its role. The roster calls it.
+// assign sends the agent its role. assignment calls it.
 func (s *session) assign(a assignment.Assignment) {
 	if a.Role == assignment.Cacher {
-		s.setTerm(a.Account, a.Term) // before the agent hears of it
+		s.setTerm(a.Account, a.Term) // before the agent can send records in this term
 	} else {
 		s.clearTerm(a.Account)
 	}

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// maxAnswerBytes bounds an outcome in bytes: a list of some ten thousand objects.
+	// maxAnswerBytes is the maximum size of an outcome in bytes: a list of about ten
+	// thousand objects.
 	maxAnswerBytes = 64 << 20
-	// logReadTimeout is how long a log waits for its reader to take what there is.
+	// logReadTimeout is how long a log waits for its reader.
 	logReadTimeout = time.Minute
 )
 
-// Answer takes one outcome that is too big for the stream of all, or a log. gRPC
-// calls it.
+// Answer receives one outcome that is too large for the operation stream, or a log.
+// gRPC calls it.
 func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
 	first, err := receiveFirst(stream.Context(), stream.Recv, o.cfg.HelloTimeout)
 	if err != nil {
@@ -42,7 +43,7 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	ctx, stop := s.withSession(stream.Context())
 	defer stop()
 	received := make(chan error, 1)
-	go func() { received <- ops.receiveAnswer(ctx, first, stream.Recv) }() // Recv ends with this handler
+	go func() { received <- ops.receiveAnswer(ctx, first, stream.Recv) }() // Recv ends when this handler returns
 	select {
 	case err = <-received:
 	case <-ctx.Done():
@@ -54,12 +55,12 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	return stream.SendAndClose(&wire.AnswerEnd{})
 }
 
-// receiveAnswer takes an answer that the agent may give.
+// receiveAnswer receives an answer if a caller waits for it.
 func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerPiece, next func() (*wire.AnswerPiece, error)) error {
 	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
-	unclaim, ok := o.Claim(id, log)
+	unclaim, ok := o.agent.Claim(id, log)
 	if !ok {
-		return status.Error(codes.Canceled, "nobody waits for this answer of this agent")
+		return status.Error(codes.Canceled, "no caller waits for this answer of this agent")
 	}
 	defer unclaim()
 	if err := o.share.reserve(ctx, wire.DecoderMemory); err != nil {
@@ -77,14 +78,14 @@ func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerP
 	return o.receiveOutcome(ctx, id, reader)
 }
 
-// rejectAnswer ends an operation whose answer there is no memory for.
+// rejectAnswer ends an operation if there is no memory for its answer.
 func (o *operationStream) rejectAnswer(id vedette.OperationID, log bool, err error) error {
 	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
-		Message: "the server has no memory for the answer at the moment; ask again, or for less, by namespace or selector"}
+		Message: "the server has no memory for the answer: try again later, or request less with a namespace or a selector"}
 	if !log {
-		out.State = vedette.Lost // what it answers may have been done
+		out.State = vedette.Lost // the operation may have taken effect
 	}
-	o.HandleOutcome(out)
+	o.agent.HandleOutcome(out)
 	return statusOf(err)
 }
 
@@ -93,8 +94,8 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 	defer free()
 	switch {
 	case errors.Is(err, errTooLarge):
-		o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
-			Message: fmt.Sprintf("the answer has more than %d bytes; ask for less, by namespace or selector", maxAnswerBytes)})
+		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
+			Message: fmt.Sprintf("the answer has more than %d bytes: request less with a namespace or a selector", maxAnswerBytes)})
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
 		return o.rejectAnswer(id, false, err)
@@ -105,14 +106,14 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
 		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
 	}
-	o.HandleOutcome(wire.ToOutcome(&out))
+	o.agent.HandleOutcome(wire.ToOutcome(&out))
 	return nil
 }
 
 var errTooLarge = errors.New("the answer is too large")
 
-// readAnswer reads an encoded outcome. Twice its bytes are reserved, for the decoded
-// one, until they are freed.
+// readAnswer reads an encoded outcome. It reserves twice its size, because the outcome
+// will exist encoded and decoded. The caller must call free.
 func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID, r io.Reader) (b []byte, free func(), err error) {
 	var buf bytes.Buffer
 	reserved := 0
@@ -135,15 +136,16 @@ func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID
 	}
 }
 
-// errLogReadTimeout tells a log's reader why it has no more of it, and its agent.
-var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was not read for %v and is closed; ask for it again, from where it ended", logReadTimeout)
+// errLogReadTimeout is the error that the reader of a closed log and its agent receive.
+var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was closed because it was not read for %v: request it again from where it ended", logReadTimeout)
 
-// receiveLog hands a log to who asked for it, at the pace at which that reads. A reader
-// that stops loses its log: the agent has room for few. A log that is silent stays.
+// receiveLog passes a log to its reader, at the speed of the reader. A log whose reader
+// stops reading is closed, because an agent can send only a few logs at once. A log
+// without new lines stays open.
 func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error {
 	out, in := io.Pipe()
-	if !o.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
-		return status.Error(codes.Canceled, "nobody waits for this log")
+	if !o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
+		return status.Error(codes.Canceled, "no caller waits for this log")
 	}
 	_, err := io.Copy(timeoutWriter{in}, r)
 	_ = in.CloseWithError(err) // nil is EOF; it never fails
@@ -151,15 +153,15 @@ func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error 
 	case errors.Is(err, errLogReadTimeout):
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, io.ErrClosedPipe):
-		return status.Error(codes.Canceled, "the log is read no more")
+		return status.Error(codes.Canceled, "the caller stopped reading the log")
 	}
 	return err
 }
 
-// timeoutWriter is a pipe that closes when nobody reads what is written.
+// timeoutWriter is a pipe that is closed if nothing is read from it.
 type timeoutWriter struct{ in *io.PipeWriter }
 
-// Write waits for the reader, up to logPatience.
+// Write waits for the reader, at most logReadTimeout.
 func (i timeoutWriter) Write(b []byte) (int, error) {
 	timer := time.AfterFunc(logReadTimeout, func() { _ = i.in.CloseWithError(errLogReadTimeout) })
 	n, err := i.in.Write(b)

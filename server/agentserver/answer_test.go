@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestUnreadLogIsClosed holds that a log is closed when its reader takes nothing for
-// a minute, that both sides hear why, and that a slow reader and a silent log go on.
+// TestUnreadLogIsClosed checks that a log is closed if its reader reads nothing for a
+// minute, that both sides receive the reason, and that a slow reader and a silent log
+// are not affected.
 func TestUnreadLogIsClosed(t *testing.T) {
 	t.Run("the reader stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -22,10 +23,10 @@ func TestUnreadLogIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := <-done; !errors.Is(err, errLogReadTimeout) || time.Since(start) != logReadTimeout {
-				t.Errorf("after %v: %v", time.Since(start), err)
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 			if _, err := io.ReadAll(out); !errors.Is(err, errLogReadTimeout) {
-				t.Errorf("the reader hears %v", err)
+				t.Errorf("the reader: got %v", err)
 			}
 		})
 	})
@@ -47,7 +48,7 @@ func TestUnreadLogIsClosed(t *testing.T) {
 				}
 			}
 			if lines != 100 {
-				t.Errorf("%d lines were read of 100", lines)
+				t.Errorf("got %d lines, want 100", lines)
 			}
 		})
 	})

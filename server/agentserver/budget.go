@@ -7,27 +7,27 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// recordBudget bounds the bytes of records that the agents of one source have waiting for
-// the database, so that a host which writes all that it can leaves room for others:
-// in memory, and in the database's queue.
+// recordBudget limits the bytes of records of one source that wait for the database, so
+// that a host with many changes leaves room for others in memory and in the queue of
+// the database.
 type recordBudget struct {
-	limit int64 // of one source
+	limit int64 // bytes of one source
 
 	mu      sync.Mutex
 	sources map[string]*sourceBudget
 }
 
-// sourceBudget is a host, as sourceOf names it.
+// sourceBudget is the budget of one source, as sourceOf returns it.
 type sourceBudget struct {
 	bytes    *semaphore.Weighted
-	sessions int // guarded by inflight.mu
+	sessions int // guarded by recordBudget.mu
 }
 
 func newRecordBudget(limit int64) *recordBudget {
 	return &recordBudget{limit: limit, sources: map[string]*sourceBudget{}}
 }
 
-// open returns what a session's records are counted by. Its owner closes it.
+// open returns the accounting of a session. The caller must close it.
 func (f *recordBudget) open(name string) *unstoredRecords {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,19 +40,19 @@ func (f *recordBudget) open(name string) *unstoredRecords {
 	return &unstoredRecords{budget: f, name: name, source: s}
 }
 
-// unstoredRecords is a session's records that are not stored yet.
+// unstoredRecords are the records of a session that are not stored yet.
 type unstoredRecords struct {
 	budget *recordBudget
 	name   string
 	source *sourceBudget
 
 	mu     sync.Mutex
-	sizes  []int64 // of the records that are not acknowledged, in their order
-	first  uint64  // how many were before them
+	sizes  []int64 // of the unacknowledged records, in order
+	first  uint64  // the number of records before sizes
 	closed bool
 }
 
-// add waits until a record may be put, and counts it.
+// add waits until the budget has room for a record, and counts it.
 func (u *unstoredRecords) add(ctx context.Context, size int) error {
 	n := min(int64(size), u.budget.limit)
 	if err := u.source.bytes.Acquire(ctx, n); err != nil {
@@ -68,7 +68,7 @@ func (u *unstoredRecords) add(ctx context.Context, size int) error {
 	return nil
 }
 
-// stored says that the first n records are stored.
+// stored releases the first n records.
 func (u *unstoredRecords) stored(n uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -85,7 +85,7 @@ func (u *unstoredRecords) releaseLocked(records uint64) {
 	u.source.bytes.Release(sum)
 }
 
-// close gives up what is not stored.
+// close releases everything that is not stored.
 func (u *unstoredRecords) close() {
 	u.mu.Lock()
 	u.releaseLocked(uint64(len(u.sizes)))

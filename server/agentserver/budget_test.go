@@ -20,15 +20,15 @@ func TestRecordBudgetPerSource(t *testing.T) {
 		go func() { added <- b.add(ctx, 40) }()
 		synctest.Wait()
 		if len(added) > 0 {
-			t.Error("a source has more waiting than it may")
+			t.Error("a source exceeds its limit")
 		}
 		if err := other.add(ctx, 1000); err != nil { // more than all of it, and yet it passes
-			t.Errorf("another source waits: %v", err)
+			t.Errorf("another source: got %v", err)
 		}
 		a.stored(1)
 		synctest.Wait()
 		if len(added) > 0 {
-			t.Error("40 bytes pass where 20 are free")
+			t.Error("40 bytes were added, but only 20 are free")
 		}
 		a.stored(2)
 		a.stored(2) // again
@@ -40,16 +40,16 @@ func TestRecordBudgetPerSource(t *testing.T) {
 		a.close()
 		synctest.Wait()
 		if len(added) > 0 {
-			t.Error("80 bytes pass where 60 are free")
+			t.Error("80 bytes were added, but only 60 are free")
 		}
 		cancel()
 		if err := <-added; err == nil {
-			t.Error("a session that has ended goes on waiting")
+			t.Error("a session that has ended still waits")
 		}
 		b.close()
 		other.close()
 		if len(f.sources) > 0 {
-			t.Errorf("%d sources are kept without a session", len(f.sources))
+			t.Errorf("got %d sources without a session, want 0", len(f.sources))
 		}
 	})
 }

@@ -6,30 +6,29 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// agentClock turns what an agent's pulses say into times by this server's clock
-// alone. An agent that sends ages returns the stamp of the last Heartbeat that it had
-// received, and how long it had had it: so the time at which it spoke is known
-// without its clock, and without counting the time that its words spent on the way
-// as time in which it told all. It is never later than the arrival.
+// agentClock converts the times in an agent's heartbeats to this server's clock, so that a
+// wrong clock of an agent never makes data look fresh. A heartbeat has the stamp of the
+// last Heartbeat that the agent received and how long ago that was. From these follows
+// when it was sent, without the agent's clock and without the time in transit. The
+// result is never later than the arrival.
 //
-// An agent of the first release sends the time by its own clock. How far that is
-// wrong is taken from the pulses themselves, as the least that one of them was
-// behind its arrival during the last minutes: what others are behind more is their
-// age. Where its clock steps back its data looks stale for as long as
-// offsetWindow twice at most.
+// An agent of the first release sends only the time of its own clock. The offset of that
+// clock is estimated as the smallest difference between a heartbeat's time and its
+// arrival during the last minutes. A larger difference is the age of the data. If the
+// agent's clock is set back, its data looks stale for at most twice offsetWindow.
 //
-// It is used by one goroutine.
+// It is not safe for concurrent use.
 type agentClock struct {
-	welcomedAt time.Time // when Welcome was sent: the time of stamp 0
+	welcomedAt time.Time // the time of stamp 0
 
-	windowStart             time.Time     // of this window
-	previousMin, currentMin time.Duration // least offsets of two windows
+	windowStart             time.Time     // of currentMin
+	previousMin, currentMin time.Duration // the smallest offsets in the last two windows
 }
 
 const offsetWindow = 2 * time.Minute
 
-// completeUntil returns up to when all that the agent knew stands before a pulse that arrives
-// now.
+// completeUntil returns the time up to which everything that the agent knew precedes a
+// heartbeat that arrives now.
 func (c *agentClock) completeUntil(p *wire.AgentHeartbeat, now time.Time) time.Time {
 	if p.AgeMillis == nil {
 		return c.byAgentClock(time.UnixMilli(p.GetUnixMillis()), now)
@@ -41,7 +40,8 @@ func (c *agentClock) completeUntil(p *wire.AgentHeartbeat, now time.Time) time.T
 	return sentAt.Add(-boundedMillis(p.GetAgeMillis()))
 }
 
-// boundedMillis is a duration of an agent, which may say anything.
+// boundedMillis returns a duration from an agent. It is bounded because an agent may
+// send any value.
 func boundedMillis(n int64) time.Duration {
 	const limit = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
 	return time.Duration(max(0, min(n, limit))) * time.Millisecond

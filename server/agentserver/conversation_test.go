@@ -34,11 +34,11 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the conversations say now into testdata")
+var rewrite = flag.Bool("rewrite", false, "write the current output of the conversations to testdata")
 
-// TestConversations plays agents against a gate with all that stands behind it.
-// A file of testdata is a script: each line in the first column is a deed, the
-// indented lines below it are all messages that followed from it.
+// TestConversations runs scripted agents against a server with a store. A file of
+// testdata is a script: each line in the first column is a command, and the indented
+// lines below are all messages that follow from it.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -59,7 +59,7 @@ func TestConversations(t *testing.T) {
 				}
 			}
 			if got != string(script) {
-				t.Errorf("the conversation went another way:\n%s", got)
+				t.Errorf("got the conversation\n%s", got)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func runScript(t *testing.T, dir, script string) string {
 	return out.String()
 }
 
-// testServer is one server and the agents that talk to it.
+// testServer is one server and its agents.
 type testServer struct {
 	t           *testing.T
 	ctx         context.Context
@@ -143,8 +143,8 @@ func (ts *testServer) record(format string, args ...any) {
 	ts.events = append(ts.events, fmt.Sprintf(format, args...))
 }
 
-// takeEvents returns what was said since the last call, in an order that does not
-// depend on which agent was quicker.
+// takeEvents returns the events since the last call, in an order that does not depend
+// on the speed of the agents.
 func (ts *testServer) takeEvents() []string {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -156,12 +156,12 @@ func (ts *testServer) takeEvents() []string {
 	return dropSupersededAcks(events)
 }
 
-// dropSupersededAcks leaves out acknowledgements that a later one of the same agent follows:
-// how many there are depends on how quick the store was.
+// dropSupersededAcks removes acknowledgements that a later one of the same agent
+// supersedes, because their number depends on the speed of the store.
 func dropSupersededAcks(lines []string) (kept []string) {
 	for i, line := range lines {
-		agent, _, ack := strings.Cut(line, " hears ack ")
-		if ack && slices.ContainsFunc(lines[i+1:], func(later string) bool { return strings.HasPrefix(later, agent+" hears ack ") }) {
+		agent, _, ack := strings.Cut(line, " receives ack ")
+		if ack && slices.ContainsFunc(lines[i+1:], func(later string) bool { return strings.HasPrefix(later, agent+" receives ack ") }) {
 			continue
 		}
 		kept = append(kept, line)
@@ -186,16 +186,16 @@ func (ts *testServer) runCommand(args []string) {
 		}
 		time.Sleep(d) // the bubble's clock
 		return
-	case "drain":
+	case "stop-accepting":
 		ts.agentServer.StopAccepting()
 		return
-	case "goodbye":
-		go ts.agentServer.Drain(ts.ctx, "the server is going away")
+	case "drain":
+		go ts.agentServer.Drain(ts.ctx, "the server is stopping")
 		return
-	case "troubles":
+	case "account-errors":
 		ts.recordAccountErrors(args[1])
 		return
-	case "ask":
+	case "execute":
 		ts.startOperation(args[1], args[2], args[3])
 		return
 	}
@@ -213,8 +213,7 @@ func (ts *testServer) runCommand(args []string) {
 	ts.agents[name].runCommand(args[0], args[2:])
 }
 
-// recordAccount says what the store has of an account itself, and what operators are
-// shown of its agents.
+// recordAccount records the stored account and the roles that operators see.
 func (ts *testServer) recordAccount(name string) {
 	row, err := ts.store.Account(ts.ctx, vedette.AccountName(name))
 	if err != nil {
@@ -229,7 +228,7 @@ func (ts *testServer) recordAccount(name string) {
 	}
 }
 
-// recordAccountErrors says what the roster has of an account that can't be reported.
+// recordAccountErrors records the messages about an account.
 func (ts *testServer) recordAccountErrors(account string) {
 	for _, m := range ts.assigner.Members() {
 		if role := m.Roles()[vedette.AccountName(account)]; role.Message != "" {
@@ -238,7 +237,7 @@ func (ts *testServer) recordAccountErrors(account string) {
 	}
 }
 
-// recordRows says what the store has of an account.
+// recordRows records the stored objects and feeds of an account.
 func (ts *testServer) recordRows(account string) {
 	page, err := ts.store.Objects(ts.ctx, store.Query{Accounts: []vedette.AccountName{vedette.AccountName(account)}, Bodies: true})
 	if err != nil {
@@ -268,7 +267,7 @@ type testAgent struct {
 	writer wire.Writer
 	terms  map[string]int64
 
-	session    string // as it was welcomed
+	session    string // from Welcome
 	operations grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
 }
 
@@ -294,8 +293,8 @@ func (ts *testServer) connect(name string, options []string) *testAgent {
 			hello.AgentId, _ = url.PathUnescape(strings.ReplaceAll(id, "LONG", strings.Repeat("long", 100)))
 		}
 	}
-	if !slices.Contains(options, "silently") {
-		_ = stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: hello}}) // listen says why it can't
+	if !slices.Contains(options, "without-hello") {
+		_ = stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: hello}}) // receive records the error
 	}
 	go p.receive()
 	return p
@@ -320,7 +319,7 @@ func (ta *testAgent) receive() {
 			return
 		}
 		if m.GetHeartbeat() == nil {
-			ta.stage.record("%s hears %s", ta.name, ta.describe(m))
+			ta.stage.record("%s receives %s", ta.name, ta.describe(m))
 		}
 	}
 }
@@ -352,9 +351,9 @@ func (ta *testAgent) runCommand(verb string, args []string) {
 		ta.register(args)
 	case "deregister":
 		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: args[0]}}})
-	case "trouble":
+	case "account-error":
 		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: args[0], Message: strings.Join(args[1:], " ")}}})
-	case "cut":
+	case "disconnect":
 		ta.disconnect()
 	case "attach":
 		ta.attachOperations(args)
@@ -408,7 +407,7 @@ func (ta *testAgent) sendRecord(verb string, args []string) {
 		rec.Step = &wire.Record_End{End: &wire.End{ResourceVersion: version}}
 	case "status":
 		rec.Step = &wire.Record_Status{Status: &wire.Status{State: name, Message: "for a reason"}}
-	case "pulse":
+	case "heartbeat":
 		rec.Account, rec.Term, rec.Feed, rec.Step = "", 0, nil, &wire.Record_Heartbeat{Heartbeat: &wire.AgentHeartbeat{UnixMillis: time.Now().UnixMilli()}}
 	default:
 		ta.stage.t.Fatalf("unknown verb %q; known are %v", verb, slices.Sorted(maps.Keys(ta.terms)))

@@ -24,9 +24,9 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// TestIndexOverSlowStream holds that an agent gets the digests that the store holds,
-// however long they wait to be sent: of several feeds at once, one of them in more than
-// eight messages.
+// TestIndexOverSlowStream checks that an agent receives the stored digests even if they
+// wait to be sent: of several feeds at once, and of one feed in more than eight
+// messages.
 func TestIndexOverSlowStream(t *testing.T) {
 	kinds := []string{"Pod", "Service"}
 	sizes := map[string]int{"Pod": 8*4096 + 1, "Service": 2*4096 + 1}
@@ -81,7 +81,7 @@ func TestIndexOverSlowStream(t *testing.T) {
 		slices.Sort(want)
 		slices.Sort(got[kind])
 		if !slices.Equal(got[kind], want) {
-			t.Errorf("the agent got %d digests of %s, %d of them different ones, which are not the %d that are stored",
+			t.Errorf("got %d digests of %s, %d of them distinct; want the %d stored ones",
 				len(got[kind]), kind, len(slices.Compact(got[kind])), len(want))
 		}
 	}
@@ -89,7 +89,7 @@ func TestIndexOverSlowStream(t *testing.T) {
 
 func wireFeed(kind string) *wire.Feed { return &wire.Feed{Kind: &wire.Kind{Name: kind}} }
 
-// indexCountingStore tells when so many indexes have been read whole.
+// indexCountingStore closes done after a number of indexes have been read.
 type indexCountingStore struct {
 	*store.Store
 	mu        sync.Mutex
@@ -107,8 +107,8 @@ func (r *indexCountingStore) Index(ctx context.Context, account vedette.AccountN
 	return err
 }
 
-// slowStream is the server's end of a stream that brings no index down before it is
-// open. As gRPC does, it encodes a message when that is sent, and not before.
+// slowStream is the server side of a stream that sends no index until it is opened.
+// Like gRPC, it encodes a message when it is sent.
 type slowStream struct {
 	grpc.ServerStream
 	ctx      context.Context
@@ -148,7 +148,7 @@ func (l *slowStream) sendMessage(t *testing.T, m *wire.AgentMessage) {
 	select {
 	case l.toServer <- m:
 	case <-l.ctx.Done():
-		t.Fatal("the session has ended")
+		t.Fatal("the session ended early")
 	}
 }
 
@@ -158,7 +158,7 @@ func (l *slowStream) receive(t *testing.T) *wire.ServerMessage {
 	case m := <-l.toAgent:
 		return m
 	case <-l.ctx.Done():
-		t.Fatal("the session has ended")
+		t.Fatal("the session ended early")
 		return nil
 	}
 }
@@ -167,7 +167,7 @@ func (l *slowStream) handshake(t *testing.T) {
 	t.Helper()
 	l.sendMessage(t, &wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "a1"}}})
 	if m := l.receive(t); m.GetWelcome() == nil {
-		t.Fatalf("no welcome but %v", m)
+		t.Fatalf("got %v, want Welcome", m)
 	}
 }
 
@@ -178,7 +178,7 @@ func (l *slowStream) register(t *testing.T) int64 {
 		Account: "prod", Cluster: &wire.Cluster{Uid: "u", Host: "https://u"}, Properties: []byte("{}")}}})
 	a := l.receive(t).GetAssignment()
 	if a.GetRole() != wire.Assignment_ROLE_CACHER {
-		t.Fatalf("the agent is %v", a)
+		t.Fatalf("got the assignment %v, want cacher", a)
 	}
 	return a.GetTerm()
 }
@@ -201,7 +201,8 @@ func (l *slowStream) sendRecord(t *testing.T, rec *wire.Record) {
 	}
 }
 
-// insertObjects stores so many objects of a kind, which through the store takes a minute.
+// insertObjects inserts rows directly, because the store would take a minute for as
+// many objects.
 func insertObjects(t *testing.T, file, kind string, n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(10000)")

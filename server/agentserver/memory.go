@@ -9,11 +9,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// memoryBudget bounds what agents make the gate hold: decompression, records that are not
-// complete, answers, and what they don't read. One that wants more than there is
-// waits, unless another source of connections holds more than its own: that one's
-// greatest session ends then. So whoever floods the server displaces itself, and
-// an agent of another host goes on.
+// memoryBudget limits the memory that agents use in the server: decoders, incomplete
+// records, answers and unsent messages. A reservation that exceeds the limit waits. If
+// another source uses more than the waiting one, the largest session of that source
+// ends, so that an agent that floods the server only displaces agents of its own host.
 type memoryBudget struct {
 	limit int64
 
@@ -21,12 +20,12 @@ type memoryBudget struct {
 	used         int64
 	shares       map[*memoryShare]bool
 	bySource     map[string]int64 // of used
-	evicting     int              // shares whose sessions were told to end
-	smallestWait int64            // that anybody waits for
-	freed        chan struct{}    // closed and replaced when there is as much
+	evicting     int              // sessions that are being ended
+	smallestWait int64            // the smallest pending reservation
+	freed        chan struct{}    // closed and replaced when smallestWait bytes are free
 }
 
-// memoryShare is what one session holds.
+// memoryShare is the memory of one session.
 type memoryShare struct {
 	memory     *memoryBudget
 	source     string      // of the connection: a client certificate, or else a host
@@ -34,25 +33,25 @@ type memoryShare struct {
 
 	// Guarded by memory.mu.
 	held    int64
-	evicted bool // was told to end
+	evicted bool // endSession was called
 }
 
-// How long an agent waits for its part, and one that connects.
+// How long a session waits for memory, and how long a new session waits.
 const (
 	memoryTimeout        = 30 * time.Second
 	sessionMemoryTimeout = 5 * time.Second
 )
 
 var (
-	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for what the agent sends; it connects again. If this happens often, raise the server's agents.memoryBytes")
-	errEvicted  = vedette.Errorf(vedette.Unavailable, "the server needed the memory that the agent took, and its host takes the most; it connects again. If this happens often, raise the server's agents.memoryBytes")
+	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for the agent's messages; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
+	errEvicted  = vedette.Errorf(vedette.Unavailable, "the server reclaimed the agent's memory because its host uses the most; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
 )
 
 func newMemoryBudget(limit int64) *memoryBudget {
 	return &memoryBudget{limit: limit, shares: map[*memoryShare]bool{}, bySource: map[string]int64{}, smallestWait: math.MaxInt64, freed: make(chan struct{})}
 }
 
-// open begins a share. Its owner closes it.
+// open returns a new share. The caller must close it.
 func (m *memoryBudget) open(source string, end func(error)) *memoryShare {
 	s := &memoryShare{memory: m, source: source, endSession: end}
 	m.mu.Lock()
@@ -61,20 +60,20 @@ func (m *memoryBudget) open(source string, end func(error)) *memoryShare {
 	return s
 }
 
-// close gives all back. It may be called again.
+// close releases the whole share. It may be called more than once.
 func (s *memoryShare) close() {
 	m := s.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.shares[s] && s.evicted {
 		m.evicting--
-		m.smallestWait = 0 // another session may have to end for who waits
+		m.smallestWait = 0 // wake all: they may have to end another session
 	}
 	delete(m.shares, s)
 	s.releaseLocked(s.held)
 }
 
-// release gives n bytes back.
+// release releases n bytes.
 func (s *memoryShare) release(n int) {
 	m := s.memory
 	m.mu.Lock()
@@ -85,7 +84,7 @@ func (s *memoryShare) release(n int) {
 func (s *memoryShare) releaseLocked(n int64) {
 	m := s.memory
 	s.takeLocked(-n)
-	if m.smallestWait == 0 || m.used <= m.limit-m.smallestWait { // else all would wake in vain, at each message of each agent
+	if m.smallestWait == 0 || m.used <= m.limit-m.smallestWait { // waking all after each message of each agent would be expensive
 		m.smallestWait = math.MaxInt64
 		close(m.freed)
 		m.freed = make(chan struct{})
@@ -101,7 +100,7 @@ func (s *memoryShare) takeLocked(n int64) {
 	}
 }
 
-// reserve takes n bytes, and waits until there are as many.
+// reserve reserves n bytes and waits until they are available.
 func (s *memoryShare) reserve(ctx context.Context, n int) error {
 	return s.reserveWithin(ctx, n, memoryTimeout)
 }
@@ -120,12 +119,12 @@ func (s *memoryShare) reserveWithin(ctx context.Context, n int, timeout time.Dur
 		case <-timer.C:
 			return errNoMemory
 		case <-freed:
-		case <-time.After(time.Second): // another source may hold the most by now
+		case <-time.After(time.Second): // another source may use the most by now
 		}
 	}
 }
 
-// tryReserve takes n bytes, or returns what to wait for.
+// tryReserve reserves n bytes, or returns a channel to wait for.
 func (s *memoryShare) tryReserve(n int64) (freed <-chan struct{}, err error) {
 	m := s.memory
 	m.mu.Lock()
@@ -142,8 +141,8 @@ func (s *memoryShare) tryReserve(n int64) (freed <-chan struct{}, err error) {
 	return m.freed, nil
 }
 
-// grow takes n bytes without waiting, for what must not wait. Where that is too
-// much, the session that holds the most ends, which may be this one.
+// grow reserves n bytes without waiting, for callers that must not block. If that
+// exceeds the limit, the session that uses the most ends, which may be this one.
 func (s *memoryShare) grow(n int) {
 	m := s.memory
 	m.mu.Lock()
@@ -157,11 +156,11 @@ func (s *memoryShare) grow(n int) {
 	}
 }
 
-// evictLocked ends the greatest session of the source that holds the most, if that
-// is more than one who asks would have with n bytes more.
+// evictLocked ends the largest session of the source that uses the most, if that is
+// more than the requester would use with n more bytes.
 func (m *memoryBudget) evictLocked(requester string, n int64) {
 	if m.evicting > 0 {
-		return // memory is given back soon
+		return // memory will be released soon
 	}
 	largestSource, largestBytes := "", int64(0)
 	for source, bytes := range m.bySource {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// testSession is a session that gives its memory back when it is told to end.
+// testSession is a session that releases its memory when it is evicted.
 type testSession struct {
 	*memoryShare
 	evictions chan error
@@ -25,7 +25,7 @@ func (m *memoryBudget) newTestSession(source string) *testSession {
 
 func TestMemoryBudget(t *testing.T) {
 	ctx := context.Background()
-	t.Run("who floods displaces itself and not others", func(t *testing.T) {
+	t.Run("an agent that floods the server only displaces its own host", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			var flooding []*testSession
@@ -38,7 +38,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			other := m.newTestSession("honest")
 			if err := other.reserve(ctx, 30); err != nil {
-				t.Errorf("an agent of another host gets no memory: %v", err)
+				t.Errorf("an agent of another host: got %v, want memory", err)
 			}
 			synctest.Wait()
 			evicted := 0
@@ -47,17 +47,17 @@ func TestMemoryBudget(t *testing.T) {
 				case err := <-h.evictions:
 					evicted++
 					if !errors.Is(err, errEvicted) {
-						t.Errorf("ended by %v", err)
+						t.Errorf("the session ended with %v, want errEvicted", err)
 					}
 				default:
 				}
 			}
 			if evicted != 3 || len(other.evictions) > 0 {
-				t.Errorf("%d sessions ended for 30 bytes, want 3 of the flood", evicted)
+				t.Errorf("got %d evictions for 30 bytes, want 3 of the flooding host", evicted)
 			}
 		})
 	})
-	t.Run("who wants more of the same source waits, and gives up", func(t *testing.T) {
+	t.Run("a session of the same source waits and times out", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			first, second := m.newTestSession("a"), m.newTestSession("a")
@@ -66,7 +66,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			start := time.Now()
 			if err := second.reserve(ctx, 20); !errors.Is(err, errNoMemory) || time.Since(start) != memoryTimeout {
-				t.Errorf("after %v: %v", time.Since(start), err)
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 			go func() {
 				time.Sleep(time.Second)
@@ -74,11 +74,11 @@ func TestMemoryBudget(t *testing.T) {
 			}()
 			start = time.Now()
 			if err := second.reserve(ctx, 20); err != nil || time.Since(start) != time.Second || len(first.evictions) > 0 {
-				t.Errorf("after %v: %v", time.Since(start), err)
+				t.Errorf("got %v after %v", err, time.Since(start))
 			}
 		})
 	})
-	t.Run("who waits is woken for what is enough only", func(t *testing.T) {
+	t.Run("a waiting session is woken only if there is enough memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			first, second := m.newTestSession("a"), m.newTestSession("a")
@@ -96,7 +96,7 @@ func TestMemoryBudget(t *testing.T) {
 			}
 			select {
 			case <-freed:
-				t.Error("it was woken in vain")
+				t.Error("a waiting session was woken although there is not enough memory")
 			default:
 			}
 			first.release(1)
@@ -105,12 +105,12 @@ func TestMemoryBudget(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody gets more than all", func(t *testing.T) {
+	t.Run("more than the limit is rejected", func(t *testing.T) {
 		if err := newMemoryBudget(100).newTestSession("a").reserve(ctx, 101); !errors.Is(err, errNoMemory) {
 			t.Error(err)
 		}
 	})
-	t.Run("what does not wait ends the greatest", func(t *testing.T) {
+	t.Run("grow evicts the largest session", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemoryBudget(100)
 			small, large := m.newTestSession("a"), m.newTestSession("b")
@@ -118,11 +118,11 @@ func TestMemoryBudget(t *testing.T) {
 			large.grow(70)
 			synctest.Wait()
 			if len(large.evictions) != 1 || len(small.evictions) != 0 || m.used != 40 {
-				t.Errorf("%d and %d ended, %d bytes are used", len(large.evictions), len(small.evictions), m.used)
+				t.Errorf("got %d and %d evictions, and %d bytes in use", len(large.evictions), len(small.evictions), m.used)
 			}
 		})
 	})
-	t.Run("all comes back", func(t *testing.T) {
+	t.Run("closing a share releases all its memory", func(t *testing.T) {
 		m := newMemoryBudget(100)
 		a := m.newTestSession("a")
 		a.grow(10)
@@ -134,7 +134,7 @@ func TestMemoryBudget(t *testing.T) {
 		a.close()
 		a.grow(5)
 		if m.used != 0 || a.reserve(ctx, 1) == nil {
-			t.Errorf("%d bytes are used, and a session that has ended gets more", m.used)
+			t.Errorf("got %d bytes in use after a session ended, want 0", m.used)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// startOperation has an operation carried out: id account verb. Its outcome is said.
+// startOperation executes an operation and records its outcome: id account verb.
 func (ts *testServer) startOperation(id, account, verb string) {
 	target := vedette.Target{Kind: "deployment", Namespace: "default", Name: "web"}
 	args := map[string]vedette.Args{
@@ -36,7 +36,7 @@ func readStream(out vedette.Outcome) string {
 	return fmt.Sprintf("reading %q, %v", buf[:n], err)
 }
 
-// attachOperations opens the agent's stream of operations: process [session].
+// attachOperations opens the agent's operation stream: process [session].
 func (ta *testAgent) attachOperations(args []string) {
 	stream, err := wire.NewOperationsClient(ta.conn).Serve(ta.ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (ta *testAgent) attachOperations(args []string) {
 	if len(args) > 1 {
 		session = args[1]
 	}
-	if namedAgent := ta.stage.agents[session]; namedAgent != nil { // whose session it is to be
+	if namedAgent := ta.stage.agents[session]; namedAgent != nil { // an agent stands for its session
 		session = namedAgent.session
 	}
 	ta.operations = stream
@@ -62,10 +62,10 @@ func (ta *testAgent) receiveOperations() {
 		m, err := ta.operations.Recv()
 		if err != nil {
 			reason := status.Convert(err).Message()
-			if ta.ctx.Err() != nil { // both ends end it
+			if ta.ctx.Err() != nil { // either side may end it first
 				reason = ta.ctx.Err().Error()
 			}
-			ta.stage.record("%s: takes no operations: %s", ta.name, reason)
+			ta.stage.record("%s: operation stream ended: %s", ta.name, reason)
 			return
 		}
 		if m, err = joiner.Join(m); err != nil {
@@ -77,11 +77,11 @@ func (ta *testAgent) receiveOperations() {
 		switch m := m.GetMessage().(type) {
 		case *wire.OperationsDown_Operation:
 			op := wire.ToOperation(m.Operation, ta.stage.now())
-			ta.stage.record("%s: is to do %s: %s in %s, within %v, in %d parts", ta.name, op.ID, op.Args.Verb(), op.Account, op.Deadline.Sub(ta.stage.now()), parts)
+			ta.stage.record("%s: operation %s: %s in %s, timeout %v, parts: %d", ta.name, op.ID, op.Args.Verb(), op.Account, op.Deadline.Sub(ta.stage.now()), parts)
 		case *wire.OperationsDown_Cancel:
-			ta.stage.record("%s: may drop %s", ta.name, m.Cancel.GetId())
+			ta.stage.record("%s: cancel %s", ta.name, m.Cancel.GetId())
 		case *wire.OperationsDown_Forget:
-			ta.stage.record("%s: may forget %s", ta.name, m.Forget.GetId())
+			ta.stage.record("%s: forget %s", ta.name, m.Forget.GetId())
 		}
 		parts = 0
 	}
@@ -137,5 +137,5 @@ func (ta *testAgent) sendAnswer(id string, log bool, b []byte) {
 		_ = w.Close(nil)
 	}
 	_, err = stream.CloseAndRecv()
-	ta.stage.record("apart, %s answers %s: %v", ta.name, id, status.Convert(err).Message())
+	ta.stage.record("answer stream of %s for %s: %v", ta.name, id, status.Convert(err).Message())
 }

@@ -18,18 +18,20 @@ import (
 )
 
 const (
-	// maxMessage bounds a gRPC message in bytes. A piece has 64 KiB; a registration
-	// with many namespaces may have more.
+	// maxMessage is the maximum size of a gRPC message in bytes. A piece has 64 KiB; a
+	// registration with many namespaces may be larger.
 	maxMessage = 1 << 20
-	// maxStreams of one connection. An agent has two, and one for each log and each
-	// big outcome, of which it sends 64 at once.
+	// maxStreams is the maximum number of streams of one connection. An agent has two,
+	// and one for each log and each large outcome, of which it sends at most 64 at
+	// once.
 	maxStreams = 256
-	// maxHeaders of a request in bytes; gRPC's own are some 500.
+	// maxHeaders is the maximum size of a request's headers in bytes; gRPC's own
+	// headers have about 500.
 	maxHeaders = 16 << 10
 )
 
-// ServerOptions returns how a gRPC server must be made that serves a Gate: the codec,
-// and what one connection may take before anything is known of it.
+// ServerOptions returns the options for the gRPC server of agents: the codec, and
+// limits for connections that have not been authenticated yet.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec()),
@@ -41,8 +43,8 @@ func ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// certificateDigest names the peer of a stream by its client certificate; empty where it has
-// none.
+// certificateDigest returns the digest of the client certificate of a stream; empty
+// without one.
 func certificateDigest(ctx context.Context) string {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
@@ -56,9 +58,9 @@ func certificateDigest(ctx context.Context) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sourceOf names who answers for a stream's memory: one host, and at it one client
-// certificate, because many hosts may share a certificate, and behind a proxy many
-// agents an address.
+// sourceOf returns the source to which the memory of a stream is charged: the host
+// together with the client certificate. Neither alone is enough, because many hosts may
+// share a certificate, and many agents behind a proxy share an address.
 func sourceOf(ctx context.Context) string {
 	p, _ := peer.FromContext(ctx)
 	if p == nil || p.Addr == nil {
@@ -71,8 +73,8 @@ func sourceOf(ctx context.Context) string {
 	return host + " " + certificateDigest(ctx)
 }
 
-// receiveFirst receives the first message of a stream. One that does not come in time ends
-// the stream: receive itself ends with the stream's handler.
+// receiveFirst receives the first message of a stream. If there is none within timeout,
+// the stream must end; receive ends with the handler of the stream.
 func receiveFirst[M any](ctx context.Context, receive func() (M, error), timeout time.Duration) (M, error) {
 	type result struct {
 		m   M
@@ -92,6 +94,6 @@ func receiveFirst[M any](ctx context.Context, receive func() (M, error), timeout
 	case <-ctx.Done():
 		return zero, statusOf(context.Cause(ctx))
 	case <-timer.C:
-		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not come within %v", timeout)
+		return zero, status.Errorf(codes.DeadlineExceeded, "the first message did not arrive within %v", timeout)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// outbound holds what waits to be sent to an agent. It never makes those wait
-// who answer: what they say counts against the agent's share of the gate's memory.
-// Acknowledgements are cumulative, so a later one takes an earlier one's place.
-// What is put is encoded when it is sent, so nothing in it may change any more.
+// outbound is the queue of messages to an agent. put never blocks; the messages count
+// toward the agent's memory share. Acknowledgements are cumulative, so a later one
+// replaces an earlier one. Messages are encoded when they are sent, so they must not be
+// modified after put.
 type outbound struct {
 	share *memoryShare
 
 	mu         sync.Mutex
 	queue      []*wire.ServerMessage
-	queueBytes int // of waiting
+	queueBytes int // of queue
 	ready      chan struct{}
 }
 
@@ -26,7 +26,7 @@ func newOutbound(s *memoryShare) *outbound {
 	return &outbound{share: s, ready: make(chan struct{}, 1)}
 }
 
-// put adds a message, which is the outbound's from then on.
+// put queues a message and takes ownership of it.
 func (o *outbound) put(m *wire.ServerMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,7 +44,7 @@ func (o *outbound) put(m *wire.ServerMessage) {
 	}
 }
 
-// sizeOf is about what a message takes while it waits.
+// sizeOf returns the approximate memory of a queued message in bytes.
 func sizeOf(m proto.Message) int { return 100 + proto.Size(m) }
 
 func (o *outbound) take() (messages []*wire.ServerMessage, bytes int) {
@@ -55,7 +55,7 @@ func (o *outbound) take() (messages []*wire.ServerMessage, bytes int) {
 	return messages, bytes
 }
 
-// run sends until ctx ends.
+// run sends messages until ctx ends.
 func (o *outbound) run(ctx context.Context, send func(*wire.ServerMessage) error) error {
 	for {
 		select {

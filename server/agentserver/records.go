@@ -13,15 +13,16 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// recordDecoder turns an agent's pieces into steps for the lane. Before the agent holds an
-// account, all that it has to say are pulses: nothing is decompressed for more.
+// recordDecoder decodes the record stream of an agent into steps for the pipeline.
+// Until the agent has an account, it accepts only heartbeats, and holds no decoder for
+// the agent.
 type recordDecoder struct {
 	session       *session
 	ctx           context.Context
 	pipeline      *ingest.Pipeline
-	buffered      []*wire.Data // of the frame that is open, while no account was held yet
-	bufferedBytes int          // of early
-	hasAccount    bool         // an account was held
+	buffered      []*wire.Data // the open frame, until the agent has an account
+	bufferedBytes int          // of buffered
+	hasAccount    bool         // the agent has, or had, an account
 	clock         agentClock
 }
 
@@ -44,9 +45,9 @@ func (s *session) decode(ctx context.Context, pipeline *ingest.Pipeline) error {
 	}
 }
 
-// put hands a step to the lane, when its source may have more on the way.
+// put passes a step to the pipeline when the budget of its source allows it.
 func (r *recordDecoder) put(step ingest.Step) error {
-	if step.Type != ingest.Heartbeat { // which is not acknowledged
+	if step.Type != ingest.Heartbeat { // heartbeats are not acknowledged
 		if err := r.session.unstored.add(r.ctx, step.Size); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (r *recordDecoder) put(step ingest.Step) error {
 
 func decodeError(err error) error {
 	if vedette.KindOf(err) == vedette.Unavailable {
-		return err // of our memory, not of what the agent says
+		return err // the server is out of memory; the stream is valid
 	}
 	return vedette.Errorf(vedette.Invalid, "read the agent's records: %w", err)
 }
@@ -67,7 +68,7 @@ func (r *recordDecoder) Reserve(n int) error { return r.session.share.reserve(r.
 // Release implements wire.Budget.
 func (r *recordDecoder) Release(n int) { r.session.share.release(n) }
 
-// nextPiece returns the next piece that is to be decompressed.
+// nextPiece returns the next piece to decompress.
 func (r *recordDecoder) nextPiece() (*wire.Data, error) {
 	for {
 		if r.hasAccount && len(r.buffered) > 0 {
@@ -88,8 +89,8 @@ func (r *recordDecoder) nextPiece() (*wire.Data, error) {
 	}
 }
 
-// buffer keeps a piece until an account is held. Of a frame that ends before that only
-// the pulses count.
+// buffer keeps a piece until the agent has an account. If the frame ends before that,
+// only its heartbeats are used.
 func (r *recordDecoder) buffer(d *wire.Data) error {
 	r.hasAccount = r.session.hasHeldAccount()
 	r.buffered = append(r.buffered, d)
@@ -98,7 +99,7 @@ func (r *recordDecoder) buffer(d *wire.Data) error {
 	case r.hasAccount:
 		return nil
 	case r.bufferedBytes > maxBufferedPieces:
-		return vedette.Errorf(vedette.Invalid, "%d bytes of records came before the agent held an account", r.bufferedBytes)
+		return vedette.Errorf(vedette.Invalid, "received %d bytes of records before the agent had an account", r.bufferedBytes)
 	case !d.GetEndOfFrame():
 		return nil
 	}
@@ -107,11 +108,12 @@ func (r *recordDecoder) buffer(d *wire.Data) error {
 	return r.putHeartbeats(frame)
 }
 
-// maxFrameHeartbeats of one frame: an agent ends its frame after a few.
+// maxFrameHeartbeats is the maximum number of heartbeats in a frame. An agent ends its
+// frame after a few.
 const maxFrameHeartbeats = 64
 
-// putHeartbeats puts what a frame of an agent without accounts says. Whatever is no pulse is
-// passed over: it is nothing that an honest agent sends.
+// putHeartbeats passes on the heartbeats of an agent without accounts. Other records
+// are ignored, because a correct agent sends none.
 func (r *recordDecoder) putHeartbeats(frame []*wire.Data) error {
 	for _, rec := range r.session.server.decodeHeartbeats(frame) {
 		if rec.GetHeartbeat() == nil {
@@ -125,7 +127,8 @@ func (r *recordDecoder) putHeartbeats(frame []*wire.Data) error {
 }
 
 // decodeHeartbeats decodes a whole frame of small records, up to the first that is not
-// small. One decoder is enough for all agents that have nothing to report.
+// small. All agents without accounts share one decoder, so that idle agents cost no
+// memory.
 func (srv *Server) decodeHeartbeats(frame []*wire.Data) (records []*wire.Record) {
 	srv.heartbeatMu.Lock()
 	defer srv.heartbeatMu.Unlock()
@@ -149,10 +152,10 @@ func (srv *Server) decodeHeartbeats(frame []*wire.Data) (records []*wire.Record)
 	return records
 }
 
-// toStep translates a record, if it is of an account that this session holds in the
-// record's term. Others count, because records are acknowledged by number, and
-// change nothing: of an account that was lost while they were on their way, or of one
-// that is another agent's.
+// toStep converts a record if this session has its account in the term of the record.
+// Other records are skipped: their account was lost while they were in transit, or
+// belongs to another agent. They still count, because records are acknowledged by
+// number.
 func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 	s := r.session
 	if p := rec.GetHeartbeat(); p != nil {
@@ -171,10 +174,11 @@ func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 	return ingest.Step{Type: ingest.Skip, Size: size}
 }
 
-// logUnknownAccount counts what an agent says of an account that it does not have.
+// logUnknownAccount logs a message about an account that the agent does not have, at
+// most once a minute.
 func (s *session) logUnknownAccount(what string, account vedette.AccountName) {
 	if n, ok := s.server.unknownAccountLog.Allow(); ok {
-		s.log.Warn("agent speaks of an account that it does not have; that changes nothing", "what", what,
+		s.log.Warn("ignored message about an account that the agent does not have", "what", what,
 			"account", vedette.CleanText(string(account), maxNameBytes), "count", n)
 	}
 }

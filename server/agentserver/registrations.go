@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// maxRegistrationWait is how long the roster may take over one account before the next of
-	// its agent is asked about too, and maxConcurrentRegistrations how many may wait for it then.
+	// After maxRegistrationWait for one account, the next account of the agent is registered
+	// too; at most maxConcurrentRegistrations at once.
 	maxRegistrationWait        = time.Second
 	maxConcurrentRegistrations = 16
 )
 
-// registrationQueue are what the roster is to be asked about an agent's accounts. They are
-// asked one after the other, so that a storm of agents asks the database as many
-// questions at once as there are agents, not accounts. An account about which that
-// takes long, as when somebody holds its row, does not hold up the others, nor what
-// the agent says meanwhile. What fails is asked again: the database may be away.
+// registrationQueue registers the accounts of one agent. It registers one after the
+// other, so that the number of concurrent queries is the number of agents and not of
+// accounts when many agents reconnect. A slow account, for example one whose row is
+// locked, delays neither the other accounts nor the agent's messages. Failed
+// registrations are retried, because the database may be unavailable.
 type registrationQueue struct {
 	mu        sync.Mutex
-	queue     []vedette.AccountName                               // in the order in which they came
-	pending   map[vedette.AccountName]func(context.Context) error // the newest of each account
+	queue     []vedette.AccountName                               // in order of arrival
+	pending   map[vedette.AccountName]func(context.Context) error // the newest registration of each account
 	running   map[vedette.AccountName]bool
-	ready     chan struct{} // holds a token while some wait
+	ready     chan struct{} // has a token while the queue is not empty
 	semaphore chan struct{}
 }
 
@@ -38,7 +38,7 @@ func newRegistrationQueue() *registrationQueue {
 		ready: make(chan struct{}, 1), semaphore: make(chan struct{}, maxConcurrentRegistrations)}
 }
 
-// put has the roster asked, in place of what it was to be asked about the same account.
+// put queues a registration. It replaces a pending one of the same account.
 func (q *registrationQueue) put(account vedette.AccountName, register func(context.Context) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +57,8 @@ func (q *registrationQueue) enqueueLocked(account vedette.AccountName) {
 	}
 }
 
-// next takes the first that waits; the function is nil where none does.
+// next removes the first registration from the queue. The function is nil if the queue
+// is empty.
 func (q *registrationQueue) next() (vedette.AccountName, func(context.Context) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +73,7 @@ func (q *registrationQueue) next() (vedette.AccountName, func(context.Context) e
 	return account, register
 }
 
-// superseded reports whether something else is to be asked about an account.
+// superseded reports whether there is a newer registration of an account.
 func (q *registrationQueue) superseded(account vedette.AccountName) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -88,7 +89,7 @@ func (q *registrationQueue) finish(account vedette.AccountName) {
 	}
 }
 
-// run asks until ctx ends.
+// run executes registrations until ctx ends.
 func (q *registrationQueue) run(ctx context.Context, group *errgroup.Group, log *slog.Logger) error {
 	for {
 		account, register := q.next()
@@ -122,7 +123,7 @@ func (q *registrationQueue) run(ctx context.Context, group *errgroup.Group, log 
 	}
 }
 
-// register asks until there is an answer, ctx ends, or something else is to be asked.
+// register retries until the registration succeeds, ctx ends, or there is a newer one.
 func (q *registrationQueue) register(ctx context.Context, account vedette.AccountName, ask func(context.Context) error, log *slog.Logger) {
 	defer q.finish(account)
 	retryDelay := backoff.NewExponentialBackOff()
@@ -133,7 +134,7 @@ func (q *registrationQueue) register(ctx context.Context, account vedette.Accoun
 			return
 		}
 		if !logged {
-			log.Warn("account can't be registered yet; tried again", "error", err)
+			log.Warn("failed to register account; retrying", "error", err)
 		}
 		select {
 		case <-time.After(retryDelay.NextBackOff()):

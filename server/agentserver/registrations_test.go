@@ -19,8 +19,8 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// blockedStore is a store in which nobody can take one account, until it is open; the
-// first time it says that the database is away.
+// blockedStore is a store in which one account is locked until unblock is closed. The
+// first attempt after that fails as if the database were unavailable.
 type blockedStore struct {
 	*store.Store
 	unblock chan struct{}
@@ -44,8 +44,9 @@ func (l *blockedStore) Acquire(ctx context.Context, account vedette.AccountName,
 	return l.Store.Acquire(ctx, account, h)
 }
 
-// TestBlockedRegistrationDoesNotDelayOthers holds that an account about which the store hangs keeps
-// no other from its agent, and what fails is asked again, on the same connection.
+// TestBlockedRegistrationDoesNotDelayOthers checks that a locked account does not delay
+// the other accounts of its agent, and that a failed registration is retried on the
+// same connection.
 func TestBlockedRegistrationDoesNotDelayOthers(t *testing.T) {
 	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 	if err != nil {
@@ -69,19 +70,19 @@ func TestBlockedRegistrationDoesNotDelayOthers(t *testing.T) {
 	}
 	a := stream.receive(t).GetAssignment()
 	if a.GetAccount() != "free" || a.GetRole() != wire.Assignment_ROLE_CACHER {
-		t.Fatalf("while an account is locked the agent hears %v", a)
+		t.Fatalf("while an account is locked: got %v", a)
 	}
 	stream.sendRecord(t, &wire.Record{Account: "free", Term: a.GetTerm(), Step: &wire.Record_Declare{Declare: &wire.Declare{}}})
 	if n := stream.receive(t).GetAck().GetRecords(); n != 1 {
-		t.Errorf("%d records of the other account are acknowledged", n)
+		t.Errorf("got %d acknowledged records of the other account", n)
 	}
 	close(blocked.unblock)
 	if a := stream.receive(t).GetAssignment(); a.GetAccount() != "locked" || a.GetRole() != wire.Assignment_ROLE_CACHER {
-		t.Errorf("when it is free the agent hears %v", a)
+		t.Errorf("after the account is unlocked: got %v", a)
 	}
 }
 
-// recordCounter counts what is logged.
+// recordCounter counts log records.
 type recordCounter struct {
 	slog.Handler
 	n atomic.Int64
@@ -96,7 +97,7 @@ func (l *recordCounter) Handle(context.Context, slog.Record) error { l.n.Add(1);
 // WithAttrs implements slog.Handler.
 func (l *recordCounter) WithAttrs([]slog.Attr) slog.Handler { return l }
 
-// TestRepeatedRegistrationErrorsAreLoggedOnce has an agent register what can't be registered again and again.
+// TestRepeatedRegistrationErrorsAreLoggedOnce sends an invalid registration 200 times.
 func TestRepeatedRegistrationErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
@@ -120,7 +121,7 @@ func TestRepeatedRegistrationErrorsAreLoggedOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := counter.n.Load() - before; n != 1 {
-			t.Errorf("200 registrations at once made %d lines, want 1", n)
+			t.Errorf("got %d log lines for 200 registrations, want 1", n)
 		}
 		cancel()
 		session.Wait()

@@ -1,6 +1,6 @@
-// Package gate lets agents in: it speaks the wire's language with each and
-// hands what they say to the rooms behind it, as words of the domain. One
-// session serves one agent, from its Hello until either side leaves.
+// Package agentserver implements the gRPC services for agents. It converts their messages
+// and passes them to ingest, assignment and dispatch. One session serves one agent, from
+// its Hello until either side disconnects.
 package agentserver
 
 import (
@@ -24,29 +24,31 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// Config is what a gate tells agents when they come in.
+// Config configures the server. Agents receive most of it in Welcome.
 type Config struct {
 	ServerID vedette.ServerID
 	Version  string
-	// Heartbeat is how often each side must be heard; a side that is silent for three
-	// pulses is gone. Zero means 3 seconds.
+	// Heartbeat is the interval between heartbeats. A side that is silent for three
+	// intervals is disconnected. Zero means 3 seconds.
 	Heartbeat time.Duration
-	// CreditBytes is how many bytes of records an agent may have under way that are not
-	// stored yet. Zero means 4 MiB.
+	// CreditBytes is the maximum size in bytes of the records that an agent may send
+	// before they are stored. Zero means 4 MiB.
 	CreditBytes int
-	// Kinds that are cached for accounts that name none; nil means vedette.DefaultKinds.
+	// Kinds are cached for accounts that configure none; nil means
+	// vedette.DefaultKinds.
 	Kinds       []string
 	Projections []vedette.Projection
-	// HelloTimeout is how long an agent may take for the first message of a stream. Zero
-	// means 10 seconds.
+	// HelloTimeout is how long an agent may take for the first message of a stream.
+	// Zero means 10 seconds.
 	HelloTimeout time.Duration
-	// MemoryBytes bounds what agents make the gate hold, in bytes, besides what waits for
-	// the database: 32 KiB for each that is connected, 1 MiB for each that sends
-	// changes, and large records and answers on their way. Zero means 128 MiB.
+	// MemoryBytes limits the memory in bytes that agents use in the server, besides the
+	// records that wait for the database: 32 KiB for each connected agent, 1 MiB for
+	// each agent that sends changes, and large records and answers in transit. Zero
+	// means 128 MiB.
 	MemoryBytes int64
 }
 
-// HeartbeatInterval is Heartbeat, or its default.
+// HeartbeatInterval returns Heartbeat, or its default.
 func (c Config) HeartbeatInterval() time.Duration {
 	c.defaults()
 	return c.Heartbeat
@@ -70,7 +72,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// Server implements the Caching service, and the Operations service.
+// Server implements the gRPC services Caching and Operations.
 type Server struct {
 	wire.UnimplementedCachingServer
 	cfg               Config
@@ -79,21 +81,21 @@ type Server struct {
 	dispatch          *dispatch.Dispatcher
 	log               *slog.Logger
 	decoders          wire.DecoderPool
-	projectionHash    string // stands for what agents are asked to lift; part of an account's shape
+	projectionHash    string // of Config.Projections; part of an account's shape
 	memory            *memoryBudget
 	recordBudget      *recordBudget
-	heartbeatMu       sync.Mutex          // held while the pulses of an agent without accounts are decoded
-	unknownAccountLog logthrottle.Limiter // what agents say of accounts that are not theirs
-	rejectionLog      logthrottle.Limiter // agents that are not let in
-	registrationLog   logthrottle.Limiter // registrations that no store is asked about
+	heartbeatMu       sync.Mutex          // held while the heartbeats of an agent without accounts are decoded
+	unknownAccountLog logthrottle.Limiter // messages about accounts that the agent does not have
+	rejectionLog      logthrottle.Limiter // rejected agents
+	registrationLog   logthrottle.Limiter // registrations that are rejected without a look at the store
 
 	mu       sync.Mutex
 	sessions map[string]*session // by token
 	draining bool
 }
 
-// New returns a gate in front of an ingest, a roster and a dispatch; without a
-// dispatch, agents are given no operations.
+// New returns a Server that passes records to in, registrations to r and outcomes to d.
+// Without a Dispatcher, agents receive no operations.
 func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
 	cfg.defaults()
 	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections), sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4)}
@@ -101,13 +103,13 @@ func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Disp
 	return srv
 }
 
-// hashProjections folds lifts into a short text: when a server asks for other fields
-// than the one before it, the headers that are stored lack them.
+// hashProjections hashes projections into a short text. It is part of an account's
+// shape, because the stored headers lack fields that only a newer server requests.
 func hashProjections(projections []vedette.Projection) string {
 	return strconv.FormatUint(xxhash.Sum64String(fmt.Sprint(projections, vedette.HeaderAnnotations)), 36)
 }
 
-// Register adds the gate's services to a gRPC server.
+// Register adds the services to a gRPC server.
 func (srv *Server) Register(registrar grpc.ServiceRegistrar) {
 	wire.RegisterCachingServer(registrar, srv)
 	wire.RegisterOperationsServer(registrar, operationsService{Server: srv})
@@ -125,17 +127,18 @@ func (srv *Server) Connect(stream grpc.BidiStreamingServer[wire.AgentMessage, wi
 	return s.run()
 }
 
-var errDraining = status.Error(codes.Unavailable, "the server is going away and takes no agents; connect again, to another one")
+var errDraining = status.Error(codes.Unavailable, "the server is stopping and accepts no agents: connect to another server")
 
-// logRejection logs why an agent is not let in, once a minute, and returns that.
+// logRejection logs why an agent was rejected, at most once a minute, and returns the
+// error.
 func (srv *Server) logRejection(ctx context.Context, err error) error {
 	if n, ok := srv.rejectionLog.Allow(); ok {
-		srv.log.Warn("agent not let in", "source", sourceOf(ctx), "error", err, "count", n)
+		srv.log.Warn("agent rejected", "source", sourceOf(ctx), "error", err, "count", n)
 	}
 	return err
 }
 
-// admit takes a session in, unless the gate drains.
+// admit adds a session. It returns false if the server is draining.
 func (srv *Server) admit(s *session) bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -151,22 +154,22 @@ func (srv *Server) remove(s *session) {
 	delete(srv.sessions, s.token)
 }
 
-// StopAccepting lets no agent in from now on. Those that are connected stay until Drain.
+// StopAccepting makes the server reject new agents. Connected agents stay until Drain.
 func (srv *Server) StopAccepting() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.draining = true
 }
 
-// Draining reports whether the gate lets no agents in.
+// Draining reports whether the server rejects new agents.
 func (srv *Server) Draining() bool {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return srv.draining
 }
 
-// Drain asks every agent to connect elsewhere, lets none in, and waits until they
-// have left or ctx ends.
+// Drain rejects new agents, asks every connected agent to connect to another server,
+// and waits until they have disconnected or ctx ends.
 func (srv *Server) Drain(ctx context.Context, reason string) {
 	srv.mu.Lock()
 	srv.draining = true
@@ -185,7 +188,7 @@ func (srv *Server) Drain(ctx context.Context, reason string) {
 	}
 }
 
-// Agents returns how many agents are connected.
+// Agents returns the number of connected agents.
 func (srv *Server) Agents() int {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()

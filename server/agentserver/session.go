@@ -19,36 +19,35 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// session is one agent's visit:
+// session is the connection of one agent:
 //
-//	greeting ──Hello/Welcome──> serving ──error, silence or end of stream──> left
+//	handshake ──Hello/Welcome──> serving ──error, silence or end of stream──> ended
 //
-// While it serves, five goroutines share the work: one receives messages, one
-// decodes records into the lane, the lane commits them, one asks the roster for roles,
-// one sends. Whichever
-// ends first ends the others.
+// While it serves, six goroutines work for it: they receive messages, decode records into
+// the pipeline, commit them, register accounts, send heartbeats and send messages. When
+// one of them ends, all end.
 type session struct {
 	server   *Server
-	token    string // by which the agent's other streams name this session
+	token    string // identifies the session on the agent's other streams
 	stream   grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]
 	out      *outbound
 	pieces   chan *wire.Data // closed by receive
-	share    *memoryShare    // of the gate's memory
+	share    *memoryShare    // of the server's memory
 	unstored *unstoredRecords
-	peer     string // the client certificate's digest, which its other streams must have too
+	peer     string // the digest of the client certificate; the agent's other streams must have the same
 	cancel   context.CancelCauseFunc
 	member   *assignment.Member // set before joined is closed
 	joined   chan struct{}
-	ctx      context.Context // the session's, for work that answers of the roster cause
+	ctx      context.Context // ends with the session
 	log      *slog.Logger
 
 	sessionAccounts
 	registrations      *registrationQueue
-	welcomedAt         time.Time                       // when Welcome was sent, just before
-	operations         atomic.Pointer[operationStream] // nil while the agent takes no operations
-	hasOperationStream atomic.Bool                     // it has a stream of operations
+	welcomedAt         time.Time                       // just before Welcome was sent
+	operations         atomic.Pointer[operationStream] // nil while the agent has no operation stream
+	hasOperationStream atomic.Bool                     // true while the agent has an operation stream
 
-	receivingSince atomic.Int64 // when receive began to wait, nanoseconds; 0 while it does not wait
+	receivingSince atomic.Int64 // since when receive waits for a message, in Unix nanoseconds; 0 while it does not wait
 }
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
@@ -59,7 +58,7 @@ func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wi
 	return s
 }
 
-var errHeartbeatTimeout = errors.New("the agent was not heard for three pulses")
+var errHeartbeatTimeout = errors.New("no message from the agent for three heartbeat intervals")
 
 func (s *session) run() error {
 	defer s.cancel(nil)
@@ -90,12 +89,12 @@ func agentFromHello(h *wire.Hello) assignment.Agent {
 	return assignment.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(), ZoneID: h.GetZoneId(), Connected: time.Now()}
 }
 
-// end ends the session: the accounts are given on at once, so that those who
-// stand by can take over, before the goroutines that may hang in the database
-// or the network are waited for.
+// end ends the session. It first returns the accounts, so that standbys can take over
+// at once, and only then waits for the goroutines, which may be blocked by the database
+// or the network.
 func (s *session) end(group *errgroup.Group) error {
 	<-s.ctx.Done()
-	s.share.close() // others need not wait for our database
+	s.share.close() // first, so that other agents do not wait for our database
 	cause := context.Cause(s.ctx)
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
 	defer cancel()
@@ -108,7 +107,7 @@ func (s *session) end(group *errgroup.Group) error {
 	return statusOf(cause)
 }
 
-// statusOf is the one table from our errors to gRPC's.
+// statusOf converts errors to gRPC statuses.
 func statusOf(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -138,7 +137,7 @@ func (s *session) handshake() (*wire.Hello, error) {
 	protocol, ok := wire.NegotiateProtocol(hello.GetOldestProtocol(), hello.GetNewestProtocol())
 	if !ok {
 		return nil, status.Errorf(codes.FailedPrecondition,
-			"agent %s (version %s) speaks protocols %d to %d and this server (version %s) speaks %d to %d; upgrade the older of the two",
+			"agent %s (version %s) supports protocols %d to %d and this server (version %s) supports %d to %d: upgrade the older of the two",
 			hello.GetAgentId(), hello.GetAgentVersion(), hello.GetOldestProtocol(), hello.GetNewestProtocol(),
 			s.server.cfg.Version, wire.OldestProtocol, wire.NewestProtocol)
 	}
@@ -158,8 +157,8 @@ func (s *session) newWelcome(protocol uint32) *wire.Welcome {
 	}
 }
 
-// receive hands messages on. It is what the agent waits for when the lane is
-// full: what is not received here fills HTTP/2's window, and no more.
+// receive passes messages on. If the pipeline is full, receive blocks, and HTTP/2's
+// flow control stops the agent.
 func (s *session) receive(ctx context.Context) error {
 	defer close(s.pieces)
 	for {
@@ -193,8 +192,8 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 	return nil
 }
 
-// sendHeartbeats lets the agent hear us, and listens for it. Time in which we did not
-// listen, because the database had no room, is not the agent's silence.
+// sendHeartbeats sends heartbeats and ends the session if the agent is silent. Time in
+// which receive was blocked does not count as silence of the agent.
 func (s *session) sendHeartbeats(ctx context.Context) error {
 	ticker := time.NewTicker(s.server.cfg.Heartbeat)
 	defer ticker.Stop()
@@ -213,14 +212,14 @@ func (s *session) sendHeartbeats(ctx context.Context) error {
 	}
 }
 
-// Ack implements the lane's replies.
+// Ack implements the responder of a pipeline.
 func (s *session) Ack(n uint64) error {
 	s.unstored.stored(n)
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Ack{Ack: &wire.Ack{Records: n}}})
 	return nil
 }
 
-// Index implements the lane's replies.
+// Index implements the responder of a pipeline.
 func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error {
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Index{Index: &wire.Index{
 		Account: string(account), Feed: wire.FromFeed(feed), Digests: digests, Last: last,
@@ -228,18 +227,18 @@ func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests 
 	return nil
 }
 
-// Revoke implements the lane's replies.
+// Revoke implements the responder of a pipeline.
 func (s *session) Revoke(account vedette.AccountName, term vedette.Term, reason error) {
 	s.member.Revoke(s.ctx, account, term, reason)
 }
 
-// SetFresh implements the lane's replies.
+// SetFresh implements the responder of a pipeline.
 func (s *session) SetFresh(at time.Time) { s.member.SetFreshness(at) }
 
-// Stalled implements the lane's replies.
+// Stalled implements the responder of a pipeline.
 func (s *session) Stalled(account vedette.AccountName, reason error) {
 	s.member.Stall(account, reason)
 }
 
-// Resumed implements the lane's replies.
+// Resumed implements the responder of a pipeline.
 func (s *session) Resumed(account vedette.AccountName) { s.member.Resume(account) }

@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette/wire"
 )
 
-// decodeStep translates a record. A step that this server does not know becomes a
-// bookmark without a mark: it changes nothing, and it counts.
+// decodeStep converts a record. A step that this server does not know becomes a
+// bookmark without a mark, which changes nothing but is acknowledged.
 func decodeStep(rec *wire.Record, size int) ingest.Step {
 	s := ingest.Step{
 		Type: ingest.Bookmark, Size: size, Feed: wire.ToFeed(rec.GetFeed()),
@@ -36,7 +36,7 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 	case *wire.Record_Declare:
 		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, declaredFeeds(step.Declare), step.Declare.GetUnknownGroups()
 	case *wire.Record_Heartbeat:
-		s.Type = ingest.Heartbeat // its time is agentClock's to say
+		s.Type = ingest.Heartbeat // toStep sets the time
 	}
 	return s
 }

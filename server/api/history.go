@@ -85,12 +85,23 @@ func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	if verb, err = enumValue(values, "verb", append(verbNames(), string(vedette.VerbLogs))...); err != nil {
+	if verb, err = enumValue(values, "verb", historyVerbs()...); err != nil {
 		return q, err
 	}
 	q.Agent, q.State, q.Verb = vedette.AgentID(agent), vedette.OutcomeState(state), vedette.Verb(verb)
 	q.Limit, err = parseLimit(values)
 	return q, err
+}
+
+// historyVerbs returns all verbs: the history has logs too, although they are not
+// requested as operations.
+func historyVerbs() []string {
+	var names []string
+	for _, spec := range vedette.Verbs() {
+		names = append(names, string(spec.Verb))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // historyAccounts returns the requested accounts that the caller may read, or nil for all. A

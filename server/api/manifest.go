@@ -21,14 +21,13 @@ type manifest struct {
 	Metadata struct{ Name, GenerateName string }
 }
 
-// parseManifest parses one object, either JSON or a string of JSON or YAML. Errors do not
-// quote it, because it can be a Secret.
-func parseManifest(raw json.RawMessage) (manifest, error) {
-	m := manifest{raw: raw}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
+// parseManifest parses one object, either JSON or YAML. Errors do not quote it, because it
+// can be a Secret.
+func parseManifest(document []byte) (manifest, error) {
+	m := manifest{raw: document}
+	if !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")) || !json.Valid(document) {
 		var err error
-		if m.raw, err = yamlDocumentToJSON(text); err != nil {
+		if m.raw, err = yamlDocumentToJSON(string(document)); err != nil {
 			return m, err
 		}
 	}

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,127 +9,128 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
-
-func listArgs(b operationBody) (vedette.Args, error) {
-	return vedette.ListArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector}, checkSelector(b.LabelSelector)
+// validateArgs checks what the types of the arguments cannot express, and returns the
+// arguments in the form in which the agent takes them. Most verbs need no check.
+func validateArgs(args vedette.Args) (vedette.Args, error) {
+	switch a := args.(type) {
+	case vedette.ListArgs:
+		return a, checkSelector(a.LabelSelector)
+	case vedette.ApplyArgs:
+		return validateApply(a)
+	case vedette.VersionArgs:
+		m, err := parseManifest(a.Manifest)
+		a.Manifest = m.raw
+		return a, err
+	case vedette.PatchArgs:
+		return a, checkOneOf("type", a.Type, patchTypes)
+	case vedette.DeleteArgs:
+		return a, validateDelete(a)
+	case vedette.PruneArgs:
+		return a, validatePrune(a)
+	case vedette.ScaleArgs:
+		return a, validateScale(a)
+	case vedette.UndoArgs:
+		return a, validateUndo(a)
+	case vedette.MetricsArgs:
+		return a, checkSelector(a.LabelSelector)
+	}
+	return args, nil
 }
 
-var strategies = []string{string(vedette.StrategyDefault), string(vedette.StrategyClientSide), string(vedette.StrategyServerSide), string(vedette.StrategyForceConflicts),
-	string(vedette.StrategyReplace), string(vedette.StrategyRecreate), string(vedette.StrategyCreateOnly)}
+// The accepted values, the default first.
+var (
+	strategies = []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts,
+		vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly}
+	fieldValidations = []vedette.FieldValidation{vedette.FieldValidationDefault, vedette.FieldValidationStrict, vedette.FieldValidationWarn, vedette.FieldValidationIgnore}
+	patchTypes       = []vedette.PatchType{"", vedette.StrategicPatch, vedette.MergePatch, vedette.JSONPatch}
+	propagations     = []string{"", "foreground", "background", "orphan"}
+)
 
-var fieldValidations = []string{string(vedette.FieldValidationDefault), string(vedette.FieldValidationStrict), string(vedette.FieldValidationWarn), string(vedette.FieldValidationIgnore)}
-
-// applyArgs takes one manifest. One without a name of its own is called a create,
-// so that all on its way know that it must not be done twice.
-func applyArgs(b operationBody) (vedette.Args, error) {
-	m, err := parseManifest(b.Manifest)
+// validateApply takes one manifest. A manifest without a name becomes a create, so that
+// no component sends it twice.
+func validateApply(a vedette.ApplyArgs) (vedette.Args, error) {
+	m, err := parseManifest(a.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOneOf("strategy", b.Strategy, strategies); err != nil {
+	if err := checkOneOf("strategy", a.Strategy, strategies); err != nil {
 		return nil, err
 	}
-	if err := checkOneOf("fieldValidation", b.FieldValidation, fieldValidations); err != nil {
+	if err := checkOneOf("fieldValidation", a.Fields, fieldValidations); err != nil {
 		return nil, err
 	}
-	a := vedette.ApplyArgs{Manifest: m.raw, Namespace: b.Namespace, Strategy: vedette.Strategy(b.Strategy), Fields: vedette.FieldValidation(b.FieldValidation), Compare: b.Compare}
+	a.Manifest = m.raw
 	if m.Metadata.Name == "" && m.Metadata.GenerateName != "" {
 		a.Strategy = vedette.StrategyCreateOnly
 	}
 	return a, nil
 }
 
-func versionArgs(b operationBody) (vedette.Args, error) {
-	m, err := parseManifest(b.Manifest)
-	return vedette.VersionArgs{Manifest: m.raw, Namespace: b.Namespace}, err
-}
-
-func patchArgs(b operationBody) (vedette.Args, error) {
-	a := vedette.PatchArgs{Target: b.target(), Type: vedette.PatchType(b.Type), Patch: b.Patch}
-	var text string
-	if json.Unmarshal(b.Patch, &text) == nil {
-		a.Patch = []byte(text)
-	}
-	return a, checkOneOf("type", b.Type, []string{"", string(vedette.StrategicPatch), string(vedette.MergePatch), string(vedette.JSONPatch)})
-}
-
-func deleteArgs(b operationBody) (vedette.Args, error) {
-	a := vedette.DeleteArgs{Target: b.target(), LabelSelector: b.LabelSelector, FieldSelector: b.FieldSelector, All: b.All, AllNamespaces: b.AllNamespaces,
-		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds, MissingOK: b.MissingOK, NoWait: b.NoWait}
-	if err := checkDeleteArgs(a); err != nil {
-		return a, err
-	}
-	if err := checkSelector(a.LabelSelector); err != nil {
-		return a, err
-	}
-	return a, checkPropagation(a.Propagation)
-}
-
-// checkDeleteArgs refuses a delete of which it is not clear what it means.
-func checkDeleteArgs(a vedette.DeleteArgs) error {
+// validateDelete rejects a delete whose scope is ambiguous.
+func validateDelete(a vedette.DeleteArgs) error {
 	hasLabels, hasFields := strings.TrimSpace(a.LabelSelector) != "", strings.TrimSpace(a.FieldSelector) != ""
 	switch {
 	case a.Name == "" && !hasLabels && !hasFields && !a.All:
-		return vedette.Errorf(vedette.Invalid, "the verb delete needs a name, a labelSelector or a fieldSelector, or all: it would delete every %.100s", a.Kind)
+		return vedette.Errorf(vedette.Invalid, "the verb delete needs a name, a labelSelector, a fieldSelector or all: without them it would delete every %.100s", a.Kind)
 	case a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces):
-		return vedette.Errorf(vedette.Invalid, "the verb delete takes a name, or what chooses objects: labelSelector, fieldSelector, all, allNamespaces; not both")
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes a name, or labelSelector, fieldSelector, all and allNamespaces; not both")
 	case a.All && (hasLabels || hasFields):
-		return vedette.Errorf(vedette.Invalid, "the verb delete takes all, or a selector, not both")
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes all, or a selector; not both")
 	case a.AllNamespaces && a.Namespace != "":
-		return vedette.Errorf(vedette.Invalid, "the verb delete takes a namespace or allNamespaces, not both")
+		return vedette.Errorf(vedette.Invalid, "the verb delete takes a namespace or allNamespaces; not both")
+	}
+	if err := checkSelector(a.LabelSelector); err != nil {
+		return err
+	}
+	return checkPropagation(a.Propagation)
+}
+
+func validatePrune(a vedette.PruneArgs) error {
+	hasLabels := strings.TrimSpace(a.LabelSelector) != ""
+	switch {
+	case hasLabels == a.All:
+		return vedette.Errorf(vedette.Invalid, "the verb prune needs a labelSelector or all, and exactly one of them: it deletes applied objects that are not in keep")
+	case slices.Contains(a.Namespaces, ""):
+		return vedette.Errorf(vedette.Invalid, "the field namespaces contains an empty name")
+	}
+	if err := checkSelector(a.LabelSelector); err != nil {
+		return err
+	}
+	return checkPropagation(a.Propagation)
+}
+
+func validateScale(a vedette.ScaleArgs) error {
+	if a.Replicas < 0 {
+		return vedette.Errorf(vedette.Invalid, "the field replicas is %d and can't be negative", a.Replicas)
 	}
 	return nil
 }
 
-func pruneArgs(b operationBody) (vedette.Args, error) {
-	a := vedette.PruneArgs{Kinds: b.Kinds, Namespaces: b.Namespaces, LabelSelector: b.LabelSelector, All: b.All, Keep: b.Keep,
-		Propagation: b.Propagation, GraceSeconds: b.GraceSeconds}
-	hasLabels := strings.TrimSpace(a.LabelSelector) != ""
-	switch {
-	case hasLabels == a.All:
-		return a, vedette.Errorf(vedette.Invalid, "the verb prune takes a labelSelector or all, and one of them must be there: it deletes what was applied and is not in keep")
-	case slices.Contains(a.Namespaces, ""):
-		return a, vedette.Errorf(vedette.Invalid, "the field namespaces holds an empty name")
+func validateUndo(a vedette.UndoArgs) error {
+	if a.Revision < 0 || a.RevisionsBack < 0 || a.Revision > 0 && a.RevisionsBack > 0 {
+		return vedette.Errorf(vedette.Invalid, "the verb undo takes a positive revision or positive revisionsBack, and only one of them")
 	}
-	if err := checkSelector(a.LabelSelector); err != nil {
-		return a, err
-	}
-	return a, checkPropagation(a.Propagation)
+	return nil
 }
 
 func checkPropagation(policy string) error {
-	return checkOneOf("propagation", strings.ToLower(policy), []string{"", "foreground", "background", "orphan"})
-}
-
-func scaleArgs(b operationBody) (vedette.Args, error) {
-	if b.Replicas < 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "replicas is %d and can't be negative", b.Replicas)
-	}
-	return vedette.ScaleArgs{Target: b.target(), Replicas: b.Replicas}, nil
-}
-
-func undoArgs(b operationBody) (vedette.Args, error) {
-	if b.Revision < 0 || b.RevisionsBack < 0 || b.Revision > 0 && b.RevisionsBack > 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "the verb undo takes a revision or revisionsBack, one of them and no negative one")
-	}
-	return vedette.UndoArgs{Target: b.target(), Revision: b.Revision, RevisionsBack: b.RevisionsBack}, nil
-}
-
-func metricsArgs(b operationBody) (vedette.Args, error) {
-	return vedette.MetricsArgs{Namespace: b.Namespace, Name: b.Name, LabelSelector: b.LabelSelector}, checkSelector(b.LabelSelector)
+	return checkOneOf("propagation", strings.ToLower(policy), propagations)
 }
 
 func checkSelector(selector string) error {
 	if _, err := labels.Parse(selector); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", selector, err)
+		return vedette.Errorf(vedette.Invalid, "the label selector %.200q is invalid: %w", selector, err)
 	}
 	return nil
 }
 
-func checkOneOf(field, value string, allowed []string) error {
+func checkOneOf[T ~string](field string, value T, allowed []T) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "the field %s is %.100q and may be %s", field, value, strings.Join(allowed[1:], ", "))
+	names := make([]string, 0, len(allowed))
+	for _, a := range allowed[1:] {
+		names = append(names, string(a))
+	}
+	return vedette.Errorf(vedette.Invalid, "the field %s is %.100q and must be one of %s", field, value, strings.Join(names, ", "))
 }

@@ -8,24 +8,25 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
-// AgentStream is the way to a connected agent. Its methods do not wait, and what they say
-// arrives in the order in which they are called.
+// AgentStream sends to a connected agent. Its methods do not wait, and messages arrive in
+// the order of the calls.
 type AgentStream interface {
-	Send(vedette.Operation)
+	// Send fails if the protocol cannot express the operation.
+	Send(vedette.Operation) error
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 }
 
-// AttachedAgent is an agent that takes operations now.
+// AttachedAgent is an agent whose operation stream is open.
 type AttachedAgent struct {
 	dispatcher *Dispatcher
 	member     *assignment.Member
 	process    string
 	stream     AgentStream
-	detached   chan struct{} // closed by Leave
+	detached   chan struct{} // closed by Detach
 }
 
-// Attach lets an agent's process take operations until Leave.
+// Attach makes an agent's process available for operations until Detach.
 func (d *Dispatcher) Attach(m *assignment.Member, process string, l AgentStream) *AttachedAgent {
 	a := &AttachedAgent{dispatcher: d, member: m, process: process, stream: l, detached: make(chan struct{})}
 	d.mu.Lock()
@@ -35,7 +36,7 @@ func (d *Dispatcher) Attach(m *assignment.Member, process string, l AgentStream)
 	return a
 }
 
-// Detach ends the visit. It is called once.
+// Detach removes the agent. It must be called exactly once.
 func (a *AttachedAgent) Detach() {
 	d := a.dispatcher
 	d.mu.Lock()
@@ -47,15 +48,15 @@ func (a *AttachedAgent) Detach() {
 	d.notifyLocked()
 }
 
-// nextChange returns a channel that is closed when an agent comes or goes, or an account
-// has a new holder.
+// nextChange returns a channel that is closed when an agent attaches or detaches, or an
+// account has a new cacher.
 func (d *Dispatcher) nextChange() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed
 }
 
-// notify has those that wait for an agent look again.
+// notify wakes everything that waits for an agent.
 func (d *Dispatcher) notify() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,9 +68,10 @@ func (d *Dispatcher) notifyLocked() {
 	d.changed = make(chan struct{})
 }
 
-// HandleOutcome hands an outcome to who waits for it, and reports whether anyone does.
-// Only a process that was sent the operation can answer it. The agent may forget it
-// either way: what nobody waits for was answered or given up before.
+// HandleOutcome passes an outcome to its waiting caller and reports whether there is
+// one. Only a process that was sent the operation can answer it. The agent may forget
+// the outcome either way, because an operation without a waiting caller has already
+// ended.
 func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
 	d := a.dispatcher
 	d.mu.Lock()
@@ -91,14 +93,14 @@ func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
 	return true
 }
 
-// logStream tells the agent when a log is read no more, which may not write for
-// hours.
+// logStream tells the agent when its reader closes the log. The agent would not notice
+// by itself, because a container may write nothing for hours.
 type logStream struct {
 	io.ReadCloser
 	cancel func()
 }
 
-// Close ends the log at both ends.
+// Close closes the log at the server and cancels it at the agent.
 func (s *logStream) Close() error {
 	s.cancel()
 	return s.ReadCloser.Close()

@@ -1,5 +1,5 @@
-// Package dispatch is the life of an operation at the server, from when it is
-// accepted until it is answered or lost:
+// Package dispatch sends operations to agents and waits for their outcomes. It owns an
+// operation from its acceptance until it is answered or lost:
 //
 //	accepted ──an agent serves the account──> sent ──outcome──> answered
 //	    │                                      │ ↑
@@ -10,15 +10,15 @@
 //
 // Guarantees:
 //
-//   - An operation ends in exactly one outcome, shortly after its deadline at the
-//     latest, and an ID has no other one ever after. One that can't have taken effect
-//     fails; one of which that is unknown is lost, and says what was known.
-//   - It takes effect once. It is sent again to the process that has it, which
-//     knows what it did; to another only if doing it twice is the same as once.
-//   - What it wrote can be read when its outcome is there.
-//   - What changes something is in the history before it is sent, and goes on to its
-//     end though the caller has left. Its end is in the history before the caller is
-//     told, unless the database is away.
+//   - An operation has exactly one outcome, shortly after its deadline at the latest, and
+//     its ID never has another. An operation that cannot have taken effect fails. If it
+//     is unknown whether it took effect, it is lost, and the message says what is known.
+//   - It takes effect once. It is sent again to the same process, which knows what it
+//     did. It is sent to another process only if it is idempotent.
+//   - When the caller receives the outcome, it can read the objects that were written.
+//   - An operation that changes something is in the history before it is sent, and
+//     continues even if the caller leaves. Its end is in the history before the caller
+//     receives the outcome, unless the database is unavailable.
 package dispatch
 
 import (
@@ -36,14 +36,15 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Config is how operations live. Zero values mean the defaults.
+// Config has the time limits of operations. Zero values mean the defaults.
 type Config struct {
 	Server vedette.ServerID
-	// Timeout is how long an operation without a deadline may take; 30 s.
+	// Timeout is the time limit of an operation without a deadline; 30 s.
 	Timeout time.Duration
-	// AgentWait is how long an operation that was not sent waits for an agent; 10 s.
+	// AgentWait is how long an operation waits for an agent before it is first sent; 10
+	// s.
 	AgentWait time.Duration
-	// Grace is how long after its deadline an outcome may still be on its way; 3 s.
+	// Grace is how long the server waits for an outcome after the deadline; 3 s.
 	Grace time.Duration
 	// KeepHistory is how long the history of operations is kept; 14 days.
 	KeepHistory time.Duration
@@ -60,13 +61,13 @@ func (c *Config) defaults() {
 	}
 }
 
-// assignments tell which agent serves an account.
+// assignments returns which agent serves an account.
 type assignments interface {
 	Cacher(vedette.AccountName) (*assignment.Member, vedette.Term)
 	OnAssigned(func())
 }
 
-// operationStore is what of operations is kept.
+// operationStore stores the history and the objects that operations write.
 type operationStore interface {
 	historyStore
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
@@ -77,10 +78,10 @@ type operationStore interface {
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
 }
 
-// publisher hears of what was written.
+// publisher sends stored changes to subscribers.
 type publisher interface{ Publish([]store.Change) }
 
-// Dispatcher is safe for concurrent use.
+// Dispatcher executes operations. It is safe for concurrent use.
 type Dispatcher struct {
 	cfg         Config
 	assignments assignments
@@ -89,19 +90,19 @@ type Dispatcher struct {
 	log         *slog.Logger
 	recorder    *recorder
 
-	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes of operations that their sender does not hold, or that have ended
+	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes from agents that were not sent the operation, or of operations that have ended
 
-	changesCtx    context.Context // of what changes something; ends with Run
+	changesCtx    context.Context // of operations that change something; ends with Run
 	cancelChanges context.CancelFunc
 	running       sync.WaitGroup
 
 	mu       sync.Mutex
 	attached map[*assignment.Member]*AttachedAgent
-	pending  map[vedette.OperationID]*pendingOutcome // the operations that are not answered
-	changed  chan struct{}                           // closed and replaced when an agent comes or goes
+	pending  map[vedette.OperationID]*pendingOutcome // operations without an outcome
+	changed  chan struct{}                           // closed and replaced by notifyLocked
 }
 
-// New returns a Dispatch without agents.
+// New returns a Dispatcher without agents.
 func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Logger) *Dispatcher {
 	cfg.defaults()
 	d := &Dispatcher{cfg: cfg, assignments: s, store: b, publisher: h, log: log, recorder: newRecorder(cfg, b, log),
@@ -112,28 +113,27 @@ func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Log
 	return d
 }
 
-// Recover ends the operations that were under way when the server's last process
-// ended. It is called once, before the first operation is accepted.
+// Recover marks the operations of the previous process of this server as lost. It must
+// be called once, before the first operation.
 func (d *Dispatcher) Recover(ctx context.Context) error { return d.recorder.markLost(ctx) }
 
-// Run keeps the history until ctx ends. Operations that are under way then are
-// lost.
+// Run writes the history until ctx ends. Operations that are running then are lost.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	recordCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var recorderRun sync.WaitGroup
 	recorderRun.Go(func() { d.recorder.run(recordCtx) })
 	<-ctx.Done()
 	d.cancelChanges()
-	d.running.Wait() // what ends by itself meanwhile is noted before it is answered
+	d.running.Wait() // operations that end meanwhile are recorded before they are answered
 	stop()
 	recorderRun.Wait()
 	d.recorder.close()
 	return nil
 }
 
-// Execute has an operation carried out, and returns when it has an outcome or ctx is
-// over. Without an ID it gets one, and without a deadline the default. The caller
-// closes the outcome's Stream.
+// Execute executes an operation. It returns when the operation has an outcome or ctx
+// ends. An operation without an ID gets one, and an operation without a deadline gets
+// the default. The caller must close the Stream of the outcome.
 func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	now := time.Now()
 	if op.ID == "" {
@@ -160,7 +160,7 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	}
 	done := make(chan vedette.Outcome, 1)
 	d.running.Go(func() {
-		defer endPriority() // also when the caller has left
+		defer endPriority() // even if the caller has left
 		done <- d.finish(f, d.deliver(d.changesCtx, f))
 	})
 	select {
@@ -168,12 +168,12 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	case <-ctx.Done():
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
-			Message: "the caller left before the operation ended; it goes on, and GET /vedette/v1/operations/" + string(op.ID) + " tells how it ends"}
+			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) + " returns its outcome when it ends"}
 	}
 }
 
-// begin notes an operation in the history, unless the database takes longer than
-// the operation itself may, or an agent.
+// begin records an operation in the history before it is sent. It fails if that takes
+// longer than the operation may take, or than AgentWait.
 func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
 	ctx, cancel := context.WithTimeout(ctx, min(time.Until(f.op.Deadline), d.cfg.AgentWait))
 	defer cancel()
@@ -185,9 +185,9 @@ func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
 	return nil
 }
 
-// refusedOutcome says why an operation was not accepted. That is its end, and goes into
-// the history: it may be pending there, because it was stored and only the
-// database's answer did not come.
+// refusedOutcome returns the outcome of an operation that was not accepted. The outcome
+// is recorded too, because the history may have the operation as pending: the database
+// may have stored it although its response was lost.
 func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
@@ -199,17 +199,18 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 		out.ID = f.op.ID
 		return out
 	}
-	d.log.Error("operation refused: the history can't be written", "operation", f.op.ID, "error", err)
+	d.log.Error("operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
 	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable",
-		"the server could not note the operation in its database, and did not send it; try again, under another id")
+		"the server could not record the operation in its database and did not send it: try again with another id")
 	out.ID = f.op.ID
 	d.recorder.recordEnd(d.recorder.finalRow(f, out))
 	return out
 }
 
-// finish makes what an operation wrote readable, and notes its end. Whoever is told
-// that it was done, or failed, must not read otherwise in the history after a server
-// that was killed; that it was lost, a killed server's history says as well.
+// finish makes the written objects readable and records the end. A caller that receives
+// done or failed must find the same in the history, even if the server is killed right
+// after. It does not wait for the record of a lost operation, because a killed server's
+// operations are recorded as lost anyway.
 func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.ID = f.op.ID
 	ctx, cancel := context.WithTimeout(context.Background(), maxWriteWait)

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// scenario is a dispatch with all that surrounds it, and a log of what happened.
+// scenario is a Dispatcher with fakes around it, and a log of events.
 type scenario struct {
 	*Dispatcher
 	t *testing.T
@@ -55,7 +55,7 @@ func (s *scenario) logf(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// takeLog returns what was said since the last call, once nothing moves any more.
+// takeLog returns the events since the last call, after all goroutines are blocked.
 func (s *scenario) takeLog() string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -68,11 +68,11 @@ func (s *scenario) takeLog() string {
 func (s *scenario) expectLog(lines ...string) {
 	s.t.Helper()
 	if got, want := s.takeLog(), strings.Join(lines, "\n"); got != want {
-		s.t.Errorf("what happened:\n%s\nwhat was due:\n%s", got, want)
+		s.t.Errorf("got the events\n%s\nwant\n%s", got, want)
 	}
 }
 
-// The stage is the seats, the book and the hub.
+// scenario implements assignments, operationStore and publisher.
 
 func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vedette.Term) {
 	s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) e
 	if known {
 		return vedette.Errorf(vedette.Conflict, "the operation %s was accepted before", row.ID)
 	}
-	s.logf("noted %s %s %s", row.ID, row.Verb, row.Target)
+	s.logf("recorded %s %s %s", row.ID, row.Verb, row.Target)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.ID] = row
@@ -125,7 +125,7 @@ func (s *scenario) EndOperations(ctx context.Context, rows []store.OperationRow)
 	return nil
 }
 
-// checkDatabase is an error while it is away.
+// checkDatabase returns an error while the database is unavailable.
 func (s *scenario) checkDatabase(ctx context.Context) error {
 	s.mu.Lock()
 	down, hangs := s.databaseDown, s.databaseHangs
@@ -218,37 +218,42 @@ type fakeAgent struct {
 	scenario *scenario
 	name     string
 	attached *AttachedAgent
+	sendErr  error // what Send returns
 }
 
-func (a *fakeAgent) Send(op vedette.Operation) {
-	if d, ok := op.Args.(vedette.DeleteArgs); ok {
-		a.scenario.logf("%s is sent %s%s", a.name, op.ID, deleteNotes(d))
-		return
+func (a *fakeAgent) Send(op vedette.Operation) error {
+	if a.sendErr != nil {
+		return a.sendErr
 	}
-	a.scenario.logf("%s is sent %s", a.name, op.ID)
+	notes := ""
+	if d, ok := op.Args.(vedette.DeleteArgs); ok {
+		notes = deleteNotes(d)
+	}
+	a.scenario.logf("%s: execute %s%s", a.name, op.ID, notes)
+	return nil
 }
 
 func deleteNotes(d vedette.DeleteArgs) (notes string) {
 	if d.KnownUID != "" {
-		notes += ", of uid " + d.KnownUID
+		notes += ", uid " + d.KnownUID
 	}
 	if d.OnlyKnown {
-		notes += " and no other"
+		notes += ", only this uid"
 	}
 	if d.MissingOK {
-		notes += ", which may be gone"
+		notes += ", may be missing"
 	}
 	return notes
 }
 
-func (a *fakeAgent) Cancel(id vedette.OperationID) { a.scenario.logf("%s may drop %s", a.name, id) }
-func (a *fakeAgent) Forget(id vedette.OperationID) { a.scenario.logf("%s may forget %s", a.name, id) }
+func (a *fakeAgent) Cancel(id vedette.OperationID) { a.scenario.logf("%s: cancel %s", a.name, id) }
+func (a *fakeAgent) Forget(id vedette.OperationID) { a.scenario.logf("%s: forget %s", a.name, id) }
 func (a *fakeAgent) answer(out vedette.Outcome)    { a.attached.HandleOutcome(out) }
 func (a *fakeAgent) answerDone(id vedette.OperationID) {
 	a.answer(vedette.Outcome{ID: id, State: vedette.Done, Status: 200})
 }
 
-// connect brings an agent's process, which serves prod from then on.
+// connect attaches an agent's process as the cacher of prod.
 func (s *scenario) connect(id vedette.AgentID, process string) *fakeAgent {
 	m := &assignment.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
@@ -268,7 +273,7 @@ func (s *scenario) disconnect(a *fakeAgent) {
 	a.attached.Detach()
 }
 
-// start begins an operation; its outcome is said.
+// start executes an operation and logs its outcome.
 func (s *scenario) start(id vedette.OperationID, args vedette.Args) context.CancelFunc {
 	return s.startOperation(vedette.Operation{ID: id, Account: "prod", Args: args})
 }
@@ -300,29 +305,29 @@ func TestOperation(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.start("op", scale)
-		s.expectLog("noted op scale deployment shop/web", "a/1 is sent op")
+		s.expectLog("recorded op scale deployment shop/web", "a/1: execute op")
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
-		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		s.expectLog("a/1: forget op", "stored  web at 7", "op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done || row.Agent != "a" || row.Sent.IsZero() || row.Ended.IsZero() {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 		fresh := &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "8"}
 		s.start("get", get)
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "get", State: vedette.Done, Status: 200, CacheObject: fresh})
-		s.expectLog("a/1 may forget get", "get done 200 ")
+		s.expectLog("a/1: forget get", "get done 200 ")
 		s.start("recache", vedette.RecacheArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "recache", State: vedette.Done, Status: 200, CacheObject: fresh})
-		s.expectLog("a/1 may forget recache", "stored  web at 8", "recache done 200 ")
+		s.expectLog("a/1: forget recache", "stored  web at 8", "recache done 200 ")
 		s.start("del", vedette.DeleteArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: []vedette.Key{{Name: "web"}}, UIDs: []string{"u"}})
-		s.expectLog("a/1 may forget del", "removed  web u", "del done 200 ")
+		s.expectLog("a/1: forget del", "removed  web u", "del done 200 ")
 	})
 }
 
-// TestDuplicateIDIsRejected holds that what is in the history is not sent once more.
+// TestDuplicateIDIsRejected checks that an operation in the history is not sent again.
 func TestDuplicateIDIsRejected(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -337,40 +342,40 @@ func TestDuplicateIDIsRejected(t *testing.T) {
 func TestNoAgentForAccount(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.start("op", scale)
-		s.expectLog("noted op scale deployment shop/web")
+		s.expectLog("recorded op scale deployment shop/web")
 		time.Sleep(11 * time.Second)
 		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 no agent serves account prod: none has connected within 10s, and nothing was done") {
 			t.Error(got)
 		}
 		out := s.Execute(s.t.Context(), vedette.Operation{Account: "prdo", Args: get})
 		if out.Status != 404 || !strings.Contains(out.Message, "no account prdo") {
-			t.Errorf("an account that is not there: %+v", out)
+			t.Errorf("unknown account: got %+v", out)
 		}
 		s.start("later", get)
 		time.Sleep(5 * time.Second)
 		a := s.connect("a", "1")
-		s.expectLog("a/1 is sent later")
+		s.expectLog("a/1: execute later")
 		a.answerDone("later")
-		s.expectLog("a/1 may forget later", "later done 200 ")
+		s.expectLog("a/1: forget later", "later done 200 ")
 	})
 }
 
-// A connection is lost with an operation under way.
+// TestResendAfterDisconnect loses a connection during an operation.
 func TestResendAfterDisconnect(t *testing.T) {
 	tests := []struct {
 		why     string
 		args    vedette.Args
 		agent   vedette.AgentID
 		process string // the process that comes next
-		want    string // said then
+		want    string // the event after it
 	}{
-		{"the process that has it knows what it did", restart, "a", "1", "a/1 is sent op"},
-		{"twice is the same as once", scale, "a", "2", "a/2 is sent op"},
-		{"what was deleted before is gone", vedette.DeleteArgs{Target: web}, "a", "2", "a/2 is sent op, which may be gone"},
-		{"the process that has it knows that it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1 is sent op"},
-		{"reading does no harm", get, "b", "9", "b/9 is sent op"},
+		{"the same process knows what it did", restart, "a", "1", "a/1: execute op"},
+		{"an idempotent operation", scale, "a", "2", "a/2: execute op"},
+		{"another process may find nothing to delete", vedette.DeleteArgs{Target: web}, "a", "2", "a/2: execute op, may be missing"},
+		{"the same process knows what it deleted", vedette.DeleteArgs{Target: web}, "a", "1", "a/1: execute op"},
+		{"a read-only operation", get, "b", "9", "b/9: execute op"},
 		{"a restart would roll out twice", restart, "a", "2", "op lost 504 it is unknown whether this took effect"},
-		{"a standby can't know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
+		{"a standby cannot know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -390,7 +395,7 @@ func TestResendAfterDisconnect(t *testing.T) {
 	}
 }
 
-// The outcome of what was sent over the lost connection comes over the new one,
+// TestOutcomeAfterReconnect checks that an outcome on the new connection is accepted
 // before the operation is sent again.
 func TestOutcomeAfterReconnect(t *testing.T) {
 	runScenario(t, func(s *scenario) {
@@ -401,7 +406,7 @@ func TestOutcomeAfterReconnect(t *testing.T) {
 		b := &fakeAgent{scenario: s, name: "a/1"}
 		b.attached = s.Attach(&assignment.Member{Agent: assignment.Agent{ID: "a"}}, "1", b) // not registered yet: it holds no account
 		b.answerDone("op")
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
 
@@ -413,19 +418,19 @@ func TestDeadlines(t *testing.T) {
 		s.takeLog()
 		time.Sleep(32 * time.Second)
 		if got := s.takeLog(); got != "" {
-			t.Errorf("before the grace is over: %s", got)
+			t.Errorf("before the end of the grace: got %s", got)
 		}
 		time.Sleep(2 * time.Second)
 		got := strings.Split(s.takeLog(), "\n")
 		slices.Sort(got)
-		for i, want := range []string{"a/1 may drop r", "a/1 may drop w", "r failed 504 agent a did not answer by the deadline",
+		for i, want := range []string{"a/1: cancel r", "a/1: cancel w", "r failed 504 agent a did not answer by the deadline",
 			"w lost 504 it is unknown whether this took effect"} {
 			if i >= len(got) || !strings.HasPrefix(got[i], want) {
 				t.Fatalf("got %q, want %q", got, want)
 			}
 		}
 		a.answerDone("w")
-		s.expectLog("a/1 may forget w")
+		s.expectLog("a/1: forget w")
 	})
 }
 
@@ -435,12 +440,12 @@ func TestCallerCancels(t *testing.T) {
 		cancel := s.start("op", scale)
 		s.takeLog()
 		cancel()
-		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; it goes on") {
+		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; the operation continues") {
 			t.Error(got)
 		}
 		a.answerDone("op")
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -459,11 +464,11 @@ func TestServerStops(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is going away") {
+		if got := s.takeLog(); !strings.Contains(got, "op lost 504") || !strings.Contains(got, "the server is stopping") {
 			t.Error(got)
 		}
 		if row := s.row("op"); row.State != vedette.Lost {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -473,16 +478,16 @@ func TestDatabaseUnavailable(t *testing.T) {
 		s.connect("a", "1")
 		s.setDatabaseDown(true)
 		s.start("op", scale)
-		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not note the operation") {
+		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not record the operation") {
 			t.Error(got)
 		}
 		s.start("r", get) // reading needs no note
-		s.expectLog("a/1 is sent r")
+		s.expectLog("a/1: execute r")
 	})
 }
 
-// echoAgent answers everything with the operation's own target, after a while and in
-// any order.
+// echoAgent answers every operation with the operation's own target, after a random
+// delay.
 type echoAgent struct {
 	name     string
 	attached *AttachedAgent
@@ -490,11 +495,12 @@ type echoAgent struct {
 
 func (c *echoAgent) Cancel(vedette.OperationID) {}
 func (c *echoAgent) Forget(vedette.OperationID) {}
-func (c *echoAgent) Send(op vedette.Operation) {
+func (c *echoAgent) Send(op vedette.Operation) error {
 	target := op.Args.(vedette.ScaleArgs).Target
 	time.AfterFunc(rand.N(time.Second), func() {
 		c.attached.HandleOutcome(vedette.Outcome{ID: op.ID, State: vedette.Done, Message: c.name + " " + string(op.Account) + " " + target.Name})
 	})
+	return nil
 }
 
 // TestOutcomesReachTheirCallers sends 1,000 operations at once over 20 agents.
@@ -521,8 +527,9 @@ func TestOutcomesReachTheirCallers(t *testing.T) {
 	})
 }
 
-// Another server accepted an operation and never came back. What it is late for
-// alone does not end it: its server may still be noting the outcome.
+// TestExpiryOfStoppedServersOperations checks that operations of a server that does not
+// come back end. They do not end right after their deadline, because the server may
+// still be recording the outcome.
 func TestExpiryOfStoppedServersOperations(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.mu.Lock()
@@ -530,11 +537,11 @@ func TestExpiryOfStoppedServersOperations(t *testing.T) {
 		s.mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		if row := s.row("theirs"); row.State != store.Pending {
-			t.Errorf("too early: %+v", row)
+			t.Errorf("the operation ended too early: %+v", row)
 		}
 		time.Sleep(5 * time.Minute)
-		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it ended") {
-			t.Errorf("the history says %+v", row)
+		if row := s.row("theirs"); row.State != vedette.Lost || !strings.Contains(row.Message, "the server that accepted it stopped") {
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }

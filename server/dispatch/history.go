@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// historyStore is where operations are noted.
+// historyStore stores the history.
 type historyStore interface {
 	BeginOperation(ctx context.Context, row store.OperationRow) error
 	EndOperations(ctx context.Context, rows []store.OperationRow) error
@@ -23,8 +23,8 @@ type historyStore interface {
 	PurgeOperations(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// recorder writes the history. What changes something is noted before it is sent;
-// ends are noted in batches.
+// recorder writes the history. An operation that changes something is recorded before
+// it is sent. Ends are recorded in batches.
 type recorder struct {
 	cfg   Config
 	store historyStore
@@ -32,56 +32,56 @@ type recorder struct {
 
 	mu          sync.Mutex
 	pendingEnds []endRecord
-	unrecorded  map[vedette.OperationID]bool // of ends, and of those that are just being noted
+	unrecorded  map[vedette.OperationID]bool // operations whose end is pending or being written
 	wakeup      chan struct{}
 }
 
-// endRecord is how an operation ended.
+// endRecord is the end of an operation.
 type endRecord struct {
 	row      store.OperationRow
-	recorded chan struct{} // closed when it is in the history, or never will be
+	recorded chan struct{} // closed when it is in the history or dropped
 }
 
-// maxPendingEnds bounds what waits for a database that is away, at some 500 bytes each.
-// What is beyond is lost to the history, oldest first.
+// maxPendingEnds limits the ends that wait for an unavailable database, at about 500
+// bytes each. If there are more, the oldest are dropped.
 const maxPendingEnds = 10_000
 
 func newRecorder(cfg Config, b historyStore, log *slog.Logger) *recorder {
 	return &recorder{cfg: cfg, store: b, log: log, unrecorded: map[vedette.OperationID]bool{}, wakeup: make(chan struct{}, 1)}
 }
 
-const serverGoneMessage = "it is unknown whether this took effect: the server that accepted it ended before the outcome came. Look at the object before you try again"
+const serverGoneMessage = "it is unknown whether this took effect: the server that accepted it stopped before the outcome arrived. Look at the object before you try again"
 
-// markLost marks as lost what was under way when the last process ended.
+// markLost marks the running operations of the previous process as lost.
 func (r *recorder) markLost(ctx context.Context) error {
 	n, err := r.store.MarkOperationsLost(ctx, r.cfg.Server, serverGoneMessage, time.Now())
 	if n > 0 {
-		r.log.Info("operations of the last run are lost", "count", n)
+		r.log.Info("marked operations of the previous run as lost", "count", n)
 	}
 	return err
 }
 
-// recordStart notes an operation before it is sent. The error is vedette.Conflict where
-// one of its ID was accepted before.
+// recordStart records an operation before it is sent. The error is vedette.Conflict if
+// its ID is already in use.
 func (r *recorder) recordStart(ctx context.Context, f *inflight) error {
 	r.mu.Lock()
 	ended := r.unrecorded[f.op.ID]
 	r.mu.Unlock()
 	if ended {
-		return vedette.Errorf(vedette.Conflict, "the operation %s has ended before", f.op.ID)
+		return vedette.Errorf(vedette.Conflict, "operation %s has already ended", f.op.ID)
 	}
 	return r.store.BeginOperation(ctx, r.row(f, vedette.Outcome{State: store.Pending}))
 }
 
-// finalRow is what the history is to hold of an operation that ends now.
+// finalRow returns the row of an operation that ends now.
 func (r *recorder) finalRow(f *inflight, out vedette.Outcome) store.OperationRow {
 	row := r.row(f, out)
 	row.Ended = time.Now()
 	return row
 }
 
-// recordEnd notes how an operation ended, soon. The channel that it returns is closed
-// when it is in the history.
+// recordEnd queues the end of an operation. The returned channel is closed when it is
+// in the history.
 func (r *recorder) recordEnd(row store.OperationRow) <-chan struct{} {
 	record := endRecord{row, make(chan struct{})}
 	r.mu.Lock()
@@ -130,7 +130,7 @@ func verbOf(op vedette.Operation) vedette.Verb {
 	return op.Args.Verb()
 }
 
-// targetOf says in short what an operation is about.
+// targetOf returns a short description of the object of an operation.
 func targetOf(args vedette.Args) string {
 	switch a := args.(type) {
 	case vedette.ApplyArgs:
@@ -157,7 +157,7 @@ func targetOf(args vedette.Args) string {
 	return ""
 }
 
-// deleteNamespace is where a delete chooses.
+// deleteNamespace returns the namespace of a delete; "*" for all.
 func deleteNamespace(a vedette.DeleteArgs) string {
 	if a.AllNamespaces {
 		return "*"
@@ -185,7 +185,7 @@ func manifestTarget(manifest []byte, namespace string) string {
 		Metadata struct{ Name, GenerateName, Namespace string }
 	}
 	if json.Unmarshal(manifest, &m) != nil {
-		return "" // YAML, or nothing at all, which the agent says
+		return "" // YAML or invalid; the agent will report it
 	}
 	if m.Metadata.Namespace == "" {
 		m.Metadata.Namespace = namespace
@@ -193,7 +193,7 @@ func manifestTarget(manifest []byte, namespace string) string {
 	return formatTarget(m.Kind, m.Metadata.Namespace, m.Metadata.Name+m.Metadata.GenerateName)
 }
 
-// run notes ends until ctx is over, and purges what is old.
+// run writes ends and purges old rows until ctx ends.
 func (r *recorder) run(ctx context.Context) {
 	purgeTicker, expireTicker := time.NewTicker(10*time.Minute), time.NewTicker(time.Minute)
 	defer purgeTicker.Stop()
@@ -212,25 +212,25 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// maxOverdue is how long after its deadline an operation may be pending: its
-// server notes its end within seconds, unless the database was away or the clocks
+// maxOverdue is how long after its deadline an operation may be pending. Its server
+// records the end within seconds, unless the database was unavailable or the clocks
 // differ.
 const maxOverdue = 5 * time.Minute
 
-// expire ends what servers have left behind that don't come back under their names.
+// expire marks operations of servers that do not come back as lost.
 func (r *recorder) expire(ctx context.Context) {
 	now := time.Now()
 	n, err := r.store.ExpireOperations(ctx, now.Add(-maxOverdue), serverGoneMessage, now)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.log.Warn("operations that are overdue could not be marked as lost; tried again", "error", err)
+		r.log.Warn("failed to mark overdue operations as lost; retrying", "error", err)
 	case n > 0:
-		r.log.Info("operations of servers that are gone are lost", "count", n)
+		r.log.Info("marked operations of stopped servers as lost", "count", n)
 	}
 }
 
-// flush writes what has ended. Where the database is away it waits a little and
-// tries again, and what ends meanwhile joins it.
+// flush writes the queued ends. If the database is unavailable, it waits a second and
+// retries together with the ends that were added meanwhile.
 func (r *recorder) flush(ctx context.Context) {
 	r.mu.Lock()
 	ends := r.pendingEnds
@@ -244,7 +244,7 @@ func (r *recorder) flush(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn("ends of operations are not in the history yet; tried again", "count", len(remaining), "error", err)
+	r.log.Warn("failed to record ends of operations; retrying", "count", len(remaining), "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Second):
@@ -252,8 +252,8 @@ func (r *recorder) flush(ctx context.Context) {
 	}
 }
 
-// write stores ends, and returns those that could not be. One that the database
-// will never take is left out, and does not take the others with it.
+// write stores ends and returns those that could not be stored. An end that the
+// database will never accept is dropped, so that it does not block the others.
 func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, error) {
 	if len(ends) == 0 {
 		return nil, nil
@@ -271,7 +271,7 @@ func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, er
 		second, err2 := r.write(ctx, ends[len(ends)/2:])
 		return append(slices.Clone(first), second...), errors.Join(err, err2)
 	case err != nil:
-		r.log.Error("an operation's end is left out of the history", "operation", ends[0].row.ID, "error", err)
+		r.log.Error("dropped the end of an operation from the history", "operation", ends[0].row.ID, "error", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -281,7 +281,7 @@ func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, er
 	return nil, nil
 }
 
-// close notes what ended while the server was ending.
+// close writes the ends of operations that ended during shutdown.
 func (r *recorder) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -292,7 +292,7 @@ func (r *recorder) purge(ctx context.Context) {
 	for {
 		n, err := r.store.PurgeOperations(ctx, time.Now().Add(-r.cfg.KeepHistory), 1000)
 		if err != nil {
-			r.log.Warn("old operations could not be purged; tried again", "error", err)
+			r.log.Warn("failed to purge old operations; retrying", "error", err)
 		}
 		if n < 1000 || err != nil {
 			return

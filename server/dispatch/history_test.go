@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Whoever is told how an operation ended reads the same in the history, whatever
-// happens to the server.
+// TestEndIsRecordedBeforeItIsReported checks that a caller finds its outcome in the
+// history, whatever happens to the server.
 func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -18,12 +18,12 @@ func TestEndIsRecordedBeforeItIsReported(t *testing.T) {
 		s.takeLog()
 		s.setDatabaseDown(true)
 		a.answerDone("op")
-		s.expectLog("a/1 may forget op")
+		s.expectLog("a/1: forget op")
 		s.setDatabaseDown(false)
 		time.Sleep(maxWriteWait - time.Millisecond)
 		s.expectLog("op done 200 ")
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -36,12 +36,12 @@ func TestEndIsRecordedAfterDatabaseOutage(t *testing.T) {
 		s.setDatabaseDown(true)
 		a.answerDone("op")
 		time.Sleep(maxWriteWait)
-		s.expectLog("a/1 may forget op", "op done 200 ") // nobody is kept waiting for ever
+		s.expectLog("a/1: forget op", "op done 200 ") // the caller does not wait forever
 		time.Sleep(time.Hour)
 		s.setDatabaseDown(false)
 		time.Sleep(time.Second)
 		if row := s.row("op"); row.State != vedette.Done {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
@@ -62,14 +62,14 @@ func TestInvalidEndDoesNotBlockOthers(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, id := range []vedette.OperationID{"one", "two", "three"} {
 			if row := s.row(id); row.State != vedette.Done {
-				t.Errorf("the history says of %s: %+v", id, row)
+				t.Errorf("%s: got %+v in the history", id, row)
 			}
 		}
 	})
 }
 
-// An operation that could not be noted may be in the history all the same, and must
-// not be pending there for ever.
+// TestRefusedOperationIsRecordedAsEnded checks that an operation does not stay pending
+// in the history if recording it failed.
 func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
@@ -78,17 +78,18 @@ func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 		s.takeLog()
 		s.setDatabaseDown(false)
 		s.start("op", scale) // its end is not noted yet
-		if got := s.takeLog(); got != "op failed 409 the operation op has ended before" {
+		if got := s.takeLog(); got != "op failed 409 operation op has already ended" {
 			t.Error(got)
 		}
 		time.Sleep(time.Second)
 		if row := s.row("op"); row.State != vedette.Failed || !strings.Contains(row.Message, "did not send it") {
-			t.Errorf("the history says %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 	})
 }
 
-// A database that hangs keeps nobody waiting for longer than the operation may take.
+// TestDatabaseHangs checks that a hanging database delays a caller no longer than the
+// operation may take.
 func TestDatabaseHangs(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
@@ -96,7 +97,7 @@ func TestDatabaseHangs(t *testing.T) {
 		start := time.Now()
 		out := s.Execute(s.t.Context(), vedette.Operation{ID: "op", Account: "prod", Deadline: start.Add(2 * time.Second), Args: scale})
 		if elapsed := time.Since(start); out.State != vedette.Failed || elapsed > 2*time.Second {
-			t.Errorf("%+v after %v", out, elapsed)
+			t.Errorf("got %+v after %v", out, elapsed)
 		}
 	})
 }

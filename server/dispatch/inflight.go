@@ -9,33 +9,33 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// inflight is one operation on its way.
+// inflight is one operation that is being executed.
 type inflight struct {
 	op           vedette.Operation
-	target       string // what it is about, in short: for the history
+	target       string // a short description of the object, for the history
 	accepted     time.Time
-	lastDelivery *delivery // the last; nil before the first
-	prevDelivery *delivery // to another process than the last; nil where there is none
+	lastDelivery *delivery // nil before the first
+	prevDelivery *delivery // the last one to another process than lastDelivery; nil if there is none
 	known        knownObject
 }
 
-// delivery is an operation in the hands of an agent's process.
+// delivery is one sending of an operation to an agent's process.
 type delivery struct {
 	agent   vedette.AgentID
 	process string
 	sentAt  time.Time
 }
 
-// canSendTo decides whether an operation may be sent to a process: to the one that
-// has it, which answers from memory, always; to another one only where it can't
-// do harm.
+// canSendTo reports whether the operation may be sent to a process. The process that
+// already has it answers from memory. Another process may execute it a second time, so
+// the operation must be idempotent.
 func (f *inflight) canSendTo(process string) bool {
 	return f.lastDelivery == nil || f.lastDelivery.process == process || f.op.Idempotent()
 }
 
-// prepareResend prepares an operation for a process that does not have it: what another
-// one may have deleted already need not be there, and what took its name since is
-// not what was meant.
+// prepareResend adapts a deletion for another process than the one that has it. The
+// first process may have deleted the object already, so it may be missing, and a new
+// object with the same name must stay.
 func (f *inflight) prepareResend(process string) {
 	if f.lastDelivery == nil || f.lastDelivery.process == process {
 		return
@@ -47,19 +47,19 @@ func (f *inflight) prepareResend(process string) {
 	}
 }
 
-// interpret takes an outcome as it comes, but for a failure of what two processes had:
-// what one of them says doesn't tell what the other did.
+// interpret returns the outcome for the caller. A failure after two processes had the
+// operation is lost, because the failure of one says nothing about what the other did.
 func (f *inflight) interpret(out vedette.Outcome) vedette.Outcome {
 	if out.State != vedette.Failed || f.prevDelivery == nil || !f.op.Changes() {
 		return f.explainUnsupported(out)
 	}
 	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
-		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which went away before it answered, and then to agent %s, where it failed: %s. "+
+		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which disconnected before it answered, and then to agent %s, where it failed: %s. "+
 			"Look at the object before you try again", f.prevDelivery.agent, f.prevDelivery.sentAt.UTC().Format(time.RFC3339), f.lastDelivery.agent, out.Message)}
 }
 
-// explainUnsupported says of an agent's refusal to do what it does not know what it is that it
-// does not know.
+// explainUnsupported adds to an agent's rejection which feature the agent does not
+// know.
 func (f *inflight) explainUnsupported(out vedette.Outcome) vedette.Outcome {
 	if out.State != vedette.Failed || out.Reason != vedette.ReasonUnknownToAgent || f.lastDelivery == nil {
 		return out
@@ -69,11 +69,11 @@ func (f *inflight) explainUnsupported(out vedette.Outcome) vedette.Outcome {
 		feature = "dry runs"
 	}
 	out.Status, out.Reason = http.StatusNotImplemented, "NotImplemented"
-	out.Message = fmt.Sprintf("agent %s is too old to know %s, and did nothing: upgrade it", f.lastDelivery.agent, feature)
+	out.Message = fmt.Sprintf("agent %s is too old for %s and did nothing: upgrade it", f.lastDelivery.agent, feature)
 	return out
 }
 
-// deliver brings an operation to its outcome.
+// deliver sends an operation until it has an outcome.
 func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 	ctx, cancel := context.WithDeadline(ctx, f.op.Deadline.Add(d.cfg.Grace))
 	defer cancel()
@@ -98,8 +98,8 @@ func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 	}
 }
 
-// register makes the place where an outcome is put, from whichever connection it
-// comes.
+// register creates the entry that receives the outcome, from whichever connection it
+// arrives.
 func (d *Dispatcher) register(op vedette.Operation) <-chan vedette.Outcome {
 	p := newPendingOutcome(op)
 	d.mu.Lock()
@@ -108,15 +108,31 @@ func (d *Dispatcher) register(op vedette.Operation) <-chan vedette.Outcome {
 	return p.outcome
 }
 
-// send gives an operation to an agent, unless its outcome has come meanwhile: the
-// agent may have forgotten it then, and would begin anew.
+// send sends an operation to an agent, unless its outcome has arrived meanwhile: the
+// agent may have forgotten it then and would execute it again.
 func (d *Dispatcher) send(a *AttachedAgent, op vedette.Operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if p := d.pending[op.ID]; p != nil {
-		p.recipients[a.recipient()] = true
-		a.stream.Send(op)
+	p := d.pending[op.ID]
+	if p == nil {
+		return
 	}
+	p.recipients[a.recipient()] = true
+	if err := a.stream.Send(op); err != nil {
+		delete(d.pending, op.ID)
+		p.outcome <- EncodingFailed(op.ID, err) // has room, because nothing else ends a pending operation
+	}
+}
+
+// EncodingFailed returns the outcome of an operation that the protocol cannot express.
+// The agent has not received it.
+func EncodingFailed(id vedette.OperationID, err error) vedette.Outcome {
+	out := failedOutcome(http.StatusInternalServerError, "InternalError", err.Error())
+	if vedette.KindOf(err) == vedette.Invalid {
+		out = failedOutcome(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	out.ID = id
+	return out
 }
 
 func (d *Dispatcher) unregister(id vedette.OperationID) {
@@ -125,9 +141,9 @@ func (d *Dispatcher) unregister(id vedette.OperationID) {
 	delete(d.pending, id)
 }
 
-// awaitAgent waits for an agent that the operation may be sent to. Where none comes
-// in time, or the wrong one, it returns the outcome instead: one that arrived after
-// all, or why there is none.
+// awaitAgent waits for an agent to which the operation may be sent. If there is none in
+// time, or the wrong one, it returns an outcome instead: one that arrived after all, or
+// the reason.
 func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan vedette.Outcome) (*AttachedAgent, vedette.Outcome) {
 	waitTimer := time.NewTimer(d.agentWait(f))
 	defer waitTimer.Stop()
@@ -142,7 +158,7 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 		if !accountChecked && f.lastDelivery == nil {
 			accountChecked = true
 			if _, err := d.store.Account(ctx, f.op.Account); vedette.KindOf(err) == vedette.NotFound {
-				return nil, failedOutcome(http.StatusNotFound, "NotFound", "there is no account "+string(f.op.Account)+": no agent has registered one of that name")
+				return nil, failedOutcome(http.StatusNotFound, "NotFound", "there is no account "+string(f.op.Account)+": no agent has registered it")
 			}
 		}
 		select {
@@ -157,8 +173,8 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 	}
 }
 
-// agentWait is how long to wait for an agent: for one that has the operation,
-// until the deadline and its grace are over, which the context tells.
+// agentWait returns how long to wait for an agent. If the operation was sent before,
+// the limit is beyond the deadline and its grace, so that the context decides.
 func (d *Dispatcher) agentWait(f *inflight) time.Duration {
 	remaining := max(0, time.Until(f.op.Deadline))
 	if f.lastDelivery != nil {
@@ -167,9 +183,9 @@ func (d *Dispatcher) agentWait(f *inflight) time.Duration {
 	return min(remaining, d.cfg.AgentWait)
 }
 
-// agentFor returns the visit of the account's agent, or nil and what to wait for.
+// agentFor returns the attached agent of an account, or nil and a channel to wait for.
 func (d *Dispatcher) agentFor(account vedette.AccountName) (*AttachedAgent, <-chan struct{}) {
-	changed := d.nextChange() // before the roster is asked, so that no news is missed
+	changed := d.nextChange() // before Cacher, so that no change is missed
 	member, _ := d.assignments.Cacher(account)
 	if member == nil {
 		return nil, changed
@@ -183,36 +199,37 @@ func failedOutcome(status int, reason, message string) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: message}
 }
 
-// unservedOutcome says that no agent came to take the operation.
+// unservedOutcome is the outcome if no agent took the operation.
 func (d *Dispatcher) unservedOutcome(f *inflight) vedette.Outcome {
-	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows which agents are connected, "+
-		"and what keeps them from an account", f.op.Account, time.Since(f.accepted).Round(time.Second))
+	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows the connected agents, "+
+		"and why an agent does not serve an account", f.op.Account, time.Since(f.accepted).Round(time.Second))
 	if member, _ := d.assignments.Cacher(f.op.Account); member != nil {
-		message = fmt.Sprintf("agent %s (version %s), which serves account %s, takes no operations; upgrade it", member.ID, member.Version, f.op.Account)
+		message = fmt.Sprintf("agent %s (version %s), which serves account %s, does not accept operations: upgrade it", member.ID, member.Version, f.op.Account)
 	}
 	return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", message)
 }
 
-// abandonedOutcome says that the process that had the operation is gone, and that another
-// one must not be given it.
+// abandonedOutcome is the outcome if the process that had the operation is gone, and
+// the operation must not be sent to another.
 func (d *Dispatcher) abandonedOutcome(f *inflight, current *AttachedAgent) vedette.Outcome {
-	explanation := "ended before it answered and has been started anew, and can't know"
+	explanation := "restarted before it answered and cannot know"
 	if current.member.ID != f.lastDelivery.agent {
-		explanation = fmt.Sprintf("is gone, and agent %s, which serves the account now, can't know", current.member.ID)
+		explanation = fmt.Sprintf("disconnected, and agent %s, which serves the account now, cannot know", current.member.ID)
 	}
-	return lostOutcome(f, explanation+"; to send it again could do it twice")
+	return lostOutcome(f, explanation+"; sending it again could execute it twice")
 }
 
-// timedOutOutcome says that the time is up, or the caller or the server gone.
+// timedOutOutcome is the outcome after the deadline, or if the caller has left or the
+// server stops.
 func (d *Dispatcher) timedOutOutcome(ctx context.Context, f *inflight) vedette.Outcome {
 	if time.Now().Before(f.op.Deadline) {
 		if f.op.Reads() {
-			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "nobody waits for the answer any more")
+			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "the caller has left")
 		}
 		if f.lastDelivery == nil || f.op.DryRun {
-			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is going away; nothing was done")
+			return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", "the server is stopping; nothing was done")
 		}
-		return lostOutcome(f, "has not answered, and the server is going away")
+		return lostOutcome(f, "has not answered, and the server is stopping")
 	}
 	if f.lastDelivery == nil {
 		return d.unservedOutcome(f)
@@ -224,7 +241,8 @@ func (d *Dispatcher) timedOutOutcome(ctx context.Context, f *inflight) vedette.O
 	return lostOutcome(f, "did not answer by the deadline")
 }
 
-// lostOutcome says what is known of an operation that may have taken effect.
+// lostOutcome is the outcome of an operation that may have taken effect. It says what
+// is known.
 func lostOutcome(f *inflight, explanation string) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost",
 		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which %s. Look at the object before you try again",

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// What a second process says of an operation that the first one had tells nothing
-// of what the first one did.
+// TestFailureAfterResendIsLost checks that the failure of a second process does not
+// hide what the first may have done.
 func TestFailureAfterResendIsLost(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -24,19 +24,18 @@ func TestFailureAfterResendIsLost(t *testing.T) {
 		got := s.takeLog()
 		for _, want := range []string{"del lost 504 it is unknown whether this took effect: it was sent to agent a at", "then to agent b, where it failed: deployments \"web\" not found", "and a warning"} {
 			if !strings.Contains(got, want) {
-				t.Errorf("%q is not in %s", want, got)
+				t.Errorf("got %s, want %q in it", got, want)
 			}
 		}
 		b.answer(vedette.Outcome{ID: "read", State: vedette.Failed, Status: 404})
-		s.expectLog("b/2 may forget read", "read failed 404 ")
+		s.expectLog("b/2: forget read", "read failed 404 ")
 		b.answerDone("ok")
-		s.expectLog("b/2 may forget ok", "ok done 200 ")
+		s.expectLog("b/2: forget ok", "ok done 200 ")
 	})
 }
 
-// TestDryRuns holds what becomes of dry runs: nothing of them is stored, another
-// process may be sent them, nothing of them is ever unknown, and the history has
-// them as what they are.
+// TestDryRuns checks that a dry run stores nothing, may be sent to another process, is
+// never lost and is marked in the history.
 func TestDryRuns(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -44,29 +43,29 @@ func TestDryRuns(t *testing.T) {
 		s.startDryRun("del", vedette.DeleteArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "restart", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{}})
-		s.expectLog("a/1 may forget restart", "restart done 200 ")
+		s.expectLog("a/1: forget restart", "restart done 200 ")
 		s.disconnect(a)
 		b := s.connect("b", "2")
-		s.expectLog("b/2 is sent del")
+		s.expectLog("b/2: execute del")
 		b.answer(vedette.Outcome{ID: "del", State: vedette.Done, Status: 200, Keys: make([]vedette.Key, 1), UIDs: []string{"u"}})
-		s.expectLog("b/2 may forget del", "del done 200 ")
+		s.expectLog("b/2: forget del", "del done 200 ")
 		s.startDryRun("late", vedette.ScaleArgs{Target: web})
 		s.takeLog()
 		time.Sleep(time.Minute)
 		if got := s.takeLog(); !strings.Contains(got, "late failed 504 agent b did not answer") {
-			t.Errorf("%s", got)
+			t.Errorf("got the events %s", got)
 		}
 		s.start("real", vedette.ScaleArgs{Target: web})
 		for id, dry := range map[vedette.OperationID]bool{"restart": true, "del": true, "late": true, "real": false} {
 			if row := s.row(id); row.DryRun != dry {
-				t.Errorf("the history has %+v", row)
+				t.Errorf("got %+v in the history", row)
 			}
 		}
 	})
 }
 
-// TestUnsupportedOperationNamesAgent holds that a refusal for want of a word says what is too
-// old, and that the no of a cluster is left as it is, whatever it says.
+// TestUnsupportedOperationNamesAgent checks that the outcome names the agent that is
+// too old, and that a rejection by a cluster is passed on unchanged.
 func TestUnsupportedOperationNamesAgent(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -74,17 +73,17 @@ func TestUnsupportedOperationNamesAgent(t *testing.T) {
 		s.takeLog()
 		const message = "this agent knows no operation without arguments"
 		a.answer(vedette.Outcome{ID: "dry", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent, Message: message})
-		s.expectLog("a/1 may forget dry", "dry failed 501 agent a is too old to know dry runs, and did nothing: upgrade it")
+		s.expectLog("a/1: forget dry", "dry failed 501 agent a is too old for dry runs and did nothing: upgrade it")
 		if row := s.row("dry"); row.Reason != "NotImplemented" {
-			t.Errorf("the history has %+v", row)
+			t.Errorf("got %+v in the history", row)
 		}
 		s.start("prune", vedette.PruneArgs{All: true})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "prune", State: vedette.Failed, Status: 400, Reason: vedette.ReasonUnknownToAgent})
-		s.expectLog("a/1 may forget prune", "prune failed 501 agent a is too old to know the verb prune in this form, and did nothing: upgrade it")
+		s.expectLog("a/1: forget prune", "prune failed 501 agent a is too old for the verb prune in this form and did nothing: upgrade it")
 		s.start("refused", vedette.ScaleArgs{Target: web})
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "refused", State: vedette.Failed, Status: 400, Reason: "BadRequest", Message: message})
-		s.expectLog("a/1 may forget refused", "refused failed 400 "+message)
+		s.expectLog("a/1: forget refused", "refused failed 400 "+message)
 	})
 }

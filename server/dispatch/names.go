@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// checkNames refuses an operation that names something no cluster can have: neither
-// the protocol nor the history can carry it.
+// checkNames rejects an operation with a name that no cluster can have. Neither the
+// protocol nor the history can represent it.
 func checkNames(op vedette.Operation) error {
 	for _, name := range []string{string(op.ID), string(op.Account)} {
 		if !isValidName(name) {
@@ -23,8 +23,8 @@ func checkNames(op vedette.Operation) error {
 	return checkStrings(reflect.ValueOf(op.Args))
 }
 
-// checkStrings looks at all strings of a verb's arguments. Manifests and patches are
-// bytes, of which the cluster judges.
+// checkStrings checks all strings of the arguments. Manifests and patches are bytes,
+// and the cluster validates them.
 func checkStrings(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
@@ -56,5 +56,6 @@ func invalidName(s string) error {
 	return vedette.Errorf(vedette.Invalid, "%s is not a name: it must be valid UTF-8 without NUL", fmt.Sprintf("%.100q", s))
 }
 
-// maxNote bounds what an operation says of its caller, in bytes.
+// maxNote is the maximum length of User, Origin and the target in the history, in
+// bytes.
 const maxNote = 1000

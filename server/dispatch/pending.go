@@ -2,21 +2,21 @@ package dispatch
 
 import "github.com/vedette-io/vedette"
 
-// pendingOutcome is an operation that is not answered.
+// pendingOutcome is an operation without an outcome.
 type pendingOutcome struct {
-	outcome    chan vedette.Outcome    // has room for the one
+	outcome    chan vedette.Outcome    // has room for one
 	isLogs     bool                    // its outcome is a stream
-	recipients map[recipient]bool      // the processes that it was sent to
-	claims     map[*AttachedAgent]bool // who is sending its outcome on a stream of its own
+	recipients map[recipient]bool      // the processes to which it was sent
+	claims     map[*AttachedAgent]bool // the agents that are sending its outcome on a separate stream
 }
 
-// recipient is an agent's process. A process makes its name up, and no other agent is
-// told it, so that it is the same on each connection. Agents that name none are
-// known by their connection.
+// recipient is an agent's process. A process chooses its name, and other agents never
+// learn it, so it identifies the process across connections. A process without a name
+// is identified by its connection.
 type recipient struct {
 	agent    vedette.AgentID
 	process  string
-	attached *AttachedAgent // nil where the process has a name
+	attached *AttachedAgent // nil if the process has a name
 }
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
@@ -31,18 +31,18 @@ func (a *AttachedAgent) recipient() recipient {
 	return recipient{agent: a.member.ID, process: a.process}
 }
 
-// lookUpLocked returns the operation that waits for an outcome, nil where none does,
-// and whether the visit's process was sent it.
+// lookUpLocked returns the pending operation, nil if there is none, and whether it was
+// sent to the process of the attached agent.
 func (d *Dispatcher) lookUpLocked(a *AttachedAgent, id vedette.OperationID) (*pendingOutcome, bool) {
 	p := d.pending[id]
 	return p, p != nil && p.recipients[a.recipient()]
 }
 
-// Claim reserves the right to send an operation's outcome, or its log, on a stream
-// of its own, until release. It is false where the agent does not hold such an
-// operation, or is sending its outcome already: then nothing of it need be read.
-// The agent may forget an outcome that nobody waits for, but not one that is on its
-// way: where its connection breaks it would do the operation once more.
+// Claim reserves the right to send an operation's outcome, or its log, on a separate
+// stream, until release is called. ok is false if the agent was not sent such an
+// operation or is already sending its outcome; the stream need not be read then. The
+// agent may forget an outcome without a waiting caller. It must keep an outcome that is
+// being sent, because if its connection breaks it would execute the operation again.
 func (a *AttachedAgent) Claim(id vedette.OperationID, isLog bool) (release func(), ok bool) {
 	d := a.dispatcher
 	d.mu.Lock()
@@ -66,21 +66,22 @@ func (a *AttachedAgent) Claim(id vedette.OperationID, isLog bool) (release func(
 	}, true
 }
 
-// countRefused counts an outcome that is not taken. One of an operation that has ended is
-// late; one of an operation that another agent has is a lie, or a fault.
+// countRefused counts and logs a rejected outcome. The outcome of an operation that has
+// ended is late. An outcome from an agent that was not sent the operation is forged, or
+// a fault.
 func (a *AttachedAgent) countRefused(id vedette.OperationID, isForged bool) {
 	d := a.dispatcher
 	if !isForged {
 		if n, ok := d.lateOutcomes.Allow(); ok {
-			d.log.Info("outcome that nobody waits for", "operation", id, "agent", a.member.ID, "count", n)
+			d.log.Info("ignored late outcome", "operation", id, "agent", a.member.ID, "count", n)
 		}
 		return
 	}
 	if n, ok := d.forgedOutcomes.Allow(); ok {
-		d.log.Warn("outcome refused: its agent was not given the operation", "operation", id, "agent", a.member.ID, "count", n)
+		d.log.Warn("rejected forged outcome: the operation was not sent to this agent", "operation", id, "agent", a.member.ID, "count", n)
 	}
 }
 
-// ForgedOutcomes returns how many outcomes came from agents that had not been given the
+// ForgedOutcomes returns the number of outcomes from agents that were not sent the
 // operation.
 func (d *Dispatcher) ForgedOutcomes() int64 { return d.forgedOutcomes.Total() }

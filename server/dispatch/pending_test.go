@@ -18,8 +18,8 @@ func (s *scenario) connectOther(id vedette.AgentID, process string) *fakeAgent {
 	return a
 }
 
-// TestOutcomesOfOtherAgentsAreRefused has agents answer an operation that they were not given:
-// nobody hears of it, and nothing of it is stored.
+// TestOutcomesOfOtherAgentsAreRefused checks that an outcome from an agent that was not
+// sent the operation is ignored.
 func TestOutcomesOfOtherAgentsAreRefused(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		others := []*fakeAgent{s.connectOther("lab", "1"), s.connectOther("a", "2"), s.connectOther("a", ""), s.connectOther("b", "1")}
@@ -30,26 +30,26 @@ func TestOutcomesOfOtherAgentsAreRefused(t *testing.T) {
 		forged := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "forged"}, ResourceVersion: "9"}}
 		for _, other := range others {
 			other.answer(forged)
-			s.expectLog(other.name + " may forget op")
+			s.expectLog(other.name + ": forget op")
 			if _, ok := other.attached.Claim("log", true); ok {
-				t.Errorf("%s may send the log", other.name)
+				t.Errorf("%s can claim the log", other.name)
 			}
 			if other.attached.HandleOutcome(vedette.Outcome{ID: "log", State: vedette.Done, Stream: io.NopCloser(strings.NewReader("forged"))}) {
-				t.Errorf("the log of %s is taken", other.name)
+				t.Errorf("the log of %s is accepted", other.name)
 			}
-			s.expectLog("") // and nobody has it end elsewhere
+			s.expectLog("") // and the operation does not end
 		}
 		if got, want := s.ForgedOutcomes(), int64(3*len(others)); got != want {
-			t.Errorf("%d forged outcomes were counted, want %d", got, want)
+			t.Errorf("forged outcomes: got %d, want %d", got, want)
 		}
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
-		s.expectLog("a/1 may forget op", "stored  web at 7", "op done 200 ")
+		s.expectLog("a/1: forget op", "stored  web at 7", "op done 200 ")
 	})
 }
 
-// TestOutcomeOnAnotherConnection holds that a process answers on its next
-// connection too, whether it has its account again or not, and that the process
-// which had an operation before another one may still tell its end.
+// TestOutcomeOnAnotherConnection checks that a process can answer on its next
+// connection, even without its account, and that an earlier process can still answer
+// after the operation was sent to another.
 func TestOutcomeOnAnotherConnection(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -59,15 +59,16 @@ func TestOutcomeOnAnotherConnection(t *testing.T) {
 		s.takeLog()
 		reconnected := s.connectOther("a", "1")
 		reconnected.answerDone("op")
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 		s.connect("b", "2")
-		s.expectLog("b/2 is sent two")
+		s.expectLog("b/2: execute two")
 		reconnected.answerDone("two")
-		s.expectLog("a/1 may forget two", "two done 200 ")
+		s.expectLog("a/1: forget two", "two done 200 ")
 	})
 }
 
-// TestClaims holds that an outcome is read once at a time, and a log of logs only.
+// TestClaims checks that an outcome is received only once at a time, and that only logs
+// answers have a log.
 func TestClaims(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -75,19 +76,19 @@ func TestClaims(t *testing.T) {
 		s.takeLog()
 		release, ok := a.attached.Claim("op", false)
 		if _, claimedTwice := a.attached.Claim("op", false); !ok || claimedTwice {
-			t.Errorf("claimed %v, and again %v", ok, claimedTwice)
+			t.Errorf("got %v, and %v for the second claim", ok, claimedTwice)
 		}
 		s.expectLog("") // an outcome that is on its way is not to be forgotten
 		release()
 		if _, log := a.attached.Claim("op", true); log {
-			t.Error("an operation that is none of logs is answered with a log")
+			t.Error("a log can be claimed for an operation without logs")
 		}
 		if _, ok := a.attached.Claim("other", false); ok {
-			t.Error("an operation that is not there can be answered")
+			t.Error("an unknown operation can be claimed")
 		}
-		s.expectLog("a/1 may forget other")
+		s.expectLog("a/1: forget other")
 		if release, ok = a.attached.Claim("op", false); !ok {
-			t.Error("it can't be claimed again")
+			t.Error("a released claim can't be claimed again")
 		}
 		a.answerDone("op")
 		release()
@@ -95,8 +96,8 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// TestInvalidNamesAreRejected holds that an operation which neither the protocol nor
-// the history can carry ends by itself: no agent is sent it.
+// TestInvalidNamesAreRejected checks that an operation with a name that neither the
+// protocol nor the history can represent is not sent.
 func TestInvalidNamesAreRejected(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
@@ -110,11 +111,22 @@ func TestInvalidNamesAreRejected(t *testing.T) {
 		} {
 			out := s.Execute(t.Context(), op)
 			if out.State != vedette.Failed || out.Status != 400 || out.ID != op.ID {
-				t.Errorf("operation %s is %s %d %s", op.ID, out.State, out.Status, out.Message)
+				t.Errorf("operation %s: got %s %d %s, want failed 400", op.ID, out.State, out.Status, out.Message)
 			}
 		}
 		s.expectLog("")
 		s.start("log", vedette.LogsArgs{Target: web, SinceTime: time.Now()})
-		s.expectLog("a/1 is sent log")
+		s.expectLog("a/1: execute log")
+	})
+}
+
+// TestOperationThatCannotBeEncodedFails checks that an operation fails at once if the
+// protocol cannot express it, and that the agent receives nothing.
+func TestOperationThatCannotBeEncodedFails(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		a.sendErr = vedette.Errorf(vedette.Invalid, "no such field")
+		s.start("1", get)
+		s.expectLog("1 failed 400 no such field")
 	})
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// knownObject is what was stored of an object when its deletion was accepted; zero where
-// nothing was, or another verb is asked for.
+// knownObject is the stored object that a deletion names; zero if there is none or for
+// other verbs.
 type knownObject struct {
 	key vedette.Key
 	uid string
 }
 
-// maxUIDLookup is how long an operation that is noted waits for what is known. It
-// spares the agent one request to an API server nearby.
+// maxUIDLookup is how long an operation waits for the lookup after it was recorded. It
+// is short because the lookup only saves the agent one request to a nearby API server.
 const maxUIDLookup = 20 * time.Millisecond
 
-// lookUpUID looks up which object a deletion by name means, while the operation is
-// noted. The channel is closed without a word where there is nothing to tell.
+// lookUpUID looks up the object that a deletion names, while the operation is recorded.
+// The channel is closed without a value if nothing is known.
 func (d *Dispatcher) lookUpUID(ctx context.Context, op vedette.Operation) <-chan knownObject {
 	lookup := make(chan knownObject, 1)
 	a, deletes := op.Args.(vedette.DeleteArgs)
@@ -37,14 +37,14 @@ func (d *Dispatcher) lookUpUID(ctx context.Context, op vedette.Operation) <-chan
 		}
 		uid, err := d.store.UID(ctx, op.Account, key)
 		if err != nil || uid == "" {
-			return // the agent asks its cluster
+			return // the agent reads it from its cluster
 		}
 		lookup <- knownObject{key, uid}
 	}()
 	return lookup
 }
 
-// applyUID hands the agent what is known.
+// applyUID adds the known uid to the deletion.
 func (f *inflight) applyUID(lookup <-chan knownObject) {
 	a, deletes := f.op.Args.(vedette.DeleteArgs)
 	if !deletes {
@@ -60,8 +60,8 @@ func (f *inflight) applyUID(lookup <-chan knownObject) {
 	}
 }
 
-// keyOf resolves a target among the kinds that an account's agents report. An agent
-// resolves it among all that the cluster serves, and may come to another kind.
+// keyOf resolves a target among the kinds that the account's agents report. The agent
+// resolves it among all kinds of the cluster, so its result may differ.
 func (d *Dispatcher) keyOf(ctx context.Context, account vedette.AccountName, t vedette.Target) (vedette.Key, bool) {
 	resources, err := d.store.Resources(ctx, account)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 var webKey = vedette.Key{Kind: deployments, Namespace: "shop", Name: "web"}
 
-// TestDeleteUsesStoredUID holds which deletions go with the uid that is stored.
+// TestDeleteUsesStoredUID checks which deletions include the stored uid.
 func TestDeleteUsesStoredUID(t *testing.T) {
 	named := func(change func(*vedette.DeleteArgs)) vedette.DeleteArgs {
 		a := vedette.DeleteArgs{Target: web}
@@ -21,22 +21,22 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 		args vedette.Args
 		want string
 	}{
-		{"by name", named(func(*vedette.DeleteArgs) {}), "a/1 is sent op, of uid u1"},
-		{"by another name of the kind", named(func(a *vedette.DeleteArgs) { a.Kind = "Deployments.apps" }), "a/1 is sent op, of uid u1"},
-		{"in a version", named(func(a *vedette.DeleteArgs) { a.APIVersion = "apps/v1" }), "a/1 is sent op, of uid u1"},
-		{"without a namespace, which is default", named(func(a *vedette.DeleteArgs) { a.Namespace = "" }), "a/1 is sent op, of uid u2"},
-		{"of a group that has no such kind", named(func(a *vedette.DeleteArgs) { a.APIVersion = "example.com/v1" }), "a/1 is sent op"},
-		{"of a kind that nobody reports", named(func(a *vedette.DeleteArgs) { a.Kind = "widget" }), "a/1 is sent op"},
-		{"what is not stored", named(func(a *vedette.DeleteArgs) { a.Name = "api" }), "a/1 is sent op"},
-		{"what a caller made up", named(func(a *vedette.DeleteArgs) { a.Name, a.KnownUID = "api", "made-up" }), "a/1 is sent op"},
-		{"by labels", named(func(a *vedette.DeleteArgs) { a.Name, a.LabelSelector = "", "app=web" }), "a/1 is sent op"},
+		{"by name", named(func(*vedette.DeleteArgs) {}), "a/1: execute op, uid u1"},
+		{"by another name of the kind", named(func(a *vedette.DeleteArgs) { a.Kind = "Deployments.apps" }), "a/1: execute op, uid u1"},
+		{"in a version", named(func(a *vedette.DeleteArgs) { a.APIVersion = "apps/v1" }), "a/1: execute op, uid u1"},
+		{"without a namespace", named(func(a *vedette.DeleteArgs) { a.Namespace = "" }), "a/1: execute op, uid u2"},
+		{"of a group without the kind", named(func(a *vedette.DeleteArgs) { a.APIVersion = "example.com/v1" }), "a/1: execute op"},
+		{"of an unknown kind", named(func(a *vedette.DeleteArgs) { a.Kind = "widget" }), "a/1: execute op"},
+		{"an object that is not stored", named(func(a *vedette.DeleteArgs) { a.Name = "api" }), "a/1: execute op"},
+		{"a uid from the caller", named(func(a *vedette.DeleteArgs) { a.Name, a.KnownUID = "api", "made-up" }), "a/1: execute op"},
+		{"by labels", named(func(a *vedette.DeleteArgs) { a.Name, a.LabelSelector = "", "app=web" }), "a/1: execute op"},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
 				s.uids = map[vedette.Key]string{webKey: "u1", {Kind: deployments, Namespace: "default", Name: "web"}: "u2"}
 				a := s.connect("a", "1")
 				s.start("op", tt.args)
-				if got, want := s.takeLog(), "noted op delete "+targetOf(tt.args)+"\n"+tt.want; got != want {
+				if got, want := s.takeLog(), "recorded op delete "+targetOf(tt.args)+"\n"+tt.want; got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 				}
 				a.answerDone("op")
@@ -45,21 +45,21 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 	}
 }
 
-// What is known is not waited for.
+// TestSlowUIDLookupIsSkipped checks that an operation does not wait for a slow lookup.
 func TestSlowUIDLookupIsSkipped(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids, s.uidDelay = map[vedette.Key]string{webKey: "u1"}, time.Second
 		a := s.connect("a", "1")
 		s.start("op", vedette.DeleteArgs{Target: web})
 		time.Sleep(maxUIDLookup)
-		s.expectLog("noted op delete deployment shop/web", "a/1 is sent op")
+		s.expectLog("recorded op delete deployment shop/web", "a/1: execute op")
 		a.answerDone("op")
 		time.Sleep(time.Second)
 	})
 }
 
-// A process that is given what another one had deletes no object that came since,
-// and takes from what is stored what it found gone.
+// TestResendKeepsKnownUID checks that a resent deletion spares a new object with the
+// same name, and that the object that it found missing is removed from the store.
 func TestResendKeepsKnownUID(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
@@ -67,13 +67,14 @@ func TestResendKeepsKnownUID(t *testing.T) {
 		s.start("op", vedette.DeleteArgs{Target: web})
 		s.disconnect(a)
 		b := s.connect("b", "2")
-		s.expectLog("noted op delete deployment shop/web", "a/1 is sent op, of uid u1", "b/2 is sent op, of uid u1 and no other, which may be gone")
+		s.expectLog("recorded op delete deployment shop/web", "a/1: execute op, uid u1", "b/2: execute op, uid u1, only this uid, may be missing")
 		b.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{webKey}, UIDs: []string{"u1"}})
-		s.expectLog("b/2 may forget op", "removed Deployment.apps shop/web u1", "op done 200 ")
+		s.expectLog("b/2: forget op", "removed Deployment.apps shop/web u1", "op done 200 ")
 	})
 }
 
-// An agent that takes a name for another kind than the server finds nothing there.
+// TestKnownUIDOfOtherKindIsIgnored checks that nothing is removed if the agent resolves
+// the kind to another kind than the server.
 func TestKnownUIDOfOtherKindIsIgnored(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.uids = map[vedette.Key]string{webKey: "u1"}
@@ -82,6 +83,6 @@ func TestKnownUIDOfOtherKindIsIgnored(t *testing.T) {
 		s.takeLog()
 		other := vedette.Key{Kind: vedette.Kind{Group: "example.com", Name: "Deployment"}, Namespace: "shop", Name: "web"}
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Keys: []vedette.Key{other}, UIDs: []string{"u1"}})
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// What the database may hold an outcome up by: what could not be stored by then comes
-// with its feed, and its end when the database is back.
+// How long an outcome waits for the database. An object that is not stored by then comes
+// with its feed, and the end is recorded when the database is available again.
 const (
 	maxWriteWait        = 2 * time.Second
-	maxWriteThroughWait = maxWriteWait * 3 / 4 // of it, so that some is left for the history
+	maxWriteThroughWait = maxWriteWait * 3 / 4 // shorter, to leave time for the history
 )
 
-// needsWriteThrough reports whether the outcome is to be written through. What was only
-// read has its way in the feed; a recache is asked for just to be stored. Of a dry
-// run there is nothing to store.
+// needsWriteThrough reports whether the outcome is written through. Objects that were
+// only read come with their feed, except that a recache is requested to store the
+// object. A dry run has nothing to store.
 func (f *inflight) needsWriteThrough() bool {
 	_, recache := f.op.Args.(vedette.RecacheArgs)
 	return recache || f.op.Changes()
 }
 
-// prioritize has commits make way for what is to be written through, until end.
+// prioritize gives the coming write-through priority over commits of the account, until
+// end is called.
 func (d *Dispatcher) prioritize(f *inflight) (end func()) {
 	if !f.needsWriteThrough() {
 		return func() {}
@@ -32,10 +33,10 @@ func (d *Dispatcher) prioritize(f *inflight) (end func()) {
 	return d.store.Prioritize(f.op.Account)
 }
 
-// writeThrough stores what an operation wrote, and takes out what it deleted,
-// before anybody hears of the outcome: who reads after it must see it. The account's
-// commits have been making way for it since the operation was accepted. It reports
-// whether the operation's end is in the history with it.
+// writeThrough stores the written objects and removes the deleted ones before the
+// caller receives the outcome, so that the caller reads its own writes. Commits of the
+// account have given way since the operation was accepted. It reports whether the end
+// of the operation was recorded in the same transaction.
 func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette.Outcome, end *store.OperationRow) (ended bool) {
 	if !f.needsWriteThrough() {
 		return false
@@ -53,9 +54,9 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 	}
 	for i, key := range out.Keys {
 		if out.UIDs[i] == f.known.uid && key != f.known.key {
-			continue // the cluster took the kind's name for another kind than we: that is where nothing was found
+			continue // the cluster resolved the kind to another kind than keyOf: the known object was not deleted
 		}
-		var endRow *store.OperationRow // nobody must read the end before the last is gone
+		var endRow *store.OperationRow // recorded with the last object, so that no reader sees the end before
 		if i == len(out.Keys)-1 {
 			endRow = end
 		}
@@ -66,12 +67,12 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 	return ended
 }
 
-// writeInTerm writes in the term of the account's cacher. That is waited for: an outcome
-// is the first thing that an agent says on a new connection, before it is given its
-// accounts, and one may come just before a connection is lost.
+// writeInTerm writes in the term of the account's cacher and waits for a term if there
+// is none: an agent sends outcomes first on a new connection, before it is assigned its
+// accounts, and an outcome may arrive just before a connection is lost.
 func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(vedette.Term) ([]store.Change, bool, error)) (ended bool) {
 	for {
-		changed := d.nextChange() // before the roster is asked, so that no news is missed
+		changed := d.nextChange() // before Cacher, so that no change is missed
 		err := store.ErrTerm
 		if member, term := d.assignments.Cacher(f.op.Account); member != nil {
 			var changes []store.Change
@@ -79,10 +80,10 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(ve
 			d.publisher.Publish(changes)
 		}
 		if err == nil || errors.Is(err, store.ErrNoFeed) {
-			return ended // it is not, too, where the object is not cached
+			return ended // false if the object is not cached
 		}
 		if !errors.Is(err, store.ErrTerm) || ctx.Err() != nil {
-			d.log.Warn("what an operation wrote is not stored yet; its feed tells it", "operation", f.op.ID, "account", f.op.Account, "error", err)
+			d.log.Warn("write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account, "error", err)
 			return false
 		}
 		select {

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
-// An outcome that comes while nobody holds the account, because its agent has just
-// connected again, is told when what it wrote can be read.
+// TestWriteThroughWaitsForCacher checks that an outcome without a cacher waits until
+// the object is stored. This happens if the agent has just reconnected.
 func TestWriteThroughWaitsForCacher(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -21,7 +21,7 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 		reconnected.attached = s.Attach(m, "1", reconnected)
 		reconnected.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(time.Second)
-		s.expectLog("a/1 may forget op")
+		s.expectLog("a/1: forget op")
 		s.mu.Lock()
 		s.cachers["prod"] = m
 		s.mu.Unlock()
@@ -31,7 +31,7 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 	})
 }
 
-// It is not waited for for ever.
+// TestWriteThroughTimesOut checks that this wait is limited.
 func TestWriteThroughTimesOut(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -40,21 +40,22 @@ func TestWriteThroughTimesOut(t *testing.T) {
 		s.takeLog()
 		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(maxWriteWait)
-		s.expectLog("a/1 may forget op", "op done 200 ")
+		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
 
-// The account's commits make way for an operation from its acceptance on, until
-// what it wrote is stored, and for none of which nothing will be.
+// TestOperationsPrioritizeCommits checks that commits of the account give way from the
+// acceptance of an operation until its object is stored, and only if an object will be
+// stored.
 func TestOperationsPrioritizeCommits(t *testing.T) {
 	tests := []struct {
 		why  string
 		args vedette.Args
 		want bool
 	}{
-		{"it changes something", scale, true},
-		{"it is asked for to be stored", vedette.RecacheArgs{Target: web}, true},
-		{"it only reads", get, false},
+		{"a change", scale, true},
+		{"a recache", vedette.RecacheArgs{Target: web}, true},
+		{"a read-only operation", get, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.why, func(t *testing.T) {
@@ -90,6 +91,6 @@ func (s *scenario) expectPriority(want bool, when string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if got := s.prioritized > 0; got != want {
-		s.t.Errorf("%s commits make way: %t, want %t", when, got, want)
+		s.t.Errorf("%s: commits give way is %t, want %t", when, got, want)
 	}
 }

@@ -335,7 +335,7 @@ func (t *Tasks) register(r *taskRun) error {
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return vedette.Errorf(vedette.Unavailable, "the server is shutting down; retry on another server")
+		return vedette.Errorf(vedette.Unavailable, "the server is stopping; retry on another server")
 	case len(t.running) >= t.cfg.MaxTasks:
 		return vedette.Errorf(vedette.Unavailable, "%d tasks are running on this server, which is the limit; retry later", len(t.running))
 	case t.running[r.id] != nil:

@@ -169,7 +169,7 @@ func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (resu
 		e.w.t.Errorf("%s: got no outcome in the history: %q, error %v", o, result.State, err)
 		return result
 	}
-	restarted := strings.Contains(result.Message, "the server that accepted it ended")
+	restarted := strings.Contains(result.Message, "the server that accepted it stopped")
 	for _, reported := range o.outcomes {
 		if restarted && e.historyMayBeLost || result.State == "" && wasNotAccepted(reported) {
 			continue
@@ -190,7 +190,7 @@ func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (resu
 // wasNotAccepted reports whether a caller was told that the database did not accept the operation.
 // A server that is killed before it can record that leaves no trace.
 func wasNotAccepted(reported outcome) bool {
-	return reported.State == "failed" && strings.Contains(reported.Message, "could not note the operation")
+	return reported.State == "failed" && strings.Contains(reported.Message, "could not record the operation")
 }
 
 func (e *operationLoad) verifyCreate(o *sentOperation, result outcome, items []item) {

@@ -41,7 +41,7 @@ func TestReadYourWrites(t *testing.T) {
 		for _, r := range readers {
 			reads += r.reads
 			for id, problem := range r.problems {
-				if strings.Contains(string(log), `msg="what an operation wrote is not stored yet; its feed tells it" operation=`+id) {
+				if strings.Contains(string(log), `msg="write-through failed; the feed will report the object" operation=`+id) {
 					unconfirmed++ // no agent held the account while the outcome waited
 					continue
 				}
