@@ -74,7 +74,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("got pages %s and %s", first.ids(), next.ids())
 	}
 	for query, want := range map[string]string{"account=prod-2": "did you mean prod-1 or prod-3?", "state=over": "must be pending", "verb=aply": "must be", "limit=0": "from 1 to",
-		"status=done": "did you mean state?", "cursor=" + strings.Repeat("x", 30): "begin again"} {
+		"status=done": "did you mean state?", "cursor=" + strings.Repeat("x", 30): "request the first page again"} {
 		if response, body := w.get("/operations?" + query); response.StatusCode < 400 || !strings.Contains(string(body), want) {
 			t.Errorf("%s: got %d %s", query, response.StatusCode, body)
 		}

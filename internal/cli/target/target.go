@@ -59,7 +59,7 @@ type Target struct {
 	All, AllNamespaces bool
 }
 
-// Reference returns the target of an operation on the object.
+// Reference returns the object as operations name it.
 func (t Target) Reference() vedette.Target {
 	return vedette.Target{Kind: t.Kind, APIVersion: t.APIVersion, Namespace: t.Namespace, Name: t.Name}
 }
