@@ -296,7 +296,7 @@ func (c *fakeClusters) prune(objects map[vedette.Key]*fakeObject, a vedette.Prun
 
 func (c *fakeClusters) list(objects map[vedette.Key]*fakeObject, a vedette.ListArgs) vedette.Outcome {
 	all := vedette.Outcome{State: vedette.Done, Status: 200}
-	for _, key := range c.matchingKeys(objects, a.Target, a.LabelSelector, false) {
+	for _, key := range c.matchingKeys(objects, a.Target, a.LabelSelector, a.Namespace == "") {
 		one := objectOutcome(key, objects[key], 200)
 		all.Objects = append(all.Objects, one.Objects...)
 	}

@@ -26,6 +26,9 @@ have a kind of that name, the kind of Kubernetes itself is used.
 
 All namespaces are shown unless -n is given. -A is accepted because kubectl needs it.
 
+Kinds that no agent caches, such as events, are read from the clusters if -n, -A or
+--account is given.
+
 If the agent of a cluster is not connected, or a kind cannot be watched, the objects
 that were stored last are shown, and a line on standard error names the cluster and the
 time of its last report.`
@@ -63,7 +66,7 @@ func newGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := &getter{client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
+			g := &getter{cmd: cmd, client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
 			return g.run(cmd.Context(), resourceArgs)
 		},
 	}
@@ -98,6 +101,7 @@ func (o getOptions) validate() error {
 // getter runs one get.
 type getter struct {
 	getOptions
+	cmd    *cobra.Command
 	client *client.Client
 	out    *output.Printer
 	errOut io.Writer
@@ -133,7 +137,7 @@ func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceAr
 	for _, arg := range resourceArgs {
 		table, err := g.table(ctx, arg)
 		errs = append(errs, err)
-		cached = cached || len(table.Freshness) > 0
+		cached = cached || isCached(table.Freshness)
 		if err != nil || len(table.Rows) == 0 {
 			continue
 		}
@@ -144,8 +148,13 @@ func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceAr
 		tables = append(tables, table)
 	}
 	err := errors.Join(errs...)
-	if len(tables) == 0 && err == nil {
-		g.printNoneFound(resourceArgs, cached)
+	if len(tables) == 0 {
+		if mustReadLive(resourceArgs, cached, err) {
+			return g.runLive(ctx, resourceArgs, err)
+		}
+		if err == nil {
+			g.printNoneFound(resourceArgs, cached)
+		}
 	}
 	return errors.Join(g.printTables(tables), err)
 }
@@ -172,8 +181,12 @@ func (g *getter) notCachedHint(resourceArgs []target.ResourceArg) string {
 	if g.account != "" {
 		accounts = " matching " + g.account
 	}
-	return fmt.Sprintf("no account%s caches %s. To cache a kind, add it to the account's kinds in the agent's configuration (with `vedette up`: --kinds). "+
-		"To read it from a cluster once, send the operation list: POST /vedette/v1/operations", accounts, names)
+	return fmt.Sprintf("no account%s caches %s", accounts, names) + g.liveHint()
+}
+
+// isCached reports whether an account caches the kind of an answer.
+func isCached(fresh []client.FeedFreshness) bool {
+	return slices.ContainsFunc(fresh, func(f client.FeedFreshness) bool { return f.State != "absent" })
 }
 
 // table reads all pages of an argument's objects.

@@ -12,13 +12,18 @@ import (
 func (g *getter) runManifests(ctx context.Context, resourceArgs []target.ResourceArg) error {
 	items := []any{}
 	var errs []error
+	cached := false
 	for _, arg := range resourceArgs {
-		found, err := g.manifests(ctx, arg)
+		found, kindCached, err := g.manifests(ctx, arg)
+		cached = cached || kindCached
 		errs = append(errs, err)
 		items = append(items, found...)
 	}
 	err := errors.Join(errs...)
-	if len(items) == 0 && err != nil {
+	switch {
+	case len(items) == 0 && mustReadLive(resourceArgs, cached, err) && (g.canReadLive() || err != nil):
+		return g.runLive(ctx, resourceArgs, err)
+	case len(items) == 0 && err != nil:
 		return err
 	}
 	document := manifests.NewList(items)
@@ -28,25 +33,27 @@ func (g *getter) runManifests(ctx context.Context, resourceArgs []target.Resourc
 	return errors.Join(g.printDocument(document), err)
 }
 
-func (g *getter) manifests(ctx context.Context, arg target.ResourceArg) ([]any, error) {
+// manifests reads all pages of an argument's objects, and reports whether an account caches
+// the kind.
+func (g *getter) manifests(ctx context.Context, arg target.ResourceArg) (found []any, cached bool, err error) {
 	query := g.query(arg)
 	query.Manifests = true
-	var found []any
 	for {
 		page, err := g.client.Objects(ctx, query)
 		if err != nil {
-			return found, err
+			return found, cached, err
 		}
+		cached = cached || isCached(page.Freshness)
 		g.warnStale(page.Freshness)
 		for _, o := range page.Items {
 			m, err := manifests.WithAccountAnnotation(o)
 			if err != nil {
-				return found, err
+				return found, cached, err
 			}
 			found = append(found, m)
 		}
 		if query.Cursor = page.Cursor; query.Cursor == "" {
-			return found, arg.NotFoundError(len(found))
+			return found, cached, arg.NotFoundError(len(found))
 		}
 	}
 }

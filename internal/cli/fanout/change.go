@@ -24,11 +24,12 @@ const (
 	dryRunNone   = "none"
 	dryRunServer = "server"
 	dryRunClient = "client"
+	dryRunUnset  = "unset" // --dry-run without a value, which kubectl rejects too
 )
 
 func (o *ChangeOptions) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone, "none, server or client. server: the API servers validate the changes without storing them. client: print the objects without contacting the server.")
-	cmd.Flags().Lookup("dry-run").NoOptDefVal = "unsaid"
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunUnset
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "Output format of the changed objects: name, json or yaml. Defaults to one line for each object.")
 }
 
@@ -40,7 +41,7 @@ func (o *ChangeOptions) AddYesFlag(cmd *cobra.Command) {
 func (o ChangeOptions) Validate(outputs ...string) error {
 	switch o.dryRun {
 	case dryRunNone, dryRunServer, dryRunClient, "":
-	case "unsaid":
+	case dryRunUnset:
 		return vedette.Errorf(vedette.Invalid, "--dry-run needs a value: use --dry-run=server or --dry-run=client")
 	default:
 		return vedette.Errorf(vedette.Invalid, "invalid --dry-run %q: use none, server or client", o.dryRun)

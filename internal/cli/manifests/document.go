@@ -249,7 +249,8 @@ func (d Document) validate() error {
 	return nil
 }
 
-// Operation returns an operation on the object of a document.
+// Operation returns an operation on the object of a document, of a verb that takes only a
+// target.
 func (d Document) Operation(verb vedette.Verb) client.Operation {
 	return client.Operation{Args: vedette.TargetArgs(verb, vedette.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})}
 }

@@ -46,10 +46,12 @@ func NewTable(columns client.Columns, wide, withKind bool) *Table {
 	return t
 }
 
-// NewTextTable returns a table with the given header, for rows of text.
+// NewTextTable returns a table for rows of text, with the given header unless it is nil.
 func NewTextTable(header []string) *Table {
 	t := &Table{statusColumn: slices.Index(header, "STATUS")}
-	t.Add(header)
+	if header != nil {
+		t.Add(header)
+	}
 	return t
 }
 
