@@ -16,7 +16,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TAGS := grpcnotrace,disable_grpc_modules
 LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VERSION)
 export CGO_ENABLED ?= 0
-TOOL := go tool -modfile=tools/go.mod
+LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
 .PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops clean
 
@@ -65,9 +65,8 @@ differential: controlplane
 	go test ./test/differential -tags $(TAGS) -run Differential -timeout 24h -seeds $(SEEDS) -from $(FROM) $(if $(MODE),-mode $(MODE)) -v
 
 lint:
-	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags $(TAGS) ./...
-	$(TOOL) staticcheck -tags $(TAGS) ./...
+	$(LINT) run ./...
+	$(LINT) fmt --diff ./...
 
 fmt:
 	gofmt -w .
