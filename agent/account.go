@@ -272,9 +272,11 @@ func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *
 	return r
 }
 
-func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, settings uplink.ServerSettings, as uplink.Assignment) *watchRun {
+func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, settings uplink.ServerSettings,
+	as uplink.Assignment) *watchRun {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}), announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
+	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}),
+		announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
 	redactor, err := a.newRedactor(settings)
 	if err != nil {
 		r.err = err
@@ -284,8 +286,9 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	selection := a.cfg.Selection
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
-		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements, setAccountError: a.setAccountError,
-		log: a.log, snapshots: map[vedette.Feed]*index{},
+		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
+		setAccountError: a.setAccountError,
+		log:             a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
 	a.setWatcher(r.watcher, redactor)
 	go func() {

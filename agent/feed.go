@@ -153,7 +153,8 @@ func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priori
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
 	object, body, err := s.redactor.Object((*buf)[:0], e.Resource, e.Raw)
-	if *buf = body; cap(body) > 1<<20 {
+	*buf = body
+	if cap(body) > 1<<20 {
 		*buf = nil
 	}
 	if err != nil {
@@ -182,7 +183,8 @@ func (s *sink) delete(ctx context.Context, e watch.Event) error {
 	}
 	var record []byte
 	if err == nil {
-		record, err = wire.EncodeStep(&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name, ResourceVersion: string(e.Mark)}})
+		record, err = wire.EncodeStep(&wire.Record_Delete{Delete: &wire.Delete{Namespace: header.Namespace, Name: header.Name,
+			ResourceVersion: string(e.Mark)}})
 	}
 	if err != nil {
 		s.log.Warn("cannot read a deletion, listing the feed again", "account", s.account, "feed", e.Feed.String(), "error", err)
@@ -215,5 +217,6 @@ func (s *sink) end(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	delete(s.snapshots, e.Feed)
 	s.mu.Unlock()
-	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Bulk, Mark: e.Mark}, &wire.Record_End{End: &wire.End{ResourceVersion: string(e.Mark)}})
+	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Bulk, Mark: e.Mark},
+		&wire.Record_End{End: &wire.End{ResourceVersion: string(e.Mark)}})
 }

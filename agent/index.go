@@ -43,7 +43,8 @@ func (x *index) forEachUnseen(n int, yield func([]uint64) error) error {
 		if x.seen[i/64]&(1<<(i%64)) != 0 {
 			continue
 		}
-		if unseen = append(unseen, digest); len(unseen) == n {
+		unseen = append(unseen, digest)
+		if len(unseen) == n {
 			if err := yield(unseen); err != nil {
 				return err
 			}

@@ -15,7 +15,8 @@ import (
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	account := a.accounts[op.Account]
 	if account == nil {
-		return failedOutcome(op, http.StatusNotFound, "NotFound", "agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
+		return failedOutcome(op, http.StatusNotFound, "NotFound",
+			"agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
 	}
 	operator, err := account.currentOperator()
 	if operator == nil {
@@ -38,7 +39,8 @@ func (a *account) initOperator(cluster *kube.Cluster) error {
 	cfg := a.agent.cfg.Operate
 	cfg.CoveredByFeed = a.covers
 	var err error
-	if cfg.Redactor, err = a.newRedactor(a.agent.serverSettings()); err != nil {
+	cfg.Redactor, err = a.newRedactor(a.agent.serverSettings())
+	if err != nil {
 		return err
 	}
 	operator, err := operate.New(cluster, cfg)

@@ -46,7 +46,8 @@ func (b *bench) startCluster(ctx context.Context, objects map[vedette.Kind]int) 
 		return nil, err
 	}
 	c := &cluster{Plane: plane, sample: sample.New(42), objects: objects}
-	if c.client, err = newTLSClient(plane.CA(), plane.ClientCert(), plane.ClientKey()); err != nil {
+	c.client, err = newTLSClient(plane.CA(), plane.ClientCert(), plane.ClientKey())
+	if err != nil {
 		return c, err
 	}
 	for _, r := range sample.Kinds() {

@@ -61,7 +61,8 @@ func records(cfg fleet.Config) (first, updates, hot []record, err error) {
 			return nil, nil, nil, err
 		}
 		updates = append(updates, rec)
-		if rec, err = encode(sample.Kinds()[1], n%hotObjects, uint64(950000+n), true); err != nil {
+		rec, err = encode(sample.Kinds()[1], n%hotObjects, uint64(950000+n), true)
+		if err != nil {
 			return nil, nil, nil, err
 		}
 		hot = append(hot, rec)
@@ -139,7 +140,8 @@ func compressAll(c compressor, records []record, batch int) (total int, err erro
 		if i%batch != batch-1 && i != len(records)-1 {
 			continue
 		}
-		if n, err = c.flush(); err != nil {
+		n, err = c.flush()
+		if err != nil {
 			return 0, err
 		}
 		total += n
@@ -172,7 +174,8 @@ func newStream(level zstd.EncoderLevel, window int) func() (compressor, error) {
 	return func() (compressor, error) {
 		s := &stream{}
 		var err error
-		s.enc, err = zstd.NewWriter(s, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false))
+		s.enc, err = zstd.NewWriter(s, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderLevel(level),
+			zstd.WithEncoderCRC(false))
 		return s, err
 	}
 }
@@ -226,7 +229,8 @@ func (m *messages) add(r record) (int, error) {
 			options = append(options, zstd.WithEncoderDictRaw(1, d))
 		}
 		var err error
-		if enc, err = zstd.NewWriter(nil, options...); err != nil {
+		enc, err = zstd.NewWriter(nil, options...)
+		if err != nil {
 			return 0, err
 		}
 		m.encoders[r.kind] = enc

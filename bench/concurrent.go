@@ -26,7 +26,8 @@ type concurrentOperation struct {
 // operationsConcurrent starts many operations at once, on agents with one simulated cluster
 // each, and checks that each outcome has the right object.
 func (b *bench) operationsConcurrent(ctx context.Context) error {
-	s, err := b.simulateWithoutAgent(ctx, fleet.Config{Clusters: agentCount, Objects: map[vedette.Kind]int{configMaps: concurrency / agentCount}})
+	s, err := b.simulateWithoutAgent(ctx,
+		fleet.Config{Clusters: agentCount, Objects: map[vedette.Kind]int{configMaps: concurrency / agentCount}})
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (b *bench) measureConcurrent(ctx context.Context, verb string, ops []concur
 	}
 	total := quantiles(whole)
 	b.table.add(row{measure: fmt.Sprintf("operations at once: %d %s over %d agents, until the last is answered", len(ops), verb, agentCount),
-		result: fmt.Sprintf("%.0f ms", ms(total.p50)), remark: fmt.Sprintf("each %s; %.0f a second; longest of 3 rounds %.0f ms; each was answered with its own object",
+		result: fmt.Sprintf("%.0f ms", ms(total.p50)),
+		remark: fmt.Sprintf("each %s; %.0f a second; longest of 3 rounds %.0f ms; each was answered with its own object",
 			quantiles(each), float64(len(ops))/total.p50.Seconds(), ms(total.longest))})
 	return nil
 }
@@ -109,8 +111,10 @@ func (o concurrentOperation) check(result outcome) error {
 	if len(result.Objects) != 1 {
 		return fmt.Errorf("%s of %s on %s: got %d objects, want 1", o.body["verb"], o.want.Key, o.operator.account, len(result.Objects))
 	}
-	if metadata := result.Objects[0].Metadata; metadata.UID != o.want.UID || metadata.Name != o.want.Key.Name || metadata.Namespace != o.want.Key.Namespace {
-		return fmt.Errorf("%s of %s on %s: got object %s/%s with uid %s", o.body["verb"], o.want.Key, o.operator.account, metadata.Namespace, metadata.Name, metadata.UID)
+	if metadata := result.Objects[0].Metadata; metadata.UID != o.want.UID || metadata.Name != o.want.Key.Name ||
+		metadata.Namespace != o.want.Key.Namespace {
+		return fmt.Errorf("%s of %s on %s: got object %s/%s with uid %s", o.body["verb"], o.want.Key, o.operator.account, metadata.Namespace,
+			metadata.Name, metadata.UID)
 	}
 	return nil
 }

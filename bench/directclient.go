@@ -51,7 +51,8 @@ func (b *bench) startDirectClient(kubeconfig string) (*directClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
+	c.in, err = c.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	c.answers = json.NewDecoder(out)

@@ -67,8 +67,10 @@ func (b *bench) operationsDuringSync(ctx context.Context) error {
 func (b *bench) reportDuringSync(during, whenIdle map[string]quantileSummary, remark string) {
 	for _, verb := range []string{"get", "patch"} {
 		b.table.add(row{measure: fmt.Sprintf("operation: %s, %d a second, while the account is first synced", verb, operationsPerSecond/2),
-			result: during[verb].String(), ratio: ratio(ms(during[verb].p50), ms(whenIdle[verb].p50)) + ", " + ratio(ms(during[verb].p99), ms(whenIdle[verb].p99)) + " idle",
-			remark: fmt.Sprintf("%d operations, longest %.0f ms; idle: %s of %d%s", during[verb].n, ms(during[verb].longest), whenIdle[verb], whenIdle[verb].n, remark)})
+			result: during[verb].String(),
+			ratio:  ratio(ms(during[verb].p50), ms(whenIdle[verb].p50)) + ", " + ratio(ms(during[verb].p99), ms(whenIdle[verb].p99)) + " idle",
+			remark: fmt.Sprintf("%d operations, longest %.0f ms; idle: %s of %d%s", during[verb].n, ms(during[verb].longest), whenIdle[verb],
+				whenIdle[verb].n, remark)})
 	}
 }
 

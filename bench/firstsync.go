@@ -66,12 +66,15 @@ func (b *bench) reportSyncs(n int, list, informers, vedette syncResult) {
 	t := &b.table
 	t.add(row{measure: fmt.Sprintf("bare paged list of %d objects, 7 kinds", n), result: seconds(list.took), ratio: "1.00 x",
 		remark: fmt.Sprintf("%.1f MB; %s, API server %s", float64(list.bytes)/1e6, list.client.cpu(), seconds(list.api))})
-	t.add(row{measure: "dynamic informers until synced", result: seconds(informers.took), ratio: ratio(informers.took.Seconds(), list.took.Seconds()),
+	t.add(row{measure: "dynamic informers until synced", result: seconds(informers.took),
+		ratio:  ratio(informers.took.Seconds(), list.took.Seconds()),
 		remark: fmt.Sprintf("%s; %s, API server %s", informers.client.memory(), informers.client.cpu(), seconds(informers.api))})
-	t.add(row{measure: "Vedette until readers see all", target: "1.5 x the bare list", result: seconds(vedette.took), ratio: ratio(vedette.took.Seconds(), list.took.Seconds()),
+	t.add(row{measure: "Vedette until readers see all", target: "1.5 x the bare list", result: seconds(vedette.took),
+		ratio:  ratio(vedette.took.Seconds(), list.took.Seconds()),
 		remark: fmt.Sprintf("agent %s, server %s, API server %s", vedette.client.cpu(), vedette.server.cpu(), seconds(vedette.api))})
 	t.add(row{measure: "agent's memory after it", target: "40 MiB, peak 64 MiB", result: vedette.client.memory(),
-		ratio: ratio(float64(vedette.client.RSS), float64(informers.client.RSS)) + " informers", remark: "SQLite server: " + vedette.server.memory()})
+		ratio:  ratio(float64(vedette.client.RSS), float64(informers.client.RSS)) + " informers",
+		remark: "SQLite server: " + vedette.server.memory()})
 }
 
 // syncByList runs a plain list in a process.
@@ -165,7 +168,8 @@ func (s *syncResult) finish(c *cluster, before time.Duration, client, server *pr
 	}
 	s.api = after - before
 	time.Sleep(memorySettleTime)
-	if s.client, err = client.usage(); err != nil || server == nil {
+	s.client, err = client.usage()
+	if err != nil || server == nil {
 		return err
 	}
 	s.server, err = server.usage()

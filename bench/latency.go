@@ -129,7 +129,8 @@ func (b *bench) reportLatency(ctx context.Context, probe *latencyProbe, rate int
 	slices.Sort(seen)
 	p50, p99 := seen[len(seen)/2], seen[len(seen)*99/100]
 	b.table.add(row{measure: fmt.Sprintf("change to visible, %d a second, %s", rate, background), target: "p50 40 ms, p99 200 ms",
-		result: fmt.Sprintf("p50 %.0f ms, p99 %.0f ms", ms(p50), ms(p99)), ratio: percentOfTarget(ms(p50), 40) + ", " + percentOfTarget(ms(p99), 200),
+		result: fmt.Sprintf("p50 %.0f ms, p99 %.0f ms", ms(p50), ms(p99)),
+		ratio:  percentOfTarget(ms(p50), 40) + ", " + percentOfTarget(ms(p99), 200),
 		remark: fmt.Sprintf("%d changes, longest %.0f ms, %d not seen; %s", len(seen), ms(seen[len(seen)-1]), missing, remark)})
 	return nil
 }
@@ -225,7 +226,8 @@ func (p *latencyProbe) wait(ctx context.Context) (seen []time.Duration, missing 
 
 // watch starts to read the server's stream of changes until ctx ends.
 func (p *latencyProbe) watch(ctx context.Context, s *server) error {
-	u := url.URL{Scheme: "http", Host: s.rest, Path: "/vedette/v1/changes", RawQuery: url.Values{"account": {"watched"}, "kind": {"ConfigMap"}}.Encode()}
+	u := url.URL{Scheme: "http", Host: s.rest, Path: "/vedette/v1/changes",
+		RawQuery: url.Values{"account": {"watched"}, "kind": {"ConfigMap"}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err

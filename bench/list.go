@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,15 +24,15 @@ func listAndWait(args []string) error {
 	if err != nil {
 		return err
 	}
-	began, bytes := time.Now(), int64(0)
+	began, received := time.Now(), int64(0)
 	for _, path := range args[4:] {
 		n, err := listAll(client, args[0]+path)
 		if err != nil {
 			return err
 		}
-		bytes += n
+		received += n
 	}
-	fmt.Printf("done %d %d\n", time.Since(began).Nanoseconds(), bytes)
+	fmt.Printf("done %d %d\n", time.Since(began).Nanoseconds(), received)
 	<-context.Background().Done()
 	return nil
 }
@@ -60,7 +61,7 @@ func listAll(client *http.Client, url string) (int64, error) {
 		}
 		head := make([]byte, 4<<10)
 		n, err := io.ReadFull(resp.Body, head)
-		if err != nil && err != io.ErrUnexpectedEOF {
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return 0, err
 		}
 		rest, err := io.Copy(io.Discard, resp.Body)

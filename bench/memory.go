@@ -102,7 +102,8 @@ func (b *bench) simulateWithoutAgent(ctx context.Context, cfg fleet.Config) (*si
 		return nil, err
 	}
 	s := &simulation{Fleet: f}
-	if s.accounts, err = b.writeAccounts(f, cfg.Objects); err == nil {
+	s.accounts, err = b.writeAccounts(f, cfg.Objects)
+	if err == nil {
 		s.server, err = b.startServer(ctx, "")
 	}
 	if err != nil {
@@ -122,12 +123,14 @@ func (b *bench) simulate(ctx context.Context, cfg fleet.Config, via func(string)
 	}
 	address := s.server.grpc
 	if via != nil {
-		if address, err = via(address); err != nil {
+		address, err = via(address)
+		if err != nil {
 			return s, err
 		}
 	}
 	began := time.Now()
-	if s.agent, err = b.startAgent(address, s.accounts...); err != nil {
+	s.agent, err = b.startAgent(address, s.accounts...)
+	if err != nil {
 		return s, err
 	}
 	ended, err := s.server.awaitCount(ctx, "", s.objects(), 50*time.Millisecond, s.agent)
@@ -157,7 +160,8 @@ func (b *bench) agentMemory(ctx context.Context, what string, cfg fleet.Config, 
 		return err
 	}
 	b.table.add(row{measure: "agent, " + what, target: fmt.Sprintf("%.0f MiB, peak %.0f", steady, peak), result: u.memory(),
-		ratio:  percentOfTarget(float64(u.RSS)/mib, steady) + ", " + percentOfTarget(float64(u.Peak)/mib, peak),
-		remark: fmt.Sprintf("synced in %s (%s); then one change a second and account for 30 s (%s)", seconds(s.synced), first.cpu(), (u.CPU-first.CPU).String()+" CPU")})
+		ratio: percentOfTarget(float64(u.RSS)/mib, steady) + ", " + percentOfTarget(float64(u.Peak)/mib, peak),
+		remark: fmt.Sprintf("synced in %s (%s); then one change a second and account for 30 s (%s)", seconds(s.synced), first.cpu(),
+			(u.CPU-first.CPU).String()+" CPU")})
 	return nil
 }

@@ -154,7 +154,8 @@ func newFixtures(c *cluster, round, ways int) ([]*fixture, error) {
 func newTestObject(c *sample.Cluster, kind vedette.Kind, i int, change func(map[string]any) map[string]any) (testObject, error) {
 	d := testObject{key: c.Key(kind, i)}
 	var err error
-	if d.first, _, err = c.Creatable(kind, i); err != nil {
+	d.first, _, err = c.Creatable(kind, i)
+	if err != nil {
 		return d, err
 	}
 	var o map[string]any
@@ -162,7 +163,8 @@ func newTestObject(c *sample.Cluster, kind vedette.Kind, i int, change func(map[
 		return d, err
 	}
 	patch := change(o)
-	if d.second, err = json.Marshal(o); err != nil {
+	d.second, err = json.Marshal(o)
+	if err != nil {
 		return d, err
 	}
 	d.change, err = json.Marshal(patch)

@@ -106,11 +106,13 @@ func (b *bench) interleave(ctx context.Context, c *cluster, methods []clientMeth
 
 func (b *bench) reportOperations(durations map[string][]time.Duration) {
 	for _, op := range operationCases {
-		ours, theirs, kubectl := quantiles(durations["vedette"+op.name]), quantiles(durations["direct"+op.name]), quantiles(durations["kubectl"+op.name])
+		ours, theirs, kubectl := quantiles(durations["vedette"+op.name]), quantiles(durations["direct"+op.name]),
+			quantiles(durations["kubectl"+op.name])
 		overhead50, overhead99 := max(0, ours.p50-theirs.p50), max(0, ours.p99-theirs.p99)
 		b.table.add(row{measure: "operation: " + op.name, target: "p50 3 ms, p99 15 ms over direct calls",
 			result: fmt.Sprintf("p50 %.1f ms, p99 %.1f ms: %.1f and %.1f over", ms(ours.p50), ms(ours.p99), ms(overhead50), ms(overhead99)),
-			ratio:  fmt.Sprintf("%s, %s; %s kubectl", percentOfTarget(ms(overhead50), 3), percentOfTarget(ms(overhead99), 15), ratio(ms(ours.p50), ms(kubectl.p50))),
+			ratio: fmt.Sprintf("%s, %s; %s kubectl", percentOfTarget(ms(overhead50), 3), percentOfTarget(ms(overhead99), 15),
+				ratio(ms(ours.p50), ms(kubectl.p50))),
 			remark: fmt.Sprintf("direct (%s): p50 %.1f ms, p99 %.1f ms; kubectl: p50 %.0f ms, longest %.0f ms; %d rounds, kubectl %d",
 				op.requestVerbs, ms(theirs.p50), ms(theirs.p99), ms(kubectl.p50), ms(kubectl.longest), ours.n, kubectl.n)})
 	}

@@ -67,7 +67,8 @@ func (p *process) checkRunning() error {
 	case <-p.done:
 		text, err := os.ReadFile(p.log)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		return errors.Join(fmt.Errorf("%s exited (%w), the end of its log:\n%s", p.name, p.err, strings.Join(lines[max(0, len(lines)-10):], "\n")), err)
+		return errors.Join(fmt.Errorf("%s exited (%w), the end of its log:\n%s", p.name, p.err,
+			strings.Join(lines[max(0, len(lines)-10):], "\n")), err)
 	default:
 		return nil
 	}
@@ -157,7 +158,7 @@ func await(ctx context.Context, what string, every time.Duration, done func() (b
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("timed out waiting for %s (last error: %v): %w", what, last, context.Cause(ctx))
+			return fmt.Errorf("timed out waiting for %s (last error: %w): %w", what, last, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

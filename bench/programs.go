@@ -18,12 +18,14 @@ import (
 
 // build builds the programs with the flags of a release.
 func (b *bench) build(ctx context.Context) error {
-	for _, p := range []struct{ in, pkg string }{{".", "./cmd/vedette-agent"}, {".", "./cmd/vedette-server"}, {"bench/informers", "."}, {"bench/informers", "./calls"}} {
+	for _, p := range []struct{ in, pkg string }{{".", "./cmd/vedette-agent"}, {".", "./cmd/vedette-server"}, {"bench/informers", "."},
+		{"bench/informers", "./calls"}} {
 		out := filepath.Join(b.dir, filepath.Base(p.pkg))
 		if p.pkg == "." {
 			out = b.program("informers")
 		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace,disable_grpc_modules", "-ldflags", "-s -w", "-o", out, p.pkg)
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "grpcnotrace,disable_grpc_modules", "-ldflags", "-s -w", "-o", out,
+			p.pkg)
 		cmd.Dir = p.in
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -64,7 +66,8 @@ func (b *bench) startServer(ctx context.Context, database string) (*server, erro
 }
 
 func (b *bench) runServer(ctx context.Context, s *server) (err error) {
-	if s.process, err = b.start("server", nil, b.program("vedette-server"), "--config", s.config, "--data-dir", s.dir); err != nil {
+	s.process, err = b.start("server", nil, b.program("vedette-server"), "--config", s.config, "--data-dir", s.dir)
+	if err != nil {
 		return err
 	}
 	return await(ctx, "the server's health", 10*time.Millisecond, func() (bool, error) {
@@ -194,7 +197,8 @@ func (s *server) equals(ctx context.Context, want map[string]string) (bool, erro
 			}
 		}
 		seen += len(page.Items)
-		if cursor = page.Cursor; cursor == "" {
+		cursor = page.Cursor
+		if cursor == "" {
 			return seen == len(want), nil
 		}
 	}

@@ -14,7 +14,8 @@ func resume(ctx context.Context, b *bench) error {
 	cfg := fleet.Config{Objects: mixedKinds(b.scale(12000))}
 	var p *proxy
 	s, err := b.simulate(ctx, cfg, func(to string) (address string, err error) {
-		if p, err = newProxy(to); err != nil {
+		p, err = newProxy(to)
+		if err != nil {
 			return "", err
 		}
 		return p.address(), nil
@@ -86,8 +87,9 @@ func (b *bench) resumeAfter(ctx context.Context, s *simulation, p *proxy, what s
 		return err
 	}
 	c := resumeCost{s.Counts().Minus(before.Counts), p.up.Load() - before.up, p.down.Load() - before.down}
-	b.table.add(row{measure: "resume after " + what + ", 100 changes", target: "no list", result: fmt.Sprintf("%s, in %s", c.wire(), seconds(took)),
-		ratio: ratio(float64(c.up), float64(firstSyncCost.up)) + " first sync", remark: c.api()})
+	b.table.add(row{measure: "resume after " + what + ", 100 changes", target: "no list",
+		result: fmt.Sprintf("%s, in %s", c.wire(), seconds(took)),
+		ratio:  ratio(float64(c.up), float64(firstSyncCost.up)) + " first sync", remark: c.api()})
 	return nil
 }
 

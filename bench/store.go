@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -132,9 +131,11 @@ func (b *bench) commitRate(ctx context.Context, d databaseCase, at string, objec
 	}
 	n := float64(len(objects))
 	each := float64(stats.Bytes) / n
-	b.table.add(row{measure: d.name + ", bytes per object", target: fmt.Sprintf("%.0f", d.bytes), result: fmt.Sprintf("%.0f", each), ratio: percentOfTarget(each, d.bytes),
+	b.table.add(row{measure: d.name + ", bytes per object", target: fmt.Sprintf("%.0f", d.bytes), result: fmt.Sprintf("%.0f", each),
+		ratio:  percentOfTarget(each, d.bytes),
 		remark: fmt.Sprintf("%.1f MB for %.0f objects, indexes included", float64(stats.Bytes)/1e6, n)})
-	r := row{measure: d.name + ", commits of 500", result: fmt.Sprintf("%.0f objects/s, updates %.0f/s", n/inserted.Seconds(), n/updated.Seconds()), remark: "one writer, one account"}
+	r := row{measure: d.name + ", commits of 500",
+		result: fmt.Sprintf("%.0f objects/s, updates %.0f/s", n/inserted.Seconds(), n/updated.Seconds()), remark: "one writer, one account"}
 	if d.rate > 0 {
 		r.target, r.ratio = fmt.Sprintf("%.0f/s", d.rate), percentOfTarget(n/inserted.Seconds(), d.rate)
 	}
@@ -166,9 +167,10 @@ func analyzeTables(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	for rows.Next() {
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return rows.Err()
 }
 
 // claimAccount registers the account, acquires it and declares its feeds.
@@ -238,8 +240,10 @@ func (b *bench) ingestRate(ctx context.Context, d databaseCase, url string, obje
 	}
 	n := float64(len(objects))
 	cpu := (after.CPU - before.CPU).Seconds()
-	b.table.add(row{measure: d.name + ", whole server over gRPC", target: "15000/s per core of server", result: fmt.Sprintf("%.0f objects/s", n/took.Seconds()),
-		ratio: percentOfTarget(n/cpu, 15000), remark: fmt.Sprintf("%.0f objects per second of the server's CPU; server %s", n/cpu, after.memory())})
+	b.table.add(row{measure: d.name + ", whole server over gRPC", target: "15000/s per core of server",
+		result: fmt.Sprintf("%.0f objects/s", n/took.Seconds()),
+		ratio:  percentOfTarget(n/cpu, 15000),
+		remark: fmt.Sprintf("%.0f objects per second of the server's CPU; server %s", n/cpu, after.memory())})
 	return nil
 }
 
@@ -253,7 +257,8 @@ type agentSender struct {
 
 func newAgentSender(to string) *agentSender {
 	s := &agentSender{box: outbox.New(8 << 20), assigned: make(chan uplink.Assignment, 1)}
-	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, nil, slog.New(slog.DiscardHandler))
+	s.link = uplink.New(uplink.Config{Target: to, Creds: insecure.NewCredentials(), Agent: "synthetic"}, s.box, s, nil,
+		slog.New(slog.DiscardHandler))
 	return s
 }
 
@@ -296,7 +301,8 @@ func (s *agentSender) register(ctx context.Context) error {
 func (s *agentSender) send(ctx context.Context, objects []vedette.Object) (time.Duration, error) {
 	changes := make([]outbox.Change, len(objects))
 	for i, o := range objects {
-		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Priority: outbox.Bulk, Key: o.Namespace + "/" + o.Name, Record: wire.EncodeUpsert(o, false)}
+		changes[i] = outbox.Change{Account: synthetic, Feed: vedette.Feed{Kind: o.Kind}, Priority: outbox.Bulk, Key: o.Namespace + "/" + o.Name,
+			Record: wire.EncodeUpsert(o, false)}
 	}
 	began := time.Now()
 	for _, c := range changes {

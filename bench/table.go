@@ -79,7 +79,8 @@ func (t *table) write(file string) error {
 	parts, after := map[string]string{}, ""
 	if old, err := os.ReadFile(file); err == nil {
 		measured, remarksText, found := strings.Cut(string(old), remarksMarker)
-		if parts = previousParts(measured); found {
+		parts = previousParts(measured)
+		if found {
 			after = "\n" + remarksMarker + remarksText
 		}
 	}

@@ -18,7 +18,8 @@ func wireBytes(ctx context.Context, b *bench) error {
 	cfg := fleet.Config{Objects: mixedKinds(b.scale(12000))}
 	var p *proxy
 	s, err := b.simulate(ctx, cfg, func(to string) (address string, err error) {
-		if p, err = newProxy(to); err != nil {
+		p, err = newProxy(to)
+		if err != nil {
 			return "", err
 		}
 		return p.address(), nil
@@ -34,8 +35,11 @@ func wireBytes(ctx context.Context, b *bench) error {
 	if err := s.server.awaitLive(ctx, s.agent); err != nil {
 		return err
 	}
-	b.table.add(row{measure: "wire bytes per object, first sync", target: "600", result: fmt.Sprintf("%.0f", float64(p.up.Load())/float64(objects)),
-		ratio: percentOfTarget(float64(p.up.Load())/float64(objects), 600), remark: fmt.Sprintf("%d objects; down %.1f per object; HTTP/2 frames and headers included", objects, float64(p.down.Load())/float64(objects))})
+	b.table.add(row{measure: "wire bytes per object, first sync", target: "600",
+		result: fmt.Sprintf("%.0f", float64(p.up.Load())/float64(objects)),
+		ratio:  percentOfTarget(float64(p.up.Load())/float64(objects), 600),
+		remark: fmt.Sprintf("%d objects; down %.1f per object; HTTP/2 frames and headers included", objects,
+			float64(p.down.Load())/float64(objects))})
 	for _, rate := range []float64{5, 50, 500} {
 		if err := b.updateBytes(ctx, s, p, rate); err != nil {
 			return err
@@ -62,7 +66,8 @@ func (b *bench) hotUpdateBytes(ctx context.Context, s *simulation, p *proxy) err
 		return err
 	}
 	each := float64(p.up.Load()-before) / changes
-	b.table.add(row{measure: "wire bytes per update of a pod that changed lately", target: "150", result: fmt.Sprintf("%.0f", each), ratio: percentOfTarget(each, 150),
+	b.table.add(row{measure: "wire bytes per update of a pod that changed lately", target: "150", result: fmt.Sprintf("%.0f", each),
+		ratio:  percentOfTarget(each, 150),
 		remark: fmt.Sprintf("%d pods take turns, 100 changes a second", hotObjects)})
 	return nil
 }
@@ -78,7 +83,8 @@ func (b *bench) updateBytes(ctx context.Context, s *simulation, p *proxy, rate f
 		return err
 	}
 	each := float64(p.up.Load()-before) / float64(changes)
-	b.table.add(row{measure: fmt.Sprintf("wire bytes per update of any object, %.0f a second", rate), target: "150", result: fmt.Sprintf("%.0f", each), ratio: percentOfTarget(each, 150),
+	b.table.add(row{measure: fmt.Sprintf("wire bytes per update of any object, %.0f a second", rate), target: "150",
+		result: fmt.Sprintf("%.0f", each), ratio: percentOfTarget(each, 150),
 		remark: fmt.Sprintf("%d changes of objects of all kinds", changes)})
 	return nil
 }

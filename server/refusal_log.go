@@ -175,7 +175,8 @@ func describeCertificateError(err *tls.CertificateVerificationError) string {
 	case errors.As(err, &unknown):
 		return subject + " was not signed by an authority in grpc.server.security.trustCertCollection"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
+			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
 }

@@ -25,7 +25,8 @@ import (
 const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
-func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server, dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server,
+	dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -70,9 +71,11 @@ type fleet struct {
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
-		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected, LastHeartbeat: m.Freshness()}
+		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
+			LastHeartbeat: m.Freshness()}
 		for _, role := range m.Roles() {
-			a.Accounts = append(a.Accounts, api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice})
+			a.Accounts = append(a.Accounts,
+				api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice})
 		}
 		slices.SortFunc(a.Accounts, func(x, y api.AgentAccount) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		agents = append(agents, a)

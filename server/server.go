@@ -85,13 +85,15 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, errors.Join(err, rest.Close())
 	}
 	ready := newReadiness(log)
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: newReadinessHandler(log, ready), agentServer: newDeferredAgentServer(), ready: ready}, nil
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: newReadinessHandler(log, ready), agentServer: newDeferredAgentServer(),
+		ready: ready}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w: stop the program that uses the port, or configure another one", what, address, err)
+		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w: stop the program that uses the port, or configure another one",
+			what, address, err)
 	}
 	return l, nil
 }
@@ -130,6 +132,8 @@ func (s *Server) run(ctx context.Context) error {
 }
 
 // runServices runs everything that needs the store, in the order of the flow of changes.
+//
+//nolint:contextcheck // the context ends with the lease
 func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.Store) error {
 	ctx, cancel := lease.withContext(ctx)
 	defer cancel()
@@ -213,8 +217,9 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
+		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute,
+		TLSConfig:   s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection

@@ -55,7 +55,8 @@ func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bo
 		if err == nil {
 			b, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if last = string(b); matches(resp.StatusCode, last) {
+			last = string(b)
+			if matches(resp.StatusCode, last) {
 				return
 			}
 		}

@@ -56,7 +56,8 @@ func (w *AnswerWriter) Close(cause error) error {
 
 func (w *AnswerWriter) piece() *AnswerPiece {
 	p := w.first
-	if w.first = nil; p == nil {
+	w.first = nil
+	if p == nil {
 		p = &AnswerPiece{}
 	}
 	return p
@@ -127,7 +128,8 @@ func (c *pieceReader) Read(b []byte) (int, error) {
 			c.err = fmt.Errorf("%w: %s", ErrIncompleteAnswer, reason)
 			return 0, c.err
 		}
-		if c.piece, c.err = c.next(); c.err != nil {
+		c.piece, c.err = c.next()
+		if c.err != nil {
 			return 0, c.err
 		}
 	}

@@ -76,8 +76,10 @@ func newArgsCodec(spec vedette.VerbSpec, verb protoreflect.FieldDescriptor) (*ar
 		if nested := message.Fields().ByName(targetField); nested != nil && len(f.Index) > 1 {
 			field.inTarget, message = true, nested.Message()
 		}
-		if field.wire = wireField(message, f); field.wire == nil {
-			return nil, fmt.Errorf("vedette.proto: the message %s has no field for %s.%s: run go generate ./wire", message.Name(), codec.goType.Name(), f.Name)
+		field.wire = wireField(message, f)
+		if field.wire == nil {
+			return nil, fmt.Errorf("vedette.proto: the message %s has no field for %s.%s: run go generate ./wire", message.Name(),
+				codec.goType.Name(), f.Name)
 		}
 		codec.fields = append(codec.fields, field)
 	}

@@ -231,7 +231,8 @@ func TestSplitAndJoin(t *testing.T) {
 			if proto.Size(part) > MaxPiece+64 {
 				t.Fatalf("got a part of %d bytes, more than MaxPiece", proto.Size(part))
 			}
-			if got, err = j.Join(part); err != nil || (got == nil) != (i < len(parts)-1) {
+			got, err = j.Join(part)
+			if err != nil || (got == nil) != (i < len(parts)-1) {
 				t.Fatalf("part %d of %d: %v, %v", i+1, len(parts), got != nil, err)
 			}
 		}
@@ -261,7 +262,8 @@ func roundTripAnswer(t *testing.T, cause error, write func(w *AnswerWriter)) ([]
 	}
 	i := 0
 	r, err := NewAnswerReader(sent[0], func() (*AnswerPiece, error) {
-		if i++; i < len(sent) {
+		i++
+		if i < len(sent) {
 			return sent[i], nil
 		}
 		return nil, io.EOF

@@ -33,8 +33,9 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 // ToOutcome decodes an outcome. An unknown state is decoded as Lost, because this
 // program cannot tell what became of the operation.
 func ToOutcome(o *Outcome) vedette.Outcome {
-	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(), Message: o.GetMessage(),
-		UIDs: o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged(), Warnings: o.GetWarnings()}
+	out := vedette.Outcome{ID: vedette.OperationID(o.GetId()), State: vedette.Lost, Status: int(o.GetStatus()), Reason: o.GetReason(),
+		Message: o.GetMessage(),
+		UIDs:    o.GetUids(), Result: o.GetResult(), Unchanged: o.GetUnchanged(), Warnings: o.GetWarnings()}
 	for state, wireState := range outcomeStates {
 		if wireState == o.GetState() {
 			out.State = state

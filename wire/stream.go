@@ -111,8 +111,8 @@ func (w *Writer) pieces(endFrame bool) []*Data {
 // Budget limits the memory of a Reader. Reserve waits until the bytes are available.
 // Its error ends the stream.
 type Budget interface {
-	Reserve(bytes int) error
-	Release(bytes int)
+	Reserve(size int) error
+	Release(size int)
 }
 
 // unlimited is the budget of readers that trust their peer.
@@ -170,7 +170,7 @@ func NewReader(next func() (*Data, error), pool *DecoderPool, mem Budget) *Reade
 }
 
 // SetMaxRecord sets a maximum record size below MaxRecord.
-func (r *Reader) SetMaxRecord(bytes int) { r.maxRecord = bytes }
+func (r *Reader) SetMaxRecord(size int) { r.maxRecord = size }
 
 // Next decodes the next record into rec and returns its size in bytes before
 // compression.

@@ -29,7 +29,8 @@ func Marshal(m proto.Message) ([]byte, error) {
 	if err == nil {
 		return b, nil
 	}
-	if b, err = proto.Marshal(repairedCopy(m)); err != nil {
+	b, err = proto.Marshal(repairedCopy(m))
+	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", messageName(m), err)
 	}
 	return b, nil

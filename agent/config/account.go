@@ -12,7 +12,8 @@ import (
 type Account struct {
 	// Name of the account, unique in the whole installation.
 	Name string `config:"name"`
-	// Kubeconfig file. The agent reads it again when it, or a certificate that it names, changes. If kubeconfigFile, kubeconfigContents and serviceAccount are all unset, the agent uses the default kubeconfig, as kubectl does.
+	// Kubeconfig file. The agent reads it again when it, or a certificate that it names, changes. If
+	// kubeconfigFile, kubeconfigContents and serviceAccount are all unset, the agent uses the default kubeconfig, as kubectl does.
 	KubeconfigFile string `config:"kubeconfigFile"`
 	// The kubeconfig itself, in place of a file.
 	KubeconfigContents configfile.Secret `config:"kubeconfigContents"`
@@ -25,7 +26,8 @@ type Account struct {
 	// Connect to this cluster directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
 
-	// Kinds to cache, for example deployment or CronTab.stable.example.com. Default: the kinds of the server's cache.kinds. Cannot be combined with omitKinds.
+	// Kinds to cache, for example deployment or CronTab.stable.example.com. Default: the kinds of the server's
+	// cache.kinds. Cannot be combined with omitKinds.
 	Kinds []string `config:"kinds"`
 	// Kinds not to cache.
 	OmitKinds []string `config:"omitKinds"`
@@ -33,7 +35,8 @@ type Account struct {
 	Namespaces []string `config:"namespaces"`
 	// Namespaces not to watch.
 	OmitNamespaces []string `config:"omitNamespaces"`
-	// Never request cluster-scoped resources, for agents without cluster-wide rights. Set namespaces and customResourceDefinitions too, because the agent cannot list them then.
+	// Never request cluster-scoped resources, for agents without cluster-wide rights. Set namespaces and
+	// customResourceDefinitions too, because the agent cannot list them then.
 	OnlyNamespacedResources bool `config:"onlyNamespacedResources" default:"false"`
 	// Cache only objects that Spinnaker deployed.
 	OnlySpinnakerManaged bool `config:"onlySpinnakerManaged" default:"false"`
@@ -44,7 +47,8 @@ type Account struct {
 	// The API server decides which resourceVersions it still knows; the agent resumes from each of them.
 	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,ignored" default:"300000"`
 
-	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. If unset, everyone may use the account. An account with unreadable permissions is left out.
+	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. If
+	// unset, everyone may use the account. An account with unreadable permissions is left out.
 	Permissions Permissions `config:"permissions"`
 	// Roles that may read and write, if permissions is unset. An older form of Clouddriver's.
 	RequiredGroupMembership []string `config:"requiredGroupMembership"`
@@ -59,7 +63,11 @@ type Account struct {
 
 	// Show CPU and memory of a pod's containers with its manifest. Costs one request to the cluster's metrics server per view.
 	Metrics bool `config:"metrics" default:"true"`
-	// Make deployments wait for kinds that Clouddriver calls stable at once: until a CustomResourceDefinition is established, an APIService is available, a PersistentVolumeClaim is bound, a Namespace is active, a LoadBalancer Service or an Ingress has an address, a PodDisruptionBudget is observed, and custom resources are ready by their conditions (Ready, Available, Reconciling, Stalled). Do not use it if a stage deploys a claim that is bound only when its first pod, deployed by a later stage, starts.
+	// Make deployments wait for kinds that Clouddriver calls stable at once: until a CustomResourceDefinition is
+	// established, an APIService is available, a PersistentVolumeClaim is bound, a Namespace is active, a
+	// LoadBalancer Service or an Ingress has an address, a PodDisruptionBudget is observed, and custom resources
+	// are ready by their conditions (Ready, Available, Reconciling, Stalled). Do not use it if a stage deploys a
+	// claim that is bound only when its first pod, deployed by a later stage, starts.
 	CheckReadiness bool `config:"checkReadiness" default:"false"`
 	// Keep the output of each change with Spinnaker's tasks, if the server has tasks.persistOutput set.
 	Debug bool `config:"debug" default:"false"`

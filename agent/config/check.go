@@ -34,7 +34,8 @@ func (c *Config) check() {
 		c.checkNotNegative(path, n)
 	}
 	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file", "spring.config.import")
+		c.addProblem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file",
+			"spring.config.import")
 	}
 }
 
@@ -76,10 +77,12 @@ func (c *Config) checkClouddriver() {
 		c.addProblem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, got %q", "clouddriver.grpc", cd.GRPC)
 	}
 	if cd.TLS.ClientKeyFile != "" && cd.TLS.ClientCertFile == "" {
-		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile", "clouddriver.tls.clientCertFile")
+		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile",
+			"clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
-		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect", c.report.PositionOf("clouddriver.insecure")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect",
+			c.report.PositionOf("clouddriver.insecure")))
 	}
 	c.checkOneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)

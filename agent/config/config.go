@@ -16,9 +16,11 @@ import (
 
 // Config is the configuration of an agent. Load returns one.
 type Config struct {
-	// Name of this agent, unique among all agents of the server. Default: HOSTNAME, which is the pod's name in a pod; otherwise the host name and a random suffix.
+	// Name of this agent, unique among all agents of the server. Default: HOSTNAME, which is the pod's name in a
+	// pod; otherwise the host name and a random suffix.
 	AgentID vedette.AgentID `config:"agentId"`
-	// Zone of this agent. Agents of one zone can reach the same clusters. Default: the Deployment's name and the namespace, joined by an underscore.
+	// Zone of this agent. Agents of one zone can reach the same clusters. Default: the Deployment's name and the
+	// namespace, joined by an underscore.
 	ZoneID string `config:"zoneId"`
 	// Longest time to wait for an answer of an API server, in seconds; 0 for no limit.
 	TimeoutSeconds int `config:"timeoutSeconds,planned,warn" default:"0"`
@@ -101,13 +103,20 @@ type Kubernetes struct {
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
 	Enabled bool `config:"enabled,ignored,warn" default:"true"`
-	// Retries of failed requests of operations. With any of these settings except enabled: false, requests that throttling, an overloaded API server or the network failed are retried, unless they could take effect twice. Errors of the operation itself are never retried.
+	// Retries of failed requests of operations. With any of these settings except enabled: false, requests that
+	// throttling, an overloaded API server or the network failed are retried, unless they could take effect
+	// twice. Errors of the operation itself are never retried.
 	Retries Retries `config:"retries"`
 	// Which manifests are applied server-side.
 	ServerSideApply ServerSideApply `config:"serverSideApply"`
-	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops the fields. Server-side applies always reject such fields.
+	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as
+	// kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops
+	// the fields. Server-side applies always reject such fields.
 	FieldValidation string `config:"fieldValidation" default:"strict"`
-	// Zero the buffers of Go's crypto/tls that held metadata of Secrets. Annotations in it may contain data of a Secret, and without this setting parts of them stay in the agent's memory until something overwrites them. The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with other fields does not read Secrets.
+	// Zero the buffers of Go's crypto/tls that held metadata of Secrets. Annotations in it may contain data of a
+	// Secret, and without this setting parts of them stay in the agent's memory until something overwrites them.
+	// The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with
+	// other fields does not read Secrets.
 	WipeTLSBuffers bool `config:"wipeTLSBuffers" default:"false"`
 	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
@@ -127,13 +136,15 @@ type Redact struct {
 	ConfigMapKeys []string `config:"configMapKeys"`
 	// Names of environment variables whose values are removed from containers.
 	Environment []string `config:"environment"`
-	// Annotations that Secrets keep, in addition to a built-in list (Spinnaker, Helm and others, whose values are names). All other annotations of Secrets are removed, and so is each value that is longer than 256 bytes or could be a manifest.
+	// Annotations that Secrets keep, in addition to a built-in list (Spinnaker, Helm and others, whose values
+	// are names). All other annotations of Secrets are removed, and so is each value that is longer than 256 bytes or could be a manifest.
 	SecretAnnotations []string `config:"secretAnnotations"`
 }
 
 // Outbox configures the queue of changes that the server has not acknowledged.
 type Outbox struct {
-	// Memory for unacknowledged changes. When it is full, the agent stops reading from the API servers until the server acknowledges some. A larger queue keeps more changes through an outage of the server; the rest is read again afterwards.
+	// Memory for unacknowledged changes. When it is full, the agent stops reading from the API servers until the
+	// server acknowledges some. A larger queue keeps more changes through an outage of the server; the rest is read again afterwards.
 	MaxBytes configfile.Bytes `config:"maxBytes" default:"8MiB"`
 }
 

@@ -38,13 +38,15 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	var err error
-	if c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c); err != nil {
+	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c)
+	if err != nil {
 		return nil, err
 	}
 	found := c.Path != ""
 	c, err = c.validate(env)
 	if err == nil && !found {
-		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults, without accounts")
+		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:],
+			", /")+": using the defaults, without accounts")
 	}
 	return c, err
 }

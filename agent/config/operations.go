@@ -5,7 +5,8 @@ package config
 type Retries struct {
 	// Retry failed requests. If false, no request is retried.
 	Enabled bool `config:"enabled" default:"true"`
-	// Maximum number of retries. Default: no limit until the operation's deadline, and 3 for failures that only retryAnyError or retryableErrors select.
+	// Maximum number of retries. Default: no limit until the operation's deadline, and 3 for failures that only
+	// retryAnyError or retryableErrors select.
 	MaxRetries *int `config:"maxRetries"`
 	// Pause between two attempts, in milliseconds. Default: 100, doubled each time up to 3000.
 	BackOffMs *int `config:"backOffMs"`
@@ -42,9 +43,11 @@ type ClouddriverRetries struct {
 
 // ServerSideApply decides which manifests are applied server-side.
 type ServerSideApply struct {
-	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
+	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied
+	// server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
 	Enabled string `config:"enabled" default:"allowed"`
-	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
+	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With
+	// `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
 	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
 	// Removed fields are removed from the object without this help.
 	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`

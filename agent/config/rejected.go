@@ -48,7 +48,8 @@ func (c *Config) rejectDuplicateName(name string, indexes []int) {
 		places = append(places, c.report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
-		c.addProblem(accountPath(i)+".name", "several accounts are called %q, and none of them is used: they stand at %s", name, strings.Join(places, " and "))
+		c.addProblem(accountPath(i)+".name", "several accounts are called %q, and none of them is used: they stand at %s", name,
+			strings.Join(places, " and "))
 	}
 }
 
@@ -59,7 +60,8 @@ func (c *Config) checkAccount(path string, a *Account) {
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
 	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
-		c.addProblem(path+".kubeconfigFile", "%q names a file on a config server, which an agent can't read: mount the file", path+".kubeconfigFile")
+		c.addProblem(path+".kubeconfigFile", "%q names a file on a config server, which an agent can't read: mount the file",
+			path+".kubeconfigFile")
 	}
 	if a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "" {
 		c.addProblem(path+".kubeconfigContents", "%q has both kubeconfigFile and kubeconfigContents: leave one of them out", path)
@@ -114,7 +116,8 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 			valid = append(valid, a)
 			continue
 		}
-		c.RejectedAccounts = append(c.RejectedAccounts, RejectedAccount{Name: a.Name, Index: i, At: c.report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
+		c.RejectedAccounts = append(c.RejectedAccounts,
+			RejectedAccount{Name: a.Name, Index: i, At: c.report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
 	}
 	c.Kubernetes.Accounts = valid
 	return otherProblems

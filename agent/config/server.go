@@ -13,7 +13,8 @@ import (
 type Server struct {
 	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
-	// Port of /health, /health/liveness and /health/readiness. Answers contain account names and errors only for requests from the loopback address or with a client certificate that server.ssl.cacertFile signed.
+	// Port of /health, /health/liveness and /health/readiness. Answers contain account names and errors only for
+	// requests from the loopback address or with a client certificate that server.ssl.cacertFile signed.
 	Port int `config:"port" default:"8082"`
 	// Security of the port.
 	SSL SSL `config:"ssl"`
@@ -31,7 +32,8 @@ type SSL struct {
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
 	// PEM file with the certificate authorities of client certificates.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify one if it is sent), need (require and verify).
+	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify
+	// one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 

@@ -82,7 +82,8 @@ func (e *entry) isFinished() bool { return !e.finishedAt.IsZero() }
 // sendOutcome closes it and calls Forget.
 func New(cfg Config, handler func(context.Context, vedette.Operation) vedette.Outcome, sendOutcome func(vedette.Outcome)) *Executor {
 	cfg.setDefaults()
-	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: semaphore.NewWeighted(int64(cfg.MaxWorkers)), entries: map[vedette.OperationID]*entry{}}
+	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: semaphore.NewWeighted(int64(cfg.MaxWorkers)),
+		entries: map[vedette.OperationID]*entry{}}
 }
 
 // Run executes operations until ctx ends. It returns when the running ones have ended.
@@ -154,7 +155,8 @@ func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) bool
 
 func busyOutcome(op vedette.Operation, workers int) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
-		Message: "no worker of the agent was free before the deadline; nothing was done. The agent executes at most " + strconv.Itoa(workers) + " operations at once"}
+		Message: "no worker of the agent was free before the deadline; nothing was done. The agent executes at most " + strconv.Itoa(workers) +
+			" operations at once"}
 }
 
 func tooManyStreamsOutcome(op vedette.Operation, streams int) vedette.Outcome {

@@ -59,7 +59,7 @@ func walkMeta(raw []byte, m *Meta, done func() bool) error {
 		}
 		return s.skip()
 	})
-	if err == errStopWalk {
+	if errors.Is(err, errStopWalk) {
 		return nil
 	}
 	return err

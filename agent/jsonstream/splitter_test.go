@@ -85,7 +85,7 @@ func TestTooLargeObjectIsSkipped(t *testing.T) {
 	frames := `{"type":"ADDED","object":` + largeObject + "}\n" + `{"object":{"kind":"b"},"type":"DELETED"}` + "\n"
 	s := NewSplitter(strings.NewReader(frames), new(BufferPool), Options{})
 	s.max = 100 << 10
-	if _, err := s.Frame(); err != ErrTooLarge {
+	if _, err := s.Frame(); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("large frame: got error %v, want %v", err, ErrTooLarge)
 	}
 	if m, _ := ReadMeta(FrameObject(s.TakeOverflowPrefix())); m.Name != "huge" || m.Namespace != "ns" {
@@ -173,7 +173,8 @@ func FuzzFrames(f *testing.F) {
 		for valid := true; ; {
 			got, err := s.Frame()
 			var w map[string]json.RawMessage
-			if valid = valid && want.Decode(&w) == nil; valid {
+			valid = valid && want.Decode(&w) == nil
+			if valid {
 				compareFrame(t, w, got, err)
 			}
 			if err != nil {

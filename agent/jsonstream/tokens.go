@@ -119,7 +119,8 @@ func (s *Splitter) skipNested(opening byte) error {
 		case '{', '[':
 			depth++
 		default:
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return s.checkBracket(opening, b[i])
 			}
 		}

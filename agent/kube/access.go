@@ -97,7 +97,8 @@ func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Con
 	case name == "" && len(names) == 1:
 		name = names[0]
 	case name == "":
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: choose one of its contexts (%s)", source, strings.Join(names, ", "))
+		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: choose one of its contexts (%s)", source,
+			strings.Join(names, ", "))
 	case raw.Contexts[name] == nil:
 		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q: choose one of %s", source, name, strings.Join(names, ", "))
 	}
@@ -124,7 +125,8 @@ func checkExec(cfg *rest.Config) error {
 		return nil
 	}
 	if cfg.ExecProvider.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-		return vedette.Errorf(vedette.Invalid, "the kubeconfig uses exec plugin %q: %w: use a token, a certificate or another plugin", cfg.ExecProvider.Command, errInteractive)
+		return vedette.Errorf(vedette.Invalid, "the kubeconfig uses exec plugin %q: %w: use a token, a certificate or another plugin",
+			cfg.ExecProvider.Command, errInteractive)
 	}
 	if _, err := exec.LookPath(cfg.ExecProvider.Command); err != nil {
 		return vedette.Errorf(vedette.Invalid,

@@ -34,11 +34,12 @@ func (c *Cluster) AccessChanged(a Access) (bool, error) {
 func digestAccess(cfg *rest.Config) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	t := cfg.TLSClientConfig
-	fmt.Fprintf(sum, "%q %q %q %q %q %q %t %q %q %q %q", cfg.Host, cfg.APIPath, cfg.BearerToken, cfg.BearerTokenFile, cfg.Username, cfg.Password,
+	fmt.Fprintf(sum, "%q %q %q %q %q %q %t %q %q %q %q", cfg.Host, cfg.APIPath, cfg.BearerToken, cfg.BearerTokenFile, cfg.Username,
+		cfg.Password,
 		t.Insecure, t.ServerName, t.CAData, t.CertData, t.KeyData)
 	encoder := json.NewEncoder(sum)
 	if err := encoder.Encode(cfg.Impersonate); err != nil {
-		return digest, err
+		return digest, fmt.Errorf("hash the impersonation: %w", err)
 	}
 	if e := cfg.ExecProvider; e != nil {
 		fmt.Fprintf(sum, "%q %q %q %q %t", e.Command, e.Args, e.Env, e.APIVersion, e.ProvideClusterInfo)

@@ -13,7 +13,8 @@ func certificateSubjects(bundle []byte) string {
 	var names []string
 	for {
 		var block *pem.Block
-		if block, bundle = pem.Decode(bundle); block == nil {
+		block, bundle = pem.Decode(bundle)
+		if block == nil {
 			break
 		}
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {

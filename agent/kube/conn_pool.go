@@ -52,7 +52,8 @@ func (l *connPool) acquire() (*pooledConn, error) {
 func (l *connPool) release(conn *pooledConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if conn.streams--; conn.streams == 0 && conn.retired {
+	conn.streams--
+	if conn.streams == 0 && conn.retired {
 		conn.base.CloseIdleConnections()
 	}
 }
@@ -62,7 +63,8 @@ func (l *connPool) retireAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, conn := range l.conns {
-		if conn.retired = true; conn.streams == 0 {
+		conn.retired = true
+		if conn.streams == 0 {
 			conn.base.CloseIdleConnections()
 		}
 	}

@@ -82,7 +82,7 @@ const maxKinds = 10_000
 
 // causeOf returns the cause of ctx if that explains more than err.
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause == errDiscoveryTimeout {
+	if cause := context.Cause(ctx); errors.Is(cause, errDiscoveryTimeout) {
 		return cause
 	}
 	return err

@@ -46,7 +46,8 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 	}
 	groups, requests := make([]group, 0, len(root.Groups)), 0
 	for _, g := range root.Groups {
-		if requests += max(1, len(g.Versions)); requests > maxGroupVersions {
+		requests += max(1, len(g.Versions))
+		if requests > maxGroupVersions {
 			return nil, fmt.Errorf("%w: more than %d versions of API groups", jsonstream.ErrMalformed, maxGroupVersions)
 		}
 		versions := []string{g.PreferredVersion.Version}
@@ -117,7 +118,7 @@ func (l APIResourceList) Kinds(group, version string, include func(verbs []strin
 func decodeDocument(r io.Reader, into any) error {
 	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // the caller names the document
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("%w: %s", jsonstream.ErrMalformed, quoteBody(body))

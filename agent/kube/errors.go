@@ -53,11 +53,14 @@ func explainError(err error, host, ca string) error {
 func explainStatus(s *StatusError, host string) error {
 	switch {
 	case s.Code == http.StatusUnauthorized:
-		return vedette.Errorf(vedette.Denied, "%s rejected the credentials: the token or certificate has expired or belongs to another cluster: renew it in the kubeconfig (%w)", host, s)
+		return vedette.Errorf(vedette.Denied,
+			"%s rejected the credentials: the token or certificate has expired or belongs to another cluster: renew it in the kubeconfig (%w)", host,
+			s)
 	case s.Code == http.StatusForbidden:
 		return vedette.Errorf(vedette.Denied, "RBAC at %s denied the request: %w", host, s)
 	case s.Code >= 300 && s.Code < 400:
-		return vedette.Errorf(vedette.Invalid, "%s redirects elsewhere, as sign-in pages do and API servers don't: check the server's address (%w)", host, s)
+		return vedette.Errorf(vedette.Invalid,
+			"%s redirects elsewhere, as sign-in pages do and API servers don't: check the server's address (%w)", host, s)
 	case s.Code == http.StatusBadRequest && strings.Contains(s.Message, "HTTPS"):
 		return vedette.Errorf(vedette.Invalid, "%s expects TLS: write https:// in the server's address (%w)", host, s)
 	case s.Code == http.StatusTooManyRequests:
@@ -72,11 +75,14 @@ func explainCertificate(err error, host, ca string) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return vedette.Errorf(vedette.Invalid, "%s presented the certificate %s, which %s did not sign: configure the CA of this API server (%w)", host, describeCertificate(unknown.Cert, err), ca, err)
+		return vedette.Errorf(vedette.Invalid, "%s presented the certificate %s, which %s did not sign: configure the CA of this API server (%w)",
+			host, describeCertificate(unknown.Cert, err), ca, err)
 	case errors.As(err, &name):
-		return vedette.Errorf(vedette.Invalid, "%s presented a certificate for other names: use one of them as the server's address or set tls-server-name (%w)", host, err)
+		return vedette.Errorf(vedette.Invalid,
+			"%s presented a certificate for other names: use one of them as the server's address or set tls-server-name (%w)", host, err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return vedette.Errorf(vedette.Unavailable, "the certificate of %s has expired or is not valid yet: renew it, or set this machine's clock (%w)", host, err)
+		return vedette.Errorf(vedette.Unavailable,
+			"the certificate of %s has expired or is not valid yet: renew it, or set this machine's clock (%w)", host, err)
 	case errors.As(err, &invalid):
 		return vedette.Errorf(vedette.Invalid, "the certificate of %s is not valid: %w", host, err)
 	}
@@ -102,11 +108,13 @@ func explainNetwork(err error, host string) error {
 	case errors.Is(err, ErrCannotWipe):
 		return vedette.Errorf(vedette.Unavailable, "%s: %w", host, err)
 	case errors.As(err, &dnsErr):
-		return vedette.Errorf(vedette.Unavailable, "the host name in %s cannot be resolved: check the address and this machine's DNS (%w)", host, err)
+		return vedette.Errorf(vedette.Unavailable, "the host name in %s cannot be resolved: check the address and this machine's DNS (%w)", host,
+			err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s: the API server is down, or the address is wrong (%w)", host, err)
 	case errors.As(err, &recordErr) || strings.Contains(text, "server gave HTTP response to HTTPS client"):
-		return vedette.Errorf(vedette.Invalid, "%s answers in plain HTTP: write http:// in the server's address, or check its port (%w)", host, err)
+		return vedette.Errorf(vedette.Invalid, "%s answers in plain HTTP: write http:// in the server's address, or check its port (%w)", host,
+			err)
 	case strings.Contains(text, "malformed HTTP response") && strings.Contains(text, `\x15\x03`):
 		return vedette.Errorf(vedette.Invalid, "%s expects TLS: write https:// in the server's address (%w)", host, err)
 	case strings.Contains(text, "remote error: tls:"):

@@ -47,7 +47,7 @@ type execAuthenticator struct {
 func (s *execAuthenticator) get(ctx context.Context) (*execCredentials, error) {
 	for {
 		s.mu.Lock()
-		creds, running, err := s.cachedLocked()
+		creds, running, err := s.cachedLocked() //nolint:contextcheck // the plugin outlives the request, because others wait for it
 		s.mu.Unlock()
 		if running == nil {
 			return creds, err

@@ -39,7 +39,7 @@ func newExecPlugin(cfg *rest.Config) (*execPlugin, error) {
 	if e.ProvideClusterInfo {
 		cluster, err := rest.ConfigToExecCluster(cfg)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("describe the cluster to the exec plugin: %w", err)
 		}
 		info.Spec.Cluster = &clientauthentication.Cluster{
 			Server: cluster.Server, TLSServerName: cluster.TLSServerName, InsecureSkipTLSVerify: cluster.InsecureSkipTLSVerify,

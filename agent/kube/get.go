@@ -44,7 +44,8 @@ func (c *Cluster) Watch(ctx context.Context, t Timeouts, r GetRequest) (*http.Re
 	return c.get(ctx, t, r, c.roundTripPooled)
 }
 
-func (c *Cluster) get(ctx context.Context, t Timeouts, r GetRequest, roundTrip func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (c *Cluster) get(ctx context.Context, t Timeouts, r GetRequest, roundTrip func(*http.Request) (*http.Response, error)) (*http.Response,
+	error) {
 	return checkStatus(t.send(ctx, func(ctx context.Context) (*http.Response, error) {
 		req, err := c.newRequest(ctx, r)
 		if err != nil {

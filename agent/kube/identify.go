@@ -24,7 +24,8 @@ func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, erro
 	if err != nil {
 		return id, nil, fmt.Errorf("identify the cluster: %w", c.Explain(err))
 	}
-	if id.UID, err = c.clusterUID(ctx); err != nil {
+	id.UID, err = c.clusterUID(ctx)
+	if err != nil {
 		return id, nil, fmt.Errorf("read the uid of namespace kube-system: %w", c.Explain(err))
 	}
 	namespaces, err := c.namespaces(ctx)
@@ -134,7 +135,8 @@ func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]
 		if len(m.Name) > maxNameLength { // a valid name has 63 bytes at most
 			return fmt.Errorf("%w: a namespace name of %d bytes", jsonstream.ErrMalformed, len(m.Name))
 		}
-		if *names = append(*names, m.Name); len(*names) > maxNamespaces {
+		*names = append(*names, m.Name)
+		if len(*names) > maxNamespaces {
 			return errTooManyNamespaces
 		}
 		return err

@@ -22,11 +22,13 @@ func inCluster(dir string) (*rest.Config, error) {
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so the agent does not run in a pod: serviceAccount works only inside a cluster, use kubeconfigFile elsewhere")
+		return nil, vedette.Errorf(vedette.Invalid,
+			"use the service account of this pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so the agent does not run in a pod: serviceAccount works only inside a cluster, use kubeconfigFile elsewhere")
 	}
 	token := filepath.Join(dir, "token")
 	if _, err := os.Stat(token); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w: check whether automountServiceAccountToken is off", err)
+		return nil, vedette.Errorf(vedette.Invalid, "use the service account of this pod: %w: check whether automountServiceAccountToken is off",
+			err)
 	}
 	cfg := &rest.Config{Host: "https://" + net.JoinHostPort(host, port), BearerTokenFile: token}
 	cfg.CAFile = filepath.Join(dir, "ca.crt")

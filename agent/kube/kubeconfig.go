@@ -35,7 +35,7 @@ func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	defer c.mu.Unlock()
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // it names the file
 	}
 	if last := c.parsed[path]; last != nil && last.isCurrent(info) {
 		return last.config, nil
@@ -44,7 +44,7 @@ func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
 	c.parses++
 	config, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}).Load()
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // it names the file
 	}
 	c.parsed[path] = &parsedKubeconfig{info, began, config}
 	return config, nil
@@ -63,10 +63,10 @@ func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	files := slices.DeleteFunc(slices.Clone(rules.Precedence), func(file string) bool { return file == "" })
 	if len(files) != 1 {
-		return rules.Load()
+		return rules.Load() //nolint:wrapcheck // it names the file
 	}
 	if _, err := os.Stat(files[0]); err != nil {
-		return rules.Load()
+		return rules.Load() //nolint:wrapcheck // it names the file
 	}
 	return c.load(files[0])
 }

@@ -22,7 +22,8 @@ func limitReader(src io.Reader, limit int) *limitedReader {
 // Read fails once the limit is reached and data is left.
 func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.src.Read(p[:min(len(p), b.remaining+1)])
-	if b.remaining -= n; b.remaining < 0 {
+	b.remaining -= n
+	if b.remaining < 0 {
 		return 0, fmt.Errorf("%w: a document of more than %d MiB", jsonstream.ErrMalformed, b.limit>>20)
 	}
 	return n, err

@@ -77,7 +77,7 @@ func (t secretTransport) roundTripHTTP1(conn net.Conn, req *http.Request) (*http
 	br := bufio.NewReaderSize(source, 4<<10)
 	resp, err := http.ReadResponse(br, req)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // as a RoundTripper returns it
 	}
 	resp.Body = &wipingBody{ReadCloser: resp.Body, br: br, conn: source}
 	source.idleTimeout, source.remaining = DefaultIdleTimeout, 0
@@ -191,14 +191,16 @@ func (t secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.C
 		return t.d.dial(ctx, "tcp", hostPort(to))
 	}
 	if proxy.Scheme != "http" && proxy.Scheme != "https" {
-		return nil, fmt.Errorf("a proxy with scheme %q cannot be used for Secrets: use an http proxy, or leave Secrets out of the kinds", proxy.Scheme)
+		return nil, fmt.Errorf("a proxy with scheme %q cannot be used for Secrets: use an http proxy, or leave Secrets out of the kinds",
+			proxy.Scheme)
 	}
 	conn, err := t.d.dial(ctx, "tcp", hostPort(proxy))
 	if err != nil {
 		return nil, err
 	}
 	if proxy.Scheme == "https" {
-		if conn, err = handshake(ctx, conn, &tls.Config{MinVersion: tls.VersionTLS12}, proxy.Hostname()); err != nil {
+		conn, err = handshake(ctx, conn, &tls.Config{MinVersion: tls.VersionTLS12}, proxy.Hostname())
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -220,6 +222,7 @@ func tunnel(ctx context.Context, conn net.Conn, to, proxy *url.URL) (net.Conn, e
 		conn.Close()
 		return nil, err
 	}
+	//nolint:bodyclose // the body of a successful CONNECT is the connection
 	resp, err := http.ReadResponse(bufio.NewReader(conn), req) // the proxy sends nothing more until we do
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the proxy %s returned %s", proxy.Host, resp.Status)

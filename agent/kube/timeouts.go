@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,7 +97,8 @@ func (t Timeouts) endWait(ctx context.Context, n int) error {
 
 // stallCause returns the stall that ended ctx, or else err.
 func stallCause(ctx context.Context, err error) error {
-	if stall, ok := context.Cause(ctx).(*StallError); ok {
+	var stall *StallError
+	if errors.As(context.Cause(ctx), &stall) {
 		return stall
 	}
 	return err

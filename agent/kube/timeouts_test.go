@@ -20,7 +20,8 @@ type dripBody struct {
 
 // Read waits and returns some zeros.
 func (d *dripBody) Read(p []byte) (int, error) {
-	if d.reads--; d.reads < 0 {
+	d.reads--
+	if d.reads < 0 {
 		return 0, io.EOF
 	}
 	select {

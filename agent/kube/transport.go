@@ -48,11 +48,11 @@ func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, erro
 	cfg.ExecProvider = nil
 	conf, err := cfg.TransportConfig()
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // Connect names the cluster
 	}
 	t, err := transport.TLSConfigFor(conf)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // Connect names the cluster
 	}
 	if t == nil {
 		t = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -109,5 +109,5 @@ func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
 	if d.exec != nil {
 		rt = authRoundTripper{d.exec, rt}
 	}
-	return transport.HTTPWrappersForConfig(d.conf, rt)
+	return transport.HTTPWrappersForConfig(d.conf, rt) //nolint:wrapcheck // Connect names the cluster
 }

@@ -81,7 +81,8 @@ func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, s vedette.Str
 // resolveManifest returns the path of a manifest's object, and writes the kind and the namespace
 // into the manifest, as kubectl does.
 func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespace string) (resourcePath, error) {
-	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")), Name: m.Name}
+	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")),
+		Name: m.Name}
 	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err
@@ -103,8 +104,9 @@ func (r *run) create(ctx context.Context, p resourcePath, m manifest.Manifest) r
 }
 
 func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
-	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
-		query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
+	raw, status, err := r.do(ctx, p.collection(),
+		request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
+			query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}

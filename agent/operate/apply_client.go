@@ -60,7 +60,8 @@ func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveOb
 	return r.objectResultSince(p, raw, status, current.version)
 }
 
-func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) ([]byte, types.PatchType, error) {
+func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) ([]byte,
+	types.PatchType, error) {
 	rules, err := r.lookupPatchMeta(ctx, p.Resource)
 	if err != nil {
 		return nil, "", err

@@ -54,7 +54,8 @@ func (r *run) takeOverAndReapply(ctx context.Context, p resourcePath, applied, b
 	}
 	raw, _, err := r.sendApplyPatch(ctx, p, body, r.operator.cfg.Manager, opts.Force || opts.ClearManagedFields)
 	if err != nil {
-		return nil, fmt.Errorf("%s was applied, but fields that the manifest no longer has could not be removed; apply it again: %w", p.key(), err)
+		return nil, fmt.Errorf("%s was applied, but fields that the manifest no longer has could not be removed; apply it again: %w", p.key(),
+			err)
 	}
 	return raw, nil
 }
@@ -77,7 +78,8 @@ func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, m
 	var raw []byte
 	var status int
 	err := r.retryOnConflict(ctx, func() (err error) {
-		raw, status, err = r.do(ctx, p, request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
+		raw, status, err = r.do(ctx, p,
+			request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
 		return err
 	})
 	return raw, status, err
@@ -99,7 +101,8 @@ func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, op
 	if owners.Len() == 0 {
 		return false, nil
 	}
-	if meta, err = r.keepLastApplied(ctx, p, meta); err != nil {
+	meta, err = r.keepLastApplied(ctx, p, meta)
+	if err != nil {
 		return false, err
 	}
 	return r.patchManagedFields(ctx, p, meta, func(meta *metav1.PartialObjectMetadata) ([]byte, error) {
@@ -109,7 +112,8 @@ func (r *run) takeOverFields(ctx context.Context, p resourcePath, raw []byte, op
 
 // patchManagedFields sends the patch that makePatch returns for the metadata. After a conflict it
 // reads the metadata again.
-func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata, makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
+func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata,
+	makePatch func(*metav1.PartialObjectMetadata) ([]byte, error)) (changed bool, err error) {
 	err = r.retryOnConflict(ctx, func() error {
 		patch, err := makePatch(meta)
 		if err != nil || patch == nil {
@@ -124,7 +128,8 @@ func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *meta
 		if readErr != nil {
 			return readErr
 		}
-		if meta, readErr = parseMeta(raw); readErr != nil {
+		meta, readErr = parseMeta(raw)
+		if readErr != nil {
 			return readErr
 		}
 		return err
@@ -134,7 +139,8 @@ func (r *run) patchManagedFields(ctx context.Context, p resourcePath, meta *meta
 
 // keepLastApplied gives the last-applied annotation its own manager if needed. It returns the
 // object's new metadata.
-func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+func (r *run) keepLastApplied(ctx context.Context, p resourcePath, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata,
+	error) {
 	body, err := apply.LastAppliedManifest(meta, p.key(), p.APIVersion(), r.operator.cfg.Manager)
 	if err != nil || body == nil {
 		return meta, err

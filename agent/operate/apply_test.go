@@ -141,7 +141,7 @@ func TestCustomKindMergeMatchesKubectl(t *testing.T) {
 
 func TestApplyErrors(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
-	apply := func(manifest string) vedette.ApplyArgs {
+	applyManifest := func(manifest string) vedette.ApplyArgs {
 		return vedette.ApplyArgs{Manifest: []byte(manifest), Namespace: b.namespace}
 	}
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func TestApplyErrors(t *testing.T) {
 		{"a namespace that isn't", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}}`, 404, `namespaces "nowhere" not found`},
 		{"a name that is none", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"A_B"}}`, 422, "RFC 1123"},
 	} {
-		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.wantFailure(apply(tt.manifest), tt.status, tt.words) })
+		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.wantFailure(applyManifest(tt.manifest), tt.status, tt.words) })
 	}
 }
 

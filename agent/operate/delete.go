@@ -50,11 +50,12 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 
 // checkSelection rejects a selection that matches more than the caller can have meant.
 func checkSelection(a vedette.DeleteArgs) error {
-	labels, fields := a.LabelSelector != "", a.FieldSelector != ""
+	hasLabels, hasFields := a.LabelSelector != "", a.FieldSelector != ""
 	switch {
-	case labels && !hasLabelRequirements(a.LabelSelector), fields && !hasFieldRequirements(a.FieldSelector), !labels && !fields && !a.All:
+	case hasLabels && !hasLabelRequirements(a.LabelSelector), hasFields && !hasFieldRequirements(a.FieldSelector),
+		!hasLabels && !hasFields && !a.All:
 		return vedette.Errorf(vedette.Invalid, "the delete has neither a name nor a selector: it would delete every %s", a.Kind)
-	case a.All && (labels || fields):
+	case a.All && (hasLabels || hasFields):
 		return vedette.Errorf(vedette.Invalid, "the delete has both a selector and all: remove one of them")
 	}
 	return nil
@@ -182,7 +183,7 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 	}
 	raw, _, err := r.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
 	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || r.lost.hasLostAnswer()) {
-		v.gone, err = true, nil
+		v.gone = true
 		return v, nil
 	}
 	v.gone = err == nil && confirmsDeletion(raw, v.uid)

@@ -300,7 +300,8 @@ func TestQuotaAndRBACErrors(t *testing.T) {
 	c, err := kube.Connect(kube.Access{KubeconfigFile: kubeconfig}, kube.Options{})
 	must(t, err)
 	defer c.Close()
-	if b.op, err = operate.New(c, operate.Config{}); err != nil {
+	b.op, err = operate.New(c, operate.Config{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	b.wantFailure(vedette.ListArgs{Target: b.target("pods", "")}, 403, `User "nobody" cannot list resource "pods"`)

@@ -70,7 +70,8 @@ func TestTakeOverFailureIsWarned(t *testing.T) {
 				case kind == "application/json-patch+json":
 					kindOfRequest = "the move"
 				case kind == applyPatch && r.URL.Query().Get("fieldManager") == "kubectl":
-					if applies++; applies > 1 {
+					applies++
+					if applies > 1 {
 						kindOfRequest = "the second apply"
 					}
 				}

@@ -3,7 +3,8 @@ package operate
 import "github.com/vedette-io/vedette"
 
 // fieldValidationParams are the values of the API server's parameter fieldValidation.
-var fieldValidationParams = map[vedette.FieldValidation]string{vedette.FieldValidationStrict: "Strict", vedette.FieldValidationWarn: "Warn", vedette.FieldValidationIgnore: "Ignore"}
+var fieldValidationParams = map[vedette.FieldValidation]string{vedette.FieldValidationStrict: "Strict", vedette.FieldValidationWarn: "Warn",
+	vedette.FieldValidationIgnore: "Ignore"}
 
 func checkFieldValidation(v vedette.FieldValidation) error {
 	if fieldValidationParams[v] == "" {

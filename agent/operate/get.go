@@ -35,8 +35,9 @@ func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previous
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key}, CacheObject: r.freshObject(p.Resource, &obj),
-		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
+	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key},
+		CacheObject: r.freshObject(p.Resource, &obj),
+		Unchanged:   previousVersion != "" && previousVersion == obj.ResourceVersion}}
 }
 
 // freshObject returns the object to store, nil if no feed covers it, because nothing would report

@@ -38,7 +38,8 @@ func (r *run) history(ctx context.Context, t vedette.Target) result {
 	}
 	history := []vedette.Revision{}
 	for _, rev := range revisions {
-		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: manifest.NestedString(rev.tree, "metadata", "name"),
+		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent,
+			Name:        manifest.NestedString(rev.tree, "metadata", "name"),
 			ChangeCause: manifest.NestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
 	}
 	return jsonResult(history)

@@ -43,7 +43,9 @@ func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Re
 
 // resolveInVersion returns a kind of one version of a group, as in a manifest.
 func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (vedette.Resource, error) {
-	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool { return part == "" || !manifest.IsPathSegment(part) }) {
+	if parts := strings.Split(apiVersion, "/"); len(parts) > 2 || slices.ContainsFunc(parts, func(part string) bool {
+		return part == "" || !manifest.IsPathSegment(part)
+	}) {
 		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "%q is not an apiVersion", apiVersion)
 	}
 	r.operator.kinds.mu.Lock()
@@ -80,7 +82,8 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 	case http.StatusNotFound:
 		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
 	case http.StatusServiceUnavailable:
-		return nil, vedette.Errorf(vedette.Unavailable, "the API server of apiVersion %s is unavailable: check its APIService (%v)", apiVersion, err)
+		return nil, vedette.Errorf(vedette.Unavailable, "the API server of apiVersion %s is unavailable: check its APIService (%v)", apiVersion,
+			err)
 	}
 	if err != nil {
 		return nil, err
@@ -148,11 +151,15 @@ func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 	case len(others) == 1:
 		return others[0], nil
 	case len(others) > 1:
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them", name, others[0].Kind, others[1].Kind)
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them",
+			name, others[0].Kind, others[1].Kind)
 	case len(cat.UnknownGroups) > 0:
-		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable, "the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name, strings.Join(cat.UnknownGroups, ", "))
+		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable,
+			"the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name,
+			strings.Join(cat.UnknownGroups, ", "))
 	}
-	return vedette.Resource{}, vedette.Errorf(vedette.NotFound, "the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
+	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
+		"the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
 }
 
 // invalidate makes the next operations discover kinds again.

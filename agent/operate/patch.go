@@ -23,7 +23,8 @@ func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 		return errorResult(err)
 	}
 	if contentType == contentTypeJSONPatch {
-		if body, err = r.checkJSONPatch(ctx, p, body); err != nil {
+		body, err = r.checkJSONPatch(ctx, p, body)
+		if err != nil {
 			return errorResult(err)
 		}
 	}
@@ -71,13 +72,15 @@ func parseJSONPatch(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] != '[' && raw[0] != '{' {
 		var err error
-		if raw, err = manifest.YAMLToJSON(raw, "patch"); err != nil {
+		raw, err = manifest.YAMLToJSON(raw, "patch")
+		if err != nil {
 			return nil, err
 		}
 	}
 	var steps []json.RawMessage
 	if err := json.Unmarshal(raw, &steps); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the patch is not a list of steps, as the type json requires%s", manifest.SyntaxErrorOffset(err))
+		return nil, vedette.Errorf(vedette.Invalid, "the patch is not a list of steps, as the type json requires%s",
+			manifest.SyntaxErrorOffset(err))
 	}
 	return raw, nil
 }

@@ -13,7 +13,8 @@ import (
 
 // defaultPruneKinds are the kinds that kubectl prunes by default.
 var defaultPruneKinds = []string{
-	"core/v1/ConfigMap", "core/v1/Endpoints", "core/v1/PersistentVolumeClaim", "core/v1/Pod", "core/v1/ReplicationController", "core/v1/Secret",
+	"core/v1/ConfigMap", "core/v1/Endpoints", "core/v1/PersistentVolumeClaim", "core/v1/Pod", "core/v1/ReplicationController",
+	"core/v1/Secret",
 	"core/v1/Service", "batch/v1/Job", "batch/v1/CronJob", "networking.k8s.io/v1/Ingress", "apps/v1/DaemonSet", "apps/v1/Deployment",
 	"apps/v1/ReplicaSet", "apps/v1/StatefulSet", "core/v1/Namespace", "core/v1/PersistentVolume",
 }
@@ -49,7 +50,8 @@ func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
 func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
 	switch hasSelector := a.LabelSelector != ""; {
 	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
-		return nil, vedette.Errorf(vedette.Invalid, "the prune has neither a labelSelector nor all: it would delete every applied object that is not kept")
+		return nil, vedette.Errorf(vedette.Invalid,
+			"the prune has neither a labelSelector nor all: it would delete every applied object that is not kept")
 	case hasSelector && a.All:
 		return nil, vedette.Errorf(vedette.Invalid, "the prune has both a labelSelector and all: remove one of them")
 	}
@@ -75,7 +77,8 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 			continue
 		}
 		for _, t.Namespace = range a.Namespaces {
-			if p, err = r.resolveTarget(ctx, t); err != nil {
+			p, err = r.resolveTarget(ctx, t)
+			if err != nil {
 				return nil, err
 			}
 			if p.namespace == "" {
@@ -91,7 +94,8 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 func parsePruneKind(kind string) (vedette.Target, error) {
 	parts := strings.Split(kind, "/")
 	if len(parts) != 3 || slices.Contains(parts[1:], "") {
-		return vedette.Target{}, vedette.Errorf(vedette.Invalid, "%q is not a kind to prune: write group/version/kind, for example apps/v1/Deployment or core/v1/Pod", kind)
+		return vedette.Target{}, vedette.Errorf(vedette.Invalid,
+			"%q is not a kind to prune: write group/version/kind, for example apps/v1/Deployment or core/v1/Pod", kind)
 	}
 	if parts[0] == "core" || parts[0] == "" {
 		return vedette.Target{Kind: parts[2], APIVersion: parts[1]}, nil

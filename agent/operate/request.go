@@ -100,7 +100,8 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 
 func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
 	resp, err := r.operator.cluster.Do(ctx, kube.Request{
-		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body, WipeBuffers: req.sensitive})
+		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body,
+		WipeBuffers: req.sensitive})
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
 	}

@@ -108,5 +108,6 @@ func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int,
 // isKindNotFound reports whether an error is the 404 of an unknown path: then the kind is gone, and
 // not the object.
 func isKindNotFound(err error) bool {
-	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") || strings.HasPrefix(err.Error(), "404 page not found")
+	return strings.HasPrefix(err.Error(), "the server could not find the requested resource") ||
+		strings.HasPrefix(err.Error(), "404 page not found")
 }

@@ -112,7 +112,8 @@ func (r *run) executeVerb(ctx context.Context) result {
 	case vedette.VersionArgs:
 		return r.version(ctx, a)
 	}
-	return errorResult(&statusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent, Message: "this agent knows no operation " + quotedVerb(r.operation.Args)})
+	return errorResult(&statusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent,
+		Message: "this agent knows no operation " + quotedVerb(r.operation.Args)})
 }
 
 func quotedVerb(args vedette.Args) string {

@@ -53,7 +53,8 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 // servers have none.
 func (r *run) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
 	if version != "" {
-		raw, status, err := r.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true}) // no retries: the request below is one
+		// no retries: the request below is one
+		raw, status, err := r.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true})
 		if err == nil {
 			return raw, status, nil
 		}

@@ -37,7 +37,8 @@ func (r *run) lookupPatchMeta(ctx context.Context, resource vedette.Resource) (s
 	case isNotFound(err) && !vedette.IsNativeGroup(resource.Kind.Group):
 		return nil, nil // an aggregated API without a description has no strategic merge patch either
 	case isNotFound(err):
-		return nil, vedette.Errorf(vedette.Unavailable, "the cluster serves no OpenAPI v3 document of %s, which a client-side apply needs: apply it server-side", resource.APIVersion())
+		return nil, vedette.Errorf(vedette.Unavailable,
+			"the cluster serves no OpenAPI v3 document of %s, which a client-side apply needs: apply it server-side", resource.APIVersion())
 	case err != nil:
 		return nil, err
 	}

@@ -52,7 +52,8 @@ func readStatusError(resp *http.Response) *statusError {
 		e.Reason = strings.ReplaceAll(http.StatusText(resp.StatusCode), " ", "")
 	}
 	if e.Message == "" { // for example from a load balancer without API servers
-		e.Message = fmt.Sprintf("%d %s, without a message of the API server or of a proxy before it", resp.StatusCode, http.StatusText(resp.StatusCode))
+		e.Message = fmt.Sprintf("%d %s, without a message of the API server or of a proxy before it", resp.StatusCode,
+			http.StatusText(resp.StatusCode))
 	}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
 		e.RetryAfter = time.Duration(n) * time.Second
@@ -66,7 +67,8 @@ func parseStatusError(body []byte) *statusError {
 	if !ok {
 		return &statusError{Message: strings.TrimSpace(string(body))}
 	}
-	return &statusError{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second, causes: s.Details.Causes}
+	return &statusError{Reason: s.Reason, Message: s.Message, RetryAfter: time.Duration(s.Details.RetryAfterSeconds) * time.Second,
+		causes: s.Details.Causes}
 }
 
 // statusCode returns the status of the statusError in err's chain, or 0.
@@ -106,7 +108,8 @@ func mayHaveTakenEffect(err error) bool {
 // etcdErrorSubstrings are in the messages of errors that an API server gets from etcd, or from the
 // connection to it, and returns with status 500. Other errors with that status, and those of
 // webhooks, happen before anything is written.
-var etcdErrorSubstrings = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled", "transport is closing"}
+var etcdErrorSubstrings = []string{"etcdserver: ", "rpc error: code = ", "context deadline exceeded", "context canceled",
+	"transport is closing"}
 
 // lostError means that a request that may change something was sent, but its response did not
 // arrive, or left open whether the request took effect.

@@ -37,7 +37,8 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
 	}
 	if target.isCurrent {
-		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)", target.number)}}
+		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)",
+			target.number)}}
 	}
 	if p.Kind.Name == "Deployment" {
 		return r.undoDeployment(ctx, p, tree, target)

@@ -18,7 +18,8 @@ func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
 		return errorResult(err)
 	}
 	v, err := r.chooseVersion(ctx, m, a.Namespace)
-	if err = r.maskManifestValues(m, err); err != nil {
+	err = r.maskManifestValues(m, err)
+	if err != nil {
 		return errorResult(err)
 	}
 	return jsonResult(v)
@@ -26,7 +27,8 @@ func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
 
 func (r *run) chooseVersion(ctx context.Context, m manifest.Manifest, namespace string) (vedette.Version, error) {
 	if m.Name == "" {
-		return vedette.Version{}, vedette.Errorf(vedette.Invalid, "the manifest of kind %s has no metadata.name: objects whose names the cluster generates have no versions", m.Kind)
+		return vedette.Version{}, vedette.Errorf(vedette.Invalid,
+			"the manifest of kind %s has no metadata.name: objects whose names the cluster generates have no versions", m.Kind)
 	}
 	p, err := r.resolveManifest(ctx, &m, namespace)
 	if err != nil {
@@ -45,7 +47,8 @@ func (r *run) chooseVersion(ctx context.Context, m manifest.Manifest, namespace 
 // only, because most objects need nothing else, and a list of ConfigMaps may be large.
 func (r *run) listCandidates(ctx context.Context, p resourcePath, s artifact.Series) ([]artifact.Candidate, error) {
 	var candidates []artifact.Candidate
-	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList), sensitive: p.isSecret()}
+	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList),
+		sensitive: p.isSecret()}
 	err := r.forEachPage(ctx, p.collection(), req, func(page []json.RawMessage, first bool) error {
 		if first {
 			artifact.Wipe(candidates)

@@ -116,7 +116,8 @@ func TestWarningsOfEveryRequestAreReported(t *testing.T) {
 		line := r.Method + " " + r.URL.Path
 		w.Header().Add("Warning", `199 - "of a cache"`)
 		w.Header().Add("Warning", `299 - "`+line+`" "Thu, 01 Jan 1970 00:00:00 GMT", 299 proxy "`+line+`"`)
-		if requests = append(requests, line); isWrite(r) && !slices.Contains(requests[:len(requests)-1], line) {
+		requests = append(requests, line)
+		if isWrite(r) && !slices.Contains(requests[:len(requests)-1], line) {
 			writeStatus(w, 503, "ServiceUnavailable", "not now")
 			return true
 		}

@@ -295,7 +295,8 @@ func (w *simulation) apply(c Change) {
 }
 
 func (w *simulation) store(c Change, rv int) {
-	if w.mark = rv; string(c.Record) == "delete" {
+	w.mark = rv
+	if string(c.Record) == "delete" {
 		delete(w.stored, c.Key)
 		return
 	}

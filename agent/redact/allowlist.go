@@ -4,7 +4,8 @@ import "strings"
 
 // allowedAnnotationPrefixes are the prefixes of Spinnaker's own annotations, by which it
 // groups, versions and routes objects.
-var allowedAnnotationPrefixes = []string{"artifact.spinnaker.io/", "caching.spinnaker.io/", "moniker.spinnaker.io/", "strategy.spinnaker.io/", "traffic.spinnaker.io/"}
+var allowedAnnotationPrefixes = []string{"artifact.spinnaker.io/", "caching.spinnaker.io/", "moniker.spinnaker.io/",
+	"strategy.spinnaker.io/", "traffic.spinnaker.io/"}
 
 // allowedAnnotations are further annotations that a Secret keeps. By definition of the tools
 // that write them, they hold names, switches or numbers. Two kinds are missing on purpose:
@@ -65,7 +66,8 @@ func (p *pass) labelRole(i int) role {
 		return roleDropped
 	}
 	for _, c := range text {
-		if c = lower(c); (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+		c = lower(c)
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
 			return roleDropped
 		}
 	}

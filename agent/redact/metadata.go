@@ -42,7 +42,8 @@ func (m *metadataScanner) members(i int, handle func(name []byte, value int) (in
 		if escaped {
 			name = unescape(nil, name)
 		}
-		if i, err = handle(name, value); err == nil && !m.done {
+		i, err = handle(name, value)
+		if err == nil && !m.done {
 			i, more, err = m.next(i, '}')
 		}
 	}
@@ -63,7 +64,8 @@ func (m *metadataScanner) skip(i int) (end int, err error) {
 			i++
 			continue
 		default:
-			if i, err = m.scalar(i); err != nil {
+			i, err = m.scalar(i)
+			if err != nil {
 				return 0, err
 			}
 		}

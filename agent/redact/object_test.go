@@ -195,7 +195,8 @@ func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 			var buf []byte
 			for range 200 {
 				o, dst, err := r.Object(buf[:0], pods, raw)
-				if buf = dst; err != nil || string(o.Body) != string(first.Body) || string(o.Summary) != string(first.Summary) {
+				buf = dst
+				if err != nil || string(o.Body) != string(first.Body) || string(o.Summary) != string(first.Summary) {
 					t.Errorf("got unexpected result %s, %s, %v", o.Body, o.Summary, err)
 					return
 				}

@@ -85,7 +85,8 @@ func (p *pass) run() error {
 		return err
 	}
 	p.flush(end)
-	if i = p.space(end); i != len(p.raw) {
+	i = p.space(end)
+	if i != len(p.raw) {
 		return &syntaxError{i, "nothing behind the object"}
 	}
 	return p.check()

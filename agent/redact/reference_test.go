@@ -220,7 +220,8 @@ func (r reference) configMap(name string, v any) any {
 	text := map[string]string{"data": Redacted, "binaryData": RedactedBinary}[name]
 	out := tree{}
 	for k, v := range m {
-		if out[k] = r.value(v, false); anyGlob(r.config.ConfigMapKeys, k) {
+		out[k] = r.value(v, false)
+		if anyGlob(r.config.ConfigMapKeys, k) {
 			out[k] = text
 		}
 	}

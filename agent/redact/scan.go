@@ -164,7 +164,8 @@ func (s *scanner) colon(i int) (int, error) {
 	if s.at(i) != ':' {
 		return 0, &syntaxError{i, "a colon"}
 	}
-	if i++; s.at(i) <= ' ' {
+	i++
+	if s.at(i) <= ' ' {
 		i = s.space(i)
 	}
 	return i, nil
@@ -252,7 +253,8 @@ func (s *scanner) number(i int) (int, error) {
 	}
 	if s.at(end) == '.' {
 		i = end + 1
-		if end = s.digits(i); end == i {
+		end = s.digits(i)
+		if end == i {
 			return 0, &syntaxError{i, "a fraction"}
 		}
 	}
@@ -261,7 +263,8 @@ func (s *scanner) number(i int) (int, error) {
 		if c := s.at(i); c == '+' || c == '-' {
 			i++
 		}
-		if end = s.digits(i); end == i {
+		end = s.digits(i)
+		if end == i {
 			return 0, &syntaxError{i, "an exponent"}
 		}
 	}

@@ -27,14 +27,16 @@ value:
 	for {
 		switch c := s.at(i); c {
 		case '"':
-			if i, err = s.stringValue(i); err != nil {
+			i, err = s.stringValue(i)
+			if err != nil {
 				return 0, err
 			}
 		case '{', '[':
 			if depth >= maxDepth {
 				return 0, tooDeep(i)
 			}
-			if i++; s.at(i) <= ' ' {
+			i++
+			if s.at(i) <= ' ' {
 				i = s.space(i)
 			}
 			if s.at(i) == c+2 {
@@ -45,13 +47,15 @@ value:
 			nested.set(depth, object)
 			depth++
 			if object {
-				if i, err = s.skipName(i); err != nil {
+				i, err = s.skipName(i)
+				if err != nil {
 					return 0, err
 				}
 			}
 			continue
 		default:
-			if i, err = s.scalar(i); err != nil {
+			i, err = s.scalar(i)
+			if err != nil {
 				return 0, err
 			}
 		}
@@ -61,11 +65,13 @@ value:
 			}
 			switch c := s.at(i); {
 			case c == ',':
-				if i++; s.at(i) <= ' ' {
+				i++
+				if s.at(i) <= ' ' {
 					i = s.space(i)
 				}
 				if object {
-					if i, err = s.skipName(i); err != nil {
+					i, err = s.skipName(i)
+					if err != nil {
 						return 0, err
 					}
 				}

@@ -89,7 +89,8 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 			return 0, memberErr
 		}
 		if m.as == roleDropped {
-			if pos, err = p.skip(m.value); err != nil {
+			pos, err = p.skip(m.value)
+			if err != nil {
 				break
 			}
 			p.omit(last, pos)
@@ -144,7 +145,8 @@ func (p *pass) array(i int, n *node, in role) (int, error) {
 	count := 0
 	for more && err == nil {
 		p.extractor.beginElement(star, count == 0)
-		if pos, err = p.value(pos, star, itemRole); err == nil {
+		pos, err = p.value(pos, star, itemRole)
+		if err == nil {
 			p.extractor.endElement(star)
 			count++
 			pos, more, err = p.next(pos, ']')
@@ -167,7 +169,8 @@ func (p *pass) entryRole(i int) role {
 	for more && err == nil {
 		var name []byte
 		var escaped bool
-		if name, escaped, pos, err = s.name(pos); err != nil {
+		name, escaped, pos, err = s.name(pos)
+		if err != nil {
 			break
 		}
 		if escaped {
@@ -177,7 +180,8 @@ func (p *pass) entryRole(i int) role {
 			text, _ := p.stringAt(pos)
 			matched = matched || p.redactor.rules.environment.match(text)
 		}
-		if pos, err = s.skip(pos); err == nil {
+		pos, err = s.skip(pos)
+		if err == nil {
 			pos, more, err = s.next(pos, '}')
 		}
 	}
@@ -203,7 +207,8 @@ func (p *pass) stringAt(i int) (text []byte, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if text = p.raw[i+1 : end-1]; escaped {
+	text = p.raw[i+1 : end-1]
+	if escaped {
 		text = p.plainText(text)
 	}
 	return text, true

@@ -91,7 +91,8 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
-	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()), Annotations: welcome.GetAnnotations()})
+	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()),
+		Annotations: welcome.GetAnnotations()})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
@@ -238,7 +239,8 @@ func (l *link) sendHeartbeat() error {
 	if err := l.writer.Write(rec); err != nil {
 		return err
 	}
-	if l.idleHeartbeats++; l.idleHeartbeats > idleAfterHeartbeats {
+	l.idleHeartbeats++
+	if l.idleHeartbeats > idleAfterHeartbeats {
 		return l.flushLocked(l.writer.Close)
 	}
 	return l.flushLocked(l.writer.Flush)

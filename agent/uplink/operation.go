@@ -61,7 +61,8 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	o := &operationStream{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
 	defer o.close()
 	var err error
-	if o.stream, err = o.client.Serve(ctx); err != nil {
+	o.stream, err = o.client.Serve(ctx)
+	if err != nil {
 		return fmt.Errorf("open the stream of operations: %w", err)
 	}
 	if err := o.stream.Send(&wire.OperationsUp{Message: &wire.OperationsUp_Attach{Attach: &wire.Attach{
@@ -73,7 +74,7 @@ func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, sessi
 	l.uplink.attach(o)
 	defer l.uplink.detach(o)
 	for _, out := range l.uplink.executor.Unacknowledged() {
-		o.answer(out)
+		o.answer(out) //nolint:contextcheck // the answers live as long as the stream
 	}
 	return o.receive()
 }
@@ -85,7 +86,8 @@ func (o *operationStream) receive() error {
 		if err != nil {
 			return fmt.Errorf("receive operations: %w", err)
 		}
-		if m, err = joiner.Join(m); err != nil {
+		m, err = joiner.Join(m)
+		if err != nil {
 			return err
 		}
 		switch m := m.GetMessage().(type) {
@@ -155,7 +157,8 @@ func (o *operationStream) sendLog(out vedette.Outcome) {
 // so that the server can report the reason.
 const logSendTimeout = 90 * time.Second
 
-var errLogSendTimeout = fmt.Errorf("the server received nothing of the log for %v: its reader or the connection has stopped", logSendTimeout)
+var errLogSendTimeout = fmt.Errorf("the server received nothing of the log for %v: its reader or the connection has stopped",
+	logSendTimeout)
 
 // withSendTimeout returns a send function that cancels the stream if a send takes too long.
 func withSendTimeout(send func(*wire.AnswerPiece) error, cancel context.CancelCauseFunc) func(*wire.AnswerPiece) error {

@@ -123,7 +123,8 @@ func (u *Uplink) Register(a vedette.Account) error {
 	if err != nil {
 		return err
 	}
-	r := &wire.Register{Account: string(a.Name), Cluster: wire.FromCluster(a.Cluster), Properties: properties, Namespaces: a.Namespaces, Shape: a.Shape}
+	r := &wire.Register{Account: string(a.Name), Cluster: wire.FromCluster(a.Cluster), Properties: properties, Namespaces: a.Namespaces,
+		Shape: a.Shape}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.accounts[a.Name] = r

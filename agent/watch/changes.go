@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,7 +71,7 @@ func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 	defer s.Close()
 	for {
 		fr, err := s.Frame()
-		if err == jsonstream.ErrTooLarge {
+		if errors.Is(err, jsonstream.ErrTooLarge) {
 			err = f.handleTooLarge(ctx, s)
 		} else if err == nil {
 			err = f.handleFrame(ctx, s, fr)
@@ -145,7 +146,8 @@ func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Spli
 	}
 	if f.metadataOnly {
 		var err error
-		if raw, err = jsonstream.OnlyMetadata(raw, f.typeMeta); err != nil {
+		raw, err = jsonstream.OnlyMetadata(raw, f.typeMeta)
+		if err != nil {
 			return err
 		}
 	}

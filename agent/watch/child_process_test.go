@@ -118,7 +118,8 @@ func (c *childProcess) await(t testing.TB, prefix string) {
 	for {
 		select {
 		case line, ok := <-c.lines:
-			if seen = append(seen, line); strings.HasPrefix(line, prefix) {
+			seen = append(seen, line)
+			if strings.HasPrefix(line, prefix) {
 				return
 			}
 			if !ok {

@@ -89,7 +89,8 @@ func NewLimiter(snapshots int) *Limiter {
 	if snapshots <= 0 {
 		snapshots = 8
 	}
-	return &Limiter{permits: make(chan struct{}, snapshots), slowPermits: make(chan struct{}, 2*snapshots), largeObjectPermits: make(chan struct{}, maxLargeObjects)}
+	return &Limiter{permits: make(chan struct{}, snapshots), slowPermits: make(chan struct{}, 2*snapshots),
+		largeObjectPermits: make(chan struct{}, maxLargeObjects)}
 }
 
 // acquirePermit waits for a permit.

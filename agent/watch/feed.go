@@ -71,7 +71,8 @@ func (f *feed) run(ctx context.Context) {
 	err := f.reportStatus(ctx, vedette.FeedPending, "")
 	for ctx.Err() == nil {
 		var attempt context.Context
-		if attempt, err = f.beginAttempt(ctx, err); err == nil {
+		attempt, err = f.beginAttempt(ctx, err)
+		if err == nil {
 			err = f.runAttempt(attempt)
 		}
 		err = f.handleAttemptEnd(attempt, err)

@@ -31,7 +31,8 @@ type watchPlan struct {
 // bookmarks cost one more request each 90 seconds, and no list.
 func (f *feed) planWatch() watchPlan {
 	idleTimeout := f.w.cfg.IdleTimeout
-	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout), timeouts: kube.Timeouts{Header: idleTimeout * 2 / 5, Progress: idleTimeout}}
+	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout),
+		timeouts: kube.Timeouts{Header: idleTimeout * 2 / 5, Progress: idleTimeout}}
 	if f.wasIdle {
 		plan.duration, plan.timeouts.Progress = idleTimeout*2/15, idleTimeout/5
 	}

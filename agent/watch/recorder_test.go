@@ -101,7 +101,8 @@ func (r *recorder) declare(e watch.Event) {
 	old := r.feeds
 	r.feeds = map[vedette.Feed]*recordedFeed{}
 	for _, w := range e.Feeds {
-		if r.feeds[w.Feed] = old[w.Feed]; r.feeds[w.Feed] == nil {
+		r.feeds[w.Feed] = old[w.Feed]
+		if r.feeds[w.Feed] == nil {
 			r.feeds[w.Feed] = &recordedFeed{objects: map[string]string{}, bodies: map[string]string{}}
 		}
 	}

@@ -76,7 +76,8 @@ func classifyStatus(s *kube.StatusError) retryPolicy {
 	case s.Code == http.StatusNotFound, s.Code == http.StatusMethodNotAllowed:
 		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, rediscover: true}
 	}
-	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, minDelay: s.RetryAfter, unreachable: s.Code >= http.StatusInternalServerError && s.RetryAfter == 0}
+	return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff, minDelay: s.RetryAfter,
+		unreachable: s.Code >= http.StatusInternalServerError && s.RetryAfter == 0}
 }
 
 // handleAttemptEnd acts on the end of an attempt: it reports the state, may drop the mark,

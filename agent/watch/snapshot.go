@@ -69,7 +69,7 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 		return f.readList(ctx)
 	}
 	mark, err := f.readWatchList(ctx)
-	if err != errNoWatchList {
+	if !errors.Is(err, errNoWatchList) {
 		return mark, err
 	}
 	f.snapshotBegun = false // discard what the stream sent
@@ -149,7 +149,8 @@ func (f *feed) acceptHeader(metadata string) string {
 }
 
 func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
-	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body, snapshot: f.permit}
+	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body,
+		snapshot: f.permit}
 	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
@@ -180,7 +181,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	defer s.Close()
 	for {
 		mark, err := f.handleInitialEvent(ctx, s, idleTimer)
-		if context.Cause(ctx) == errNoWatchList {
+		if errors.Is(context.Cause(ctx), errNoWatchList) {
 			err = errNoWatchList
 		}
 		if mark != "" || err != nil {
@@ -196,7 +197,7 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, i
 	idleTimer.Stop()
 	defer idleTimer.Reset(f.w.cfg.StreamIdleTimeout)
 	switch {
-	case err == jsonstream.ErrTooLarge:
+	case errors.Is(err, jsonstream.ErrTooLarge):
 		return "", f.handleObject(ctx, Item, s, nil)
 	case err == io.EOF:
 		return "", io.ErrUnexpectedEOF
@@ -223,7 +224,7 @@ func (f *feed) handleInitialEvent(ctx context.Context, s *jsonstream.Splitter, i
 // noteNoWatchList remembers if an API group does not stream snapshots.
 func (f *feed) noteNoWatchList(err error) error {
 	switch code := kube.StatusCode(err); {
-	case err == errNoWatchList, code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
+	case errors.Is(err, errNoWatchList), code == http.StatusBadRequest, code == http.StatusUnprocessableEntity,
 		code == http.StatusForbidden && strings.Contains(err.Error(), "sendInitialEvents"):
 		f.w.noWatchList.Store(f.Kind.Group, true)
 		return errNoWatchList

@@ -51,8 +51,10 @@ type Watcher struct {
 // NewWatcher returns a Watcher. Run starts it.
 func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
-	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, permits: make(chan struct{}, cfg.SnapshotsPerAccount), slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
-		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}), feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
+	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, permits: make(chan struct{}, cfg.SnapshotsPerAccount),
+		slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
+		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}),
+		feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
 }
 
 // Run watches until ctx ends or the sink fails, and returns after all of its goroutines
@@ -63,7 +65,8 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	defer w.stopAll()
 	markFeedsKnown := sync.OnceFunc(func() { close(w.feedsKnown) })
 	defer markFeedsKnown()
-	if marks = maps.Clone(marks); marks == nil {
+	marks = maps.Clone(marks)
+	if marks == nil {
 		marks = map[vedette.Feed]vedette.Mark{}
 	}
 	retry := backoff.NewExponentialBackOff()

@@ -60,7 +60,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return err
 	}
 	setGCPercent()
-	a := agent.New(settings, log)
+	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, agent.Handler(a, log), log) })
@@ -79,14 +79,14 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	log.Info("vedette-agent", "version", version.String(), "config", cfg.Path, "agent", cfg.AgentID,
 		"server", cfg.Clouddriver.GRPC, "accounts", len(cfg.Kubernetes.Accounts))
 	for _, notice := range cfg.Notices() {
-		log.Warn(notice)
+		log.Warn("configuration notice", "notice", notice)
 	}
 	configfile.LogUnused(log, cfg, "docs/config-agent.md")
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}
 	if w := cfg.Clouddriver.CertificateWarning(time.Now()); w != "" {
-		log.Warn(w)
+		log.Warn("server certificates", "warning", w)
 	}
 }
 

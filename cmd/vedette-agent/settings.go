@@ -74,7 +74,8 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 // newOperateConfig converts the settings for operations. maxRetries: 0 disables retries,
 // because zero means no limit in operate.RetryPolicy.
 func newOperateConfig(k config.Kubernetes) operate.Config {
-	mode := apply.Mode{Enabled: apply.Policy(k.ServerSideApply.Enabled), ClearManagedFields: apply.Policy(k.ServerSideApply.ClearManagedFields)}
+	mode := apply.Mode{Enabled: apply.Policy(k.ServerSideApply.Enabled),
+		ClearManagedFields: apply.Policy(k.ServerSideApply.ClearManagedFields)}
 	for _, kind := range k.ServerSideApply.Kinds {
 		mode.Kinds = append(mode.Kinds, apply.KindMode{Kind: kind.Kind,
 			Enabled: apply.Policy(kind.Enabled), ClearManagedFields: apply.Policy(kind.ClearManagedFields)})
@@ -94,7 +95,8 @@ func newAccount(cfg *config.Config, a config.Account) agent.Account {
 		Name: a.AccountName(),
 		Access: kube.Access{
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
-			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy || cfg.Kubernetes.NoProxy,
+			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy ||
+				cfg.Kubernetes.NoProxy,
 		},
 		Selection: watch.Selection{
 			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,

@@ -69,10 +69,10 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", cfg.Database().String())
 	for _, warning := range cfg.Warnings() {
-		log.Warn(warning)
+		log.Warn("configuration warning", "warning", warning)
 	}
 	for _, notice := range cfg.Notices() {
-		log.Info(notice)
+		log.Info("configuration notice", "notice", notice)
 	}
 	configfile.LogUnused(log, cfg, "docs/config-server.md")
 	srv, err := server.Listen(settings, log)

@@ -34,7 +34,8 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		AgentServer: agentserver.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache), Projections: views.Projections(),
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache),
+			Projections: views.Projections(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.AuthorizeConfig(),
@@ -45,7 +46,8 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
 		},
 	}
-	if settings.RESTTLS, err = cfg.Server.TLSConfig(); err != nil {
+	settings.RESTTLS, err = cfg.Server.TLSConfig()
+	if err != nil {
 		return settings, err
 	}
 	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
@@ -55,8 +57,9 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 func newTaskConfig(cfg *config.Config) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks, Output: taskOutput(cfg.Tasks),
-		Rules: manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
+	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks,
+		Output: taskOutput(cfg.Tasks),
+		Rules:  manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
 }
 
 func taskOutput(t config.Tasks) task.OutputPolicy {

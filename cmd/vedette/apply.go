@@ -76,13 +76,15 @@ func newApply() *cobra.Command {
 	flags.StringVarP(&o.Selector, "selector", "l", "", "Apply only objects that match this label selector (app=web,tier!=db).")
 	flags.BoolVar(&o.serverSide, "server-side", false, "Use server-side apply. Fields that another manager owns are conflicts.")
 	flags.BoolVar(&o.force, "force-conflicts", false, "With --server-side, take over fields that are conflicts.")
-	flags.StringVar(&o.fieldValidation, "validate", "", "How to treat unknown fields: strict (or true) rejects the manifest, warn drops them with a warning, ignore (or false) drops them. Defaults to the agent's configuration, which is strict unless changed.")
+	flags.StringVar(&o.fieldValidation, "validate", "",
+		"How to treat unknown fields: strict (or true) rejects the manifest, warn drops them with a warning, ignore (or false) drops them. Defaults to the agent's configuration, which is strict unless changed.")
 	flags.Lookup("validate").NoOptDefVal = string(vedette.FieldValidationStrict)
 	o.change.AddFlags(cmd)
 	o.pruneOptions.addFlags(cmd)
 	o.change.AddYesFlag(cmd)
 	flags.BoolVar(&o.wait, "wait", false, "Wait until Deployments, StatefulSets and DaemonSets are rolled out.")
-	flags.DurationVar(&o.timeout, "timeout", 0, "Time limit for each object and, with --wait, for all rollouts together. Defaults to 30s, and 5m with --wait.")
+	flags.DurationVar(&o.timeout, "timeout", 0,
+		"Time limit for each object and, with --wait, for all rollouts together. Defaults to 30s, and 5m with --wait.")
 	return cmd
 }
 
@@ -185,8 +187,9 @@ func (o applyOptions) apply(ctx context.Context, run *fanout.Run, d manifests.Do
 	if err != nil {
 		return client.Outcome{}, false, err
 	}
-	op := client.Operation{Timeout: o.timeout, Args: vedette.ApplyArgs{Manifest: d.Raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
-		Compare: !o.serverSide && !o.change.IsDryRun()}}
+	op := client.Operation{Timeout: o.timeout,
+		Args: vedette.ApplyArgs{Manifest: d.Raw, Fields: fields, Namespace: d.Metadata.Namespace, Strategy: o.strategy(d),
+			Compare: !o.serverSide && !o.change.IsDryRun()}}
 	out, ok, err := run.Execute(ctx, fmt.Sprintf("apply %s of %s", d.DisplayName(), d.Source), op)
 	if ok {
 		run.Report(out, d.DisplayName(), o.actionWord(out, before))
@@ -247,7 +250,8 @@ func sameContent(a, b client.Outcome) bool {
 			return false
 		}
 		var err error
-		if trees[i], err = manifests.Decode(out.Objects[0]); err != nil {
+		trees[i], err = manifests.Decode(out.Objects[0])
+		if err != nil {
 			return false
 		}
 		metadata := manifests.EnsureMap(trees[i], "metadata")

@@ -52,8 +52,10 @@ func newDelete() *cobra.Command {
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = "Output format: name. Defaults to one line for each object."
 	flags.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "With --all, -l or --field-selector, select objects in all namespaces.")
-	flags.StringVar(&o.FieldSelector, "field-selector", "", "Field selector of the objects (status.phase=Failed). API servers support few fields of each kind.")
-	flags.StringVar(&o.cascade, "cascade", "background", "How to delete objects that the deleted objects own: background, foreground (before their owner) or orphan (not at all).")
+	flags.StringVar(&o.FieldSelector, "field-selector", "",
+		"Field selector of the objects (status.phase=Failed). API servers support few fields of each kind.")
+	flags.StringVar(&o.cascade, "cascade", "background",
+		"How to delete objects that the deleted objects own: background, foreground (before their owner) or orphan (not at all).")
 	flags.Int64Var(&o.grace, "grace-period", -1, "Seconds that pods have to terminate. -1 uses the pods' own value.")
 	flags.BoolVar(&o.now, "now", false, "Set the grace period to one second.")
 	flags.BoolVar(&o.force, "force", false, "With --grace-period=0, do not wait until the kubelet confirms that a pod has terminated.")

@@ -36,7 +36,8 @@ func newAccounts() *cobra.Command {
 				rows = append(rows, []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
 					cmp.Or(a.Agent, "<none>"), cmp.Or(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
 			}
-			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", rows); err != nil {
+			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER",
+				rows); err != nil {
 				return err
 			}
 			for _, a := range accounts {
@@ -108,7 +109,8 @@ func newAgents() *cobra.Command {
 					cmp.Or(strings.Join(roles["standby"], ","), "<none>"), cmp.Or(strings.Join(roles["refused"], ","), "<none>"),
 					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
 			}
-			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE", rows); err != nil {
+			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE",
+				rows); err != nil {
 				return err
 			}
 			printAccountErrors(cmd, agents)
@@ -153,7 +155,8 @@ func newFeeds() *cobra.Command {
 				if f.Stale && f.State == "live" {
 					state = "stale"
 				}
-				rows = append(rows, []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10), f.Message})
+				rows = append(rows, []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs),
+					strconv.FormatInt(f.Objects, 10), f.Message})
 			}
 			return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
 		},

@@ -66,7 +66,8 @@ func newGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := &getter{cmd: cmd, client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(), warned: map[string]bool{}}
+			g := &getter{cmd: cmd, client: c, getOptions: o, out: output.NewPrinter(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr(),
+				warned: map[string]bool{}}
 			return g.run(cmd.Context(), resourceArgs)
 		},
 	}

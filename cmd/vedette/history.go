@@ -45,7 +45,8 @@ func newRolloutHistory() *cobra.Command {
 	}
 	o.AddFlags(cmd)
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "Show the pod template of this revision.")
-	cmd.Flags().StringVarP(&o.Change.Output, "output", "o", "", "With --revision, output format of its ReplicaSet or ControllerRevision: name, json or yaml.")
+	cmd.Flags().StringVarP(&o.Change.Output, "output", "o", "",
+		"With --revision, output format of its ReplicaSet or ControllerRevision: name, json or yaml.")
 	return cmd
 }
 
@@ -119,7 +120,8 @@ func templateOf(out client.Outcome) (describe.PodTemplate, error) {
 		Kind string
 	}
 	if len(out.Objects) != 1 {
-		return describe.PodTemplate{}, vedette.Errorf(vedette.Unavailable, "the agent returned %s, want 1", output.Count(len(out.Objects), "object"))
+		return describe.PodTemplate{},
+			vedette.Errorf(vedette.Unavailable, "the agent returned %s, want 1", output.Count(len(out.Objects), "object"))
 	}
 	if err := json.Unmarshal(out.Objects[0], &revisionObject); err != nil {
 		return describe.PodTemplate{}, err

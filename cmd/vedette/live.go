@@ -85,7 +85,7 @@ func (g *getter) runLive(ctx context.Context, resourceArgs []target.ResourceArg,
 	if pattern == "" {
 		pattern = "*"
 	}
-	fan, err := fanout.New(g.cmd, pattern)
+	fan, err := fanout.New(g.cmd, pattern) //nolint:contextcheck // it takes the context of the command
 	switch {
 	case vedette.KindOf(err) == vedette.NotFound: // no account matches
 		if notCached == nil {
@@ -151,7 +151,8 @@ func (g *getter) printLive(all []liveObject) error {
 	case "json", "yaml":
 		items := []any{}
 		for _, o := range all {
-			m, err := manifests.WithAccountAnnotation(client.Object{Account: o.account, Kind: o.kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Manifest: o.raw})
+			m, err := manifests.WithAccountAnnotation(client.Object{Account: o.account, Kind: o.kind, Namespace: o.Metadata.Namespace,
+				Name: o.Metadata.Name, Manifest: o.raw})
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,8 @@ func newLogs() *cobra.Command {
 	flags.DurationVar(&o.since, "since", 0, "Print only lines newer than a duration (5s, 2m, 3h).")
 	flags.StringVar(&o.query.SinceTime, "since-time", "", "Print only lines after a time (2026-01-31T12:00:00Z).")
 	flags.BoolVar(&o.query.Timestamps, "timestamps", false, "Begin each line with its time.")
-	flags.BoolVar(&o.prefix, "prefix", false, "Begin each line with its account, pod and container. Defaults to true if there are several logs.")
+	flags.BoolVar(&o.prefix, "prefix", false,
+		"Begin each line with its account, pod and container. Defaults to true if there are several logs.")
 	flags.BoolVar(&o.allPods, "all-pods", false, "Print the logs of all pods of a workload with --prefix. All pods is the default.")
 	flags.Int64Var(&o.limitBytes, "limit-bytes", 0, "Maximum number of bytes of each log. 0 for no limit.")
 	flags.IntVar(&o.maxLogRequests, "max-log-requests", 50, "Maximum number of logs to follow at once.")
@@ -157,12 +158,14 @@ func (o *logOptions) run(cmd *cobra.Command, all []target.Target) error {
 		logs = append(logs, found[account]...)
 	}
 	if o.query.Follow && len(logs) > o.maxLogRequests {
-		return vedette.Errorf(vedette.Invalid, "cannot follow %d logs at once, the limit is %d: select fewer pods, or raise --max-log-requests", len(logs), o.maxLogRequests)
+		return vedette.Errorf(vedette.Invalid, "cannot follow %d logs at once, the limit is %d: select fewer pods, or raise --max-log-requests",
+			len(logs), o.maxLogRequests)
 	}
 	if !o.prefixSet {
 		o.prefix = len(logs) > 1
 	}
-	p := &output.LogPrinter{Client: fan.Client, Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Prefix: o.prefix, Multiple: len(logs) > 1, LimitBytes: o.limitBytes}
+	p := &output.LogPrinter{Client: fan.Client, Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr(), Prefix: o.prefix, Multiple: len(logs) > 1,
+		LimitBytes: o.limitBytes}
 	failed, err := p.Print(cmd.Context(), logs, o.query.Follow)
 	summary.Failed, summary.Total = summary.Failed+failed, summary.Total+len(logs)
 	switch {

@@ -69,7 +69,8 @@ func podsOf(ctx context.Context, run *fanout.Run, t target.Target) ([]target.Lis
 		run.Failf("%s has no label selector for pods: name one of its pods", t.DisplayName())
 		return nil, nil
 	}
-	pods, ok, err := target.List(ctx, run, target.Target{Kind: "pods", APIVersion: "v1", Namespace: object.Metadata.Namespace, Selector: selector})
+	pods, ok, err := target.List(ctx, run,
+		target.Target{Kind: "pods", APIVersion: "v1", Namespace: object.Metadata.Namespace, Selector: selector})
 	if ok && len(pods) == 0 {
 		run.Failf("%s has no pods", t.DisplayName())
 	}

@@ -52,7 +52,8 @@ func (g *getter) manifests(ctx context.Context, arg target.ResourceArg) (found [
 			}
 			found = append(found, m)
 		}
-		if query.Cursor = page.Cursor; query.Cursor == "" {
+		query.Cursor = page.Cursor
+		if query.Cursor == "" {
 			return found, cached, arg.NotFoundError(len(found))
 		}
 	}

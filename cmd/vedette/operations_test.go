@@ -117,7 +117,7 @@ func TestUserAccountsAuthorizeOperations(t *testing.T) {
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
 	_, errOut, err := runCLI(t.Context(), pause...)
-	if err != (fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: set the user with --user") {
+	if !errors.Is(err, fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: set the user with --user") {
 		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 	if out, _, err := runCLI(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {
@@ -163,7 +163,7 @@ func TestRolloutStatusIsPrintedLive(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	close(c.prodPrinted)
-	if err := <-ended; err != (fanout.FailedError{Failed: 1, Total: 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
+	if err := <-ended; !errors.Is(err, fanout.FailedError{Failed: 1, Total: 2}) || !strings.HasPrefix(errOut.String(), "Error from dev (NotFound)") {
 		t.Errorf("got error %v and error output %s", err, &errOut)
 	}
 }
@@ -200,12 +200,12 @@ func TestRolloutStatusReportsFailure(t *testing.T) {
 	server := serveClusters(t, c)
 	c.statuses = []vedette.RolloutStatus{{Message: "waiting"}, {Failed: true, Message: `deployment "api" exceeded its progress deadline`}}
 	_, errOut, err := runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--server", server)
-	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
+	if !errors.Is(err, fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: deployment \"api\" exceeded its progress deadline\n" {
 		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 	c.statuses = []vedette.RolloutStatus{{Message: "1 of 2 updated replicas are available"}}
 	_, errOut, err = runCLI(t.Context(), "rollout", "status", "deploy/api", "-n", "shop", "--account", "dev", "--timeout", "1ms", "--server", server)
-	if err != (fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
+	if !errors.Is(err, fanout.FailedError{Failed: 1, Total: 1}) || errOut != "Error: dev: timed out waiting for deployment.apps/api to be rolled out: 1 of 2 updated replicas are available\n" {
 		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 }

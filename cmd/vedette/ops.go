@@ -69,7 +69,8 @@ func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide b
 	}
 	var rows [][]string
 	for _, p := range operations {
-		row := []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p), views.Age(now.Sub(p.Accepted))}
+		row := []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p),
+			views.Age(now.Sub(p.Accepted))}
 		if wide {
 			row = append(row, cmp.Or(p.User, "<none>"), p.Origin, cmp.Or(p.Agent, "<none>"), p.Message)
 		}
@@ -141,9 +142,12 @@ func newOpsGet() *cobra.Command {
 }
 
 func printOperation(out *output.Printer, p client.HistoryEntry, now time.Time) {
-	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", cmp.Or(p.Target, "<none>")}, {"State", out.Status(p.State)},
-		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", cmp.Or(p.User, "<none>")}, {"Origin", cmp.Or(p.Origin, "<none>")},
-		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none> (not sent)")}, {"Accepted", timeText(&p.Accepted, now)}, {"Sent", timeText(p.Sent, now)},
+	rows := [][2]string{{"ID", p.ID}, {"Account", p.Account}, {"Verb", verbText(p)}, {"Target", cmp.Or(p.Target, "<none>")},
+		{"State", out.Status(p.State)},
+		{"Status", statusText(p.Status) + prefixSpace(p.Reason)}, {"Message", p.Message}, {"User", cmp.Or(p.User, "<none>")},
+		{"Origin", cmp.Or(p.Origin, "<none>")},
+		{"Server", p.Server}, {"Agent", cmp.Or(p.Agent, "<none> (not sent)")}, {"Accepted", timeText(&p.Accepted, now)},
+		{"Sent", timeText(p.Sent, now)},
 		{"Ended", timeText(p.Ended, now)}, {"Took", durationText(p)}}
 	for _, row := range rows {
 		value := row[1]

@@ -28,8 +28,10 @@ func (p *pruneOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&p.prune, "prune", false, "Delete objects that were applied before, match -l or --all, and are not in the files.")
 	flags.BoolVar(&p.all, "all", false, "With --prune, consider all objects. Requires --yes for several accounts.")
-	flags.StringArrayVar(&p.allowlist, "prune-allowlist", nil, "With --prune, delete only these kinds, as group/version/kind (apps/v1/Deployment, core/v1/ConfigMap).")
-	flags.StringVar(&p.cascade, "cascade", "background", "With --prune, how to delete objects that the pruned objects own: background, foreground or orphan.")
+	flags.StringArrayVar(&p.allowlist, "prune-allowlist", nil,
+		"With --prune, delete only these kinds, as group/version/kind (apps/v1/Deployment, core/v1/ConfigMap).")
+	flags.StringVar(&p.cascade, "cascade", "background",
+		"With --prune, how to delete objects that the pruned objects own: background, foreground or orphan.")
 }
 
 func (p pruneOptions) validate(o applyOptions) error {
@@ -41,9 +43,11 @@ func (p pruneOptions) validate(o applyOptions) error {
 	case p.all && o.Selector != "":
 		return vedette.Errorf(vedette.Invalid, "--all and -l exclude each other")
 	case !p.all && strings.TrimSpace(o.Selector) == "":
-		return vedette.Errorf(vedette.Invalid, "--prune requires -l, or --all to delete every object that was applied before and is not in the files")
+		return vedette.Errorf(vedette.Invalid,
+			"--prune requires -l, or --all to delete every object that was applied before and is not in the files")
 	case o.serverSide:
-		return vedette.Errorf(vedette.Invalid, "--prune cannot be combined with --server-side: it finds objects by an annotation that only client-side apply sets")
+		return vedette.Errorf(vedette.Invalid,
+			"--prune cannot be combined with --server-side: it finds objects by an annotation that only client-side apply sets")
 	case o.change.IsClientDryRun():
 		return vedette.Errorf(vedette.Invalid, "--dry-run=client does not contact the clusters and cannot prune: use --dry-run=server")
 	case o.change.Output == "json" || o.change.Output == "yaml":
@@ -53,7 +57,8 @@ func (p pruneOptions) validate(o applyOptions) error {
 	}
 	for _, kind := range p.allowlist {
 		if parts := strings.Split(kind, "/"); len(parts) != 3 || slices.Contains(parts[1:], "") {
-			return vedette.Errorf(vedette.Invalid, "invalid --prune-allowlist %q: use group/version/kind, for example apps/v1/Deployment or core/v1/ConfigMap", kind)
+			return vedette.Errorf(vedette.Invalid,
+				"invalid --prune-allowlist %q: use group/version/kind, for example apps/v1/Deployment or core/v1/ConfigMap", kind)
 		}
 	}
 	return nil
@@ -93,8 +98,9 @@ func (o applyOptions) pruneUnapplied(ctx context.Context, run *fanout.Run, keep 
 		run.Warnf("Nothing is pruned in %s, because some objects could not be applied.", run.Account)
 		return nil
 	}
-	op := client.Operation{Timeout: o.timeout, Args: vedette.PruneArgs{Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.Selector,
-		Keep: keep.uids, Propagation: o.cascade}}
+	op := client.Operation{Timeout: o.timeout,
+		Args: vedette.PruneArgs{Kinds: o.allowlist, Namespaces: slices.Sorted(maps.Keys(keep.namespaces)), All: o.all, LabelSelector: o.Selector,
+			Keep: keep.uids, Propagation: o.cascade}}
 	out, _, err := run.Execute(ctx, "prune", op)
 	for _, key := range out.Keys { // some may be deleted even if the prune failed
 		if o.change.Output == "name" {

@@ -57,22 +57,23 @@ func newRolloutAction(use, short string, verb vedette.Verb, pastTense string) *c
 func newRolloutUndo() *cobra.Command {
 	var flags target.Flags
 	var revision int64
-	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Roll back to an earlier revision", RunE: func(cmd *cobra.Command, args []string) error {
-		if revision < 0 {
-			return vedette.Errorf(vedette.Invalid, "invalid --to-revision %d: must not be negative", revision)
-		}
-		if err := flags.Change.Validate("json", "yaml"); err != nil {
-			return err
-		}
-		return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
-			op := client.Operation{Args: vedette.UndoArgs{Target: t.Reference(), Revision: revision}}
-			out, ok, err := run.Execute(ctx, "undo "+t.DisplayName(), op)
-			if ok {
-				run.Report(out, t.DisplayName(), cmp.Or(out.Message, "rolled back"))
+	cmd := &cobra.Command{Use: "undo" + targetUsage, Short: "Roll back to an earlier revision",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if revision < 0 {
+				return vedette.Errorf(vedette.Invalid, "invalid --to-revision %d: must not be negative", revision)
 			}
-			return err
-		})
-	}}
+			if err := flags.Change.Validate("json", "yaml"); err != nil {
+				return err
+			}
+			return flags.ForEachObject(cmd, args, func(ctx context.Context, run *fanout.Run, t target.Target) error {
+				op := client.Operation{Args: vedette.UndoArgs{Target: t.Reference(), Revision: revision}}
+				out, ok, err := run.Execute(ctx, "undo "+t.DisplayName(), op)
+				if ok {
+					run.Report(out, t.DisplayName(), cmp.Or(out.Message, "rolled back"))
+				}
+				return err
+			})
+		}}
 	flags.AddFlags(cmd)
 	flags.Change.AddFlags(cmd)
 	cmd.Flags().Int64Var(&revision, "to-revision", 0, "Revision to roll back to. 0 for the previous one.")

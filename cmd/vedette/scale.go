@@ -93,6 +93,7 @@ func (o scaleOptions) checkCurrentReplicas(ctx context.Context, run *fanout.Run,
 // conditionalPatch returns a patch that fails if the number of replicas has changed since it
 // was read.
 func (o scaleOptions) conditionalPatch(t target.Target) client.Operation {
-	patch := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, o.current, o.replicas)
+	patch := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`,
+		o.current, o.replicas)
 	return client.Operation{Args: vedette.PatchArgs{Target: t.Reference(), Type: vedette.JSONPatch, Patch: patch}}
 }

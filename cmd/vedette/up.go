@@ -89,7 +89,7 @@ func up(ctx context.Context, o upOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	a := agent.New(o.agentConfig(names, srv.GRPC().String()), log)
+	a := agent.New(o.agentConfig(names, srv.GRPC().String()), log) //nolint:contextcheck // operations live as long as the agent
 	fmt.Fprintf(out, "Watching %s.\n", strings.Join(names, ", "))
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return srv.Run(ctx) })
@@ -114,7 +114,8 @@ func (o upOptions) chooseContexts() ([]string, error) {
 	case o.allContexts:
 		return names, nil
 	case current == "" && len(names) > 1:
-		return nil, fmt.Errorf("the kubeconfig has no current context: select one of %s with --context, or use --all-contexts", strings.Join(names, ", "))
+		return nil, fmt.Errorf("the kubeconfig has no current context: select one of %s with --context, or use --all-contexts",
+			strings.Join(names, ", "))
 	case current == "":
 		return names, nil
 	}
@@ -212,7 +213,8 @@ func (p *progress) show(feeds []client.Feed) {
 	if p.complete || len(feeds) == 0 {
 		return
 	}
-	if now := fmt.Sprintf("%s stored, %d of %s still syncing", output.Count(objects, "object"), pending, output.Count(len(feeds), "feed")); pending > 0 && now != p.last {
+	if now := fmt.Sprintf("%s stored, %d of %s still syncing", output.Count(objects, "object"), pending,
+		output.Count(len(feeds), "feed")); pending > 0 && now != p.last {
 		p.last = now
 		fmt.Fprintln(p.out, now)
 	}

@@ -50,7 +50,8 @@ func New(server string) (*Client, error) {
 	transportNoTimeout := http.DefaultTransport.(*http.Transport).Clone()
 	transport := transportNoTimeout.Clone()
 	transport.ResponseHeaderTimeout = 60 * time.Second
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}, httpNoTimeout: &http.Client{Transport: transportNoTimeout}}, nil
+	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport},
+		httpNoTimeout: &http.Client{Transport: transportNoTimeout}}, nil
 }
 
 // Server returns the address of the server.
@@ -132,7 +133,8 @@ func (c *Client) responseError(response *http.Response) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // a truncated body fails below
 	if json.Unmarshal(text, &body) != nil || body.Error.Message == "" {
-		return vedette.Errorf(vedette.Unavailable, "%s answered %q, which is not the response of a Vedette server: check the address", c.base, response.Status)
+		return vedette.Errorf(vedette.Unavailable, "%s answered %q, which is not the response of a Vedette server: check the address", c.base,
+			response.Status)
 	}
 	if body.Error.ID != "" {
 		return vedette.Errorf(vedette.Unavailable, "the server failed (%s): see its log for id %s", body.Error.Message, body.Error.ID)

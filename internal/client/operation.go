@@ -142,7 +142,8 @@ type LogQuery struct {
 
 func (l LogQuery) values() url.Values {
 	v := url.Values{"account": {l.Account}, "pod": {l.Pod}}
-	for name, value := range map[string]string{"namespace": l.Namespace, "container": l.Container, "since": l.Since, "sinceTime": l.SinceTime} {
+	for name, value := range map[string]string{"namespace": l.Namespace, "container": l.Container, "since": l.Since,
+		"sinceTime": l.SinceTime} {
 		if value != "" {
 			v.Set(name, value)
 		}

@@ -222,7 +222,8 @@ func (d *decoder) splitList(p location, n *node) *node {
 	}
 	out := &node{kind: listNode, at: n.at}
 	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
+		part = strings.TrimSpace(part)
+		if part != "" {
 			out.items = append(out.items, &node{kind: scalarNode, at: n.at, text: part, literal: true})
 		}
 	}
@@ -244,7 +245,8 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 		text = expanded
 	}
 	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
-		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path, reference)
+		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path,
+			reference)
 		return "", false
 	}
 	return text, true

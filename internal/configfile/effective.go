@@ -75,7 +75,8 @@ func isSame(a, b reflect.Value) bool {
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
 func (e *settingLister) addInactive(path string) {
-	if path = listIndex.ReplaceAllString(path, "[]"); !slices.Contains(e.inactive, path) {
+	path = listIndex.ReplaceAllString(path, "[]")
+	if !slices.Contains(e.inactive, path) {
 		e.inactive = append(e.inactive, path)
 	}
 }

@@ -29,7 +29,8 @@ func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
 	for _, s := range keySpecs(t) {
 		f := t.FieldByIndex(s.index)
 		location := p.key(s)
-		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Status: location.status, Warn: location.warn, GoType: goType, GoField: goPrefix + f.Name}
+		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Status: location.status, Warn: location.warn,
+			GoType: goType, GoField: goPrefix + f.Name}
 		if len(s.index) > 1 {
 			key.GoType = t.Field(s.index[0]).Type.Name()
 		}

@@ -55,7 +55,8 @@ func closingBrace(text string) int {
 		case text[i] == '{' && i > 0 && text[i-1] == '$':
 			depth++
 		case text[i] == '}':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return i
 			}
 		}
@@ -65,7 +66,8 @@ func closingBrace(text string) int {
 
 // resolvePlaceholder returns the value for the text between the braces.
 func (e *expander) resolvePlaceholder(inner string) (string, error) {
-	if e.remaining--; e.remaining < 0 {
+	e.remaining--
+	if e.remaining < 0 {
 		return "", fmt.Errorf("it expands more than %d placeholders", maxExpansions)
 	}
 	name, defaultText, hasDefault := cutDefault(inner)
@@ -80,7 +82,8 @@ func (e *expander) resolvePlaceholder(inner string) (string, error) {
 		return value, nil
 	}
 	if !hasDefault {
-		return "", fmt.Errorf("${%s} is neither a key of this file nor an environment variable and has no default: set it or use ${%s:default}", name, name)
+		return "", fmt.Errorf("${%s} is neither a key of this file nor an environment variable and has no default: set it or use ${%s:default}",
+			name, name)
 	}
 	return e.expand(defaultText)
 }

@@ -110,7 +110,8 @@ func (b *treeBuilder) position(n *yaml.Node) Position { return Position{b.file, 
 
 func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 	out := &node{at: b.position(n)}
-	if b.nodes++; b.nodes > maxNodes {
+	b.nodes++
+	if b.nodes > maxNodes {
 		if b.nodes == maxNodes+1 {
 			b.report.Add(out.at, "", "the file has more than %d values, counting each use of an alias", maxNodes)
 		}

@@ -346,7 +346,8 @@ func TestMutualTLS(t *testing.T) {
 		if name, err := handshake(t, config, server); err != nil || name != "stranger" {
 			t.Errorf("got %q, error %v", name, err)
 		}
-		if config, err = (ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}).TLSConfig(); err != nil {
+		config, err = (ClientTLS{ServerName: "server", CAFile: caFile, KeyPair: agent}).TLSConfig()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if name, err := handshake(t, config, server); err == nil {

@@ -74,7 +74,8 @@ func (p *Pair) Certificate() *tls.Certificate {
 		return p.current
 	}
 	cert, err := load(p.files)
-	if p.reloadErr = err; err == nil {
+	p.reloadErr = err
+	if err == nil {
 		p.current, p.fileState = cert, state
 	}
 	return p.current

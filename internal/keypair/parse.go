@@ -22,7 +22,8 @@ func load(files Files) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data, err = read(files.key()); err != nil {
+	data, err = read(files.key())
+	if err != nil {
 		return nil, err
 	}
 	key, err := parseKey(files.key(), data, files.Password)
@@ -63,7 +64,8 @@ func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
 func pemBlocks(data []byte) (all []*pem.Block) {
 	for {
 		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
+		block, data = pem.Decode(data)
+		if block == nil {
 			return all
 		}
 		all = append(all, block)

@@ -33,7 +33,8 @@ func NewReloadingCredentials(read func() (*tls.Config, error), log *slog.Logger)
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (c *ReloadingCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c *ReloadingCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo,
+	error) {
 	return credentials.NewTLS(c.current()).ClientHandshake(ctx, authority, conn)
 }
 

@@ -35,7 +35,8 @@ func ParseClientAuth(word string) (tls.ClientAuthType, error) {
 	case "need", "require":
 		return tls.RequireAndVerifyClientCert, nil
 	}
-	return tls.NoClientCert, fmt.Errorf("the mode of client certificates must be none, request, any, want, optional, need or require, got %q", word)
+	return tls.NoClientCert, fmt.Errorf("the mode of client certificates must be none, request, any, want, optional, need or require, got %q",
+		word)
 }
 
 // VerifiesClientCert reports whether client certificates are verified. This requires a file with
@@ -61,7 +62,8 @@ func (s ServerTLS) TLSConfig() (*tls.Config, error) {
 		return config, nil
 	}
 	pool := &poolFile{path: s.CAFile}
-	if pool.current, err = LoadCertPool(s.CAFile); err != nil {
+	pool.current, err = LoadCertPool(s.CAFile)
+	if err != nil {
 		return nil, err
 	}
 	config.ClientCAs = pool.current

@@ -21,7 +21,8 @@ func Unmarshal(raw []byte) (Request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return Request{}, vedette.Errorf(vedette.Invalid,
-			`the operation must be a JSON object, for example {"account": "prod", "verb": "get", "kind": "deployment", "name": "web"}%s`, syntaxErrorOffset(err))
+			`the operation must be a JSON object, for example {"account": "prod", "verb": "get", "kind": "deployment", "name": "web"}%s`,
+			syntaxErrorOffset(err))
 	}
 	spec, err := lookupVerb(members["verb"])
 	if err != nil {

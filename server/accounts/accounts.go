@@ -64,12 +64,15 @@ func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store
 func validate(a *vedette.Account) error {
 	switch {
 	case a.Name == "":
-		return vedette.Errorf(vedette.Invalid, "the account that was registered for cluster %s has no name: set its name in the agent's configuration", a.Cluster)
+		return vedette.Errorf(vedette.Invalid,
+			"the account that was registered for cluster %s has no name: set its name in the agent's configuration", a.Cluster)
 	case len(a.Name) > 255:
-		return vedette.Errorf(vedette.Invalid, "account name %.40q… has %d bytes, the maximum is 255: choose a shorter name in the agent's configuration", a.Name, len(a.Name))
+		return vedette.Errorf(vedette.Invalid,
+			"account name %.40q… has %d bytes, the maximum is 255: choose a shorter name in the agent's configuration", a.Name, len(a.Name))
 	case !a.Cluster.Identifiable():
-		return vedette.Errorf(vedette.Invalid, "the cluster of account %s cannot be identified, because its agent may not read the uid of namespace kube-system "+
-			"and has no certificate of the API server: allow the agent to get that namespace, or connect it to the API server over TLS", a.Name)
+		return vedette.Errorf(vedette.Invalid,
+			"the cluster of account %s cannot be identified, because its agent may not read the uid of namespace kube-system "+
+				"and has no certificate of the API server: allow the agent to get that namespace, or connect it to the API server over TLS", a.Name)
 	case a.Properties.Permissions == nil:
 		return nil
 	}
@@ -103,9 +106,9 @@ func (a *Accounts) Run(ctx context.Context) error {
 
 // removeExpired removes accounts, and then the data that earlier removals left.
 func (a *Accounts) removeExpired(ctx context.Context, rows []store.AccountRow) error {
-	remove, message := a.store.RemoveOrphan, "account removed with its data: no agent served it during the grace period"
+	remove := a.store.RemoveOrphan
 	if a.cfg.KeepData {
-		remove, message = a.store.RetireOrphan, "account removed, data kept: no agent served it during the grace period"
+		remove = a.store.RetireOrphan
 	}
 	for _, row := range rows {
 		removed, err := remove(ctx, row.Name, row.Term)
@@ -113,7 +116,8 @@ func (a *Accounts) removeExpired(ctx context.Context, rows []store.AccountRow) e
 			return err
 		}
 		if removed {
-			a.log.Info(message, "account", row.Name, "cluster", row.Cluster.String(), "grace", a.cfg.Grace)
+			a.log.Info("account removed: no agent served it during the grace period",
+				"account", row.Name, "cluster", row.Cluster.String(), "grace", a.cfg.Grace, "dataKept", a.cfg.KeepData)
 		}
 	}
 	return a.store.Sweep(ctx)

@@ -137,7 +137,8 @@ func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID
 }
 
 // errLogReadTimeout is the error that the reader of a closed log and its agent receive.
-var errLogReadTimeout = vedette.Errorf(vedette.Unavailable, "the log was closed because it was not read for %v: request it again from where it ended", logReadTimeout)
+var errLogReadTimeout = vedette.Errorf(vedette.Unavailable,
+	"the log was closed because it was not read for %v: request it again from where it ended", logReadTimeout)
 
 // receiveLog passes a log to its reader, at the speed of the reader. A log whose reader
 // stops reading is closed, because an agent can send only a few logs at once. A log

@@ -93,7 +93,8 @@ func (u *unstoredRecords) close() {
 	u.mu.Unlock()
 	u.budget.mu.Lock()
 	defer u.budget.mu.Unlock()
-	if u.source.sessions--; u.source.sessions == 0 {
+	u.source.sessions--
+	if u.source.sessions == 0 {
 		delete(u.budget.sources, u.name)
 	}
 }

@@ -101,7 +101,8 @@ func (r *indexCountingStore) Index(ctx context.Context, account vedette.AccountN
 	err := r.Store.Index(ctx, account, feed, yield)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.remaining--; r.remaining == 0 {
+	r.remaining--
+	if r.remaining == 0 {
 		close(r.done)
 	}
 	return err

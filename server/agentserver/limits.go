@@ -34,7 +34,8 @@ func checkHello(h *wire.Hello) error {
 	}
 	for _, name := range []string{h.GetAgentId(), h.GetAgentVersion(), h.GetHostname(), h.GetZoneId()} {
 		if len(name) > maxNameBytes || !isPrintable(name) {
-			return status.Errorf(codes.InvalidArgument, "the ID, version, host name or zone of the agent is %.40q: it must be printable and at most %d bytes long", name, maxNameBytes)
+			return status.Errorf(codes.InvalidArgument,
+				"the ID, version, host name or zone of the agent is %.40q: it must be printable and at most %d bytes long", name, maxNameBytes)
 		}
 	}
 	return nil
@@ -55,7 +56,8 @@ func checkRegister(r *wire.Register) error {
 	case len(r.GetAccount()) > maxNameBytes || !isPrintable(r.GetAccount()):
 		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxNameBytes)
 	case len(r.GetProperties()) > maxPropertiesBytes:
-		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; the maximum is %d", len(r.GetProperties()), maxPropertiesBytes)
+		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; the maximum is %d", len(r.GetProperties()),
+			maxPropertiesBytes)
 	case max(len(c.GetUid()), len(c.GetHost()), len(c.GetFingerprint()), len(c.GetVersion()), len(r.GetShape())) > maxIdentityBytes:
 		return vedette.Errorf(vedette.Invalid, "the identity or the shape of the account's cluster has more than %d bytes", maxIdentityBytes)
 	}

@@ -43,12 +43,15 @@ const (
 )
 
 var (
-	errNoMemory = vedette.Errorf(vedette.Unavailable, "the server has no memory for the agent's messages; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
-	errEvicted  = vedette.Errorf(vedette.Unavailable, "the server reclaimed the agent's memory because its host uses the most; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
+	errNoMemory = vedette.Errorf(vedette.Unavailable,
+		"the server has no memory for the agent's messages; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
+	errEvicted = vedette.Errorf(vedette.Unavailable,
+		"the server reclaimed the agent's memory because its host uses the most; the agent reconnects. If this happens often, raise agents.memoryBytes of the server")
 )
 
 func newMemoryBudget(limit int64) *memoryBudget {
-	return &memoryBudget{limit: limit, shares: map[*memoryShare]bool{}, bySource: map[string]int64{}, smallestWait: math.MaxInt64, freed: make(chan struct{})}
+	return &memoryBudget{limit: limit, shares: map[*memoryShare]bool{}, bySource: map[string]int64{}, smallestWait: math.MaxInt64,
+		freed: make(chan struct{})}
 }
 
 // open returns a new share. The caller must close it.
@@ -95,7 +98,8 @@ func (s *memoryShare) takeLocked(n int64) {
 	m := s.memory
 	s.held += n
 	m.used += n
-	if m.bySource[s.source] += n; m.bySource[s.source] == 0 {
+	m.bySource[s.source] += n
+	if m.bySource[s.source] == 0 {
 		delete(m.bySource, s.source)
 	}
 }

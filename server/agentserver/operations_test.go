@@ -68,7 +68,8 @@ func (ta *testAgent) receiveOperations() {
 			ta.stage.record("%s: operation stream ended: %s", ta.name, reason)
 			return
 		}
-		if m, err = joiner.Join(m); err != nil {
+		m, err = joiner.Join(m)
+		if err != nil {
 			ta.stage.t.Error(err)
 		}
 		if m == nil {

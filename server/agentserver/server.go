@@ -98,7 +98,8 @@ type Server struct {
 // Without a Dispatcher, agents receive no operations.
 func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
 	cfg.defaults()
-	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections), sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4)}
+	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections),
+		sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4)}
 	srv.unknownAccountLog.Interval, srv.rejectionLog.Interval, srv.registrationLog.Interval = time.Minute, time.Minute, time.Second
 	return srv
 }

@@ -51,7 +51,8 @@ type session struct {
 }
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
-	s := &session{server: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data), sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue(), log: g.log}
+	s := &session{server: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data),
+		sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue(), log: g.log}
 	s.ctx, s.cancel = context.WithCancelCause(stream.Context())
 	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.cancel), g.recordBudget.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), certificateDigest(s.ctx)
@@ -82,17 +83,18 @@ func (s *session) run() error {
 	group.Go(func() error { return s.sendHeartbeats(ctx) })
 	group.Go(func() error { return s.registrations.run(ctx, group, s.log) })
 	group.Go(func() error { return s.receive(ctx) })
-	return s.end(group)
+	return s.end()
 }
 
 func agentFromHello(h *wire.Hello) assignment.Agent {
-	return assignment.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(), ZoneID: h.GetZoneId(), Connected: time.Now()}
+	return assignment.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(),
+		ZoneID: h.GetZoneId(), Connected: time.Now()}
 }
 
 // end ends the session. It first returns the accounts, so that standbys can take over
 // at once, and only then waits for the goroutines, which may be blocked by the database
 // or the network.
-func (s *session) end(group *errgroup.Group) error {
+func (s *session) end() error {
 	<-s.ctx.Done()
 	s.share.close() // first, so that other agents do not wait for our database
 	cause := context.Cause(s.ctx)

@@ -26,7 +26,8 @@ type accountView struct {
 	Watermark  timestamp                 `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
-	Message    string                    `json:"message,omitempty"` // why its agent cannot report it, and conflicting registrations of other agents
+	// why its agent cannot report it, and conflicting registrations of other agents
+	Message string `json:"message,omitempty"`
 }
 
 type clusterView struct {
@@ -78,8 +79,9 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 
 func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs []accountError, now time.Time) accountView {
 	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
-		Agent: row.Holder, Server: row.Server, Registered: timestamp(row.Registered), LastSeen: timestamp(row.LastSeen), Orphaned: timestamp(row.Orphaned),
-		Feeds: map[vedette.FeedState]int{}}
+		Agent: row.Holder, Server: row.Server, Registered: timestamp(row.Registered), LastSeen: timestamp(row.LastSeen),
+		Orphaned: timestamp(row.Orphaned),
+		Feeds:    map[vedette.FeedState]int{}}
 	if v.Namespaces == nil {
 		v.Namespaces = []string{}
 	}

@@ -36,7 +36,8 @@ func BenchmarkObjects(b *testing.B) {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/vedette/v1/objects?"+path, nil))
 				latencies = append(latencies, time.Since(start))
-				if size = w.Body.Len(); w.Code != http.StatusOK {
+				size = w.Body.Len()
+				if w.Code != http.StatusOK {
 					b.Fatal(w.Body)
 				}
 			}

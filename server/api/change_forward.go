@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -45,16 +44,16 @@ func merge(older, newer store.Change) store.Change {
 	return newer
 }
 
-func (s *changeStream) forward(ctx context.Context, changes []store.Change) error {
+func (s *changeStream) forward(changes []store.Change) error {
 	for _, c := range changes {
-		if err := s.forwardOne(ctx, c); err != nil {
+		if err := s.forwardOne(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *changeStream) forwardOne(ctx context.Context, c store.Change) error {
+func (s *changeStream) forwardOne(c store.Change) error {
 	ref := objectRef{c.Account, c.Key}
 	if c.Type == store.Deleted {
 		return s.sendDeleted(ref)
@@ -91,7 +90,8 @@ func (s *changeStream) sendDeleted(ref objectRef) error {
 		return nil
 	}
 	delete(s.matched, ref)
-	return s.out.send(string(store.Deleted), keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
+	return s.out.send(string(store.Deleted),
+		keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
 }
 
 // keyView is an object that is deleted or no longer matches.

@@ -88,7 +88,8 @@ type objectRef struct {
 
 func (s *changeStream) prepare(ctx context.Context, table bool) error {
 	var err error
-	if s.selector, err = labels.Parse(s.filter.Selector); err != nil {
+	s.selector, err = labels.Parse(s.filter.Selector)
+	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", s.filter.Selector, err)
 	}
 	if _, err := s.resolve(ctx, &s.filter); err != nil {
@@ -120,7 +121,8 @@ func (s *changeStream) run(ctx context.Context) {
 			return
 		case <-heartbeat.C:
 			// Permissions can have changed.
-			if err = s.refreshAccess(ctx); err == nil {
+			err = s.refreshAccess(ctx)
+			if err == nil {
 				err = s.sendFreshness(ctx, "heartbeat")
 			}
 		case change, ok := <-sub.Changes():
@@ -128,7 +130,7 @@ func (s *changeStream) run(ctx context.Context) {
 				_ = s.out.send("lagged", map[string]string{"message": "changes were lost because the client is too slow; list the objects again"})
 				return
 			}
-			err = s.forward(ctx, coalesce(change, sub.Changes()))
+			err = s.forward(coalesce(change, sub.Changes()))
 		}
 	}
 	if ctx.Err() == nil && !errors.Is(err, errClientGone) {
@@ -157,7 +159,8 @@ func (s *changeStream) start(ctx context.Context) error {
 	s.out.start()
 	if s.table != nil {
 		resource := s.filter.resources[0]
-		if err := s.out.send("columns", columnsView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(*s.table)}); err != nil {
+		if err := s.out.send("columns",
+			columnsView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(*s.table)}); err != nil {
 			return err
 		}
 	}
@@ -184,7 +187,8 @@ func (s *changeStream) listExisting(ctx context.Context) error {
 	query.Limit, query.SkipTotal, query.Bodies, query.Bytes = defaultLimit, true, query.Bodies && s.initial, min(s.PageBytes, streamPageBytes)
 	for {
 		next, err := s.listExistingPage(ctx, query)
-		if query.After = next; err != nil || next == "" {
+		query.After = next
+		if err != nil || next == "" {
 			return err
 		}
 	}
@@ -233,7 +237,8 @@ func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
 		return err
 	}
 	f := s.filter
-	if f.accounts, err = i.matchAccounts(f.accountPatterns); vedette.KindOf(err) == vedette.NotFound {
+	f.accounts, err = i.matchAccounts(f.accountPatterns)
+	if vedette.KindOf(err) == vedette.NotFound {
 		err = nil // the account was removed, so there are no more changes
 	}
 	if err == nil {

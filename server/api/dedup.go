@@ -107,10 +107,12 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 		return nil, errIDReused(op.ID)
 	}
 	if row.State == store.Pending {
-		return nil, vedette.Errorf(vedette.Conflict, "operation %s has been running since %s; GET /vedette/v1/operations/%s returns its outcome when it ends",
+		return nil, vedette.Errorf(vedette.Conflict,
+			"operation %s has been running since %s; GET /vedette/v1/operations/%s returns its outcome when it ends",
 			op.ID, row.Accepted.UTC().Format("15:04:05Z"), op.ID)
 	}
-	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
+	view := outcomeView{ID: op.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, State: row.State, Status: row.Status,
+		Reason: row.Reason, Message: row.Message,
 		Keys: []objectKey{}}
 	view = view.asRepeated()
 	return &view, nil

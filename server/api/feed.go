@@ -32,7 +32,8 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	}
 	items, now := []feedView{}, time.Now()
 	for _, feed := range i.feeds {
-		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.accountPatterns) == 0 || matchAny(f.accountPatterns, feed.Account)) {
+		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.accountPatterns) == 0 ||
+			matchAny(f.accountPatterns, feed.Account)) {
 			items = append(items, feedView{feedFreshness: a.feedFreshness(feed, now), Objects: feed.Objects, Synced: timestamp(feed.Synced),
 				Mark: string(feed.Mark), APIVersion: feed.Resource.APIVersion()})
 		}

@@ -26,7 +26,8 @@ type filter struct {
 
 func parseFilter(values url.Values) (filter, error) {
 	f := filter{accountPatterns: listValues(values, "account"), kindNames: listValues(values, "kind")}
-	for name, field := range map[string]*string{"namespace": &f.Namespace, "application": &f.Application, "name": &f.Name, "selector": &f.Selector} {
+	for name, field := range map[string]*string{"namespace": &f.Namespace, "application": &f.Application, "name": &f.Name,
+		"selector": &f.Selector} {
 		value, err := singleValue(values, name)
 		if err != nil {
 			return f, err
@@ -47,13 +48,16 @@ func parseFilter(values url.Values) (filter, error) {
 func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 	return withInventory(ctx, a.inventory, func(i *inventory) (*inventory, error) {
 		var err error
-		if f.accounts, err = i.matchAccounts(f.accountPatterns); err != nil {
+		f.accounts, err = i.matchAccounts(f.accountPatterns)
+		if err != nil {
 			return nil, err
 		}
-		if f.accounts, err = f.readableAccounts(f.accounts); err != nil {
+		f.accounts, err = f.readableAccounts(f.accounts)
+		if err != nil {
 			return nil, err
 		}
-		if f.resources, err = i.resolveKinds(f.accounts, f.kindNames); err != nil {
+		f.resources, err = i.resolveKinds(f.accounts, f.kindNames)
+		if err != nil {
 			return nil, err
 		}
 		f.kinds = nil

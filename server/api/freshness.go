@@ -80,7 +80,8 @@ func (i *inventory) absentFeeds(account vedette.AccountName, kinds []vedette.Kin
 	var out []feedFreshness
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(i.feedsByAccount[account], func(f store.FeedStatus) bool { return f.Feed.Kind == kind }) {
-			out = append(out, feedFreshness{Account: account, Kind: kind.String(), State: feedAbsent, Message: "the account's agent does not cache this kind"})
+			out = append(out, feedFreshness{Account: account, Kind: kind.String(), State: feedAbsent,
+				Message: "the account's agent does not cache this kind"})
 		}
 	}
 	return out

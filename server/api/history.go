@@ -31,7 +31,8 @@ type operationView struct {
 }
 
 func newOperationView(row store.OperationRow) operationView {
-	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, Target: row.Target, User: row.User, Origin: row.Origin, Server: row.Server,
+	return operationView{ID: row.ID, Account: row.Account, Verb: row.Verb, DryRun: row.DryRun, Target: row.Target, User: row.User,
+		Origin: row.Origin, Server: row.Server,
 		Agent: row.Agent, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
 		Accepted: timestamp(row.Accepted), Sent: timestamp(row.Sent), Ended: timestamp(row.Ended)}
 }
@@ -53,7 +54,8 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	patterns := listValues(values, "account")
-	if q.Accounts, err = a.historyAccounts(r, patterns); err != nil {
+	q.Accounts, err = a.historyAccounts(r, patterns)
+	if err != nil {
 		return err
 	}
 	rows, next, err := a.Store.Operations(r.Context(), q)
@@ -77,7 +79,8 @@ func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	var agent, state, verb string
 	for name, field := range map[string]*string{"agent": &agent, "origin": &q.Origin, "cursor": &q.After} {
 		var err error
-		if *field, err = singleValue(values, name); err != nil {
+		*field, err = singleValue(values, name)
+		if err != nil {
 			return q, err
 		}
 	}
@@ -85,7 +88,8 @@ func parseOperationQuery(values url.Values) (store.OperationQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	if verb, err = enumValue(values, "verb", historyVerbs()...); err != nil {
+	verb, err = enumValue(values, "verb", historyVerbs()...)
+	if err != nil {
 		return q, err
 	}
 	q.Agent, q.State, q.Verb = vedette.AgentID(agent), vedette.OutcomeState(state), vedette.Verb(verb)

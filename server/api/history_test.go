@@ -92,8 +92,8 @@ func TestGetOperation(t *testing.T) {
 		one.Accepted.UnixMilli() != 3000 || one.Sent.UnixMilli() != 3001 || one.Ended.UnixMilli() != 3005 {
 		t.Errorf("got %+v", one)
 	}
-	if real := getJSON[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || real.DryRun {
-		t.Errorf("dry runs: got %v, %v", one.DryRun, real.DryRun)
+	if timed := getJSON[operation](w, "/operations/01J00000000000000000000001"); !one.DryRun || timed.DryRun {
+		t.Errorf("dry runs: got %v, %v", one.DryRun, timed.DryRun)
 	}
 	if response, body := w.get("/operations/01J00000000000000000000009"); response.StatusCode != 404 {
 		t.Errorf("got %d %s, want %d", response.StatusCode, body, 404)

@@ -84,10 +84,12 @@ func (c *inventoryCache) refresh(ctx context.Context, notBefore time.Time) error
 func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
 	i := &inventory{readAt: time.Now(), feedsByAccount: map[vedette.AccountName][]store.FeedStatus{}}
 	var err error
-	if i.accounts, err = s.Accounts(ctx); err != nil {
+	i.accounts, err = s.Accounts(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if i.feeds, err = s.Feeds(ctx); err != nil {
+	i.feeds, err = s.Feeds(ctx)
+	if err != nil {
 		return nil, err
 	}
 	for _, f := range i.feeds {
@@ -108,7 +110,8 @@ func withInventory[T any](ctx context.Context, c *inventoryCache, do func(*inven
 	if kind := vedette.KindOf(err); kind != vedette.NotFound && kind != vedette.Invalid {
 		return v, err
 	}
-	if i, err = c.getFresh(ctx, 0); err != nil {
+	i, err = c.getFresh(ctx, 0)
+	if err != nil {
 		return zero, err
 	}
 	return do(i)

@@ -57,7 +57,8 @@ func TestPageBytesLimit(t *testing.T) {
 				t.Errorf("%s: got no manifest", item.Name)
 			}
 		}
-		if cursor = "&cursor=" + page.Cursor; page.Cursor == "" {
+		cursor = "&cursor=" + page.Cursor
+		if page.Cursor == "" {
 			break
 		}
 	}

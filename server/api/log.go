@@ -12,7 +12,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var logParameters = []string{"account", "namespace", "pod", "container", "allContainers", "previous", "follow", "tailLines", "since", "sinceTime", "timestamps"}
+var logParameters = []string{"account", "namespace", "pod", "container", "allContainers", "previous", "follow", "tailLines", "since",
+	"sinceTime", "timestamps"}
 
 // streamLog streams the log of a pod's containers. If the log breaks off, the connection is
 // aborted, so that the client does not mistake a part for the whole log.
@@ -146,11 +147,13 @@ func parseLogs(values url.Values) (vedette.Operation, error) {
 	for name, field := range map[string]*string{"account": &account, "namespace": &a.Namespace, "pod": &a.Name, "container": &a.Container,
 		"since": &since, "sinceTime": &sinceTime, "tailLines": &tail} {
 		var err error
-		if *field, err = singleValue(values, name); err != nil {
+		*field, err = singleValue(values, name)
+		if err != nil {
 			return vedette.Operation{}, err
 		}
 	}
-	for name, field := range map[string]*bool{"allContainers": &a.AllContainers, "previous": &a.Previous, "follow": &a.Follow, "timestamps": &a.Timestamps} {
+	for name, field := range map[string]*bool{"allContainers": &a.AllContainers, "previous": &a.Previous, "follow": &a.Follow,
+		"timestamps": &a.Timestamps} {
 		value, err := enumValue(values, name, "true", "false")
 		if err != nil {
 			return vedette.Operation{}, err
@@ -168,10 +171,12 @@ func parseLogs(values url.Values) (vedette.Operation, error) {
 		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "since and sinceTime cannot be combined")
 	}
 	var err error
-	if a.TailLines, err = parseTailLines(tail); err != nil {
+	a.TailLines, err = parseTailLines(tail)
+	if err != nil {
 		return vedette.Operation{}, err
 	}
-	if a.SinceSeconds, err = parseSinceSeconds(since); err != nil {
+	a.SinceSeconds, err = parseSinceSeconds(since)
+	if err != nil {
 		return vedette.Operation{}, err
 	}
 	a.SinceTime, err = parseSinceTime(sinceTime)

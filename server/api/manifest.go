@@ -27,15 +27,18 @@ func parseManifest(document []byte) (manifest, error) {
 	m := manifest{raw: document}
 	if !bytes.HasPrefix(bytes.TrimSpace(document), []byte("{")) || !json.Valid(document) {
 		var err error
-		if m.raw, err = yamlDocumentToJSON(string(document)); err != nil {
+		m.raw, err = yamlDocumentToJSON(string(document))
+		if err != nil {
 			return m, err
 		}
 	}
-	if m.raw = bytes.TrimSpace(m.raw); len(m.raw) == 0 || m.raw[0] != '{' {
+	m.raw = bytes.TrimSpace(m.raw)
+	if len(m.raw) == 0 || m.raw[0] != '{' {
 		return m, vedette.Errorf(vedette.Invalid, "the manifest must be one object, as JSON or as a string of YAML")
 	}
 	if err := json.Unmarshal(m.raw, &m); err != nil {
-		return m, vedette.Errorf(vedette.Invalid, "the manifest is invalid: kind, name and generateName must be strings, and metadata must be an object")
+		return m, vedette.Errorf(vedette.Invalid,
+			"the manifest is invalid: kind, name and generateName must be strings, and metadata must be an object")
 	}
 	var items struct{ Items json.RawMessage }
 	if strings.HasSuffix(m.Kind, "List") && json.Unmarshal(m.raw, &items) == nil && bytes.HasPrefix(items.Items, []byte("[")) {

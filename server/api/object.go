@@ -23,10 +23,12 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err := a.restrictFilter(r, &f); err != nil {
 		return err
 	}
-	if f.Limit, err = parseLimit(values); err != nil {
+	f.Limit, err = parseLimit(values)
+	if err != nil {
 		return err
 	}
-	if f.After, err = singleValue(values, "cursor"); err != nil {
+	f.After, err = singleValue(values, "cursor")
+	if err != nil {
 		return err
 	}
 	include, err := enumValue(values, "include", "body")
@@ -103,6 +105,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 
 // readObject reads an object for a request. Its memory is reserved until release is called.
 func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
+	//nolint:contextcheck // it takes the context of the request
 	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
 		return row, rowCost + objectCopies*int64(len(row.Body)), err

@@ -31,13 +31,15 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid), "operations must be sent as JSON with the header Content-Type: application/json")
+		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid),
+			"operations must be sent as JSON with the header Content-Type: application/json")
 		return nil
 	}
 	body, err := readBody(w, r)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid), fmt.Sprintf("the operation is larger than the limit of %d bytes", tooLarge.Limit))
+		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid),
+			fmt.Sprintf("the operation is larger than the limit of %d bytes", tooLarge.Limit))
 		return nil
 	}
 	if errors.Is(err, middleware.ErrSlowBody) {
@@ -117,7 +119,8 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
 		return err
 	}
-	if op.User, err = headerText(r, "X-Spinnaker-User"); err != nil {
+	op.User, err = headerText(r, "X-Spinnaker-User")
+	if err != nil {
 		return err
 	}
 	op.Origin, err = headerText(r, "X-Vedette-Origin")

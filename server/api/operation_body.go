@@ -16,10 +16,12 @@ func parseOperation(raw []byte) (vedette.Operation, error) {
 		return vedette.Operation{}, err
 	}
 	op := vedette.Operation{Account: request.Account, DryRun: request.DryRun}
-	if op.Args, err = validateArgs(request.Args); err != nil {
+	op.Args, err = validateArgs(request.Args)
+	if err != nil {
 		return op, err
 	}
-	if op.ID, err = parseID(request.ID, op); err != nil {
+	op.ID, err = parseID(request.ID, op)
+	if err != nil {
 		return op, err
 	}
 	op.Deadline, err = parseDeadline(request.Timeout)
@@ -55,7 +57,8 @@ func parseDeadline(timeout string) (time.Time, error) {
 	}
 	d, err := time.ParseDuration(timeout)
 	if err != nil || d < minTimeout || d > maxTimeout {
-		return time.Time{}, vedette.Errorf(vedette.Invalid, "the timeout %.40q must be a duration, for example 30s or 5m, from %v to %v", timeout, minTimeout, maxTimeout)
+		return time.Time{}, vedette.Errorf(vedette.Invalid, "the timeout %.40q must be a duration, for example 30s or 5m, from %v to %v", timeout,
+			minTimeout, maxTimeout)
 	}
 	return time.Now().Add(d), nil
 }

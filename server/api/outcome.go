@@ -40,7 +40,8 @@ type objectKey struct {
 }
 
 func newOutcomeView(op vedette.Operation, out vedette.Outcome) outcomeView {
-	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message,
+	v := outcomeView{ID: out.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, State: out.State, Status: out.Status,
+		Reason: out.Reason, Message: out.Message,
 		Keys: []objectKey{}, Objects: []json.RawMessage{}, Unchanged: out.Unchanged, Warnings: out.Warnings}
 	if v.ID == "" {
 		v.ID = op.ID

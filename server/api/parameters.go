@@ -52,7 +52,8 @@ func listValues(values url.Values, name string) []string {
 	var parts []string
 	for _, value := range values[name] {
 		for part := range strings.SplitSeq(value, ",") {
-			if part = strings.TrimSpace(part); part != "" {
+			part = strings.TrimSpace(part)
+			if part != "" {
 				parts = append(parts, part)
 			}
 		}

@@ -45,7 +45,8 @@ func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error 
 		return err
 	}
 	view := views.ForKind(resource.Kind)
-	t := tableView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(view), Rows: make([]rowView, len(page.Items)),
+	t := tableView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(view),
+		Rows:  make([]rowView, len(page.Items)),
 		Total: page.Total, Cursor: page.Next}
 	now := time.Now()
 	for i := range page.Items {
@@ -62,7 +63,8 @@ func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error 
 // columns differ.
 func (f filter) singleKind() (vedette.Resource, error) {
 	if len(f.resources) != 1 {
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "a table shows one kind, but the request selects %d; request a table for each kind", len(f.resources))
+		return vedette.Resource{}, vedette.Errorf(vedette.Invalid,
+			"a table shows one kind, but the request selects %d; request a table for each kind", len(f.resources))
 	}
 	return f.resources[0], nil
 }

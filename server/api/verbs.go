@@ -39,11 +39,13 @@ func validateArgs(args vedette.Args) (vedette.Args, error) {
 
 // The accepted values, the default first.
 var (
-	strategies = []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide, vedette.StrategyForceConflicts,
+	strategies = []vedette.Strategy{vedette.StrategyDefault, vedette.StrategyClientSide, vedette.StrategyServerSide,
+		vedette.StrategyForceConflicts,
 		vedette.StrategyReplace, vedette.StrategyRecreate, vedette.StrategyCreateOnly}
-	fieldValidations = []vedette.FieldValidation{vedette.FieldValidationDefault, vedette.FieldValidationStrict, vedette.FieldValidationWarn, vedette.FieldValidationIgnore}
-	patchTypes       = []vedette.PatchType{"", vedette.StrategicPatch, vedette.MergePatch, vedette.JSONPatch}
-	propagations     = []string{"", "foreground", "background", "orphan"}
+	fieldValidations = []vedette.FieldValidation{vedette.FieldValidationDefault, vedette.FieldValidationStrict, vedette.FieldValidationWarn,
+		vedette.FieldValidationIgnore}
+	patchTypes   = []vedette.PatchType{"", vedette.StrategicPatch, vedette.MergePatch, vedette.JSONPatch}
+	propagations = []string{"", "foreground", "background", "orphan"}
 )
 
 // validateApply takes one manifest. A manifest without a name becomes a create, so that
@@ -71,7 +73,8 @@ func validateDelete(a vedette.DeleteArgs) error {
 	hasLabels, hasFields := strings.TrimSpace(a.LabelSelector) != "", strings.TrimSpace(a.FieldSelector) != ""
 	switch {
 	case a.Name == "" && !hasLabels && !hasFields && !a.All:
-		return vedette.Errorf(vedette.Invalid, "the verb delete needs a name, a labelSelector, a fieldSelector or all: without them it would delete every %.100s", a.Kind)
+		return vedette.Errorf(vedette.Invalid,
+			"the verb delete needs a name, a labelSelector, a fieldSelector or all: without them it would delete every %.100s", a.Kind)
 	case a.Name != "" && (a.LabelSelector != "" || a.FieldSelector != "" || a.All || a.AllNamespaces):
 		return vedette.Errorf(vedette.Invalid, "the verb delete takes a name, or labelSelector, fieldSelector, all and allNamespaces; not both")
 	case a.All && (hasLabels || hasFields):
@@ -89,7 +92,8 @@ func validatePrune(a vedette.PruneArgs) error {
 	hasLabels := strings.TrimSpace(a.LabelSelector) != ""
 	switch {
 	case hasLabels == a.All:
-		return vedette.Errorf(vedette.Invalid, "the verb prune needs a labelSelector or all, and exactly one of them: it deletes applied objects that are not in keep")
+		return vedette.Errorf(vedette.Invalid,
+			"the verb prune needs a labelSelector or all, and exactly one of them: it deletes applied objects that are not in keep")
 	case slices.Contains(a.Namespaces, ""):
 		return vedette.Errorf(vedette.Invalid, "the field namespaces contains an empty name")
 	}

@@ -21,7 +21,8 @@ func describeDifferences(effective, registered vedette.Properties) string {
 		switch {
 		case a[name] == b[name]:
 		case name == "permissions":
-			names = append(names, fmt.Sprintf("permissions (%s is in effect, not %s)", formatPermissions(effective.Permissions), formatPermissions(registered.Permissions)))
+			names = append(names, fmt.Sprintf("permissions (%s is in effect, not %s)", formatPermissions(effective.Permissions),
+				formatPermissions(registered.Permissions)))
 		default:
 			names = append(names, name)
 		}

@@ -138,7 +138,8 @@ func (s *slot) refuse(ctx context.Context, m *Member, reason error) {
 		s.registry.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
 	}
 	wasCacher := s.removeMember(m)
-	m.setAssignment(Assignment{Account: s.account, Role: Refused, Message: refusalMessage(m.registration(s.account), reason), Notice: reason.Error()})
+	m.setAssignment(Assignment{Account: s.account, Role: Refused, Message: refusalMessage(m.registration(s.account), reason),
+		Notice: reason.Error()})
 	if wasCacher {
 		s.replaceCacher(ctx)
 	}
@@ -180,7 +181,8 @@ func (s *slot) assignStandby(m *Member, row *store.AccountRow) {
 		notice = "its account properties differ from those in effect: " + notice
 	}
 	if notice != "" && notice != m.lastNotice(s.account) {
-		s.registry.log.Warn("standby registers other account properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "notice", notice)
+		s.registry.log.Warn("standby registers other account properties", "account", s.account, "agent", m.ID, "cacher", row.Holder, "notice",
+			notice)
 	}
 	m.setAssignment(Assignment{Account: s.account, Role: Standby, Notice: notice})
 }

@@ -88,7 +88,8 @@ func (w *widening) log(log *slog.Logger, account vedette.AccountName, agent vede
 	if w == nil {
 		return
 	}
-	log = log.With("account", account, "agent", agent, "before", formatPermissions(w.from), "after", formatPermissions(w.to), "author", w.author)
+	log = log.With("account", account, "agent", agent, "before", formatPermissions(w.from), "after", formatPermissions(w.to), "author",
+		w.author)
 	if w.isWaiting() {
 		log.Warn("security: wider permissions pending", "because", w.reason)
 		return
@@ -101,7 +102,8 @@ func (w *widening) notice() string {
 	if !w.isWaiting() {
 		return ""
 	}
-	return "its permissions (" + formatPermissions(w.to) + ") are wider than those in effect (" + formatPermissions(w.from) + ") and are pending: " + w.reason
+	return "its permissions (" + formatPermissions(w.to) + ") are wider than those in effect (" + formatPermissions(w.from) +
+		") and are pending: " + w.reason
 }
 
 // formatPermissions formats permissions for people. It limits the length, because an agent may name

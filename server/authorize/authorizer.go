@@ -109,9 +109,10 @@ func (a *Authorizer) toError(ctx context.Context, allowed bool, err error, c Cal
 	case a.permissions == nil && (kind == vedette.NotFound || kind == vedette.Unavailable):
 		return err
 	case err == nil:
-		a.cfg.Log.Info("access denied", "caller", c, subject, "access", access)
+		a.cfg.Log.Info("access denied", slog.Any("caller", c), subject, slog.Any("access", access))
 	default:
-		a.cfg.Log.Warn("access denied: permissions could not be determined", "caller", c, subject, "access", access, "error", err)
+		a.cfg.Log.Warn("access denied: permissions could not be determined",
+			slog.Any("caller", c), subject, slog.Any("access", access), slog.Any("error", err))
 	}
 	return &vedette.Error{Kind: vedette.Denied, Message: "Access is denied", Err: err}
 }

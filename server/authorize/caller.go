@@ -46,7 +46,8 @@ func CallerOf(r *http.Request) Caller {
 	}
 	for _, header := range r.Header.Values(headerPrefix + "Accounts") {
 		for account := range strings.SplitSeq(header, ",") {
-			if account = strings.TrimSpace(account); account != "" {
+			account = strings.TrimSpace(account)
+			if account != "" {
 				c.Accounts = append(c.Accounts, account)
 			}
 		}

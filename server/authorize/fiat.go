@@ -91,7 +91,8 @@ func (f *fiatClient) fetch(ctx context.Context, c Caller) (*permissions, error) 
 	ctx, cancel := context.WithTimeout(ctx, f.RetryMaxElapsed)
 	defer cancel()
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.Multiplier, wait.MaxInterval, wait.RandomizationFactor = f.RetryInitialInterval, f.RetryMultiplier, f.RetryMaxElapsed, 0
+	wait.InitialInterval, wait.Multiplier, wait.MaxInterval, wait.RandomizationFactor = f.RetryInitialInterval, f.RetryMultiplier,
+		f.RetryMaxElapsed, 0
 	return backoff.Retry(ctx, func() (*permissions, error) { return f.fetchOnce(ctx, c) },
 		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(f.RetryMaxElapsed))
 }

@@ -235,7 +235,8 @@ func TestFailedRequestsAreRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := 0
 		f := newFakeFiat(t, func(w http.ResponseWriter, r *http.Request) {
-			if times++; times < 3 {
+			times++
+			if times < 3 {
 				serveStatus(502)(w, r)
 				return
 			}

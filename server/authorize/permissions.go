@@ -24,7 +24,8 @@ type permissions struct {
 }
 
 func (r fiatResponse) permissions() *permissions {
-	return &permissions{admin: r.Admin, accounts: byName(r.Accounts), applications: byName(r.Applications), unknownApplications: r.AllowAccessToUnknownApplications}
+	return &permissions{admin: r.Admin, accounts: byName(r.Accounts), applications: byName(r.Applications),
+		unknownApplications: r.AllowAccessToUnknownApplications}
 }
 
 func byName(grants []grant) map[string][]Access {

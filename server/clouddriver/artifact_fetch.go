@@ -22,7 +22,8 @@ type artifactAccount struct {
 // fetched.
 var artifactAccounts = []artifactAccount{
 	{embeddedAccount, []string{embeddedType}, "artifacts-embedded"},
-	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
+	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"},
+		"artifacts-kubernetes"},
 }
 
 // embeddedType is the type of artifacts that contain their own content. A bake produces them,

@@ -78,7 +78,8 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 	var readErr *readError
 	switch {
 	case errors.As(err, &readErr):
-		a.Log.Warn("cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster", p["cluster"], "error", readErr.message)
+		a.Log.Warn("cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster", p["cluster"], "error",
+			readErr.message)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	case err != nil && vedette.KindOf(err) != vedette.NotFound:
@@ -93,7 +94,8 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 
 // describeCluster describes a request in Clouddriver's words.
 func describeCluster(p pathParams) string {
-	text := fmt.Sprintf("(account: %s, location: %s, kind: %s, app %s, cluster: %s", p["account"], p["location"], p["kind"], p["app"], p["cluster"])
+	text := fmt.Sprintf("(account: %s, location: %s, kind: %s, app %s, cluster: %s", p["account"], p["location"], p["kind"], p["app"],
+		p["cluster"])
 	if p["criteria"] != "" {
 		text += ", criteria: " + p["criteria"]
 	}

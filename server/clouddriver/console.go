@@ -30,7 +30,8 @@ type containerOutput struct {
 func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	query := r.URL.Query()
 	if provider := orDefault(query.Get("cloudProvider"), query.Get("provider")); orDefault(provider, "kubernetes") != "kubernetes" {
-		return vedette.Errorf(vedette.NotFound, "Instance not found (id: %s): this server has only instances of the provider kubernetes, not of %.100q", p["id"], provider)
+		return vedette.Errorf(vedette.NotFound,
+			"Instance not found (id: %s): this server has only instances of the provider kubernetes, not of %.100q", p["id"], provider)
 	}
 	scope := newRequestScope(r, p)
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {

@@ -111,7 +111,8 @@ func (a *api) asAccountNotFound(err error, name vedette.AccountName) error {
 
 func (a *api) newCredentialView(row store.AccountRow) credentialView {
 	p := row.Properties
-	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)), AccountType: orDefault(p.AccountType, string(row.Name)),
+	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)),
+		AccountType:   orDefault(p.AccountType, string(row.Name)),
 		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: newPermissionView(p.Permissions)}
 	v.PrimaryAccount = slices.Contains(a.PrimaryAccountTypes, v.AccountType)
 	v.ChallengeDestructiveActions = slices.Contains(a.ChallengeEnvironments, v.Environment)

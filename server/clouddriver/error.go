@@ -78,13 +78,15 @@ func specialErrorBody(err error) (errorBody, bool) {
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
 	case errors.As(err, &unsupported):
-		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException", Message: unsupported.Error()}, true
+		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException",
+			Message: unsupported.Error()}, true
 	case errors.As(err, &invalid):
 		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.deploy.DescriptionValidationException",
 			Message: "Validation Failed", Errors: invalid.Errors}, true
 	case errors.As(err, &unknown):
-		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.orchestration.AtomicOperationConverterNotFoundException",
-			Message: unknown.Error()}, true
+		return errorBody{Status: http.StatusBadRequest,
+			Exception: "com.netflix.spinnaker.clouddriver.orchestration.AtomicOperationConverterNotFoundException",
+			Message:   unknown.Error()}, true
 	case errors.As(err, &tooLarge):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
 			Message: fmt.Sprintf("the body is larger than the limit of %d MiB", tooLarge.Limit>>20)}, true

@@ -40,7 +40,8 @@ func (a *api) addEventsAndMetrics(ctx context.Context, scope requestScope, row *
 
 // events returns the Events of an object, the latest last.
 func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []json.RawMessage {
-	out, err := a.doOperation(ctx, scope, vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
+	out, err := a.doOperation(ctx, scope,
+		vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
 		a.Log.Debug("showing manifest without events", "account", scope.account, "object", row.Key, "error", err)
 		return []json.RawMessage{}

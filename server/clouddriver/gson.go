@@ -18,7 +18,8 @@ import (
 // "3". Invalid JSON is returned unchanged; encoding an answer with it fails.
 func asGson(manifest []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(manifest)+len(manifest)/16))
-	g := gsonCopier{in: jsontext.NewDecoder(bytes.NewBuffer(manifest), lenient...), out: jsontext.NewEncoder(out, append(lenient, jsontext.PreserveRawStrings(true))...)}
+	g := gsonCopier{in: jsontext.NewDecoder(bytes.NewBuffer(manifest), lenient...),
+		out: jsontext.NewEncoder(out, append(lenient, jsontext.PreserveRawStrings(true))...)}
 	for {
 		err := g.copyToken()
 		if errors.Is(err, io.EOF) {
@@ -63,7 +64,8 @@ func (g *gsonCopier) copyString() error {
 	}
 	if isName := kind == '{' && length%2 == 0; isName {
 		g.scratch = append(g.scratch[:0], text...) // peeking invalidates text
-		if text = g.scratch; g.in.PeekKind() == 'n' {
+		text = g.scratch
+		if g.in.PeekKind() == 'n' {
 			return g.in.SkipValue()
 		}
 	}

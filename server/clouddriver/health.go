@@ -33,7 +33,8 @@ func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error
 	if err := a.Store.Ping(ctx); err != nil {
 		a.Log.Warn("database does not answer", "error", err)
 		code, view.Status = http.StatusServiceUnavailable, "DOWN"
-		view.Components["db"] = componentView{Status: "DOWN", Details: map[string]any{"error": "the database does not answer; see the server's log"}}
+		view.Components["db"] = componentView{Status: "DOWN",
+			Details: map[string]any{"error": "the database does not answer; see the server's log"}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

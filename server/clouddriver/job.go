@@ -90,7 +90,8 @@ func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store
 	kind, name := "job", id
 	if strings.Contains(id, " ") {
 		var err error
-		if kind, name, err = splitName(id); err != nil {
+		kind, name, err = splitName(id)
+		if err != nil {
 			return store.Row{}, err
 		}
 	}
@@ -120,7 +121,8 @@ func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Ro
 		return pods, nil // an empty selector would match all pods
 	}
 	scope.location = job.Namespace
-	for row, err := range a.listObjects(ctx, scope, "pod", listOptions{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
+	for row, err := range a.listObjects(ctx, scope, "pod",
+		listOptions{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +210,8 @@ func firstFailure(pods []jobPod) string {
 }
 
 func (p jobPod) failureMessage(container, code, status, logs string) string {
-	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code, status, logs)
+	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code,
+		status, logs)
 }
 
 // cancelJob mirrors JobController.cancelJob. Clouddriver does not implement it for Kubernetes;
@@ -234,7 +237,8 @@ func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) er
 	_, err = a.doOperation(ctx, scope, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
 		Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		return &readError{"Failed to cancel the job (account: " + string(scope.account) + ", location: " + scope.location + ", id: " + p["id"] + "): " + err.Error()}
+		return &readError{"Failed to cancel the job (account: " + string(scope.account) + ", location: " + scope.location + ", id: " + p["id"] +
+			"): " + err.Error()}
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil

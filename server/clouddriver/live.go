@@ -36,7 +36,8 @@ type requestScope struct {
 
 // newRequestScope reads the scope of a request. Deck and Orca write "_" for no namespace.
 func newRequestScope(r *http.Request, p pathParams) requestScope {
-	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]), location: p["location"]}
+	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]),
+		location: p["location"]}
 	if at.location == "_" {
 		at.location = ""
 	}
@@ -51,7 +52,8 @@ func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.
 		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server cannot reach clusters")
 	}
 	deadline, _ := ctx.Deadline()
-	out := a.Dispatch.Execute(ctx, vedette.Operation{Account: scope.account, Deadline: deadline, Args: args, User: scope.caller.User, Origin: "read"})
+	out := a.Dispatch.Execute(ctx,
+		vedette.Operation{Account: scope.account, Deadline: deadline, Args: args, User: scope.caller.User, Origin: "read"})
 	switch {
 	case out.State == vedette.Done:
 		return out, nil
@@ -79,13 +81,15 @@ func (a *api) getLive(ctx context.Context, scope requestScope, kind, name string
 func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector string) ([]store.Row, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	out, err := a.doOperation(ctx, scope, vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: scope.location}, LabelSelector: selector})
+	out, err := a.doOperation(ctx, scope,
+		vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: scope.location}, LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]store.Row, len(out.Objects))
 	for i, raw := range out.Objects {
-		if rows[i], err = newRow(scope.account, raw); err != nil {
+		rows[i], err = newRow(scope.account, raw)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -34,6 +34,7 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 		return err
 	}
 	// The memory is held while the cluster is asked for events.
+	//nolint:contextcheck // it takes the context of the request
 	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (store.Row, int64, error) {
 		row, err := a.readManifest(r.Context(), scope, p["name"])
 		return row, objectCopies * int64(len(row.Body)), err

@@ -150,7 +150,8 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) er
 type unsupportedProviderError struct{ name string }
 
 func (e *unsupportedProviderError) Error() string {
-	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name + ". Supported cloudproviders are: [kubernetes]"
+	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name +
+		". Supported cloudproviders are: [kubernetes]"
 }
 
 func checkProvider(p pathParams) error {

@@ -154,12 +154,14 @@ func parsePage(query url.Values) (items, page int, err error) {
 		if value == "" {
 			continue
 		}
-		if *field, err = strconv.Atoi(value); err != nil || *field < 1 {
+		*field, err = strconv.Atoi(value)
+		if err != nil || *field < 1 {
 			return 0, 0, vedette.Errorf(vedette.Invalid, "invalid %s %.40q: must be a number greater than 0", name, value)
 		}
 	}
 	if items > maxItems || page > maxPagedItems/items {
-		return 0, 0, vedette.Errorf(vedette.Invalid, "page %d with %d operations per page is out of range: a page has at most %d, and paging ends after %d; use the cursors of GET /vedette/v1/operations instead",
+		return 0, 0, vedette.Errorf(vedette.Invalid,
+			"page %d with %d operations per page is out of range: a page has at most %d, and paging ends after %d; use the cursors of GET /vedette/v1/operations instead",
 			page, items, maxItems, maxPagedItems)
 	}
 	return items, page, nil

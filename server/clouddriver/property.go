@@ -22,7 +22,9 @@ func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathPar
 	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	return a.writeProperties(w, r, scope, p["container"], func(ctx context.Context) (string, error) { return a.selectPropertiesPod(ctx, &scope, p["id"]) })
+	return a.writeProperties(w, r, scope, p["container"], func(ctx context.Context) (string, error) {
+		return a.selectPropertiesPod(ctx, &scope, p["id"])
+	})
 }
 
 // getPodProperties mirrors JobController.getFileContentsFromPod.
@@ -64,7 +66,8 @@ const logTimeout = 30 * time.Second
 
 // writeProperties writes the properties in a log. If the log cannot be read, it writes none,
 // because Orca then tries other pods and retries.
-func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requestScope, container string, pod func(context.Context) (string, error)) error {
+func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requestScope, container string,
+	pod func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
 	name, err := pod(ctx)
@@ -76,7 +79,8 @@ func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requ
 		return context.Cause(r.Context())
 	}
 	if err != nil {
-		a.Log.Warn("cannot read properties from a log", "account", scope.account, "namespace", scope.location, "pod", name, "container", container, "error", err)
+		a.Log.Warn("cannot read properties from a log", "account", scope.account, "namespace", scope.location, "pod", name, "container",
+			container, "error", err)
 		properties = map[string]any{}
 	}
 	return writeJSON(w, r, properties)
@@ -93,7 +97,8 @@ func (a *api) properties(ctx context.Context, scope requestScope, pod, container
 
 // openLog opens the log of a container. The caller must close it. The log ends when ctx does.
 func (a *api) openLog(ctx context.Context, scope requestScope, pod, container string) (io.ReadCloser, error) {
-	out, err := a.doOperation(ctx, scope, vedette.LogsArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: scope.location, Name: pod}, Container: container})
+	out, err := a.doOperation(ctx, scope,
+		vedette.LogsArgs{Target: vedette.Target{Kind: "Pod", APIVersion: "v1", Namespace: scope.location, Name: pod}, Container: container})
 	if err == nil && out.Stream == nil {
 		err = vedette.Errorf(vedette.Unavailable, "the agent sent no log")
 	}
@@ -119,7 +124,8 @@ func parseProperties(log io.Reader) (map[string]any, error) {
 		if !bytes.Contains(line, []byte(propertyMarker)) && !bytes.HasPrefix(line, []byte(configMarker)) {
 			continue
 		}
-		if size += len(line); size > maxPropertiesBytes {
+		size += len(line)
+		if size > maxPropertiesBytes {
 			return nil, vedette.Errorf(vedette.Invalid, "the properties in the log are larger than %d bytes", maxPropertiesBytes)
 		}
 		if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {

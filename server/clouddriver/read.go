@@ -17,7 +17,8 @@ import (
 func (a *api) readManifest(ctx context.Context, scope requestScope, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
-		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", scope.account, scope.location, name, err)
+		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", scope.account,
+			scope.location, name, err)
 	}
 	row, err := a.findObject(ctx, scope, kind, object)
 	var readErr *readError
@@ -96,7 +97,8 @@ func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, 
 	}
 	for {
 		next, err := a.readPage(ctx, scope, query, do)
-		if query.After = next; err != nil || next == "" {
+		query.After = next
+		if err != nil || next == "" {
 			return err
 		}
 	}
@@ -163,7 +165,8 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 
 // forManifest adds Clouddriver's words to an error about a manifest.
 func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
-	return &readError{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " + e.message}
+	return &readError{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " +
+		e.message}
 }
 
 func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {

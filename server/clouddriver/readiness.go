@@ -77,7 +77,8 @@ func crdReadiness(l *readinessInput) manifestStatus {
 	if names := l.condition("NamesAccepted"); names.Status == "False" {
 		return stable().failed(orDefault(names.Message, "The names of the custom resource are taken"))
 	}
-	return stable().unstableIf(waitCheck{l.condition("Established").Status != "True", "Waiting for the custom resource definition to be established"})
+	return stable().unstableIf(waitCheck{l.condition("Established").Status != "True",
+		"Waiting for the custom resource definition to be established"})
 }
 
 func apiServiceReadiness(l *readinessInput) manifestStatus {
@@ -97,7 +98,8 @@ func volumeReadiness(l *readinessInput) manifestStatus {
 	if l.Status.Phase == "Failed" {
 		return stable().failed(orDefault(l.Status.Message, "The persistent volume has failed"))
 	}
-	return stable().unstableIf(waitCheck{l.Status.Phase == "" || l.Status.Phase == "Pending", "Waiting for the persistent volume to be available"})
+	return stable().unstableIf(waitCheck{l.Status.Phase == "" || l.Status.Phase == "Pending",
+		"Waiting for the persistent volume to be available"})
 }
 
 func namespaceReadiness(l *readinessInput) manifestStatus {
@@ -140,7 +142,8 @@ func customReadiness(l *readinessInput) manifestStatus {
 		case c.ObservedGeneration != 0 && c.ObservedGeneration < l.Metadata.Generation:
 			return stable().unstable(waitGeneration)
 		}
-		return stable().unstableIf(waitCheck{c.Status != "True", c.messageOr("Waiting for the custom resource to be " + map[string]string{"Ready": "ready", "Available": "available"}[conditionType])})
+		return stable().unstableIf(waitCheck{c.Status != "True",
+			c.messageOr("Waiting for the custom resource to be " + map[string]string{"Ready": "ready", "Available": "available"}[conditionType])})
 	}
 	return stable()
 }

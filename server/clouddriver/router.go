@@ -57,7 +57,8 @@ func (ro router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case found:
 	case methods != nil:
 		w.Header().Set("Allow", allowHeader(methods))
-		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException", "Request method '"+r.Method+"' is not supported")
+		writeError(w, http.StatusMethodNotAllowed, "org.springframework.web.HttpRequestMethodNotSupportedException",
+			"Request method '"+r.Method+"' is not supported")
 	default:
 		writeError(w, http.StatusNotFound, notFoundException, "No handler found for "+r.Method+" "+path)
 	}

@@ -137,7 +137,7 @@ func (a *api) readableTasks(r *http.Request) ([]task.Task, error) {
 	if err != nil || canRead == nil {
 		return all, err
 	}
-	return slices.DeleteFunc(all, func(t task.Task) bool {
+	return slices.DeleteFunc(all, func(t task.Task) bool { //nolint:contextcheck // it takes the context of the request
 		return !isSubmitter(t, caller) && t.CheckAccess(r.Context(), func(_ context.Context, account vedette.AccountName) error {
 			if !canRead(account) {
 				return vedette.Errorf(vedette.Denied, "Access is denied")

@@ -25,10 +25,12 @@ func (c *Config) validate() {
 		c.addProblem("logging.format", "%q must be text or json, got %q", "logging.format", f)
 	}
 	if c.GRPC.Auth.X509.Enabled {
-		c.addProblem("grpc.auth.x509.enabled", "%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
+		c.addProblem("grpc.auth.x509.enabled",
+			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
 	}
 	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import", "%q is not supported, and ignoring it would lose the settings of that file: put all settings into one file", "spring.config.import")
+		c.addProblem("spring.config.import",
+			"%q is not supported, and ignoring it would lose the settings of that file: put all settings into one file", "spring.config.import")
 	}
 }
 
@@ -59,7 +61,8 @@ func (c *Config) checkGRPC(s Security) {
 	c.checkFile(prefix+"trustCertCollection", s.TrustCertCollection)
 	c.checkProtocols(prefix+"protocols", s.Protocols)
 	if !s.Enabled && s.CertificateChain != "" {
-		c.addNotice(prefix+"certificateChain", "grpc.server.security.certificateChain is set, but grpc.server.security.enabled is not true: agents connect in plaintext")
+		c.addNotice(prefix+"certificateChain",
+			"grpc.server.security.certificateChain is set, but grpc.server.security.enabled is not true: agents connect in plaintext")
 	}
 	c.checkClientAuth(clientAuthKeys{key: prefix + "clientAuth", value: s.ClientAuth,
 		enabledKey: prefix + "enabled", enabled: s.Enabled, trustKey: prefix + "trustCertCollection", trust: s.TrustCertCollection})
@@ -120,7 +123,8 @@ func (c *Config) checkClientAuth(a clientAuthKeys) {
 	case auth == tls.NoClientCert && a.enabled && a.trust != "":
 		c.addNotice(a.trustKey, fmt.Sprintf("%s is set, but %s is not: client certificates are not requested", a.trustKey, a.key))
 	case keypair.VerifiesClientCert(auth) && a.trust == "":
-		c.addProblem(a.key, "%q is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.key, a.value, a.trustKey)
+		c.addProblem(a.key, "%q is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.key, a.value,
+			a.trustKey)
 	}
 }
 
@@ -135,7 +139,8 @@ func (c *Config) checkAgents(a Agents) {
 		c.addProblem("agents.ingestBytes", "%q must be at least agents.creditBytes, got %s", "agents.ingestBytes", a.IngestBytes)
 	}
 	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
-		c.addProblem("agents.memoryBytes", "%q must be 0, or at least 80MiB because one large object may take that much, got %s", "agents.memoryBytes", a.MemoryBytes)
+		c.addProblem("agents.memoryBytes", "%q must be 0, or at least 80MiB because one large object may take that much, got %s",
+			"agents.memoryBytes", a.MemoryBytes)
 	}
 }
 

@@ -66,7 +66,8 @@ func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective
 
 // Cache selects the kinds that agents report.
 type Cache struct {
-	// Kinds to cache in accounts that do not set kinds. Each kind costs one watch per account, and about 1 KB of database per object. Operations work on all kinds.
+	// Kinds to cache in accounts that do not set kinds. Each kind costs one watch per account, and about 1 KB of
+	// database per object. Operations work on all kinds.
 	Kinds []string `config:"kinds" default:"ReplicaSet,Service,Ingress,DaemonSet,Deployment,Pod,StatefulSet,Job,CronJob,NetworkPolicy,Namespace,CustomResourceDefinition"`
 	// Kinds not to cache in such accounts: names as in kinds, with or without a group.
 	OmitKinds []string `config:"omitKinds"`
@@ -76,9 +77,11 @@ type Cache struct {
 
 // Accounts configures how long accounts are kept.
 type Accounts struct {
-	// Time until an account is removed after its last agent has disconnected. Only time in which this server runs and its database answers counts, so that an outage does not remove accounts.
+	// Time until an account is removed after its last agent has disconnected. Only time in which this server
+	// runs and its database answers counts, so that an outage does not remove accounts.
 	GracePeriod configfile.Duration `config:"gracePeriod" default:"10m"`
-	// Remove the account's objects with it. Otherwise the objects stay hidden, and show again when an agent of the same cluster registers the account.
+	// Remove the account's objects with it. Otherwise the objects stay hidden, and show again when an agent of
+	// the same cluster registers the account.
 	RemoveData bool `config:"removeData" default:"true"`
 }
 
@@ -93,7 +96,9 @@ type Agents struct {
 	CreditBytes configfile.Bytes `config:"creditBytes" default:"4MiB"`
 	// Memory for changes of all agents that wait for the database. The agents of one host get a quarter of it.
 	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
-	// Memory for everything else that agents make the server hold: 32 KiB for each agent, 1 MiB for each that sends changes, and large objects and answers in transit. If it is used up, agents of the host that uses the most must reconnect. 0 means a quarter of the memory that the server may use, and at least 128MiB.
+	// Memory for everything else that agents make the server hold: 32 KiB for each agent, 1 MiB for each that
+	// sends changes, and large objects and answers in transit. If it is used up, agents of the host that uses
+	// the most must reconnect. 0 means a quarter of the memory that the server may use, and at least 128MiB.
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 

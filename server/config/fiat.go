@@ -9,11 +9,13 @@ import (
 
 // Fiat is Spinnaker's service for users' permissions.
 type Fiat struct {
-	// Ask Fiat for the permissions of each user. If false, everyone may read, and an account with permissions accepts changes only from requests that name it in X-SPINNAKER-ACCOUNTS.
+	// Ask Fiat for the permissions of each user. If false, everyone may read, and an account with permissions
+	// accepts changes only from requests that name it in X-SPINNAKER-ACCOUNTS.
 	Enabled bool `config:"enabled" default:"false"`
 	// URL of Fiat, for example http://spin-fiat:7003. Required if enabled.
 	BaseURL string `config:"baseUrl"`
-	// If Fiat does not answer, allow requests to use the accounts that they name in X-SPINNAKER-ACCOUNTS, and all applications. If false, they are denied.
+	// If Fiat does not answer, allow requests to use the accounts that they name in X-SPINNAKER-ACCOUNTS, and
+	// all applications. If false, they are denied.
 	LegacyFallback bool `config:"legacyFallback" default:"false"`
 	// Cache of users' permissions.
 	Cache FiatCache `config:"cache"`

@@ -48,7 +48,8 @@ func databaseURL(raw, user, password string) (_ DatabaseURL, dropped []string, _
 	u.Scheme = scheme
 	if jdbc {
 		user, password = cmp.Or(user, query.Get("user")), cmp.Or(password, query.Get("password"))
-		if query, dropped, err = translate(scheme, query); err != nil {
+		query, dropped, err = translate(scheme, query)
+		if err != nil {
 			return DatabaseURL{}, nil, err
 		}
 	}

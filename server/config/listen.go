@@ -18,7 +18,9 @@ type Server struct {
 	Port int `config:"port" default:"7002"`
 	// Address to listen on; * for all. Default: all addresses if server.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Host names under which clients may call a server that listens on a loopback address, for example those of a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a web page could use them (DNS rebinding).
+	// Host names under which clients may call a server that listens on a loopback address, for example those of
+	// a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a
+	// web page could use them (DNS rebinding).
 	Hosts []string `config:"hosts"`
 	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
@@ -38,7 +40,8 @@ type SSL struct {
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
 	// PEM file with the certificate authorities of client certificates, required for want and need. The server reads it again when it changes.
 	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify one if it is sent), need (require and verify).
+	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify
+	// one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
@@ -56,7 +59,8 @@ type GRPCServer struct {
 	Port int `config:"port" default:"9091"`
 	// Address to listen on; * for all. Default: all addresses if grpc.server.security.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
-	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then register accounts. If false, the server does not start with such a port.
+	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then
+	// register accounts. If false, the server does not start with such a port.
 	AllowUnauthenticated bool `config:"allowUnauthenticated" default:"false"`
 	// Security of the port for agents. Files may be written as file:/path.
 	Security Security `config:"security"`
@@ -93,7 +97,8 @@ type Security struct {
 // GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
 	X509 struct {
-		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is rejected, because every certificate would be accepted.
+		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is
+		// rejected, because every certificate would be accepted.
 		Enabled bool `config:"enabled" default:"false"`
 		// Regular expressions of certificate subjects.
 		Filters []string `config:"filters,planned"`
@@ -153,7 +158,9 @@ func listen(address string, port int, isTLS bool, addressKey, securityKey string
 	switch {
 	case address == "" && !isTLS:
 		loopback := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		return ListenAddress{Address: loopback, Notice: fmt.Sprintf("listening on %s only: to let other machines connect, set %s (\"*\" for all addresses) or %s", loopback, addressKey, securityKey)}
+		return ListenAddress{Address: loopback,
+			Notice: fmt.Sprintf("listening on %s only: to let other machines connect, set %s (\"*\" for all addresses) or %s", loopback, addressKey,
+				securityKey)}
 	case address == "*":
 		address = ""
 	}
@@ -188,7 +195,8 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: filePath(s.Security.CertificateChain), Key: filePath(s.Security.PrivateKey), Password: s.Security.PrivateKeyPassword.Reveal()},
+		KeyPair: keypair.Files{Cert: filePath(s.Security.CertificateChain), Key: filePath(s.Security.PrivateKey),
+			Password: s.Security.PrivateKeyPassword.Reveal()},
 		ClientAuth: auth,
 		CAFile:     filePath(s.Security.TrustCertCollection),
 		MinVersion: s.Security.minVersion(),

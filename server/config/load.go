@@ -27,7 +27,8 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	var err error
-	if c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c); err != nil {
+	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c)
+	if err != nil {
 		return nil, err
 	}
 	found := c.Path != ""

@@ -15,13 +15,15 @@ import (
 
 // SQL configures the database.
 type SQL struct {
-	// URL of the database: sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name (MySQL and MariaDB). Default: SQLite in dataDir.
+	// URL of the database: sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name (MySQL
+	// and MariaDB). Default: SQLite in dataDir.
 	URL DatabaseURL `config:"url"`
 	// User, if the URL does not contain one.
 	User string `config:"user"`
 	// Password, if the URL does not contain one.
 	Password configfile.Secret `config:"password"`
-	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool: jdbcUrl, user, password, default. Its other keys have no effect.
+	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool:
+	// jdbcUrl, user, password, default. Its other keys have no effect.
 	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
 	// The server always uses a database.
 	Enabled bool `config:"enabled,ignored" default:"true"`
@@ -74,7 +76,7 @@ type ConnectionPool struct {
 type DatabaseURL struct{ secret configfile.Secret }
 
 // NewDatabaseURL returns a DatabaseURL for a URL.
-func NewDatabaseURL(url string) DatabaseURL { return DatabaseURL{configfile.NewSecret(url)} }
+func NewDatabaseURL(address string) DatabaseURL { return DatabaseURL{configfile.NewSecret(address)} }
 
 // Reveal returns the URL with its password.
 func (u DatabaseURL) Reveal() string { return u.secret.Reveal() }
@@ -170,7 +172,8 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.report.PositionOf(key), strings.Join(dropped, ", ")))
+		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.report.PositionOf(key),
+			strings.Join(dropped, ", ")))
 	}
 }
 

@@ -15,9 +15,11 @@ type Tasks struct {
 	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
 	// Time for which finished tasks can be read.
 	Retention configfile.Duration `config:"keep" default:"96h"`
-	// Maximum number of tasks that run at the same time. Each keeps its manifests in memory. Further tasks are rejected, and Orca tries them again.
+	// Maximum number of tasks that run at the same time. Each keeps its manifests in memory. Further tasks are
+	// rejected, and Orca tries them again.
 	MaxTasks int `config:"most" default:"2000"`
-	// Keep the output of each change with its task, as Clouddriver keeps the output of kubectl, for accounts with debug: true. Costs up to 1 MiB per task: the newest 500 outputs, 2 KiB each. Outputs do not contain objects.
+	// Keep the output of each change with its task, as Clouddriver keeps the output of kubectl, for accounts
+	// with debug: true. Costs up to 1 MiB per task: the newest 500 outputs, 2 KiB each. Outputs do not contain objects.
 	PersistOutput bool `config:"persistOutput" default:"false"`
 	// With persistOutput, keep the output of all accounts.
 	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
@@ -34,13 +36,15 @@ type Manifests struct {
 	AppLabels bool `config:"appLabels" default:"true"`
 	// Text after "spinnaker-" in the label app.kubernetes.io/managed-by.
 	ManagedBySuffix string `config:"managedBySuffix"`
-	// Images that an artifact replaces: match-name-and-tag replaces all images of its name, whatever their tag; match-name-only replaces only those without a tag.
+	// Images that an artifact replaces: match-name-and-tag replaces all images of its name, whatever their tag;
+	// match-name-only replaces only those without a tag.
 	DockerImages string `config:"dockerImages" default:"match-name-and-tag"`
 }
 
 // Jobs configures how Spinnaker sees Jobs that stages run.
 type Jobs struct {
-	// Include the status of a Job's pods. If false, the execution context of Jobs with many pods stays small; the reason of a failure is included in any case.
+	// Include the status of a Job's pods. If false, the execution context of Jobs with many pods stays small;
+	// the reason of a failure is included in any case.
 	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
 }
 
@@ -62,6 +66,7 @@ func (c *Config) checkTasks(t Tasks, m Manifests) {
 		c.addProblem("tasks.most", "%q must be 1 or more, got %d", "tasks.most", t.MaxTasks)
 	}
 	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages", m.DockerImages)
+		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages",
+			m.DockerImages)
 	}
 }

@@ -72,8 +72,10 @@ type operationStore interface {
 	historyStore
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Prioritize(account vedette.AccountName) (end func())
-	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *store.OperationRow) (changes []store.Change, ended bool, err error)
-	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *store.OperationRow) (changes []store.Change, ended bool, err error)
+	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object,
+		end *store.OperationRow) (changes []store.Change, ended bool, err error)
+	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
+		end *store.OperationRow) (changes []store.Change, ended bool, err error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
 }
@@ -127,7 +129,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	d.running.Wait() // operations that end meanwhile are recorded before they are answered
 	stop()
 	recorderRun.Wait()
-	d.recorder.close()
+	d.recorder.close() //nolint:contextcheck // the outcome is recorded even if the caller has left
 	return nil
 }
 
@@ -152,14 +154,14 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	endPriority := d.prioritize(f)
 	if op.Reads() {
 		defer endPriority()
-		return d.finish(f, d.deliver(ctx, f))
+		return d.finish(f, d.deliver(ctx, f)) //nolint:contextcheck // the outcome is recorded even if the caller has left
 	}
 	if err := d.begin(ctx, f); err != nil {
 		defer endPriority()
 		return d.refusedOutcome(f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
-	d.running.Go(func() {
+	d.running.Go(func() { //nolint:contextcheck // the outcome is recorded even if the caller has left
 		defer endPriority() // even if the caller has left
 		done <- d.finish(f, d.deliver(d.changesCtx, f))
 	})
@@ -168,7 +170,8 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	case <-ctx.Done():
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
-			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) + " returns its outcome when it ends"}
+			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) +
+				" returns its outcome when it ends"}
 	}
 }
 

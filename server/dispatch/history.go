@@ -114,8 +114,9 @@ func (r *recorder) wake() {
 
 func (r *recorder) row(f *inflight, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
-		ID: f.op.ID, Account: f.op.Account, Server: r.cfg.Server, Verb: verbOf(f.op), DryRun: f.op.DryRun, Target: f.target, User: f.op.User, Origin: f.op.Origin,
-		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: f.accepted, Deadline: f.op.Deadline,
+		ID: f.op.ID, Account: f.op.Account, Server: r.cfg.Server, Verb: verbOf(f.op), DryRun: f.op.DryRun, Target: f.target, User: f.op.User,
+		Origin: f.op.Origin,
+		State:  out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: f.accepted, Deadline: f.op.Deadline,
 	}
 	if f.lastDelivery != nil {
 		row.Agent, row.Sent = f.lastDelivery.agent, f.lastDelivery.sentAt

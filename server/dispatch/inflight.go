@@ -55,7 +55,8 @@ func (f *inflight) interpret(out vedette.Outcome) vedette.Outcome {
 	}
 	return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
 		Message: fmt.Sprintf("it is unknown whether this took effect: it was sent to agent %s at %s, which disconnected before it answered, and then to agent %s, where it failed: %s. "+
-			"Look at the object before you try again", f.prevDelivery.agent, f.prevDelivery.sentAt.UTC().Format(time.RFC3339), f.lastDelivery.agent, out.Message)}
+			"Look at the object before you try again", f.prevDelivery.agent, f.prevDelivery.sentAt.UTC().Format(time.RFC3339), f.lastDelivery.agent,
+			out.Message)}
 }
 
 // explainUnsupported adds to an agent's rejection which feature the agent does not
@@ -93,7 +94,7 @@ func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 		case <-agent.detached:
 		case <-ctx.Done():
 			agent.stream.Cancel(f.op.ID)
-			return d.timedOutOutcome(ctx, f)
+			return d.timedOutOutcome(f)
 		}
 	}
 }
@@ -168,7 +169,7 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 		case <-waitTimer.C:
 			return nil, d.unservedOutcome(f)
 		case <-ctx.Done():
-			return nil, d.timedOutOutcome(ctx, f)
+			return nil, d.timedOutOutcome(f)
 		}
 	}
 }
@@ -204,7 +205,8 @@ func (d *Dispatcher) unservedOutcome(f *inflight) vedette.Outcome {
 	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows the connected agents, "+
 		"and why an agent does not serve an account", f.op.Account, time.Since(f.accepted).Round(time.Second))
 	if member, _ := d.assignments.Cacher(f.op.Account); member != nil {
-		message = fmt.Sprintf("agent %s (version %s), which serves account %s, does not accept operations: upgrade it", member.ID, member.Version, f.op.Account)
+		message = fmt.Sprintf("agent %s (version %s), which serves account %s, does not accept operations: upgrade it", member.ID, member.Version,
+			f.op.Account)
 	}
 	return failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", message)
 }
@@ -221,7 +223,7 @@ func (d *Dispatcher) abandonedOutcome(f *inflight, current *AttachedAgent) vedet
 
 // timedOutOutcome is the outcome after the deadline, or if the caller has left or the
 // server stops.
-func (d *Dispatcher) timedOutOutcome(ctx context.Context, f *inflight) vedette.Outcome {
+func (d *Dispatcher) timedOutOutcome(f *inflight) vedette.Outcome {
 	if time.Now().Before(f.op.Deadline) {
 		if f.op.Reads() {
 			return failedOutcome(http.StatusGatewayTimeout, "Canceled", "the caller has left")

@@ -21,7 +21,8 @@ type recipient struct {
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pendingOutcome{outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{}, claims: map[*AttachedAgent]bool{}}
+	return &pendingOutcome{outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{},
+		claims: map[*AttachedAgent]bool{}}
 }
 
 func (a *AttachedAgent) recipient() recipient {

@@ -87,7 +87,8 @@ func TestClaims(t *testing.T) {
 			t.Error("an unknown operation can be claimed")
 		}
 		s.expectLog("a/1: forget other")
-		if release, ok = a.attached.Claim("op", false); !ok {
+		release, ok = a.attached.Claim("op", false)
+		if !ok {
 			t.Error("a released claim can't be claimed again")
 		}
 		a.answerDone("op")

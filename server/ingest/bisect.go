@@ -47,7 +47,8 @@ func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched m
 	for _, o := range omitted {
 		p.ingest.omitted.Add(1)
 		if n, ok := p.ingest.omissionLog.Allow(); ok { // omissions that are not logged are still named in the feeds' messages
-			p.log.Error("object left out: the database cannot store it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count", n)
+			p.log.Error("object left out: the database cannot store it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count",
+				n)
 		}
 	}
 	b.Upserts, b.Drops = nil, nil

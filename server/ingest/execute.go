@@ -104,7 +104,8 @@ func (p *Pipeline) retryStopped(ctx context.Context, q *queue, term vedette.Term
 	if !errors.Is(cause, errBlocking) {
 		return cause
 	}
-	return p.revoke(q, term, vedette.Errorf(vedette.Unavailable, "%s of %s: not completed for more than %v: %w: %v", action, q.account, maxStall, errBlocking, lastErr))
+	return p.revoke(q, term, vedette.Errorf(vedette.Unavailable, "%s of %s: not completed for more than %v: %w: %v", action, q.account,
+		maxStall, errBlocking, lastErr))
 }
 
 // revoke revokes an account: steps of this term that are not stored yet are discarded, because

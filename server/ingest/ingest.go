@@ -19,7 +19,8 @@ import (
 // feedStore is the part of the store that ingest uses.
 type feedStore interface {
 	Commit(ctx context.Context, b store.Batch) ([]store.Change, error)
-	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed, unknownGroups []string) ([]store.Change, error)
+	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed,
+		unknownGroups []string) ([]store.Change, error)
 	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
 	// Index passes digests to yield in portions. yield owns each portion.
 	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
@@ -65,6 +66,7 @@ func (in *Ingest) Omitted() int64 { return in.omitted.Load() }
 // NewPipeline returns a new agent's pipeline. The caller calls Run once, and Put from one
 // goroutine. Agents of one source share the source's turns in the store.
 func (in *Ingest) NewPipeline(source string, r responder, log *slog.Logger) *Pipeline {
-	return &Pipeline{ingest: in, source: source, responder: r, log: log, pending: newTaskSet(), spaceFreed: make(chan struct{}), ready: make(chan struct{}, 1),
+	return &Pipeline{ingest: in, source: source, responder: r, log: log, pending: newTaskSet(), spaceFreed: make(chan struct{}),
+		ready:        make(chan struct{}, 1),
 		workFinished: make(chan struct{}), queues: map[vedette.AccountName]*queue{}, revoked: map[vedette.AccountName]vedette.Term{}}
 }

@@ -163,7 +163,8 @@ func (p *Pipeline) take() *taskSet {
 	p.pending = newTaskSet()
 	close(p.spaceFreed)
 	p.spaceFreed = make(chan struct{})
-	if w.remaining = len(w.tasks); w.remaining > 0 {
+	w.remaining = len(w.tasks)
+	if w.remaining > 0 {
 		p.inProgress = append(p.inProgress, w)
 		p.unfinishedBytes += w.bytes
 		p.weight += w.weight

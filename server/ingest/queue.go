@@ -44,7 +44,8 @@ func (p *Pipeline) enqueue(t *task) (q *queue, stalled bool) {
 	defer p.mu.Unlock()
 	account := t.account()
 	q = p.queues[account]
-	if stalled = q != nil; !stalled {
+	stalled = q != nil
+	if !stalled {
 		q = &queue{account: account, idle: make(chan struct{})}
 		p.queues[account] = q
 	}
@@ -126,7 +127,8 @@ func (p *Pipeline) stall(q *queue) {
 		return
 	}
 	q.stalled = true
-	p.responder.Stalled(q.account, vedette.Errorf(vedette.Unavailable, "the account's changes wait for the database, which takes long to store them"))
+	p.responder.Stalled(q.account,
+		vedette.Errorf(vedette.Unavailable, "the account's changes wait for the database, which takes long to store them"))
 	if !p.reviewing {
 		p.reviewing = true
 		time.AfterFunc(maxStall, p.reviewStalled)
@@ -148,7 +150,8 @@ func (p *Pipeline) reviewStalled() {
 			q.abort(errBlocking)
 		}
 	}
-	if p.reviewing = stalled && !p.closed; p.reviewing {
+	p.reviewing = stalled && !p.closed
+	if p.reviewing {
 		time.AfterFunc(time.Second, p.reviewStalled)
 	}
 }
@@ -156,7 +159,8 @@ func (p *Pipeline) reviewStalled() {
 // waitingError returns the reason why changes wait, as it may be shown to users.
 func waitingError(err error) error {
 	if vedette.KindOf(err) == "" {
-		return vedette.Errorf(vedette.Unavailable, "the account's changes wait and are retried: unknown error of the database, see the server's log")
+		return vedette.Errorf(vedette.Unavailable,
+			"the account's changes wait and are retried: unknown error of the database, see the server's log")
 	}
 	return vedette.Errorf(vedette.Unavailable, "the account's changes wait and are retried: %w", err)
 }

@@ -100,7 +100,8 @@ var templateFinders = []fieldFinder{
 			}
 			for _, e := range objects(c["env"]) {
 				from, _ := e["valueFrom"].(object)
-				all = append(all, nestedField(configMapArtifact, from, "configMapKeyRef", "name"), nestedField(secretArtifact, from, "secretKeyRef", "name"))
+				all = append(all, nestedField(configMapArtifact, from, "configMapKeyRef", "name"),
+					nestedField(secretArtifact, from, "secretKeyRef", "name"))
 			}
 		}
 		return all

@@ -26,7 +26,8 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			requireInvalid(t, err)
 			d = DeployDescription{Account: "prod", BindArtifacts: true, EnableTraffic: true, NamespaceOverride: "moved", Services: []string{"service a"}}
-			if d.Manifests, err = Parse(raw); err != nil {
+			d.Manifests, err = Parse(raw)
+			if err != nil {
 				requireInvalid(t, err)
 				return
 			}

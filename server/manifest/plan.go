@@ -62,10 +62,12 @@ func (d DeployDescription) sortedManifests(ctx context.Context, c Cluster) ([]Ma
 		if err := m.validate(); err != nil {
 			return nil, err
 		}
-		if priorities[m.Kind()], err = d.Rules.priority(m.Kind()); err != nil {
+		priorities[m.Kind()], err = d.Rules.priority(m.Kind())
+		if err != nil {
 			return nil, err
 		}
-		if all[i], err = d.applyNamespace(ctx, c, m, all); err != nil {
+		all[i], err = d.applyNamespace(ctx, c, m, all)
+		if err != nil {
 			return nil, err
 		}
 	}

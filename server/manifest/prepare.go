@@ -70,7 +70,8 @@ func (p *planner) bind(m Manifest) {
 
 func (p *planner) addStep(m Manifest, s vedette.Strategy) error {
 	selected, err := p.LabelSelectors.Matches(m.Labels())
-	p.plan.Steps = append(p.plan.Steps, Step{Manifest: m, Kind: m.Kind(), Namespace: m.Namespace(), Name: m.Name(), FullName: m.FullName(), Strategy: s, Selected: selected})
+	p.plan.Steps = append(p.plan.Steps,
+		Step{Manifest: m, Kind: m.Kind(), Namespace: m.Namespace(), Name: m.Name(), FullName: m.FullName(), Strategy: s, Selected: selected})
 	return err
 }
 
@@ -80,8 +81,9 @@ func (d DeployDescription) checkVersionHistory(m Manifest) error {
 	if !isSet || history >= 2 || d.Strategy != "RED_BLACK" && d.Strategy != "BLUE_GREEN" {
 		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "The max version history specified in your manifest conflicts with the behavior of the Red/Black rollout strategy. "+
-		"Please update your %s annotation to a value greater than or equal to 2.", annotMaxVersionHistory)
+	return vedette.Errorf(vedette.Invalid,
+		"The max version history specified in your manifest conflicts with the behavior of the Red/Black rollout strategy. "+
+			"Please update your %s annotation to a value greater than or equal to 2.", annotMaxVersionHistory)
 }
 
 // resolveVersion returns the version of a manifest and its moniker. The version is negative if

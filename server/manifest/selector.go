@@ -52,11 +52,14 @@ func (s Selectors) Check() error {
 		form, known := selectorKinds[selector.Kind]
 		switch {
 		case !known:
-			return vedette.Errorf(vedette.Invalid, "a label selector has the kind %q, which is not one of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS", selector.Kind)
+			return vedette.Errorf(vedette.Invalid,
+				"a label selector has the kind %q, which is not one of ANY, EQUALS, NOT_EQUALS, CONTAINS, NOT_CONTAINS, EXISTS and NOT_EXISTS",
+				selector.Kind)
 		case selector.Key == "" && selector.Kind != "ANY":
 			return vedette.Errorf(vedette.Invalid, "Only an 'any' selector can have no key specified")
 		case len(selector.Values) < form.values:
-			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector", strings.ToLower(strings.ReplaceAll(selector.Kind, "_", "")))
+			return vedette.Errorf(vedette.Invalid, "At least one value must be supplied to a '%s' selector",
+				strings.ToLower(strings.ReplaceAll(selector.Kind, "_", "")))
 		case selector.isAmbiguous(form.format):
 			return vedette.Errorf(vedette.Invalid, "the label selector %q has a comma or bracket, which labels cannot have", s)
 		}

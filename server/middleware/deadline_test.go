@@ -167,7 +167,8 @@ func TestSlowReaders(t *testing.T) {
 					}
 					var err error
 					for range 64 {
-						if _, err = w.Write(make([]byte, 64<<10)); err != nil {
+						_, err = w.Write(make([]byte, 64<<10))
+						if err != nil {
 							break
 						}
 					}

@@ -248,12 +248,13 @@ func Read[T any](ctx context.Context, l *Limiter, name string, read func() (T, i
 	if release := l.TryAcquire(name, size); release != nil {
 		return v, release, nil
 	}
-	v = zero
+	v = zero //nolint:ineffassign // drops the result while it waits, so that it takes no memory
 	release, err := l.Acquire(ctx, name, size)
 	if err != nil {
 		return zero, nil, err
 	}
-	if v, _, err = read(); err != nil {
+	v, _, err = read()
+	if err != nil {
 		release()
 		return zero, nil, err
 	}

@@ -2,6 +2,7 @@ package readlimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -61,7 +62,7 @@ func TestAcquireTimesOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.acquire(ctx, "a", 1); err != context.DeadlineExceeded {
+		if _, err := p.acquire(ctx, "a", 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("canceled request: got %v", err)
 		}
 		for range 3 {

@@ -36,7 +36,8 @@ func Deployment(namespace, name string, replicas int) string {
 		"spec":{"containers":[{"name":"web","image":"registry.io/%s:1.4.2","resources":{"limits":{"cpu":"1"}},"envFrom":[{"configMapRef":{"name":"%s-env-v001"}}]}]}}},
 		"status":{"observedGeneration":2,"replicas":%d,"updatedReplicas":%d,"readyReplicas":%d,"availableReplicas":%d,
 		"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable","message":"Deployment has minimum availability."}]}}`,
-		name, namespace, TimestampAgo(40*24*time.Hour+time.Hour), name, replicas, name, name, name, name, replicas, replicas, replicas-1, replicas-1)
+		name, namespace, TimestampAgo(40*24*time.Hour+time.Hour), name, replicas, name, name, name, name, replicas, replicas, replicas-1,
+		replicas-1)
 }
 
 func Node(name string) string {

@@ -40,7 +40,8 @@ func New(t testing.TB) *Fixture {
 			t.Error(err)
 		}
 	})
-	return &Fixture{t: t, Store: s, Hub: ingest.NewHub(), Fleet: &Fleet{freshAt: map[vedette.AccountName]time.Time{}, live: map[vedette.AccountName]bool{}},
+	return &Fixture{t: t, Store: s, Hub: ingest.NewHub(),
+		Fleet: &Fleet{freshAt: map[vedette.AccountName]time.Time{}, live: map[vedette.AccountName]bool{}},
 		terms: map[vedette.AccountName]vedette.Term{}, feeds: map[vedette.AccountName][]store.DeclaredFeed{}}
 }
 

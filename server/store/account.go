@@ -43,7 +43,8 @@ func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
 	action := "register account " + string(a.Name)
 	if a.Name == "" || len(a.Name) > maxAccountName || sanitize(string(a.Name), maxAccountName) != string(a.Name) {
-		return AccountRow{}, vedette.Errorf(vedette.Invalid, "the account name %q is invalid: it must have 1 to %d bytes of UTF-8 and no NUL", string(a.Name), maxAccountName)
+		return AccountRow{}, vedette.Errorf(vedette.Invalid, "the account name %q is invalid: it must have 1 to %d bytes of UTF-8 and no NUL",
+			string(a.Name), maxAccountName)
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
@@ -74,14 +75,16 @@ func accountColumns(a vedette.Account) ([]any, error) {
 		namespaces = string(text)
 	}
 	const maxBytes = 4096
-	return []any{sanitize(a.Cluster.UID, maxBytes), sanitize(a.Cluster.Host, maxBytes), sanitize(a.Cluster.Fingerprint, maxBytes), sanitize(a.Cluster.Version, maxBytes),
+	return []any{sanitize(a.Cluster.UID, maxBytes), sanitize(a.Cluster.Host, maxBytes), sanitize(a.Cluster.Fingerprint, maxBytes),
+		sanitize(a.Cluster.Version, maxBytes),
 		string(properties), namespaces}, nil
 }
 
 func register(ctx context.Context, tx *transaction, a vedette.Account, columns []any) error {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
-		return vedette.Errorf(vedette.Conflict, "the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
+		return vedette.Errorf(vedette.Conflict,
+			"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -155,7 +158,8 @@ func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Hold
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		var id int64
 		var shape string
-		err := tx.queryRow(ctx, `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term, &shape)
+		err := tx.queryRow(ctx, `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.dialect.forUpdate, string(account)).Scan(&id, &term,
+			&shape)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNoAccount
 		}
@@ -197,7 +201,8 @@ func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holde
 	a, permittedBy := *h.Account, string(h.Agent)
 	var uid, properties, previousPermittedBy string
 	var namespaces sql.NullString
-	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &properties, &namespaces, &previousPermittedBy)
+	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &properties,
+		&namespaces, &previousPermittedBy)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ func (p *preparedBatch) nextChunk(maxObjects int) (b Batch, more bool) {
 
 // compressChanged sets the compressed columns of a plan's rows. It compresses only those that are
 // not in compressed.
-func (s *Store) compressChanged(ctx context.Context, compressed map[objectVersion]compressedColumns, changed []*vedette.Object, rows []objectRow) error {
+func (s *Store) compressChanged(ctx context.Context, compressed map[objectVersion]compressedColumns, changed []*vedette.Object,
+	rows []objectRow) error {
 	var objects []*vedette.Object
 	var missing []int
 	for i, o := range changed {

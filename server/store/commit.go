@@ -103,7 +103,8 @@ func (s *Store) writeChunk(ctx context.Context, prepared *preparedBatch) (change
 	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
 		return s.writeBatch(ctx, b.Source, do)
 	}
-	if changes, err = s.writePlan(ctx, p, write); err != nil {
+	changes, err = s.writePlan(ctx, p, write)
+	if err != nil {
 		return nil, false, err
 	}
 	filtered.Settle()
@@ -136,7 +137,8 @@ func (s *Store) awaitOutcome(ctx context.Context, account vedette.AccountName, t
 	})
 }
 
-func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountName, lock func(ctx context.Context, tx *transaction) error) error {
+func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountName,
+	lock func(ctx context.Context, tx *transaction) error) error {
 	if !s.locks.IsUncertain(account) {
 		return nil
 	}

@@ -106,7 +106,8 @@ func (w *fixture) recordUpserts(begun, release chan struct{}) *[]string {
 		if mark := w.feed().Mark; mark != "" {
 			line += " after " + string(mark)
 		}
-		if written = append(written, line); len(written) == 1 {
+		written = append(written, line)
+		if len(written) == 1 {
 			close(begun)
 			<-release
 		}

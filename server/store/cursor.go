@@ -38,7 +38,8 @@ func parseCursor(cursor string) (position, error) {
 
 // compareAccountKind compares account and kind only.
 func (p position) compareAccountKind(other position) int {
-	return cmp.Or(cmp.Compare(p.account, other.account), cmp.Compare(p.kind.Name, other.kind.Name), cmp.Compare(p.kind.Group, other.kind.Group))
+	return cmp.Or(cmp.Compare(p.account, other.account), cmp.Compare(p.kind.Name, other.kind.Name),
+		cmp.Compare(p.kind.Group, other.kind.Group))
 }
 
 // after returns the condition that a row of accounts a, kinds k and objects o comes after the

@@ -14,7 +14,8 @@ import (
 // Declare replaces an account's feeds by those that its agent declares, and returns the objects
 // that were removed with the others. New feeds are pending. Feeds in unknownGroups are kept,
 // because the agent could not discover those API groups.
-func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) ([]Change, error) {
+func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed,
+	unknownGroups []string) ([]Change, error) {
 	action := "declare the feeds of account " + string(account)
 	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
@@ -41,7 +42,8 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 var errKindGone = errors.New("a kind was deleted in the meantime")
 
 // writeDeclaration writes the declared feeds. It is retried if a kind is deleted meanwhile.
-func (s *Store) writeDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+func (s *Store) writeDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed,
+	unknownGroups []string) (*declaration, error) {
 	for tries := 0; ; tries++ {
 		d, err := s.newDeclaration(ctx, account, term, feeds, unknownGroups)
 		if err == nil {
@@ -65,7 +67,8 @@ type declaration struct {
 	gone []feedKey
 }
 
-func (s *Store) newDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed, unknownGroups []string) (*declaration, error) {
+func (s *Store) newDeclaration(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []DeclaredFeed,
+	unknownGroups []string) (*declaration, error) {
 	d := &declaration{account: account, term: term, feeds: map[feedKey]vedette.Resource{}, wanted: coverage{}}
 	// After this, the kinds of all stored feeds are known, because a kind is stored
 	// before its feeds are.
@@ -96,7 +99,8 @@ func (d *declaration) checkOverlap(feeds []DeclaredFeed) error {
 	for key := range d.feeds {
 		if key.namespace != "" && d.wanted[feedKey{key.kindID, ""}] {
 			i := slices.IndexFunc(feeds, func(f DeclaredFeed) bool { return f.Feed.Namespace == key.namespace })
-			return vedette.Errorf(vedette.Invalid, "the feed %s is declared in addition to the feed of all namespaces: declare one or the other", feeds[i].Feed)
+			return vedette.Errorf(vedette.Invalid, "the feed %s is declared in addition to the feed of all namespaces: declare one or the other",
+				feeds[i].Feed)
 		}
 	}
 	return nil
@@ -159,7 +163,8 @@ func (d *declaration) storeFeeds(ctx context.Context, tx *transaction, existing 
 			return fmt.Errorf("write short names: %w", err)
 		}
 		if !existing[key] {
-			added = append(added, []any{d.id, key.kindID, key.namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural, r.Singular, string(short), boolToInt(r.Namespaced)})
+			added = append(added, []any{d.id, key.kindID, key.namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural,
+				r.Singular, string(short), boolToInt(r.Namespaced)})
 			continue
 		}
 		if _, err := tx.exec(ctx, `UPDATE feeds SET version = ?, plural = ?, singular = ?, short_names = ?, namespaced = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
@@ -187,8 +192,10 @@ func sanitizeResource(r vedette.Resource) vedette.Resource {
 	return r
 }
 
-var feedColumns = []columnSpec{{"account_id", "integer"}, {"kind_id", "integer"}, {"namespace", "text"}, {"mark", "text"}, {"state", "text"}, {"message", "text"},
-	{"objects", "bigint"}, {"synced", "bigint"}, {"seen", "bigint"}, {"version", "text"}, {"plural", "text"}, {"singular", "text"}, {"short_names", "text"}, {"namespaced", "smallint"}}
+var feedColumns = []columnSpec{{"account_id", "integer"}, {"kind_id", "integer"}, {"namespace", "text"}, {"mark", "text"},
+	{"state", "text"}, {"message", "text"},
+	{"objects", "bigint"}, {"synced", "bigint"}, {"seen", "bigint"}, {"version", "text"}, {"plural", "text"}, {"singular", "text"},
+	{"short_names", "text"}, {"namespaced", "smallint"}}
 
 func boolToInt(b bool) int {
 	if b {
@@ -242,7 +249,9 @@ func (s *Store) removeFeedObjects(ctx context.Context, d *declaration, feed feed
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error { return d.removeObjects(ctx, tx, feed, keys) }); err != nil {
+		if err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+			return d.removeObjects(ctx, tx, feed, keys)
+		}); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)
@@ -258,13 +267,15 @@ func (d *declaration) removeObjects(ctx context.Context, tx *transaction, feed f
 	if err := tx.dialect.remove(ctx, tx, d.id, keys); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id, feed.kindID, feed.namespace)
+	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id,
+		feed.kindID, feed.namespace)
 	return err
 }
 
 func (d *declaration) deleteFeeds(ctx context.Context, tx *transaction) error {
 	for _, key := range d.gone {
-		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, d.id, key.kindID, key.namespace); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, d.id, key.kindID,
+			key.namespace); err != nil {
 			return fmt.Errorf("delete a feed: %w", err)
 		}
 		if err := d.recount(ctx, tx, key.kindID); err != nil {
@@ -301,7 +312,8 @@ func (d *declaration) recount(ctx context.Context, tx *transaction, kindID int64
 		return err
 	}
 	for key, n := range counts {
-		if _, err := tx.exec(ctx, `UPDATE feeds SET objects = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, n, d.id, key.kindID, key.namespace); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE feeds SET objects = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, n, d.id, key.kindID,
+			key.namespace); err != nil {
 			return err
 		}
 	}

@@ -145,7 +145,8 @@ func (s *Store) insertDictionary(ctx context.Context, key dictionaryKey, content
 		if err == nil || !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kindID, int64(key.part), content); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO dictionaries (kind_id, part, bytes) VALUES (?, ?, ?)`, key.kindID, int64(key.part),
+			content); err != nil {
 			return err
 		}
 		return tx.queryRow(ctx, selectNewestDictionary, key.kindID, int64(key.part)).Scan(&id, &stored)

@@ -76,12 +76,14 @@ func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, 
 }
 
 // beginFeed returns the mark that it clears.
-func beginFeed(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string, err error) {
+func beginFeed(ctx context.Context, tx *transaction, account vedette.AccountName, term vedette.Term, feed feedKey) (mark string,
+	err error) {
 	id, err := lockAccountRow(ctx, tx, account, term)
 	if err != nil {
 		return "", err
 	}
-	err = tx.queryRow(ctx, `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kindID, feed.namespace).Scan(&mark)
+	err = tx.queryRow(ctx, `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.kindID,
+		feed.namespace).Scan(&mark)
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +135,8 @@ func scanFeed(row scanner) (FeedStatus, error) {
 	var account, mark, state, short string
 	var synced, seen, freshnessSeen int64
 	r := &f.Resource
-	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen, &freshnessSeen,
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen,
+		&freshnessSeen,
 		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced)
 	if err != nil {
 		return f, err
@@ -206,13 +209,16 @@ func digestsOf(rows []indexRow) []uint64 {
 // readIndexChunk reads the rows after last, and records how far the index was read: objects that
 // are written through before that place are not in the index. It locks the account while it reads
 // but not while the chunk is sent, because an agent may be slow to receive it.
-func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64, last *indexRow) ([]indexRow, error) {
+func (s *Store) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64,
+	last *indexRow) ([]indexRow, error) {
 	unlock, err := s.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if err := s.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *transaction) error { return lockAccountRowByID(ctx, tx, id) }); err != nil {
+	if err := s.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *transaction) error {
+		return lockAccountRowByID(ctx, tx, id)
+	}); err != nil {
 		return nil, err
 	}
 	rows, err := s.feedRows(ctx, id, feedKey{kindID, feed.Namespace}, last, indexChunkSize)
@@ -280,14 +286,16 @@ func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, aft
 		row.digest = vedette.Digest(codec.UnpackUID(uid), version)
 		rows = append(rows, row)
 		return err
-	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where, size), args...)
+	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where,
+		size), args...)
 	return rows, err
 }
 
 // updateFeed writes a feed update, and adds countDelta to the number of objects.
 func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedKey, u FeedUpdate, countDelta int64) error {
 	if u.State != "" && u.State != vedette.FeedLive {
-		if err := flushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, accountID, key.kindID, key.namespace); err != nil {
+		if err := flushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, accountID, key.kindID,
+			key.namespace); err != nil {
 			return err
 		}
 	}
@@ -309,7 +317,8 @@ func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedK
 	if !u.Synced.IsZero() {
 		set, args = set+`, synced = ?`, append(args, toMicros(u.Synced))
 	}
-	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`, append(args, accountID, key.kindID, key.namespace)...)
+	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
+		append(args, accountID, key.kindID, key.namespace)...)
 	if err == nil && n == 0 {
 		return noFeed(u.Feed)
 	}

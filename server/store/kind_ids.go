@@ -25,14 +25,16 @@ type limits struct {
 	samples      int
 }
 
-var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, perAgent: 10_000, all: 200_000, dictionaries: 64 << 20, samples: 32 << 20}
+var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, perAgent: 10_000, all: 200_000, dictionaries: 64 << 20,
+	samples: 32 << 20}
 
 // check rejects a declaration that is too large.
 func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {
 	kinds, namespaces := map[vedette.Kind]bool{}, map[string]bool{}
 	for _, f := range feeds {
 		if !isValidText(f.Feed.Namespace, 63) || !isValidText(f.Feed.Kind.Name, 255) || !isValidText(f.Feed.Kind.Group, 255) {
-			return vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or not valid text", f.Feed.String())
+			return vedette.Errorf(vedette.Invalid, "the feed %.300q cannot be stored: its kind or namespace is too long or not valid text",
+				f.Feed.String())
 		}
 		kinds[f.Feed.Kind], namespaces[f.Feed.Namespace] = true, true
 	}
@@ -41,7 +43,9 @@ func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {
 		count, limit int
 	}{{"feeds", len(feeds), l.feeds}, {"kinds", len(kinds), l.kinds}, {"namespaces", len(namespaces), l.namespaces}} {
 		if c.count > c.limit {
-			return vedette.Errorf(vedette.Invalid, "account %s has %d %s, more than the limit of %d: restrict its kinds or namespaces in the agent's configuration", account, c.count, c.what, c.limit)
+			return vedette.Errorf(vedette.Invalid,
+				"account %s has %d %s, more than the limit of %d: restrict its kinds or namespaces in the agent's configuration", account, c.count,
+				c.what, c.limit)
 		}
 	}
 	return nil
@@ -93,23 +97,28 @@ func insertKinds(ctx context.Context, tx *transaction, account vedette.AccountNa
 	for i, k := range kinds {
 		rows[i] = []any{k.Name, k.Group, agent, toMicros(tx.now)}
 	}
-	return tx.dialect.insert(ctx, tx, "kinds", []columnSpec{{"name", "text"}, {"grp", "text"}, {"agent", "text"}, {"unused", "bigint"}}, rows, "")
+	return tx.dialect.insert(ctx, tx, "kinds", []columnSpec{{"name", "text"}, {"grp", "text"}, {"agent", "text"}, {"unused", "bigint"}}, rows,
+		"")
 }
 
 // checkKindLimits rejects kinds of an agent that has introduced too many.
 func checkKindLimits(ctx context.Context, tx *transaction, agent string, more int64) error {
 	var all, own int64
-	if err := tx.queryRow(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN agent = ? THEN 1 ELSE 0 END), 0) FROM kinds`, agent).Scan(&all, &own); err != nil {
+	if err := tx.queryRow(ctx, `SELECT COUNT(*), COALESCE(SUM(CASE WHEN agent = ? THEN 1 ELSE 0 END), 0) FROM kinds`, agent).Scan(&all,
+		&own); err != nil {
 		return err
 	}
 	allowed := tx.store.limits
 	switch {
 	case own+more > allowed.perAgent:
-		return vedette.Errorf(vedette.Invalid, "agent %s declares %d kinds that no other agent has declared, in addition to %d, and the limit is %d: "+
-			"restrict the kinds of its accounts in its configuration; kinds that no account uses are deleted after %v", agent, more, own, allowed.perAgent, unusedKindTTL)
+		return vedette.Errorf(vedette.Invalid,
+			"agent %s declares %d kinds that no other agent has declared, in addition to %d, and the limit is %d: "+
+				"restrict the kinds of its accounts in its configuration; kinds that no account uses are deleted after %v", agent, more, own,
+			allowed.perAgent, unusedKindTTL)
 	case all+more > allowed.all:
 		return vedette.Errorf(vedette.Invalid, "the database has %d kinds, and the limit is %d: "+
-			"restrict the kinds of accounts in their agents' configuration; kinds that no account uses are deleted after %v", all, allowed.all, unusedKindTTL)
+			"restrict the kinds of accounts in their agents' configuration; kinds that no account uses are deleted after %v", all, allowed.all,
+			unusedKindTTL)
 	}
 	return nil
 }

@@ -158,7 +158,8 @@ func testKindLimits(t *testing.T, w *fixture) {
 		}
 	}
 	var err error
-	if w.term, err = w.Acquire(t.Context(), "prod", Holder{Agent: "another", Server: "s"}); err != nil {
+	w.term, err = w.Acquire(t.Context(), "prod", Holder{Agent: "another", Server: "s"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.must(w.declare(kindFeeds("D", 4)...))

@@ -16,7 +16,8 @@ import (
 
 // ensureLabelsets returns the ids of label sets by their hashes, and how many it has inserted. The
 // account's row is locked, so no set is deleted meanwhile.
-func ensureLabelsets(ctx context.Context, tx *transaction, accountID int64, sets map[int64]map[string]string) (ids map[int64]int64, created int, err error) {
+func ensureLabelsets(ctx context.Context, tx *transaction, accountID int64, sets map[int64]map[string]string) (ids map[int64]int64,
+	created int, err error) {
 	ids, err = findLabelsets(ctx, tx, accountID, slices.Collect(maps.Keys(sets)))
 	if err != nil || len(ids) == len(sets) {
 		return ids, 0, err

@@ -46,7 +46,8 @@ const joinFreshness = ` LEFT JOIN freshness fr ON fr.id = a.name AND fr.term = a
 // account's term ends. The condition is on feeds.
 func flushFeedLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
 	const fromFreshness = `FROM accounts a JOIN freshness fr ON fr.id = a.name AND fr.term = a.term WHERE a.id = feeds.account_id`
-	_, err := tx.exec(ctx, `UPDATE feeds SET seen = (SELECT fr.seen `+fromFreshness+`) WHERE state = 'live' AND `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > feeds.seen)`, args...)
+	_, err := tx.exec(ctx, `UPDATE feeds SET seen = (SELECT fr.seen `+fromFreshness+`) WHERE state = 'live' AND `+where+
+		` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > feeds.seen)`, args...)
 	if err != nil {
 		return fmt.Errorf("update the freshness of feeds: %w", err)
 	}
@@ -56,7 +57,8 @@ func flushFeedLastSeen(ctx context.Context, tx *transaction, where string, args 
 // flushAccountLastSeen copies LastSeen to the rows of accounts, on which the condition is.
 func flushAccountLastSeen(ctx context.Context, tx *transaction, where string, args ...any) error {
 	const fromFreshness = `FROM freshness fr WHERE fr.id = accounts.name AND fr.term = accounts.term`
-	_, err := tx.exec(ctx, `UPDATE accounts SET last_seen = (SELECT fr.seen `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > accounts.last_seen)`, args...)
+	_, err := tx.exec(ctx, `UPDATE accounts SET last_seen = (SELECT fr.seen `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+
+		fromFreshness+` AND fr.seen > accounts.last_seen)`, args...)
 	if err != nil {
 		return fmt.Errorf("update the freshness of accounts: %w", err)
 	}

@@ -108,20 +108,23 @@ func (l *lease) acquire(ctx context.Context) error {
 func (l *lease) tryAcquire(ctx context.Context, first *leaseObservation) (decision leaseDecision, row leaseRow, err error) {
 	began := time.Now()
 	err = l.store.writeWithoutLease(ctx, func(ctx context.Context, tx *transaction) error {
-		if row, err = lockLeaseRow(ctx, tx); err != nil {
+		row, err = lockLeaseRow(ctx, tx)
+		if err != nil {
 			return err
 		}
 		if first.seenAt.IsZero() {
 			*first = leaseObservation{row, began}
 			l.logWait(row)
 		}
-		if decision = first.decide(row, began.Sub(first.seenAt), l.ttlOf(row)); row.token == l.token {
+		decision = first.decide(row, began.Sub(first.seenAt), l.ttlOf(row))
+		if row.token == l.token {
 			decision = takeLease // it was taken by a commit whose answer was lost
 		}
 		if decision != takeLease {
 			return nil
 		}
-		_, err := tx.exec(ctx, `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.dialect.clockExpr+`, renewed = `+tx.dialect.clockExpr+` WHERE id = 1`,
+		_, err := tx.exec(ctx, `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.dialect.clockExpr+`, renewed = `+
+			tx.dialect.clockExpr+` WHERE id = 1`,
 			string(l.server), l.host, l.token)
 		return err
 	})
@@ -166,9 +169,11 @@ func (l *lease) logWait(row leaseRow) {
 
 // inUseError names the process that holds the lease.
 func inUseError(row leaseRow) error {
-	return vedette.Errorf(vedette.Conflict, "the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
-		"Several servers on one database are not supported yet: stop the other server, or give this one a database of its own",
-		row.server, row.host, fromMicros(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond), fromMicros(row.now).Format(time.RFC3339))
+	return vedette.Errorf(vedette.Conflict,
+		"the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
+			"Several servers on one database are not supported yet: stop the other server, or give this one a database of its own",
+		row.server, row.host, fromMicros(row.taken).Format(time.RFC3339), max(0, row.age()).Round(time.Millisecond),
+		fromMicros(row.now).Format(time.RFC3339))
 }
 
 func (l *lease) confirm(at time.Time) {
@@ -258,10 +263,12 @@ func (l *lease) renewRow(ctx context.Context) (isOurs bool, row leaseRow, err er
 	d := &l.store.dialect
 	err = l.store.withConn(ctx, l.store.db, func(ctx context.Context, conn *sql.Conn) error {
 		n, err := exec(ctx, conn, d, `UPDATE lease SET renewed = `+d.clockExpr+` WHERE id = 1 AND token = ?`, l.token)
-		if isOurs = n > 0; err != nil || isOurs {
+		isOurs = n > 0
+		if err != nil || isOurs {
 			return err
 		}
-		if row, err = scanLease(conn.QueryRowContext(ctx, selectLease(d))); errors.Is(err, sql.ErrNoRows) {
+		row, err = scanLease(conn.QueryRowContext(ctx, selectLease(d)))
+		if errors.Is(err, sql.ErrNoRows) {
 			err = nil // deleted by hand
 		}
 		return err
@@ -281,7 +288,8 @@ func (l *lease) markLost(row leaseRow) error {
 	if row.token == "" {
 		who = "another server has used the database, or the lease was deleted"
 	}
-	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, because this server had not renewed its lease; this server stops", who), ErrLeaseLost)
+	l.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, because this server had not renewed its lease; this server stops",
+		who), ErrLeaseLost)
 	return l.lost
 }
 

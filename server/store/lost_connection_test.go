@@ -66,18 +66,22 @@ func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStor
 	u.Host = p.Address()
 	r := &proxiedStore{Store: storetest.Open(t, u.String()), proxy: p, serverKind: s}
 	var err error
-	if r.direct, err = sql.Open(s.driver, dsn); err != nil {
+	r.direct, err = sql.Open(s.driver, dsn)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.direct.Close() })
-	if _, err = r.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
+	_, err = r.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if r.term, err = r.Acquire(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"}); err != nil {
+	r.term, err = r.Acquire(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	feed := store.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}
-	if _, err = r.Declare(t.Context(), "prod", r.term, []store.DeclaredFeed{feed}, nil); err != nil {
+	_, err = r.Declare(t.Context(), "prod", r.term, []store.DeclaredFeed{feed}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r

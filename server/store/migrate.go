@@ -108,7 +108,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	if stored > known {
-		return vedette.Errorf(vedette.Invalid, "the database has schema version %d and this server knows versions up to %d: a newer server has migrated it; run that version or a later one, or give this server another database", stored, known)
+		return vedette.Errorf(vedette.Invalid,
+			"the database has schema version %d and this server knows versions up to %d: a newer server has migrated it; run that version or a later one, or give this server another database", stored, known)
 	}
 	return nil
 }

@@ -29,10 +29,12 @@ func mysqlDialect() dialect {
 		goose:             goose.DialectMySQL,
 		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // migrationLocker locks instead
 		migrationLocker:   userLock{},
-		orderedJoin:       "STRAIGHT_JOIN",              // MariaDB would start with the few accounts and kinds, and read all of their objects
-		keyHint:           " FORCE INDEX (objects_key)", // MySQL would read and sort the whole table, and MariaDB start with the first row each time
-		purgeStatement:    `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
-		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`, // UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
+		orderedJoin:       "STRAIGHT_JOIN", // MariaDB would start with the few accounts and kinds, and read all of their objects
+		// MySQL would read and sort the whole table, and MariaDB start with the first row each time
+		keyHint:        " FORCE INDEX (objects_key)",
+		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
+		// UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
+		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`,
 		forUpdate:         " FOR UPDATE",
 		lookup:            mysqlLookup,
 		upsert:            w.upsert,
@@ -81,7 +83,8 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	config, err := mysqlConfig(cfg.URL)
 	if err != nil {
 		// The cause is left out, because it may contain the URL and so the password.
-		return vedette.Errorf(vedette.Invalid, "the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
+		return vedette.Errorf(vedette.Invalid,
+			"the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
 	}
 	config.Logger = log.New(logWriter{s.log}, "", 0)
 	connector, err := mysql.NewConnector(config)
@@ -90,7 +93,8 @@ func connectMySQL(_ context.Context, s *Store, cfg Config) error {
 	}
 	// The driver ignores the context of a commit, so reads and writes get a time limit.
 	limitedConfig := config.Clone()
-	limitedConfig.ReadTimeout, limitedConfig.WriteTimeout = minTimeout(config.ReadTimeout, queryTimeout), minTimeout(config.WriteTimeout, queryTimeout)
+	limitedConfig.ReadTimeout, limitedConfig.WriteTimeout = minTimeout(config.ReadTimeout, queryTimeout),
+		minTimeout(config.WriteTimeout, queryTimeout)
 	limitedConnector, err := mysql.NewConnector(limitedConfig)
 	if err != nil {
 		return fmt.Errorf("limit the time of statements: %w", err)
@@ -292,10 +296,11 @@ func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	defer rows.Close()
 	for rows.Next() {
 		// one row per table, which is ignored
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil { // closed here, because the next query needs its connection
 		return 0, err
 	}
 	err = db.QueryRowContext(ctx, `SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE table_schema = DATABASE()`).Scan(&size)

@@ -40,13 +40,16 @@ var mysqlClasses = map[uint16]errorClass{
 	1180: busyClass, 1181: busyClass, // a commit or a rollback failed
 	1129: busyClass, 3032: busyClass, // no connections from this host, or none at all
 	1205: busyClass, 1213: busyClass, // locks
-	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass, // interrupted, killed, or idle for too long
+	// interrupted, killed, or idle for too long
+	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass,
 	3100: busyClass, 3101: busyClass, // the other servers of a group disagreed
 
 	1290: readOnlyClass, 1792: readOnlyClass, 1836: readOnlyClass,
 
-	1044: settingsClass, 1045: settingsClass, 1049: settingsClass, 1130: settingsClass, 1142: settingsClass, 1227: settingsClass, 1524: settingsClass, 1698: settingsClass,
-	1820: settingsClass, 1862: settingsClass, 3118: settingsClass, 4151: settingsClass, // an expired password or a locked account, which is 4151 in MariaDB
+	1044: settingsClass, 1045: settingsClass, 1049: settingsClass, 1130: settingsClass, 1142: settingsClass, 1227: settingsClass,
+	1524: settingsClass, 1698: settingsClass,
+	// an expired password or a locked account, which is 4151 in MariaDB
+	1820: settingsClass, 1862: settingsClass, 3118: settingsClass, 4151: settingsClass,
 	3159: settingsClass, // a connection without TLS
 }
 
@@ -86,7 +89,8 @@ func translateMySQLNumber(number uint16, err error) error {
 		if number == 3159 {
 			return vedette.Errorf(vedette.Invalid, "the MySQL server requires TLS: add tls=true to the query of the URL: %w", err)
 		}
-		return vedette.Errorf(vedette.Invalid, "the MySQL server rejects the user or the database: check the URL and the user's privileges: %w", err)
+		return vedette.Errorf(vedette.Invalid, "the MySQL server rejects the user or the database: check the URL and the user's privileges: %w",
+			err)
 	}
 	return nil
 }
@@ -107,11 +111,14 @@ func translateMySQLHandshake(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &certificate):
-		return vedette.Errorf(vedette.Invalid, "the certificate of the MySQL server is not trusted: use one for this host name, signed by an authority that this system trusts (SSL_CERT_FILE names a file with more authorities), or set tls=skip-verify in the URL to skip verification: %w", err)
+		return vedette.Errorf(vedette.Invalid,
+			"the certificate of the MySQL server is not trusted: use one for this host name, signed by an authority that this system trusts (SSL_CERT_FILE names a file with more authorities), or set tls=skip-verify in the URL to skip verification: %w", err)
 	case errors.Is(err, mysql.ErrNoTLS):
-		return vedette.Errorf(vedette.Invalid, "the URL requires TLS, which the MySQL server does not support: enable TLS there, or remove tls from the URL: %w", err)
+		return vedette.Errorf(vedette.Invalid,
+			"the URL requires TLS, which the MySQL server does not support: enable TLS there, or remove tls from the URL: %w", err)
 	case strings.Contains(err.Error(), "caching_sha2_password"):
-		return vedette.Errorf(vedette.Invalid, "the MySQL server has no RSA keys to protect passwords without TLS: add tls=true to the query of the URL: %w", err)
+		return vedette.Errorf(vedette.Invalid,
+			"the MySQL server has no RSA keys to protect passwords without TLS: add tls=true to the query of the URL: %w", err)
 	}
 	return err
 }
@@ -119,7 +126,8 @@ func translateMySQLHandshake(err error) error {
 // isConnectionError reports whether an error comes from the connection and not from the database.
 func isConnectionError(err error) bool {
 	var network net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
 
 func isMySQLReadOnly(err error) bool {

@@ -50,8 +50,10 @@ type OperationQuery struct {
 	After    string // cursor of the previous page
 }
 
-var operationColumns = []columnSpec{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"}, {"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
-	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"}, {"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
+var operationColumns = []columnSpec{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"},
+	{"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
+	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"},
+	{"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
 
 const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
 
@@ -64,9 +66,12 @@ var operationEndColumns = []string{"agent", "status", "reason", "message", "sent
 const wherePending = "operations.state = 'pending'"
 
 func (o *OperationRow) values() []any {
-	return []any{string(o.ID), sanitize(string(o.Account), maxShort), sanitize(string(o.Agent), maxShort), sanitize(string(o.Server), maxShort), sanitize(string(o.Verb), maxWord), int64(boolToInt(o.DryRun)),
-		sanitize(o.Target, maxMessage), sanitize(o.User, maxShort), sanitize(o.Origin, maxShort), sanitize(string(o.State), maxWord), int64(o.Status),
-		sanitize(o.Reason, maxShort), sanitize(o.Message, maxMessage), toMicros(o.Accepted), toMicros(o.Deadline), toMicros(o.Sent), toMicros(o.Ended)}
+	return []any{string(o.ID), sanitize(string(o.Account), maxShort), sanitize(string(o.Agent), maxShort),
+		sanitize(string(o.Server), maxShort), sanitize(string(o.Verb), maxWord), int64(boolToInt(o.DryRun)),
+		sanitize(o.Target, maxMessage), sanitize(o.User, maxShort), sanitize(o.Origin, maxShort), sanitize(string(o.State), maxWord),
+		int64(o.Status),
+		sanitize(o.Reason, maxShort), sanitize(o.Message, maxMessage), toMicros(o.Accepted), toMicros(o.Deadline), toMicros(o.Sent),
+		toMicros(o.Ended)}
 }
 
 // BeginOperation stores an accepted operation as pending. The error is vedette.Conflict if one
@@ -90,7 +95,9 @@ func (s *Store) EndOperations(ctx context.Context, operations []OperationRow) er
 	const action = "record the outcomes of operations"
 	rows := make([][]any, 0, len(operations))
 	seen := make(map[vedette.OperationID]bool, len(operations))
-	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b OperationRow) int { return strings.Compare(string(a.ID), string(b.ID)) }) {
+	for _, o := range slices.SortedFunc(slices.Values(operations), func(a, b OperationRow) int {
+		return strings.Compare(string(a.ID), string(b.ID))
+	}) {
 		if err := checkID("operation", string(o.ID)); err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
@@ -129,7 +136,10 @@ func (s *Store) endStatement() string {
 // no longer.
 func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (OperationRow, error) {
 	var o OperationRow
-	err := s.queryOne(ctx, func(row scanner) (err error) { o, err = scanOperation(row); return err }, selectOperations+` WHERE id = ?`, sanitize(string(id), maxShort))
+	err := s.queryOne(ctx, func(row scanner) (err error) {
+		o, err = scanOperation(row)
+		return err
+	}, selectOperations+` WHERE id = ?`, sanitize(string(id), maxShort))
 	if errors.Is(err, sql.ErrNoRows) {
 		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been deleted since", id)
 	}
@@ -193,8 +203,10 @@ func scanOperation(row scanner) (OperationRow, error) {
 	var o OperationRow
 	var id, account, agent, server, verb, state string
 	var accepted, due, sent, ended int64
-	err := row.Scan(&id, &account, &agent, &server, &verb, &o.DryRun, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message, &accepted, &due, &sent, &ended)
-	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent), vedette.ServerID(server)
+	err := row.Scan(&id, &account, &agent, &server, &verb, &o.DryRun, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message,
+		&accepted, &due, &sent, &ended)
+	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent),
+		vedette.ServerID(server)
 	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)
 	o.Accepted, o.Deadline, o.Sent, o.Ended = fromMicros(accepted), fromMicros(due), fromMicros(sent), fromMicros(ended)
 	return o, err

@@ -28,7 +28,8 @@ type plan struct {
 }
 
 func newPlan(b *Batch, base *baseline) *plan {
-	return &plan{batch: b, baseline: base, newLabelsets: map[int64]map[string]string{}, labelHashes: map[rowKey]int64{}, countDelta: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
+	return &plan{batch: b, baseline: base, newLabelsets: map[int64]map[string]string{}, labelHashes: map[rowKey]int64{},
+		countDelta: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
 }
 
 func (p *plan) isEmpty() bool {
@@ -73,7 +74,8 @@ func (s *Store) resolveKeys(ctx context.Context, b *Batch, covered coverage) (up
 		return k, err
 	}
 	for i := range b.Upserts {
-		if upserts[i], err = toRowKey(b.Upserts[i].Key); err == nil {
+		upserts[i], err = toRowKey(b.Upserts[i].Key)
+		if err == nil {
 			err = checkObject(&b.Upserts[i])
 		}
 		if err != nil {
@@ -81,7 +83,8 @@ func (s *Store) resolveKeys(ctx context.Context, b *Batch, covered coverage) (up
 		}
 	}
 	for i := range b.Deletes {
-		if deletes[i], err = toRowKey(b.Deletes[i].Key); err != nil {
+		deletes[i], err = toRowKey(b.Deletes[i].Key)
+		if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -54,7 +54,8 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	config, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
 		// The cause is left out, because it may contain the URL and so the password.
-		return vedette.Errorf(vedette.Invalid, "the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
+		return vedette.Errorf(vedette.Invalid,
+			"the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
 	}
 	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, dialTimeout)
 	// The locks of a lost connection are released after this time. Our transactions are
@@ -79,7 +80,7 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 // then removes it. A connection that was lost without notice is not pinged: withTimeout notices
 // that, and closes all idle connections.
 func isConnClosed(_ context.Context, p pgxpool.ShouldPingParams) bool {
-	//lint:ignore SA1019 Ping, the recommended replacement, waits for a server that does not answer; CheckConn does not.
+	//nolint:staticcheck // SA1019: Ping, the recommended replacement, waits for a server that does not answer; CheckConn does not.
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil
 }
 
@@ -140,7 +141,8 @@ func postgresUpsert(ctx context.Context, tx *transaction, accountID int64, rows 
 		kinds[i], namespaces[i], names[i], sets[i] = r.kindID, r.namespace, r.name, r.labelset
 		uids[i], versions[i], applications[i], heads[i], bodies[i] = r.uid, r.version, r.application, r.head, r.body
 	}
-	if _, err := tx.ExecContext(ctx, postgresUpsertStatement, accountID, toMicros(tx.now), kinds, namespaces, names, sets, uids, versions, applications, heads, bodies); err != nil {
+	if _, err := tx.ExecContext(ctx, postgresUpsertStatement, accountID, toMicros(tx.now), kinds, namespaces, names, sets, uids, versions,
+		applications, heads, bodies); err != nil {
 		return fmt.Errorf("upsert %d rows: %w", n, err)
 	}
 	return nil
@@ -154,7 +156,8 @@ func postgresInsert(ctx context.Context, tx *transaction, table string, columns 
 	for i, c := range columns {
 		names[i], types[i], arrays[i] = c.name, fmt.Sprintf("$%d::%s[]", i+1, c.pgType), arrayOf(rows, i)
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types, ", ")+`)`+conflictClause, arrays...)
+	_, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(names, ", ")+`) SELECT * FROM unnest(`+strings.Join(types,
+		", ")+`)`+conflictClause, arrays...)
 	if err != nil {
 		return fmt.Errorf("insert %d rows into %s: %w", len(rows), table, err)
 	}

@@ -67,7 +67,8 @@ func translateSQLState(state string, err error) error {
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server is read-only, like a standby: connect to the primary: %w", err)
 	case settingsClass:
-		return vedette.Errorf(vedette.Invalid, "the PostgreSQL server rejects the user or the database: check the URL and the user's privileges: %w", err)
+		return vedette.Errorf(vedette.Invalid,
+			"the PostgreSQL server rejects the user or the database: check the URL and the user's privileges: %w", err)
 	}
 	return err
 }

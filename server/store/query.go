@@ -166,7 +166,8 @@ func (r *resolvedQuery) fillPage(ctx context.Context, page *Page) error {
 			last := scanned[len(rows)-1].position()
 			r.after = &last
 		}
-		if more = more || decompressed.isExhausted(); !more {
+		more = more || decompressed.isExhausted()
+		if !more {
 			return nil
 		}
 		if len(page.Items) == wanted || r.budget.isExhausted() || decompressed.isExhausted() {
@@ -182,7 +183,8 @@ func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
 	if r.empty {
 		return 0, nil
 	}
-	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`, r.scope
+	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`,
+		r.scope
 	if len(r.filters) > 0 {
 		query, where = `SELECT COUNT(*) FROM `+r.tables(), slices.Concat(r.scope, r.filters)
 	}
@@ -239,7 +241,8 @@ func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
 		if err != nil || len(pairs) == 0 {
 			return scanned, err
 		}
-		if scanned, err = r.scanAccountKinds(ctx, pairs, scanned); err != nil {
+		scanned, err = r.scanAccountKinds(ctx, pairs, scanned)
+		if err != nil {
 			return nil, err
 		}
 		if len(pairs) < accountKindsPerQuery {
@@ -339,7 +342,8 @@ func (s *Store) Object(ctx context.Context, account vedette.AccountName, key ved
 	if err != nil || !ok || !isValidText(key.Namespace, maxName) || !isValidText(key.Name, maxName) {
 		return Row{}, s.wrapError("read an object", errors.Join(err, missing))
 	}
-	scanned, err := s.scan(ctx, selectSpec{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?", []any{id, kindID, key.Namespace, key.Name}}}, orderByName, 1, true, s.tablesByKey(), nil})
+	scanned, err := s.scan(ctx, selectSpec{conditions{{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name = ?",
+		[]any{id, kindID, key.Namespace, key.Name}}}, orderByName, 1, true, s.tablesByKey(), nil})
 	if err != nil {
 		return Row{}, s.wrapError("read an object", err)
 	}

@@ -142,6 +142,7 @@ func nextKeys(ctx context.Context, tx *transaction, accountID int64) ([]rowKey, 
 		err := rows.Scan(&k.kindID, &k.namespace, &k.name)
 		keys = append(keys, k)
 		return err
-	}, fmt.Sprintf(`SELECT kind_id, namespace, name FROM objects WHERE account_id = ? ORDER BY kind_id, namespace, name LIMIT %d`, removeChunkSize), accountID)
+	}, fmt.Sprintf(`SELECT kind_id, namespace, name FROM objects WHERE account_id = ? ORDER BY kind_id, namespace, name LIMIT %d`,
+		removeChunkSize), accountID)
 	return keys, err
 }

@@ -24,7 +24,8 @@ func (s *Store) detectRewind(b *Batch) (feeds []vedette.Feed) {
 		}
 		var none vedette.Mark
 		u.Mark, u.State = &none, vedette.FeedPending
-		u.Message = fmt.Sprintf("the cluster has gone back from %d to %d, as when etcd is restored from a backup; all objects are read anew", from, to)
+		u.Message = fmt.Sprintf("the cluster has gone back from %d to %d, as when etcd is restored from a backup; all objects are read anew",
+			from, to)
 		feeds = append(feeds, u.Feed)
 	}
 	return feeds

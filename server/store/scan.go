@@ -121,7 +121,8 @@ func (s *Store) decompressRows(ctx context.Context, scanned []scannedRow, budget
 	for i := range scanned {
 		f, r := &scanned[i], Row{}
 		size := 0
-		if buf, size, err = s.decompressRow(ctx, f, &r, buf); err != nil {
+		buf, size, err = s.decompressRow(ctx, f, &r, buf)
+		if err != nil {
 			return nil, err
 		}
 		if !budget.take(size) {
@@ -147,7 +148,8 @@ func (s *Store) decompressRow(ctx context.Context, f *scannedRow, r *Row, buf []
 		return nil, 0, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
 	}
 	size := len(buf)
-	if buf, err = s.dicts.decompress(ctx, s, buf[:0], f.body); err == nil {
+	buf, err = s.dicts.decompress(ctx, s, buf[:0], f.body)
+	if err == nil {
 		r.Body, err = codec.UnfoldBody(bytes.Clone(buf), &r.Object)
 	}
 	if err != nil {
@@ -185,7 +187,8 @@ func (s *Store) resourcesOf(ctx context.Context, scanned []scannedRow) (resource
 		var key resourceKey
 		var short string
 		var r vedette.Resource
-		if err := rows.Scan(&key.accountID, &key.kindID, &key.namespace, &r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced); err != nil {
+		if err := rows.Scan(&key.accountID, &key.kindID, &key.namespace, &r.Kind.Name, &r.Kind.Group, &r.Version, &r.Plural, &r.Singular, &short,
+			&r.Namespaced); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(short), &r.ShortNames); err != nil {

@@ -26,7 +26,7 @@ func TestMariaDB(t *testing.T) {
 }
 
 // onSharedDatabases runs a test on databases that several of our servers can share.
-func onSharedDatabases(t *testing.T, test func(t *testing.T, url string)) {
+func onSharedDatabases(t *testing.T, test func(t *testing.T, databaseURL string)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, databases.PostgreSQL(t)) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
 }

@@ -68,18 +68,21 @@ func connectSQLite(ctx context.Context, s *Store, cfg Config) error {
 	s.cleanup = append(s.cleanup, unlock)
 	// A path may contain characters that are special in URLs, for example "?" and "%".
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas
-	if s.db, err = sql.Open("sqlite", dsn+sqliteWriter); err != nil {
+	s.db, err = sql.Open("sqlite", dsn+sqliteWriter)
+	if err != nil {
 		return err
 	}
 	s.migrator = s.db
 	s.db.SetMaxOpenConns(1)
 	s.cleanup = append(s.cleanup, s.db.Close)
-	if s.durable, err = sql.Open("sqlite", dsn+sqliteDurable); err != nil {
+	s.durable, err = sql.Open("sqlite", dsn+sqliteDurable)
+	if err != nil {
 		return err
 	}
 	s.durable.SetMaxOpenConns(1)
 	s.cleanup = append(s.cleanup, s.durable.Close)
-	if s.reader, err = sql.Open("sqlite", dsn+sqliteReader); err != nil {
+	s.reader, err = sql.Open("sqlite", dsn+sqliteReader)
+	if err != nil {
 		return err
 	}
 	s.reader.SetMaxOpenConns(sqliteConns)
@@ -119,7 +122,8 @@ func fileError(action, path string, err error) error {
 
 func sqliteSize(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, size int64
-	err := db.QueryRowContext(ctx, `SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&pages, &free, &size)
+	err := db.QueryRowContext(ctx,
+		`SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&pages, &free, &size)
 	return (pages - free) * size, err
 }
 
@@ -143,13 +147,15 @@ func sqlitePrepare(ctx context.Context, s *Store) error {
 	// These run in each operation, and parsing them takes as long as executing them.
 	lookups = append(lookups, selectBaseline, selectAccount)
 	d := sqliteDialect()
-	upserts = append(upserts, selectTerm, insertStatement("operations", operationColumns, 1, d.onConflictUpdate(wherePending, operationEndColumns)))
+	upserts = append(upserts, selectTerm,
+		insertStatement("operations", operationColumns, 1, d.onConflictUpdate(wherePending, operationEndColumns)))
 	if err := s.writeStatements.prepare(ctx, s.db, upserts...); err != nil {
 		return err
 	}
 	// These precede an effect in a cluster: after a power failure no id may be accepted again,
 	// and no task may repeat a step.
-	if err := s.writeStatements.prepare(ctx, s.durable, beginOperationStatement, insertTaskStatement, saveTaskStatement, acquireTaskStatement); err != nil {
+	if err := s.writeStatements.prepare(ctx, s.durable, beginOperationStatement, insertTaskStatement, saveTaskStatement,
+		acquireTaskStatement); err != nil {
 		return err
 	}
 	return s.readStatements.prepare(ctx, s.reader, lookups...)
@@ -243,7 +249,8 @@ func removeByNamespace(ctx context.Context, tx *transaction, statement string, a
 			for _, k := range run[:n] {
 				args = append(args, k.name)
 			}
-			if _, err := tx.exec(ctx, statement+` WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+placeholders(n)+`)`, args...); err != nil {
+			if _, err := tx.exec(ctx, statement+` WHERE account_id = ? AND kind_id = ? AND namespace = ? AND name IN (`+placeholders(n)+`)`,
+				args...); err != nil {
 				return fmt.Errorf("delete %d rows: %w", n, err)
 			}
 			run = run[n:]
@@ -282,5 +289,6 @@ func insertStatement(table string, columns []columnSpec, rows int, conflictClaus
 	for i, c := range columns {
 		names[i] = c.name
 	}
-	return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + valueRows("("+placeholders(len(columns))+")", rows) + conflictClause
+	return `INSERT INTO ` + table + ` (` + strings.Join(names, ", ") + `) VALUES ` + valueRows("("+placeholders(len(columns))+")",
+		rows) + conflictClause
 }

@@ -59,7 +59,8 @@ func translateSQLiteCode(code int, err error) error {
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the database file is read-only: check its owner, its mode and its file system: %w", err)
 	case settingsClass:
-		return vedette.Errorf(vedette.Invalid, "the database file is damaged or is not a SQLite database: move it away; the agents fill a new one: %w", err)
+		return vedette.Errorf(vedette.Invalid,
+			"the database file is damaged or is not a SQLite database: move it away; the agents fill a new one: %w", err)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ type statements map[string]*sql.Stmt
 
 func (s statements) prepare(ctx context.Context, db *sql.DB, queries ...string) error {
 	for _, query := range queries {
-		stmt, err := db.PrepareContext(ctx, query)
+		stmt, err := db.PrepareContext(ctx, query) //nolint:sqlclosecheck // close closes all of them
 		if err != nil {
 			return fmt.Errorf("prepare a statement: %w", err)
 		}

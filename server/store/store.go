@@ -234,7 +234,8 @@ func (s *Store) runTx(ctx context.Context, conn *sql.Conn, do, beforeCommit func
 		return err
 	}
 	t := &transaction{Tx: sqlTx, store: s, dialect: &s.dialect, now: time.Now()}
-	if err = do(ctx, t); err == nil {
+	err = do(ctx, t)
+	if err == nil {
 		err = beforeCommit(ctx, t)
 	}
 	if err != nil {
@@ -262,20 +263,20 @@ type transaction struct {
 
 func (t *transaction) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if prepared := t.store.writeStatements[query]; prepared != nil {
-		return rowsAffected(t.StmtContext(ctx, prepared).ExecContext(ctx, args...))
+		return rowsAffected(t.StmtContext(ctx, prepared).ExecContext(ctx, args...)) //nolint:sqlclosecheck // ends with the transaction
 	}
 	return exec(ctx, t.Tx, t.dialect, query, args...)
 }
 
 // execPrepared is exec for a query in s.writeStatements.
 func (t *transaction) execPrepared(ctx context.Context, query string, args ...any) error {
-	_, err := t.StmtContext(ctx, t.store.writeStatements[query]).ExecContext(ctx, args...)
+	_, err := t.StmtContext(ctx, t.store.writeStatements[query]).ExecContext(ctx, args...) //nolint:sqlclosecheck // ends with the transaction
 	return err
 }
 
 func (t *transaction) queryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	if prepared := t.store.writeStatements[query]; prepared != nil {
-		return t.StmtContext(ctx, prepared).QueryRowContext(ctx, args...)
+		return t.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // ends with the transaction
 	}
 	return t.QueryRowContext(ctx, t.dialect.bind(query), args...)
 }

@@ -58,7 +58,8 @@ func (s *Store) CreateTask(ctx context.Context, t TaskRow) (TaskRow, bool, error
 	if err != nil {
 		return TaskRow{}, false, fmt.Errorf("%s: %w", action, err)
 	}
-	if _, err = s.execWrite(ctx, insertTaskStatement, args...); err == nil {
+	_, err = s.execWrite(ctx, insertTaskStatement, args...)
+	if err == nil {
 		return t, true, nil
 	}
 	if !s.dialect.isUniqueViolation(err) {
@@ -87,12 +88,14 @@ func (s *Store) taskValues(ctx context.Context, t *TaskRow) ([]any, error) {
 		return nil, err
 	}
 	if !isValidText(t.RequestID, maxShort) {
-		return nil, vedette.Errorf(vedette.Invalid, "the request id %.60q of task %s is not valid text of at most %d bytes", t.RequestID, t.ID, maxShort)
+		return nil, vedette.Errorf(vedette.Invalid, "the request id %.60q of task %s is not valid text of at most %d bytes", t.RequestID, t.ID,
+			maxShort)
 	}
 	request := sql.NullString{String: t.RequestID, Valid: t.RequestID != ""}
 	body, err := s.compressTaskBody(ctx, t.Body)
 	t.setEnded()
-	return []any{t.ID, request, sanitize(string(t.Server), maxShort), sanitize(t.Application, maxShort), sanitize(t.User, maxShort), string(t.State),
+	return []any{t.ID, request, sanitize(string(t.Server), maxShort), sanitize(t.Application, maxShort), sanitize(t.User, maxShort),
+		string(t.State),
 		toMicros(t.Created), toMicros(t.LastSeen), toMicros(t.Ended), body}, err
 }
 
@@ -169,7 +172,8 @@ func (s *Store) RunningTasks(ctx context.Context, limit int) ([]TaskRow, error) 
 
 // TouchTasks records that a server was running at a time, and so all tasks that run on it.
 func (s *Store) TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error {
-	_, err := s.execWrite(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, toMicros(at), sanitize(string(server), maxShort))
+	_, err := s.execWrite(ctx, `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`, toMicros(at),
+		sanitize(string(server), maxShort))
 	return s.wrapError("update the running tasks of server "+string(server), err)
 }
 
@@ -177,7 +181,8 @@ func (s *Store) TouchTasks(ctx context.Context, server vedette.ServerID, at time
 // were last seen before a time, and all of one server. That server must ignore those that it does
 // run; when it starts, it runs none.
 func (s *Store) AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]TaskRow, error) {
-	tasks, err := s.queryTasks(ctx, 0, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, sanitize(string(server), maxShort), toMicros(seenBefore))
+	tasks, err := s.queryTasks(ctx, 0, ` WHERE state = 'running' AND (server = ? OR seen < ?) ORDER BY id`, sanitize(string(server), maxShort),
+		toMicros(seenBefore))
 	return tasks, s.wrapError("read the abandoned tasks", err)
 }
 
@@ -242,7 +247,8 @@ func (s *Store) queryTasks(ctx context.Context, maxBytes int64, where string, ar
 }
 
 func (s *Store) decompressTaskBody(ctx context.Context, t *TaskRow) (err error) {
-	if t.Body, err = s.dicts.decompress(ctx, s, nil, t.Body); err != nil {
+	t.Body, err = s.dicts.decompress(ctx, s, nil, t.Body)
+	if err != nil {
 		return fmt.Errorf("read the body of task %s: %w", t.ID, err)
 	}
 	return nil

@@ -40,7 +40,8 @@ func sanitize(s string, maxBytes int) string {
 // checkKey returns an error if the store cannot keep an object with that key.
 func checkKey(key vedette.Key) error {
 	if !isValidText(key.Name, maxName) || key.Name == "" || !isValidText(key.Namespace, maxNamespace) {
-		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace %d at most", key.String(), maxName, maxNamespace)
+		return dataErrorf("the name of %.600q cannot be stored: it must have 1 to %d bytes of UTF-8 and no NUL, and its namespace %d at most",
+			key.String(), maxName, maxNamespace)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ import (
 // true then: the caller waits for both, and two transactions would wait for the
 // disk twice. If nothing is written, the end is left to EndOperations. The errors are
 // those of Commit.
-func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object, end *OperationRow) (changes []Change, ended bool, err error) {
+func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object,
+	end *OperationRow) (changes []Change, ended bool, err error) {
 	action := fmt.Sprintf("write %s of account %s through", o.Key, account)
 	if err := checkObject(&o); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", action, err)
@@ -43,7 +44,8 @@ func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, t
 // reports about the uid is left out. Without a uid nothing is removed,
 // because the name may be another object's. The end and the
 // errors are those of WriteThrough.
-func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string, end *OperationRow) (changes []Change, ended bool, err error) {
+func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
+	end *OperationRow) (changes []Change, ended bool, err error) {
 	action := fmt.Sprintf("remove %s of account %s through", key, account)
 	changes, ended, err = s.applyWriteThrough(ctx, account, term, key, end, func(_ overlay.Stored, row *storedRow, b *Batch) {
 		if uid == "" {
@@ -82,7 +84,8 @@ func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountNa
 	b := Batch{Account: account, Term: term}
 	decide(stored, row, &b)
 	p := newPlan(&b, base)
-	if p.operationEnd, err = s.endValues(end); err != nil {
+	p.operationEnd, err = s.endValues(end)
+	if err != nil {
 		return nil, false, err
 	}
 	if err := s.buildPlan(ctx, p, nil); err != nil {

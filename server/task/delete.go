@@ -113,7 +113,8 @@ func (t *opContext) deleteObjects(ctx context.Context, a vedette.DeleteArgs) ([]
 		timeout += time.Duration(*a.GraceSeconds) * time.Second
 	}
 	object := strings.TrimSpace(kubectlName(a.Target) + " " + a.LabelSelector)
-	out, err := t.change(ctx, clusterChange{object: object, failurePrefix: fmt.Sprintf("Failed to delete %s from %s: ", object, a.Namespace), args: a, timeout: timeout})
+	out, err := t.change(ctx, clusterChange{object: object, failurePrefix: fmt.Sprintf("Failed to delete %s from %s: ", object, a.Namespace),
+		args: a, timeout: timeout})
 	names := []string{}
 	for _, key := range out.Keys {
 		names = append(names, manifest.KindName(key.Kind)+" "+key.Name)
@@ -137,7 +138,8 @@ func kubectlName(target vedette.Target) string {
 func union(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)
-	if all = slices.Compact(all); all == nil {
+	all = slices.Compact(all)
+	if all == nil {
 		return []string{}
 	}
 	return all

@@ -76,8 +76,9 @@ func (d *deployOp) run(ctx context.Context, t *opContext) (*Result, error) {
 // apply applies one manifest, and returns the resulting object without secret data.
 func (t *opContext) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
 	t.reportf("Submitting manifest %s to kubernetes master...", step.FullName)
-	out, err := t.change(ctx, clusterChange{object: step.FullName, failurePrefix: deployFailurePrefix(step.Strategy) + step.FullName + ". Error: ",
-		args: vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, timeout: t.applyTimeout(step.Strategy)})
+	out, err := t.change(ctx, clusterChange{object: step.FullName,
+		failurePrefix: deployFailurePrefix(step.Strategy) + step.FullName + ". Error: ",
+		args:          vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, timeout: t.applyTimeout(step.Strategy)})
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,8 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 		if previous := t.missed[row.ID]; previous.lastSeen.Equal(row.LastSeen) {
 			m.count = previous.count + 1
 		}
-		if missed[row.ID] = m; m.count >= maxMissedHeartbeats {
+		missed[row.ID] = m
+		if m.count >= maxMissedHeartbeats {
 			abandoned = append(abandoned, row)
 		}
 	}

@@ -54,7 +54,8 @@ func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args)
 // execute executes one operation, unless the task is ending.
 func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time.Duration) vedette.Outcome {
 	if cause := context.Cause(ctx); cause != nil {
-		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped", Message: cause.Error() + "; this operation was not started"}
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped",
+			Message: cause.Error() + "; this operation was not started"}
 	}
 	deadline := time.Now().Add(timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
@@ -76,7 +77,8 @@ func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Ma
 		return nil, err
 	}
 	if len(out.Objects) != 1 {
-		return nil, vedette.Errorf(vedette.Unavailable, "reading %s %s returned %d objects instead of one", target.Kind, target.Name, len(out.Objects))
+		return nil, vedette.Errorf(vedette.Unavailable, "reading %s %s returned %d objects instead of one", target.Kind, target.Name,
+			len(out.Objects))
 	}
 	var m manifest.Manifest
 	err = m.UnmarshalJSON(out.Objects[0])

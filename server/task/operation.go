@@ -39,15 +39,21 @@ func opSpecs() []opSpec {
 		{"deleteManifest", "KubernetesDeleteManifestOperation", "DELETE_KUBERNETES_MANIFEST", "deleteKubernetesManifest", parseAs[deleteOp]},
 		{"scaleManifest", "KubernetesScaleManifestOperation", "SCALE_KUBERNETES_MANIFEST", "scaleKubernetesManifest", parseAs[scaleOp]},
 		{"patchManifest", "KubernetesPatchManifestOperation", "PATCH_KUBERNETES_MANIFEST", "patchKubernetesManifest", parseAs[patchOp]},
-		{"pauseRolloutManifest", "KubernetesPauseRolloutManifestOperation", "PAUSE_ROLLOUT_KUBERNETES_MANIFEST", "pauseRolloutKubernetesManifest", parseAs[pauseOp]},
-		{"resumeRolloutManifest", "KubernetesResumeRolloutManifestOperation", "RESUME_ROLLOUT_KUBERNETES_MANIFEST", "resumeRolloutKubernetesManifest", parseAs[resumeOp]},
-		{"undoRolloutManifest", "KubernetesUndoRolloutManifestOperation", "UNDO_ROLLOUT_KUBERNETES_MANIFEST", "undoRolloutKubernetesManifest", parseAs[undoOp]},
-		{"rollingRestartManifest", "KubernetesRollingRestartManifestOperation", "ROLLING_RESTART_KUBERNETES_MANIFEST", "rollingRestartKubernetesManifest", parseAs[restartOp]},
+		{"pauseRolloutManifest", "KubernetesPauseRolloutManifestOperation", "PAUSE_ROLLOUT_KUBERNETES_MANIFEST", "pauseRolloutKubernetesManifest",
+			parseAs[pauseOp]},
+		{"resumeRolloutManifest", "KubernetesResumeRolloutManifestOperation", "RESUME_ROLLOUT_KUBERNETES_MANIFEST",
+			"resumeRolloutKubernetesManifest", parseAs[resumeOp]},
+		{"undoRolloutManifest", "KubernetesUndoRolloutManifestOperation", "UNDO_ROLLOUT_KUBERNETES_MANIFEST", "undoRolloutKubernetesManifest",
+			parseAs[undoOp]},
+		{"rollingRestartManifest", "KubernetesRollingRestartManifestOperation", "ROLLING_RESTART_KUBERNETES_MANIFEST",
+			"rollingRestartKubernetesManifest", parseAs[restartOp]},
 		{"enableManifest", "KubernetesEnableManifestOperation", "ENABLE_MANIFEST", "enableKubernetesManifest", parseAs[enableOp]},
 		{"disableManifest", "KubernetesDisableManifestOperation", "DISABLE_MANIFEST", "disableKubernetesManifest", parseAs[disableOp]},
 		{"cleanupArtifacts", "KubernetesCleanupArtifactsOperation", "CLEANUP_KUBERNETES_ARTIFACTS", "", parseAs[cleanupOp]},
 		{"runJob", "KubernetesRunJobOperation", "RUN_KUBERNETES_JOB", "", parseAs[runJobOp]},
-		{"resizeServerGroup", "KubernetesResizeServerGroupOperation", "RESIZE_KUBERNETES_SERVER_GROUP", "deployKubernetesManifest", parseAs[resizeOp]}, // sic
+		// sic
+		{"resizeServerGroup", "KubernetesResizeServerGroupOperation", "RESIZE_KUBERNETES_SERVER_GROUP", "deployKubernetesManifest",
+			parseAs[resizeOp]},
 	}
 }
 

@@ -67,8 +67,9 @@ func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 		}
 	}
 	t.reportf("Submitting manifest %s to Kubernetes master...", target)
-	out, err := t.change(ctx, clusterChange{object: kubectlName(args.Target), failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
-		args: args, timeout: t.tasks.cfg.Timeout})
+	out, err := t.change(ctx, clusterChange{object: kubectlName(args.Target),
+		failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", target.name, target.namespace),
+		args:          args, timeout: t.tasks.cfg.Timeout})
 	if err != nil && !strings.Contains(outcomeMessage(out), "not patched") { // "not patched" means that nothing changed
 		return nil, err
 	}
@@ -84,7 +85,8 @@ func (d *patchOp) shouldRecord() bool { return strings.EqualFold(string(d.Option
 
 // patchSteps returns a JSON patch. A single operation becomes a list.
 func patchSteps(body json.RawMessage) []byte {
-	if body = bytes.TrimSpace(body); body[0] == '{' {
+	body = bytes.TrimSpace(body)
+	if body[0] == '{' {
 		body = append(append([]byte{'['}, body...), ']')
 	}
 	return body

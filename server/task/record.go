@@ -41,7 +41,8 @@ func (t objectRef) withChangeCause(m manifest.Manifest, a vedette.PatchArgs) []b
 // reported, because the patch took effect already.
 func (t *opContext) recordJSONPatchCause(ctx context.Context, target objectRef, a vedette.PatchArgs) {
 	a.Patch, a.Type = target.withChangeCause(manifest.Manifest{}, a), vedette.MergePatch
-	_, err := t.change(ctx, clusterChange{object: kubectlName(a.Target), failurePrefix: "Cannot record the change-cause: ", args: a, timeout: t.tasks.cfg.Timeout})
+	_, err := t.change(ctx, clusterChange{object: kubectlName(a.Target), failurePrefix: "Cannot record the change-cause: ", args: a,
+		timeout: t.tasks.cfg.Timeout})
 	if err != nil {
 		t.reportf("%s", err)
 	}

@@ -35,8 +35,9 @@ func (d *rolloutOp) perform(ctx context.Context, t *opContext, action rolloutAct
 	}
 	t.reportf("Calling %s operation for %s in namespace %s...", action.name, target.name, target.namespace)
 	object := kubectlName(target.args())
-	_, err = t.change(ctx, clusterChange{object: object, failurePrefix: fmt.Sprintf("%s %s from %s: ", action.failurePrefix, object, target.namespace),
-		args: action.args(target.args()), timeout: t.tasks.cfg.Timeout})
+	_, err = t.change(ctx, clusterChange{object: object,
+		failurePrefix: fmt.Sprintf("%s %s from %s: ", action.failurePrefix, object, target.namespace),
+		args:          action.args(target.args()), timeout: t.tasks.cfg.Timeout})
 	return err
 }
 
@@ -44,7 +45,9 @@ func (d *rolloutOp) perform(ctx context.Context, t *opContext, action rolloutAct
 type pauseOp struct{ rolloutOp }
 
 func (d *pauseOp) run(ctx context.Context, t *opContext) (*Result, error) {
-	err := d.perform(ctx, t, rolloutAction{"pause rollout", "Failed to pause rollout", func(target vedette.Target) vedette.Args { return vedette.PauseArgs{Target: target} }})
+	err := d.perform(ctx, t, rolloutAction{"pause rollout", "Failed to pause rollout", func(target vedette.Target) vedette.Args {
+		return vedette.PauseArgs{Target: target}
+	}})
 	if err == nil {
 		t.reportf("Pause rollout operation completed successfully")
 	}
@@ -55,7 +58,9 @@ func (d *pauseOp) run(ctx context.Context, t *opContext) (*Result, error) {
 type resumeOp struct{ rolloutOp }
 
 func (d *resumeOp) run(ctx context.Context, t *opContext) (*Result, error) {
-	err := d.perform(ctx, t, rolloutAction{"resume rollout", "Failed to resume rollout", func(target vedette.Target) vedette.Args { return vedette.ResumeArgs{Target: target} }})
+	err := d.perform(ctx, t, rolloutAction{"resume rollout", "Failed to resume rollout", func(target vedette.Target) vedette.Args {
+		return vedette.ResumeArgs{Target: target}
+	}})
 	if err == nil {
 		t.reportf("Resume rollout operation completed successfully")
 	}
@@ -66,7 +71,10 @@ func (d *resumeOp) run(ctx context.Context, t *opContext) (*Result, error) {
 type restartOp struct{ rolloutOp }
 
 func (d *restartOp) run(ctx context.Context, t *opContext) (*Result, error) {
-	err := d.perform(ctx, t, rolloutAction{"rolling restart", "Failed to complete rolling restart of", func(target vedette.Target) vedette.Args { return vedette.RestartArgs{Target: target} }})
+	err := d.perform(ctx, t, rolloutAction{"rolling restart", "Failed to complete rolling restart of",
+		func(target vedette.Target) vedette.Args {
+			return vedette.RestartArgs{Target: target}
+		}})
 	if err == nil {
 		t.reportf("Rolling rollout operation completed successfully")
 	}
@@ -102,8 +110,9 @@ func (d *undoOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	}
 	t.reportf("Calling undo rollout operation for %s in namespace %s with revision %d...", target.name, target.namespace, revision)
 	object := kubectlName(target.args())
-	_, err = t.change(ctx, clusterChange{object: object, failurePrefix: fmt.Sprintf("Failed to undo rollout %s from %s: ", object, target.namespace),
-		args: vedette.UndoArgs{Target: target.args(), Revision: revision}, timeout: t.tasks.cfg.Timeout})
+	_, err = t.change(ctx, clusterChange{object: object,
+		failurePrefix: fmt.Sprintf("Failed to undo rollout %s from %s: ", object, target.namespace),
+		args:          vedette.UndoArgs{Target: target.args(), Revision: revision}, timeout: t.tasks.cfg.Timeout})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +129,8 @@ func (d *undoOp) revision(ctx context.Context, t *opContext, target objectRef) (
 	}
 	stepsBack := *d.NumRevisionsBack.n
 	t.reportf("Looking up rollout history...")
-	out, err := t.query(ctx, fmt.Sprintf("Failed to get rollout history of %s from %s: ", kubectlName(target.args()), target.namespace), vedette.HistoryArgs{Target: target.args()})
+	out, err := t.query(ctx, fmt.Sprintf("Failed to get rollout history of %s from %s: ", kubectlName(target.args()), target.namespace),
+		vedette.HistoryArgs{Target: target.args()})
 	if err != nil {
 		return 0, err
 	}

@@ -57,7 +57,8 @@ func (e *cancelledError) state() store.TaskState {
 func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
 	r := &taskRun{tasks: t, id: id, ops: ops, options: o, done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(t.baseCtx)
-	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning, Started: time.Now(),
+	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning,
+		Started: time.Now(),
 		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
 	return r
 }

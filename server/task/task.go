@@ -54,7 +54,8 @@ type Result struct {
 // newResult returns an empty result that is not nil, because Orca waits for a result in some
 // stages.
 func newResult() *Result {
-	return &Result{Names: map[string][]string{}, Manifests: []manifest.Manifest{}, Created: []manifest.Artifact{}, Bound: []manifest.Artifact{}}
+	return &Result{Names: map[string][]string{}, Manifests: []manifest.Manifest{}, Created: []manifest.Artifact{},
+		Bound: []manifest.Artifact{}}
 }
 
 // Exception is the result of an operation that failed.

@@ -163,7 +163,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	}
 	row, created, err := t.create(ctx, r)
 	if err == nil && created {
-		t.start(r)
+		t.start(r) //nolint:contextcheck // a task outlives the request that submits it
 		return r.id, nil
 	}
 	t.unregister(r)
@@ -233,7 +233,7 @@ func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp,
 		t.unregister(r)
 		return err
 	}
-	t.start(r)
+	t.start(r) //nolint:contextcheck // a task outlives the request that submits it
 	return nil
 }
 

@@ -62,7 +62,8 @@ func (d *trafficOp) perform(ctx context.Context, t *opContext, verb string, patc
 	t.reportf("Using %s list [%s]", d.listSource(), formatKeys(balancers))
 	for i, key := range balancers {
 		if i > 0 { // the previous patch changed the labels
-			if live, err = t.get(ctx, target.args()); err != nil {
+			live, err = t.get(ctx, target.args())
+			if err != nil {
 				return err
 			}
 		}
@@ -128,8 +129,9 @@ func (t *opContext) patchLabels(ctx context.Context, service, live manifest.Mani
 		return err
 	}
 	target := vedette.Target{Kind: live.Kind().String(), APIVersion: live.APIVersion(), Namespace: live.Namespace(), Name: live.Name()}
-	out, err := t.change(ctx, clusterChange{object: kubectlName(target), failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", live.Name(), live.Namespace()),
-		args: vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, timeout: t.tasks.cfg.Timeout})
+	out, err := t.change(ctx, clusterChange{object: kubectlName(target),
+		failurePrefix: fmt.Sprintf("Patch failed for: %s in namespace: %s: ", live.Name(), live.Namespace()),
+		args:          vedette.PatchArgs{Target: target, Type: vedette.JSONPatch, Patch: body}, timeout: t.tasks.cfg.Timeout})
 	if err != nil && out.Status == http.StatusNotFound {
 		return vedette.Errorf(vedette.NotFound, "%s", err)
 	}

@@ -92,7 +92,8 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 	}
 	row, err := t.cfg.Accounts.Account(ctx, name)
 	if vedette.KindOf(err) == vedette.NotFound {
-		return validatedOp{}, row, vedette.Errorf(vedette.Invalid, "credentials not found (name: %s): no agent has registered an account of this name", name)
+		return validatedOp{}, row, vedette.Errorf(vedette.Invalid,
+			"credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
 	return validatedOp{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
 }

@@ -201,7 +201,8 @@ func TestRestartNeedsAccessToOriginalAccounts(t *testing.T) {
 			t.Errorf("with access: got %v", err)
 		}
 		synctest.Wait()
-		if got, err = s.Get(t.Context(), id); err != nil || len(got.Accounts) != 1 {
+		got, err = s.Get(t.Context(), id)
+		if err != nil || len(got.Accounts) != 1 {
 			t.Errorf("got accounts %q, %v, want the previous ones too", got.Accounts, err)
 		}
 	})

@@ -25,7 +25,8 @@ func node() kindView {
 			"os", "status.nodeInfo.osImage", "kernel", "status.nodeInfo.kernelVersion", "architecture", "status.nodeInfo.architecture",
 			"runtime", "status.nodeInfo.containerRuntimeVersion", "addressTypes", "status.addresses.*.type",
 			"addresses", "status.addresses.*.address")...),
-		view: newView(columns("STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP*", "EXTERNAL-IP*", "OS-IMAGE*", "KERNEL-VERSION*", "CONTAINER-RUNTIME*"),
+		view: newView(columns("STATUS", "ROLES", "AGE", "VERSION", "INTERNAL-IP*", "EXTERNAL-IP*", "OS-IMAGE*", "KERNEL-VERSION*",
+			"CONTAINER-RUNTIME*"),
 			func(s *nodeSummary, o *vedette.Object, now time.Time) []string {
 				return []string{s.state(), roles(o.Labels), ageSince(o.Created, now), s.Version, s.address("InternalIP"), s.address("ExternalIP"),
 					orDefault(s.OS, "<unknown>"), s.kernel(), orDefault(s.Runtime, "<unknown>")}
@@ -106,8 +107,9 @@ func autoscaler() kindView {
 	}
 	return kindView{
 		resource: resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, "hpa"),
-		fields: append(conditionFields(), fields("kind", "spec.scaleTargetRef.kind", "name", "spec.scaleTargetRef.name", "min", "spec.minReplicas",
-			"max", "spec.maxReplicas", "current", "status.currentReplicas", "desired", "status.desiredReplicas")...),
+		fields: append(conditionFields(),
+			fields("kind", "spec.scaleTargetRef.kind", "name", "spec.scaleTargetRef.name", "min", "spec.minReplicas",
+				"max", "spec.maxReplicas", "current", "status.currentReplicas", "desired", "status.desiredReplicas")...),
 		view: newView(columns("REFERENCE", "MINPODS", "MAXPODS", "REPLICAS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
 			minReplicas := "<unset>"
 			if s.Min != nil {
@@ -126,9 +128,10 @@ func disruptionBudget() kindView {
 	return kindView{
 		resource: resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", true, "pdb"),
 		fields:   fields("min", "spec.minAvailable", "max", "spec.maxUnavailable", "allowed", "status.disruptionsAllowed"),
-		view: newView(columns("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"), func(s *summary, o *vedette.Object, now time.Time) []string {
-			return []string{formatLimit(s.Min), formatLimit(s.Max), strconv.Itoa(s.Allowed), ageSince(o.Created, now)}
-		}),
+		view: newView(columns("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"),
+			func(s *summary, o *vedette.Object, now time.Time) []string {
+				return []string{formatLimit(s.Min), formatLimit(s.Max), strconv.Itoa(s.Allowed), ageSince(o.Created, now)}
+			}),
 	}
 }
 

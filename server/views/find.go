@@ -61,7 +61,8 @@ func unknownKind(resources []vedette.Resource, name string) error {
 		}
 	}
 	slices.Sort(names)
-	return vedette.Errorf(vedette.Invalid, "no agent reports a kind %.100q%s A kind is known if an agent caches it (kinds in its configuration); GET /vedette/v1/kinds lists all kinds",
+	return vedette.Errorf(vedette.Invalid,
+		"no agent reports a kind %.100q%s A kind is known if an agent caches it (kinds in its configuration); GET /vedette/v1/kinds lists all kinds",
 		name, orDefault(nearest.Hint(name, slices.Compact(names)), "."))
 }
 

@@ -31,7 +31,8 @@ func service() kindView {
 			"nodePorts", "spec.ports.*.nodePort", "protocols", "spec.ports.*.protocol", "selector", "spec.selector"),
 		view: newView(columns("TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE", "SELECTOR*"),
 			func(s *serviceSummary, o *vedette.Object, now time.Time) []string {
-				return []string{s.Type, orDefault(s.ClusterIP, none), s.externalAddress(), s.portText(), ageSince(o.Created, now), formatLabels(s.Selector)}
+				return []string{s.Type, orDefault(s.ClusterIP, none), s.externalAddress(), s.portText(), ageSince(o.Created, now),
+					formatLabels(s.Selector)}
 			}),
 	}
 }
@@ -93,7 +94,8 @@ func ingress() kindView {
 				if s.TLS > 0 {
 					ports = "80, 443"
 				}
-				return []string{orDefault(s.Class, none), formatHosts(s.Hosts), strings.Join(addresses(s.IPs, s.Hostnames), ","), ports, ageSince(o.Created, now)}
+				return []string{orDefault(s.Class, none), formatHosts(s.Hosts), strings.Join(addresses(s.IPs, s.Hostnames), ","), ports,
+					ageSince(o.Created, now)}
 			}),
 	}
 }

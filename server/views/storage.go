@@ -49,7 +49,8 @@ func persistentVolume() kindView {
 			"phase", "status.phase", "claimNamespace", "spec.claimRef.namespace", "claim", "spec.claimRef.name",
 			"class", "spec.storageClassName", "attributes", "spec.volumeAttributesClassName", "reason", "status.reason",
 			"mode", "spec.volumeMode", "deleted", "metadata.deletionTimestamp"),
-		view: newView(columns("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON", "AGE", "VOLUMEMODE*"),
+		view: newView(columns("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "REASON",
+			"AGE", "VOLUMEMODE*"),
 			func(s *volumeSummary, o *vedette.Object, now time.Time) []string {
 				claim := ""
 				if s.Claim != "" {
@@ -83,7 +84,8 @@ func storageClass() kindView {
 			"expansion", "allowVolumeExpansion"),
 		view: newView(columns("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
-				return []string{s.Provisioner, orDefault(s.Reclaim, "Delete"), orDefault(s.Binding, "Immediate"), strconv.FormatBool(s.Expansion), ageSince(o.Created, now)}
+				return []string{s.Provisioner, orDefault(s.Reclaim, "Delete"), orDefault(s.Binding, "Immediate"), strconv.FormatBool(s.Expansion),
+					ageSince(o.Created, now)}
 			}),
 	}
 }

@@ -98,7 +98,8 @@ func columns(names ...string) []Column {
 	out := make([]Column, len(names))
 	for i, name := range names {
 		last := len(name) - 1
-		if out[i].Wide = name[last] == '*'; out[i].Wide {
+		out[i].Wide = name[last] == '*'
+		if out[i].Wide {
 			name = name[:last]
 		}
 		out[i].Name = name

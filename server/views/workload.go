@@ -93,7 +93,8 @@ func daemonSet() kindView {
 		fields: append(templateFields("spec.template"), fields("replicas", "status.desiredNumberScheduled",
 			"current", "status.currentNumberScheduled", "ready", "status.numberReady", "updated", "status.updatedNumberScheduled",
 			"available", "status.numberAvailable", "nodeSelector", "spec.template.spec.nodeSelector", "selector", "spec.selector")...),
-		view: newView(columns("DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE", "CONTAINERS*", "IMAGES*", "SELECTOR*"),
+		view: newView(columns("DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE", "CONTAINERS*", "IMAGES*",
+			"SELECTOR*"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
 				return append([]string{strconv.Itoa(s.Replicas), strconv.Itoa(s.Current), strconv.Itoa(s.Ready), strconv.Itoa(s.Updated),
 					strconv.Itoa(s.Available), formatLabels(s.NodeSelector), ageSince(o.Created, now)}, s.wideCells()...)

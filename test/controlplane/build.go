@@ -192,7 +192,8 @@ func (t buildTarget) compile(ctx context.Context, dir string) error {
 // explainBuildError adds go's output, and what to do if a download failed.
 func explainBuildError(err error, output string) error {
 	tail := lastLines(output, 20)
-	for _, pattern := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path", "disabled by GOPROXY"} {
+	for _, pattern := range []string{"dial tcp", "lookup ", "proxyconnect", "403 ", "404 ", "410 ", "unrecognized import path",
+		"disabled by GOPROXY"} {
 		if strings.Contains(output, pattern) {
 			return fmt.Errorf("a Go module cannot be downloaded (%w): check the network and GOPROXY, then try again:\n%s", err, tail)
 		}

@@ -54,7 +54,8 @@ func findFreePort() (int, error) {
 	for range 100 {
 		number := low + rand.IntN(high-low)
 		var listener net.Listener
-		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number)); err == nil {
+		listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number))
+		if err == nil {
 			return number, listener.Close()
 		}
 	}

@@ -120,7 +120,8 @@ func TestSchedulerIsRestarted(t *testing.T) {
 			waitPollInterval(testContext(t))
 		}
 	}
-	if err = p.Err(); err == nil || !strings.Contains(err.Error(), "kube-scheduler exited unexpectedly (signal: killed)") {
+	err = p.Err()
+	if err == nil || !strings.Contains(err.Error(), "kube-scheduler exited unexpectedly (signal: killed)") {
 		t.Errorf("got error %v, want that the scheduler was killed too often", err)
 	}
 	p.KillControllers()

@@ -125,17 +125,21 @@ func (p *Plane) startAll(ctx context.Context) error {
 
 // prepare claims the directory and the port, and writes all files that the processes read.
 func (p *Plane) prepare() (err error) {
-	if p.Dir, p.lock, err = claimDir(p.options.Dir); err != nil {
+	p.Dir, p.lock, err = claimDir(p.options.Dir)
+	if err != nil {
 		return err
 	}
-	if p.port, err = reservePort(); err != nil {
+	p.port, err = reservePort()
+	if err != nil {
 		return err
 	}
-	if p.kubeletPort, err = findFreePort(); err != nil {
+	p.kubeletPort, err = findFreePort()
+	if err != nil {
 		return err
 	}
 	p.URL = fmt.Sprintf("https://127.0.0.1:%d", p.port.number)
-	if p.pki, err = newPKI(); err != nil {
+	p.pki, err = newPKI()
+	if err != nil {
 		return err
 	}
 	if err := p.writeFiles(); err != nil {

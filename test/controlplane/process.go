@@ -138,7 +138,7 @@ func (p *process) pause() error {
 func isStopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {
-		return false, fmt.Errorf("find the threads of process %d: there are none (%v)", pid, err)
+		return false, fmt.Errorf("find the threads of process %d: there are none (%w)", pid, err)
 	}
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
@@ -198,7 +198,7 @@ func (p *process) unexpectedExit() error {
 	if p.latest == nil || p.latest.expected || !p.latest.hasEnded() || p.restarts > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s exited unexpectedly (%v), the end of its log:\n%s", p.name, p.latest.exitErr, p.tail())
+	return fmt.Errorf("%s exited unexpectedly (%w), the end of its log:\n%s", p.name, p.latest.exitErr, p.tail())
 }
 
 func (p *process) tail() string {

@@ -75,7 +75,8 @@ func (r recipe) read(root string) (buildTarget, error) {
 	if err != nil {
 		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
 	}
-	if t.version = requiredVersion(mod, r.source); t.version == "" {
+	t.version = requiredVersion(mod, r.source)
+	if t.version == "" {
 		return t, fmt.Errorf("read %s: the module does not require %s", filepath.Join(t.dir, "go.mod"), r.source)
 	}
 	t.key = t.hash(mod, sum)
@@ -137,7 +138,8 @@ func findRoot() (string, error) {
 			return "", fmt.Errorf("find the repository: %w", err)
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("find the repository: no directory from %s upwards has the go.mod of %s: run inside the repository", start, rootModule)
+			return "", fmt.Errorf("find the repository: no directory from %s upwards has the go.mod of %s: run inside the repository", start,
+				rootModule)
 		}
 	}
 }

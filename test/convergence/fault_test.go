@@ -170,7 +170,8 @@ func (p part) draw(rng *rand.Rand) fault {
 	}
 	n := rng.IntN(total)
 	for _, f := range p.faults {
-		if n -= f.weight; n < 0 {
+		n -= f.weight
+		if n < 0 {
 			return f
 		}
 	}

@@ -96,6 +96,7 @@ func newWorld(t *testing.T, db *database, s topology) *world {
 
 // logDir returns a directory that is kept if the test fails.
 func logDir(t *testing.T) string {
+	//nolint:usetesting // the logs are kept if the test fails
 	dir, err := os.MkdirTemp("", "convergence-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,8 @@ func New(seed uint64) *Corpus {
 	c := &Corpus{random: rand.New(source), source: source, version: 1_000_000 + int(seed%1000)*10_000}
 	c.proxy = c.hex(64)
 	for range 200 {
-		c.nodes = append(c.nodes, fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", c.random.IntN(255), c.random.IntN(255), c.random.IntN(255)))
+		c.nodes = append(c.nodes, fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", c.random.IntN(255), c.random.IntN(255),
+			c.random.IntN(255)))
 	}
 	return c
 }
@@ -52,10 +53,14 @@ func New(seed uint64) *Corpus {
 // Kinds are the kinds of the generated objects.
 var Kinds = []vedette.Resource{
 	{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
-	{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"}, Namespaced: true},
-	{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}, Namespaced: true},
-	{Kind: vedette.Kind{Name: "Service"}, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
-	{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true},
+	{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Version: "v1", Plural: "replicasets", Singular: "replicaset",
+		ShortNames: []string{"rs"}, Namespaced: true},
+	{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1", Plural: "deployments", Singular: "deployment",
+		ShortNames: []string{"deploy"}, Namespaced: true},
+	{Kind: vedette.Kind{Name: "Service"}, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"},
+		Namespaced: true},
+	{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"},
+		Namespaced: true},
 }
 
 // Next returns the next object. Each workload consists of a Deployment, three ReplicaSets, 1 to 20

@@ -33,7 +33,8 @@ func (c *Corpus) workload() []Item {
 	for range pods {
 		items = append(items, c.pod(w, owner))
 	}
-	return append(items, c.otherObject(w, Kinds[3], "service", w.vars["workload"]), c.otherObject(w, Kinds[4], "configmap", w.vars["workload"]+"-config"))
+	return append(items, c.otherObject(w, Kinds[3], "service", w.vars["workload"]),
+		c.otherObject(w, Kinds[4], "configmap", w.vars["workload"]+"-config"))
 }
 
 func (c *Corpus) newWorkload() *workload {
@@ -47,14 +48,18 @@ func (c *Corpus) newWorkload() *workload {
 	name := app + "-" + environment
 	w := &workload{vars: map[string]string{
 		"team": team, "app": app, "environment": environment, "workload": name, "namespace": team + "-" + environment,
-		"tag": fmt.Sprintf("v%d.%d.%d-%s", c.random.IntN(5), c.random.IntN(40), c.random.IntN(20), c.hex(8)), "image": c.hex(64), "proxyImage": c.proxy,
-		"port": c.pick("8080", "8443", "3000", "5000"), "level": c.pick("info", "warn", "debug"), "flags": c.pick("a,b", "new-checkout", "none", "dark-mode,beta"),
-		"cpu": c.pick("1", "2", "500m"), "memory": c.pick("512", "1024", "2048"), "cpuRequest": c.pick("100", "250", "500"), "memoryRequest": c.pick("256", "512"),
-		"delay": fmt.Sprint(5 + c.random.IntN(30)), "patch": fmt.Sprint(c.random.IntN(4)),
+		"tag": fmt.Sprintf("v%d.%d.%d-%s", c.random.IntN(5), c.random.IntN(40), c.random.IntN(20), c.hex(8)), "image": c.hex(64),
+		"proxyImage": c.proxy,
+		"port":       c.pick("8080", "8443", "3000", "5000"), "level": c.pick("info", "warn", "debug"),
+		"flags": c.pick("a,b", "new-checkout", "none", "dark-mode,beta"),
+		"cpu":   c.pick("1", "2", "500m"), "memory": c.pick("512", "1024", "2048"), "cpuRequest": c.pick("100", "250", "500"),
+		"memoryRequest": c.pick("256", "512"),
+		"delay":         fmt.Sprint(5 + c.random.IntN(30)), "patch": fmt.Sprint(c.random.IntN(4)),
 	}}
 	w.labels = map[string]string{"app": name, "team": team, "app.kubernetes.io/name": app, "app.kubernetes.io/managed-by": "spinnaker"}
 	w.annotations = map[string]string{
-		"artifact.spinnaker.io/location": w.vars["namespace"], "artifact.spinnaker.io/name": name, "artifact.spinnaker.io/type": "kubernetes/deployment",
+		"artifact.spinnaker.io/location": w.vars["namespace"], "artifact.spinnaker.io/name": name,
+		"artifact.spinnaker.io/type":       "kubernetes/deployment",
 		"moniker.spinnaker.io/application": app, "moniker.spinnaker.io/cluster": "deployment " + name,
 	}
 	return w
@@ -68,12 +73,15 @@ func (c *Corpus) header(w *workload, r vedette.Resource, name string) (vedette.O
 		panic(err) // cannot happen: it was formatted this way
 	}
 	o := vedette.Object{
-		Key: vedette.Key{Kind: r.Kind, Namespace: w.vars["namespace"], Name: name}, UID: c.uid(), ResourceVersion: c.nextVersion(), APIVersion: r.APIVersion(),
-		Created: at.Unix(), Labels: maps.Clone(w.labels), Annotations: maps.Clone(w.annotations),
+		Key: vedette.Key{Kind: r.Kind, Namespace: w.vars["namespace"], Name: name}, UID: c.uid(), ResourceVersion: c.nextVersion(),
+		APIVersion: r.APIVersion(),
+		Created:    at.Unix(), Labels: maps.Clone(w.labels), Annotations: maps.Clone(w.annotations),
 	}
 	vars := maps.Clone(w.vars)
-	maps.Copy(vars, map[string]string{"name": name, "kind": r.Kind.Name, "uid": o.UID, "version": o.ResourceVersion, "created": created, "ready": c.time(),
-		"started": c.time(), "generation": fmt.Sprint(1 + c.random.IntN(40)), "ownerUID": "", "podIP": "", "owners": "", "strategy": "", "conditions": "",
+	maps.Copy(vars, map[string]string{"name": name, "kind": r.Kind.Name, "uid": o.UID, "version": o.ResourceVersion, "created": created,
+		"ready":   c.time(),
+		"started": c.time(), "generation": fmt.Sprint(1 + c.random.IntN(40)), "ownerUID": "", "podIP": "", "owners": "", "strategy": "",
+		"conditions":          "",
 		"templateAnnotations": toJSON(w.annotations)})
 	return o, vars
 }
@@ -90,9 +98,11 @@ func (c *Corpus) deployment(w *workload) Item {
 	o.Annotations["deployment.kubernetes.io/revision"] = "3"
 	vars["replicas"] = fmt.Sprint(1 + c.random.IntN(20))
 	vars["strategy"] = `,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}},"revisionHistoryLimit":10,"progressDeadlineSeconds":600`
-	vars["conditions"] = `,"updatedReplicas":` + vars["replicas"] + `,"conditions":[{"type":"Available","status":"True","lastUpdateTime":"` + vars["ready"] +
+	vars["conditions"] = `,"updatedReplicas":` + vars["replicas"] + `,"conditions":[{"type":"Available","status":"True","lastUpdateTime":"` +
+		vars["ready"] +
 		`","lastTransitionTime":"` + vars["ready"] + `","reason":"MinimumReplicasAvailable","message":"Deployment has minimum availability."}]`
-	o.Summary = fmt.Appendf(nil, `{"replicas":%s,"ready":%s,"images":["registry.example.com/%s/%s:%s"]}`, vars["replicas"], vars["replicas"], vars["team"], vars["app"], vars["tag"])
+	o.Summary = fmt.Appendf(nil, `{"replicas":%s,"ready":%s,"images":["registry.example.com/%s/%s:%s"]}`, vars["replicas"], vars["replicas"],
+		vars["team"], vars["app"], vars["tag"])
 	return c.render(o, vars, "workload")
 }
 
@@ -104,7 +114,8 @@ func (c *Corpus) replicaSet(w *workload, owner vedette.Object, revision, replica
 	o.Owner = vedette.Owner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 	vars["replicas"], vars["ownerUID"] = fmt.Sprint(replicas), owner.UID
 	vars["owners"] = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":%q,"uid":%q,"controller":true,"blockOwnerDeletion":true}]`, owner.Name, owner.UID)
-	o.Summary = fmt.Appendf(nil, `{"replicas":%d,"ready":%d,"images":["registry.example.com/%s/%s:%s"]}`, replicas, replicas, vars["team"], vars["app"], vars["tag"])
+	o.Summary = fmt.Appendf(nil, `{"replicas":%d,"ready":%d,"images":["registry.example.com/%s/%s:%s"]}`, replicas, replicas, vars["team"],
+		vars["app"], vars["tag"])
 	return c.render(o, vars, "workload")
 }
 
@@ -113,7 +124,8 @@ func (c *Corpus) pod(w *workload, owner vedette.Object) Item {
 	o.Labels["pod-template-hash"] = owner.Labels["pod-template-hash"]
 	o.Owner = vedette.Owner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 	podIP := fmt.Sprintf("10.%d.%d.%d", c.random.IntN(255), c.random.IntN(255), c.random.IntN(255))
-	maps.Copy(vars, map[string]string{"owner": owner.Name, "ownerUID": owner.UID, "suffix": c.suffix(5), "node": c.nodes[c.random.IntN(len(c.nodes))], "podIP": podIP,
+	maps.Copy(vars, map[string]string{"owner": owner.Name, "ownerUID": owner.UID, "suffix": c.suffix(5),
+		"node": c.nodes[c.random.IntN(len(c.nodes))], "podIP": podIP,
 		"hostIP": fmt.Sprintf("10.0.%d.%d", c.random.IntN(255), c.random.IntN(255)), "phase": "Running", "restarts": fmt.Sprint(c.restarts())})
 	o.Summary = fmt.Appendf(nil, `{"phase":"Running","node":%q,"ip":%q,"ready":[true,true],"restarts":[%s,0],"images":["registry.example.com/%s/%s:%s","docker.io/istio/proxyv2:1.24.%s"]}`,
 		vars["node"], podIP, vars["restarts"], vars["team"], vars["app"], vars["tag"], vars["patch"])

@@ -72,7 +72,8 @@ func (r *ErrorInjector) nextError(statement string) string {
 	if r.code == "" || isCommand(statement, "rollback") {
 		return ""
 	}
-	if r.sinceLast++; r.sinceLast < r.every {
+	r.sinceLast++
+	if r.sinceLast < r.every {
 		return ""
 	}
 	r.sinceLast = 0

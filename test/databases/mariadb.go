@@ -55,8 +55,11 @@ func startMariaDB(t testing.TB, options Options) (*Server, error) {
 	}
 	s.URL = fmt.Sprintf("mysql://vedette:vedette@127.0.0.1:%d/vedette", port)
 	s.program, s.quit = flavor.program, syscall.SIGTERM
-	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir, // in its own directory, because a server deletes all temporary tables that it finds
-		"--bind-address=127.0.0.1", "--port=" + fmt.Sprint(port), "--max-connections=200", "--innodb-buffer-pool-size=128M", "--skip-name-resolve",
+	// in its own directory, because a server deletes all temporary tables that it finds
+	s.args = []string{"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--socket=" + filepath.Join(s.dir, "socket"),
+		"--pid-file=" + filepath.Join(s.dir, "pid"), "--tmpdir=" + s.dir,
+		"--bind-address=127.0.0.1", "--port=" + fmt.Sprint(port), "--max-connections=200", "--innodb-buffer-pool-size=128M",
+		"--skip-name-resolve",
 		"--init-file=" + filepath.Join(s.dir, "init.sql")}
 	s.args = append(s.args, flavor.args...)
 	if !options.Durable {

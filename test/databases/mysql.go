@@ -55,7 +55,8 @@ func (s *Server) initMariaDB(string) error {
 	if s.account != nil {
 		systemUser = "mysql"
 	}
-	return s.prepare(installProgram, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser, "--auth-root-authentication-method=normal", "--skip-test-db")
+	return s.prepare(installProgram, "--no-defaults", "--datadir="+filepath.Join(s.dir, "data"), "--user="+systemUser,
+		"--auth-root-authentication-method=normal", "--skip-test-db")
 }
 
 var errMySQLURL = errors.New("the URL must have the form mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %XX")

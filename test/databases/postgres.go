@@ -57,7 +57,8 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 		return nil, err
 	}
 	data := filepath.Join(s.dir, "data")
-	if err := s.prepare(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "vedette", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
+	if err := s.prepare(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "vedette", "--auth=trust", "--encoding=UTF8",
+		"--locale=C", "--no-sync"); err != nil {
 		return nil, err
 	}
 	port, err := ports.Reserve()
@@ -66,7 +67,8 @@ func startPostgres(t testing.TB, options Options) (*Server, error) {
 	}
 	s.URL = fmt.Sprintf("postgres://vedette@127.0.0.1:%d/postgres?sslmode=disable", port)
 	s.program, s.quit = program, syscall.SIGINT // PostgreSQL's fast shutdown
-	s.args = []string{"-D", data, "-p", fmt.Sprint(port), "-h", "127.0.0.1", "-k", s.dir, "-c", "max_connections=200", "-c", "shared_buffers=128MB"}
+	s.args = []string{"-D", data, "-p", fmt.Sprint(port), "-h", "127.0.0.1", "-k", s.dir, "-c", "max_connections=200", "-c",
+		"shared_buffers=128MB"}
 	if !options.Durable {
 		s.args = append(s.args, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 	}

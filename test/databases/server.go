@@ -96,7 +96,8 @@ func (s *Server) await(done <-chan struct{}) error {
 	defer cancel()
 	var err error
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		if err = s.ping(ctx); err == nil {
+		err = s.ping(ctx)
+		if err == nil {
 			tick.Stop()
 			return nil
 		}
@@ -256,6 +257,7 @@ func newServer(t testing.TB, systemUser string) (*Server, error) {
 		return nil, err
 	}
 	// A killed test leaves its directory, so the name contains its process id.
+	//nolint:usetesting // the system user of the database must be able to enter the directory
 	dir, err := os.MkdirTemp("", fmt.Sprintf("vedette-%s-%d-", systemUser, os.Getpid()))
 	if err != nil {
 		return nil, err

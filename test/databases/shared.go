@@ -93,8 +93,8 @@ func (s *sharedServer) nextNumber() int {
 }
 
 func (s *sharedServer) acquire(t testing.TB) (string, error) {
-	if url := os.Getenv(s.variable); url != "" {
-		return url, nil
+	if serverURL := os.Getenv(s.variable); serverURL != "" {
+		return serverURL, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,8 @@ func (s *sharedServer) release() error {
 	return server.remove()
 }
 
-func (s *sharedServer) exec(url, statement string) error {
-	dsn, err := s.dsn(url)
+func (s *sharedServer) exec(serverURL, statement string) error {
+	dsn, err := s.dsn(serverURL)
 	if err != nil {
 		return err
 	}
@@ -148,9 +148,9 @@ func (s *Server) writeFile(name, text string) error {
 }
 
 // Exec runs a statement on a database, without the code under test.
-func Exec(url, statement string) error {
-	if strings.HasPrefix(url, "mysql:") {
-		return sharedMariaDB.exec(url, statement)
+func Exec(serverURL, statement string) error {
+	if strings.HasPrefix(serverURL, "mysql:") {
+		return sharedMariaDB.exec(serverURL, statement)
 	}
-	return sharedPostgres.exec(url, statement)
+	return sharedPostgres.exec(serverURL, statement)
 }

@@ -25,7 +25,7 @@ func (d *demo) waitFor(ctx context.Context, what string, done func() (bool, erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("timed out after 2m waiting for %s (last error: %v)", what, last)
+			return fmt.Errorf("timed out after 2m waiting for %s (last error: %w)", what, last)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -123,7 +123,8 @@ func (d *demo) checkChange(ctx context.Context, c *cluster, want int) error {
 		return int(view.Manifest.Spec.Replicas) == want, err
 	})
 	if err == nil {
-		logf("%s: deployment %s scaled to %d in the cluster; GET %s returned it after %d ms", c.name, deployment, want, read, time.Since(start).Milliseconds())
+		logf("%s: deployment %s scaled to %d in the cluster; GET %s returned it after %d ms", c.name, deployment, want, read,
+			time.Since(start).Milliseconds())
 	}
 	return err
 }
@@ -139,7 +140,8 @@ func (d *demo) checkOperation(ctx context.Context, c *cluster, want int) error {
 	took := time.Since(start)
 	got, err := c.replicas(ctx)
 	if err == nil && (outcome.State != "done" || got != want) {
-		err = fmt.Errorf("scale deployment %s of %s: got outcome %s %s and %d replicas, want done and %d", deployment, c.name, outcome.State, outcome.Message, got, want)
+		err = fmt.Errorf("scale deployment %s of %s: got outcome %s %s and %d replicas, want done and %d", deployment, c.name, outcome.State,
+			outcome.Message, got, want)
 	}
 	if err == nil {
 		logf("%s: deployment %s scaled back to %d by POST /vedette/v1/operations in %d ms", c.name, deployment, want, took.Milliseconds())

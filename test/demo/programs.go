@@ -172,7 +172,7 @@ func (d *demo) checkChildren() error {
 		select {
 		case err := <-c.done:
 			c.done <- err
-			return fmt.Errorf("%s exited (%v), the end of its log:\n%s", c.name, err, tail(filepath.Join(d.dir, c.name+".log")))
+			return fmt.Errorf("%s exited (%w), the end of its log:\n%s", c.name, err, tail(filepath.Join(d.dir, c.name+".log")))
 		default:
 		}
 	}

@@ -60,7 +60,8 @@ func (b *batch) report(t *testing.T) {
 		}
 		s := b.sequences[n]
 		s.steps = s.steps[:f.after+1]
-		if shrunk++; shrunk <= maxShrunk {
+		shrunk++
+		if shrunk <= maxShrunk {
 			s, f = b.world.shrink(t, s, f)
 		}
 		t.Errorf("%s %s of seed %d differs after the last of these steps:\n%s\nin%s\nrun it again: make differential FROM=%d SEEDS=1 MODE=%s",

@@ -259,8 +259,8 @@ func errorFor(name string, err error) error {
 }
 
 // request sends a request as another client.
-func (s *side) request(ctx context.Context, method, path, contentType string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, method, s.plane.URL+path, bytes.NewReader(body))
+func (s *side) request(ctx context.Context, method, fieldPath, contentType string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, method, s.plane.URL+fieldPath, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (s *side) request(ctx context.Context, method, path, contentType string, bo
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode >= 300 {
-		err = fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, answer)
+		err = fmt.Errorf("%s %s: %d %s", method, fieldPath, resp.StatusCode, answer)
 	}
 	return err
 }

@@ -24,7 +24,8 @@ func (f *Fleet) Counts() Counts {
 
 // Minus returns the difference to an earlier result.
 func (c Counts) Minus(earlier Counts) Counts {
-	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Patches - earlier.Patches, c.Bytes - earlier.Bytes}
+	return Counts{c.Lists - earlier.Lists, c.Watches - earlier.Watches, c.Gets - earlier.Gets, c.Patches - earlier.Patches,
+		c.Bytes - earlier.Bytes}
 }
 
 // countingWriter counts the bytes of a response.

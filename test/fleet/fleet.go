@@ -80,7 +80,8 @@ func (f *Fleet) listen() error {
 		return fmt.Errorf("create a certificate: %w", err)
 	}
 	f.ca = ca
-	if f.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	f.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		return err
 	}
 	f.server = &http.Server{Handler: f, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}}

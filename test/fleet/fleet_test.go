@@ -58,12 +58,12 @@ func TestAgentSeesSameEventsAsWithRealCluster(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, simulated, real map[vedette.Feed][]string) {
+func compare(t *testing.T, simulated, actual map[vedette.Feed][]string) {
 	t.Helper()
-	if len(simulated) != len(real) || len(real) == 0 {
-		t.Errorf("got %d simulated feeds and %d real ones", len(simulated), len(real))
+	if len(simulated) != len(actual) || len(actual) == 0 {
+		t.Errorf("got %d simulated feeds and %d real ones", len(simulated), len(actual))
 	}
-	for feed, want := range real {
+	for feed, want := range actual {
 		if got := simulated[feed]; !slices.Equal(got, want) {
 			t.Errorf("%s: simulated\n  %s\nreal\n  %s", feed, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}

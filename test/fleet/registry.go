@@ -150,7 +150,8 @@ type object struct {
 // page returns up to limit objects that want accepts, starting at a number, as they were at a
 // revision. It also returns the number of the next object, or 0 at the end. Revision 0 means now,
 // limit 0 means all.
-func (s *registry) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int, err error) {
+func (s *registry) page(at uint64, from, limit int, want func(i int) bool) (objects []object, revision uint64, next, remaining int,
+	err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at == 0 {

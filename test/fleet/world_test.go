@@ -56,16 +56,16 @@ func (w simulated) delete(_ *testing.T, k vedette.Kind, i int) { w.f.Cluster(0).
 
 func (w simulated) expire(*testing.T) { w.f.Cluster(0).Expire() }
 
-// real is a control plane with the same objects as the simulated cluster.
-type real struct {
+// realCluster is a control plane with the same objects as the simulated cluster.
+type realCluster struct {
 	plane  *controlplane.Plane
 	sample *sample.Cluster
 	change int
 }
 
-func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
+func newReal(t *testing.T, objects map[vedette.Kind]int) *realCluster {
 	t.Helper()
-	w := &real{plane: controlplane.New(t, controlplane.Options{}), sample: sample.New(seed << 20)}
+	w := &realCluster{plane: controlplane.New(t, controlplane.Options{}), sample: sample.New(seed << 20)}
 	for i := 2; i < sample.Namespaces; i++ {
 		w.put(t, vedette.Kind{Name: "Namespace"}, i)
 	}
@@ -77,9 +77,9 @@ func newReal(t *testing.T, objects map[vedette.Kind]int) *real {
 	return w
 }
 
-func (w *real) access() kube.Access { return kube.Access{KubeconfigFile: w.plane.Kubeconfig()} }
+func (w *realCluster) access() kube.Access { return kube.Access{KubeconfigFile: w.plane.Kubeconfig()} }
 
-func (w *real) list(kind vedette.Kind, i int) string {
+func (w *realCluster) list(kind vedette.Kind, i int) string {
 	r, _ := sample.Resource(kind)
 	path := "/apis/" + r.APIVersion()
 	if kind.Group == "" {
@@ -91,7 +91,7 @@ func (w *real) list(kind vedette.Kind, i int) string {
 	return path + "/" + r.Plural
 }
 
-func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
+func (w *realCluster) put(t *testing.T, kind vedette.Kind, i int) {
 	t.Helper()
 	list := w.list(kind, i)
 	w.change++
@@ -100,7 +100,8 @@ func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
 	var status *controlplane.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		var body []byte
-		if body, _, err = w.sample.Creatable(kind, i); err == nil {
+		body, _, err = w.sample.Creatable(kind, i)
+		if err == nil {
 			err = w.plane.Create(t.Context(), list, body)
 		}
 	}
@@ -109,14 +110,14 @@ func (w *real) put(t *testing.T, kind vedette.Kind, i int) {
 	}
 }
 
-func (w *real) delete(t *testing.T, kind vedette.Kind, i int) {
+func (w *realCluster) delete(t *testing.T, kind vedette.Kind, i int) {
 	t.Helper()
 	if err := w.plane.Delete(t.Context(), w.list(kind, i)+"/"+w.sample.Key(kind, i).Name); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *real) expire(t *testing.T) {
+func (w *realCluster) expire(t *testing.T) {
 	t.Helper()
 	w.plane.KillAPIServer()
 	if err := w.plane.StartAPIServer(t.Context()); err != nil {

@@ -32,7 +32,8 @@ type attackSession struct {
 func (a *attacker) connectSession(conn *grpc.ClientConn, agentID string) *attackSession {
 	s := &attackSession{attacker: a, conn: conn}
 	var err error
-	if s.stream, err = wire.NewCachingClient(conn).Connect(a.ctx); err != nil {
+	s.stream, err = wire.NewCachingClient(conn).Connect(a.ctx)
+	if err != nil {
 		return nil
 	}
 	s.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: agentID}}})
@@ -107,7 +108,8 @@ func (a *attacker) impersonateAccounts() {
 			for term := range int64(10) {
 				for _, step := range forgedSteps {
 					if !s.sendRecord(&wire.Record{Account: account, Term: term, Feed: pods(), Step: step}) {
-						if s = a.joinWithAccount("foreign", "lab"); s == nil {
+						s = a.joinWithAccount("foreign", "lab")
+						if s == nil {
 							return
 						}
 					}

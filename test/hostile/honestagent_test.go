@@ -55,7 +55,8 @@ func join(t *testing.T, s *server, account string) *honestAgent {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	h := &honestAgent{t: t, server: s, account: account, assigned: make(chan int64, 16), welcomed: make(chan string, 1), stored: map[string]string{}}
-	if h.stream, err = wire.NewCachingClient(conn).Connect(t.Context()); err != nil {
+	h.stream, err = wire.NewCachingClient(conn).Connect(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	h.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: "honest-" + account}}})

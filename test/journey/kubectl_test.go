@@ -228,27 +228,27 @@ func TestOutputMatchesKubectl(t *testing.T) {
 }
 
 // awaitRevision waits until a workload has a revision.
-func (v oracle) awaitRevision(kind, number string) {
-	v.t.Helper()
-	list, revisionOf := "replicasets", func(o controlplane.Object) any {
-		annotations, _ := o["metadata"].(controlplane.Object)["annotations"].(controlplane.Object)
+func (o oracle) awaitRevision(kind, number string) {
+	o.t.Helper()
+	list, revisionOf := "replicasets", func(object controlplane.Object) any {
+		annotations, _ := object["metadata"].(controlplane.Object)["annotations"].(controlplane.Object)
 		return annotations["deployment.kubernetes.io/revision"]
 	}
 	if kind != "Deployment" {
-		list, revisionOf = "controllerrevisions", func(o controlplane.Object) any {
-			owners, _ := o["metadata"].(controlplane.Object)["ownerReferences"].([]any)
+		list, revisionOf = "controllerrevisions", func(object controlplane.Object) any {
+			owners, _ := object["metadata"].(controlplane.Object)["ownerReferences"].([]any)
 			if owners[0].(controlplane.Object)["kind"] != kind {
 				return nil
 			}
-			return fmt.Sprint(o["revision"])
+			return fmt.Sprint(object["revision"])
 		}
 	}
-	err := plane.Await(v.t.Context(), "/apis/apps/v1/namespaces/flags/"+list, func(o controlplane.Object) bool {
-		items, _ := o["items"].([]any)
+	err := plane.Await(o.t.Context(), "/apis/apps/v1/namespaces/flags/"+list, func(object controlplane.Object) bool {
+		items, _ := object["items"].([]any)
 		return slices.ContainsFunc(items, func(item any) bool { return revisionOf(item.(controlplane.Object)) == number })
 	})
 	if err != nil {
-		v.t.Fatal(err)
+		o.t.Fatal(err)
 	}
 }
 

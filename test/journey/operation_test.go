@@ -54,7 +54,8 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 	logs := &logBuffer{}
 	w := &operationsEnv{t: t, log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var err error
-	if w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")}); err != nil {
+	w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	if err != nil {
 		t.Fatal(err)
 	}
 	assigner := assignment.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)

@@ -123,10 +123,10 @@ func (p *Proxy) Limit(bytesPerSecond int) {
 
 // StallAfter freezes a direction of each connection, open or new, after it has forwarded the given
 // number of bytes, for example in the middle of a response or a frame.
-func (p *Proxy) StallAfter(d Direction, bytes int) {
+func (p *Proxy) StallAfter(d Direction, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stall[d] = bytes
+	p.stall[d] = n
 	for l := range p.links {
 		l.forwarded[d].Store(0)
 	}

@@ -104,5 +104,6 @@ func (t ThreeWayMerge) wrapError(err error) error {
 	if _, key, found := strings.Cut(err.Error(), "does not contain declared merge key: "); found {
 		return vedette.Errorf(vedette.Invalid, "an element of a list in the manifest of %s, or in the live object, lacks its key %q", t.Key, key)
 	}
-	return vedette.Errorf(vedette.Invalid, "values in the manifest of %s have other types than in the live object or in what was applied last: correct the manifest, replace the object, or apply it server-side", t.Key)
+	return vedette.Errorf(vedette.Invalid,
+		"values in the manifest of %s have other types than in the live object or in what was applied last: correct the manifest, replace the object, or apply it server-side", t.Key)
 }

@@ -113,7 +113,8 @@ func (b *ruleBuilder) fieldRulesFor(d *openAPISchema) *fieldRules {
 	if !found {
 		return &fieldRules{unresolvedRef: value.Ref}
 	}
-	if element, found = b.resolve(element); !found {
+	element, found = b.resolve(element)
+	if !found {
 		return &fieldRules{unresolvedRef: element.Ref}
 	}
 	f.value, f.element = b.rulesFor(value), b.rulesFor(element)

@@ -53,7 +53,8 @@ func ownershipOf(tree object, manager string) ownership {
 	entries, _ := manifest.Nested(tree, "metadata", "managedFields").([]any)
 	for _, entry := range entries {
 		fields, _ := manifest.Nested(entry, "fieldsV1").(object)
-		if manifest.NestedString(entry, "manager") == manager && manifest.NestedString(entry, "operation") == "Apply" && manifest.NestedString(entry, "subresource") == "" {
+		if manifest.NestedString(entry, "manager") == manager && manifest.NestedString(entry, "operation") == "Apply" &&
+			manifest.NestedString(entry, "subresource") == "" {
 			o.applied = unionFields(o.applied, fields)
 		} else {
 			o.others = unionFields(o.others, fields)

@@ -34,7 +34,11 @@ func ClientSideManagers(meta *metav1.PartialObjectMetadata) sets.Set[string] {
 // TakeOverPatch returns the JSON patch that moves the fields of owners to the server-side applies
 // of manager, nil if there is nothing to move.
 func TakeOverPatch(meta *metav1.PartialObjectMetadata, owners sets.Set[string], manager string) ([]byte, error) {
-	return csaupgrade.UpgradeManagedFieldsPatch(meta, owners, manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(meta, owners, manager)
+	if err != nil {
+		return nil, fmt.Errorf("move the managed fields to %s: %w", manager, err)
+	}
+	return patch, nil
 }
 
 // SoleManagerPatch returns the JSON patch that makes manager the only manager, nil if it is. What
@@ -56,7 +60,11 @@ func SoleManagerPatch(meta *metav1.PartialObjectMetadata, manager string) ([]byt
 	if names.Len() == 0 {
 		return nil, nil
 	}
-	return csaupgrade.UpgradeManagedFieldsPatch(renamed, names, manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(renamed, names, manager)
+	if err != nil {
+		return nil, fmt.Errorf("make %s the only manager: %w", manager, err)
+	}
+	return patch, nil
 }
 
 // LastAppliedManifest returns the manifest with which LastAppliedManager applies the last-applied

@@ -28,7 +28,8 @@ func (s Series) ParseCandidate(raw []byte) (Candidate, bool, error) {
 	defer clear(raw)
 	defer func() { d.wipe() }()
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return Candidate{}, false, vedette.Errorf(vedette.Unavailable, "the cluster's metadata of a %s is invalid%s", s.Kind, manifest.SyntaxErrorOffset(err))
+		return Candidate{}, false, vedette.Errorf(vedette.Unavailable, "the cluster's metadata of a %s is invalid%s", s.Kind,
+			manifest.SyntaxErrorOffset(err))
 	}
 	annotation := func(name string) string { return string(d.Metadata.Annotations[name]) }
 	if !s.includes(annotation) {
@@ -36,7 +37,8 @@ func (s Series) ParseCandidate(raw []byte) (Candidate, bool, error) {
 	}
 	return Candidate{
 		name: d.Metadata.Name, created: d.Metadata.CreationTimestamp, number: s.versionNumber(d.Metadata.Name, annotation(versionAnnotation)),
-		deleting: d.Metadata.DeletionTimestamp != "", lastApplied: d.takeAnnotation(apply.LastApplied), digest: d.takeAnnotation(redact.ContentAnnotation),
+		deleting: d.Metadata.DeletionTimestamp != "", lastApplied: d.takeAnnotation(apply.LastApplied),
+		digest: d.takeAnnotation(redact.ContentAnnotation),
 	}, true, nil
 }
 

@@ -62,7 +62,8 @@ func (c *comparison) matchesConfigMap(ctx context.Context, name string) (bool, e
 	}
 	var existing, desired configData
 	if err := json.Unmarshal(raw, &existing); err != nil {
-		return false, vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid%s", vedette.Key{Kind: c.Series.Kind, Namespace: c.Series.Namespace, Name: name}, manifest.SyntaxErrorOffset(err))
+		return false, vedette.Errorf(vedette.Unavailable, "the cluster's response for %s is invalid%s",
+			vedette.Key{Kind: c.Series.Kind, Namespace: c.Series.Namespace, Name: name}, manifest.SyntaxErrorOffset(err))
 	}
 	if json.Unmarshal(c.Manifest.Encode(), &desired) != nil {
 		return false, nil // the API server will reject it

@@ -48,7 +48,8 @@ func parseDigest(text []byte) (digest, bool) {
 	salt, saltErr := decode64(parts[1])
 	tag, tagErr := decode64(parts[2])
 	d := digest{rounds, salt, tag}
-	return d, err == nil && saltErr == nil && tagErr == nil && rounds > 0 && rounds <= maxRounds && len(salt) == saltBytes && len(tag) == tagBytes
+	return d, err == nil && saltErr == nil && tagErr == nil && rounds > 0 && rounds <= maxRounds && len(salt) == saltBytes &&
+		len(tag) == tagBytes
 }
 
 func decode64(text []byte) ([]byte, error) {

@@ -40,7 +40,8 @@ func (s Series) includes(annotation func(string) string) bool {
 	if vedette.IsNativeGroup(s.Kind.Group) {
 		kind = s.Kind.Name
 	}
-	return strings.EqualFold(annotation(typeAnnotation), "kubernetes/"+kind) && annotation(nameAnnotation) == s.Name && annotation(locationAnnotation) == s.Namespace
+	return strings.EqualFold(annotation(typeAnnotation), "kubernetes/"+kind) && annotation(nameAnnotation) == s.Name &&
+		annotation(locationAnnotation) == s.Namespace
 }
 
 var versionPattern = regexp.MustCompile(`^v([0-9]+)$`)

@@ -104,7 +104,8 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 	}
 	if raw[0] != '{' {
 		var err error
-		if raw, err = YAMLToJSON(raw, what); err != nil {
+		raw, err = YAMLToJSON(raw, what)
+		if err != nil {
 			return nil, err
 		}
 	}

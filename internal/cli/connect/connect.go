@@ -16,7 +16,8 @@ func AddFlags(root *cobra.Command) {
 		server = client.DefaultServer
 	}
 	root.PersistentFlags().String("server", server, "Address of the server. Defaults to the environment variable VEDETTE_SERVER.")
-	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"), "Spinnaker user to act as. Defaults to the environment variable VEDETTE_USER.")
+	root.PersistentFlags().String("user", os.Getenv("VEDETTE_USER"),
+		"Spinnaker user to act as. Defaults to the environment variable VEDETTE_USER.")
 	root.PersistentFlags().String("user-accounts", os.Getenv("VEDETTE_USER_ACCOUNTS"),
 		"Comma-separated restricted accounts that the user may change; used by servers without Fiat. Defaults to the environment variable VEDETTE_USER_ACCOUNTS.")
 }
@@ -31,7 +32,8 @@ func Client(cmd *cobra.Command) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.User, err = cmd.Flags().GetString("user"); err != nil {
+	c.User, err = cmd.Flags().GetString("user")
+	if err != nil {
 		return nil, err
 	}
 	c.UserAccounts, err = cmd.Flags().GetString("user-accounts")

@@ -162,7 +162,8 @@ func (p *probe) String() string {
 	case p.Exec != nil:
 		return fmt.Sprintf("exec %v %s", p.Exec.Command, attributes)
 	case p.HTTPGet != nil:
-		address := url.URL{Scheme: strings.ToLower(p.HTTPGet.Scheme), Host: net.JoinHostPort(p.HTTPGet.Host, p.HTTPGet.Port.String()), Path: p.HTTPGet.Path}
+		address := url.URL{Scheme: strings.ToLower(p.HTTPGet.Scheme), Host: net.JoinHostPort(p.HTTPGet.Host, p.HTTPGet.Port.String()),
+			Path: p.HTTPGet.Path}
 		return fmt.Sprintf("http-get %s %s", address.String(), attributes)
 	case p.TCPSocket != nil:
 		return fmt.Sprintf("tcp-socket %s:%s %s", p.TCPSocket.Host, p.TCPSocket.Port.String(), attributes)
@@ -217,9 +218,11 @@ func (d *descriptionLines) addEnvVar(v envVar, r resources) {
 	case from.ResourceFieldRef != nil:
 		d.addf(3, "%s:\t%s (%s)", v.Name, r.value(from.ResourceFieldRef.Resource, from.ResourceFieldRef.Divisor), from.ResourceFieldRef.Resource)
 	case from.SecretKeyRef != nil:
-		d.addf(3, "%s:\t<set to the key '%s' in secret '%s'>\tOptional: %t", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+		d.addf(3, "%s:\t<set to the key '%s' in secret '%s'>\tOptional: %t", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name,
+			from.SecretKeyRef.Optional)
 	case from.ConfigMapKeyRef != nil:
-		d.addf(3, "%s:\t<set to the key '%s' of config map '%s'>\tOptional: %t", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+		d.addf(3, "%s:\t<set to the key '%s' of config map '%s'>\tOptional: %t", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name,
+			from.ConfigMapKeyRef.Optional)
 	}
 }
 

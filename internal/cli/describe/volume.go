@@ -46,8 +46,9 @@ type volumeMember struct {
 // printed.
 var volumeTypes = map[string]volumeType{
 	"hostPath": {"HostPath (bare host directory volume)", []volumeMember{{"Path", "path", ""}, {"HostPathType", "type", "<none>"}}},
-	"emptyDir": {"EmptyDir (a temporary directory that shares a pod's lifetime)", []volumeMember{{"Medium", "medium", ""}, {"SizeLimit", "sizeLimit", "<unset>"}}},
-	"secret":   {"Secret (a volume populated by a Secret)", []volumeMember{{"SecretName", "secretName", ""}, {"Optional", "optional", false}}},
+	"emptyDir": {"EmptyDir (a temporary directory that shares a pod's lifetime)",
+		[]volumeMember{{"Medium", "medium", ""}, {"SizeLimit", "sizeLimit", "<unset>"}}},
+	"secret": {"Secret (a volume populated by a Secret)", []volumeMember{{"SecretName", "secretName", ""}, {"Optional", "optional", false}}},
 	"configMap": {"ConfigMap (a volume populated by a ConfigMap)",
 		[]volumeMember{{"Name", "name", ""}, {"Optional", "optional", false}}},
 	"nfs": {"NFS (an NFS mount that lasts the lifetime of a pod)",

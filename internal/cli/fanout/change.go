@@ -28,9 +28,11 @@ const (
 )
 
 func (o *ChangeOptions) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone, "none, server or client. server: the API servers validate the changes without storing them. client: print the objects without contacting the server.")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", dryRunNone,
+		"none, server or client. server: the API servers validate the changes without storing them. client: print the objects without contacting the server.")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunUnset
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "Output format of the changed objects: name, json or yaml. Defaults to one line for each object.")
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "",
+		"Output format of the changed objects: name, json or yaml. Defaults to one line for each object.")
 }
 
 // AddYesFlag adds --yes, for commands with --all.
@@ -80,14 +82,16 @@ func (o ChangeOptions) ConfirmMany(what string, accounts []string) error {
 	if len(accounts) < 2 || o.yes || o.IsDryRun() {
 		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "this would %s in %d accounts (%s): check with --dry-run=server, then confirm with --yes", what, len(accounts), abbreviate(accounts))
+	return vedette.Errorf(vedette.Invalid, "this would %s in %d accounts (%s): check with --dry-run=server, then confirm with --yes", what,
+		len(accounts), abbreviate(accounts))
 }
 
 // clientDryRunOutcome returns the outcome of an operation that is not sent: success, with the
 // object as the user wrote it.
 func clientDryRunOutcome(o client.Operation) client.Outcome {
 	target := vedette.TargetOf(o.Args)
-	out := client.Outcome{State: vedette.Done, Status: 200, Keys: []client.Key{{Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}}}
+	out := client.Outcome{State: vedette.Done, Status: 200,
+		Keys: []client.Key{{Kind: target.Kind, Namespace: target.Namespace, Name: target.Name}}}
 	apply, ok := o.Args.(vedette.ApplyArgs)
 	if !ok {
 		return out

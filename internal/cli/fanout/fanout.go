@@ -64,14 +64,16 @@ func New(cmd *cobra.Command, pattern string) (*FanOut, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): select one, or a pattern like 'prod-*', with --account",
 			len(names), abbreviate(names))
 	}
-	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
+	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
+		spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
 }
 
 // NewForChanges is New for commands that change objects. A client-side dry run does not
 // contact the server.
 func NewForChanges(cmd *cobra.Command, pattern string, change ChangeOptions) (*FanOut, error) {
 	if change.IsClientDryRun() {
-		return &FanOut{Accounts: []string{""}, change: change, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
+		return &FanOut{Accounts: []string{""}, change: change, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
+			spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
 	}
 	fan, err := New(cmd, pattern)
 	if err == nil {

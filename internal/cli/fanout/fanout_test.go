@@ -41,7 +41,7 @@ func TestForEachAccount(t *testing.T) {
 			if out.String() != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.why, out.String(), tt.want)
 			}
-			if want := (FailedError{Failed: 2, Total: 4}); err != want {
+			if want := (FailedError{Failed: 2, Total: 4}); !errors.Is(err, want) {
 				t.Errorf("%s: got error %v, want %v", tt.why, err, want)
 			}
 			if want := "Error: x.yaml is invalid\nError: a: no way\n"; errOut.String() != want {

@@ -94,7 +94,8 @@ func (r *Run) TryQuery(ctx context.Context, what string, o client.Operation) (cl
 	case err != nil && vedette.KindOf(err) == vedette.Unavailable:
 		return out, false, err
 	}
-	if r.unserved = strings.HasPrefix(out.Message, noAgentPrefix); r.unserved {
+	r.unserved = strings.HasPrefix(out.Message, noAgentPrefix)
+	if r.unserved {
 		r.failed++
 		r.Warnf("%s", r.failureMessage(what, out, err))
 	}

@@ -80,7 +80,8 @@ func Encode(document any, format string) (string, error) {
 	text := b.Bytes()
 	if format == "yaml" {
 		var err error
-		if text, err = yaml.JSONToYAML(text); err != nil {
+		text, err = yaml.JSONToYAML(text)
+		if err != nil {
 			return "", fmt.Errorf("write YAML: %w", err)
 		}
 	}

@@ -112,7 +112,8 @@ func (l *LoadResult) setNamespace(namespace string) {
 func (d *Document) setNamespace(namespace string) error {
 	own := d.Metadata.Namespace
 	if own != "" && namespace != "" && own != namespace {
-		return vedette.Errorf(vedette.Invalid, "%s: the namespace of %s is %q, which does not match the namespace %q: remove -n, or use --namespace=%s",
+		return vedette.Errorf(vedette.Invalid,
+			"%s: the namespace of %s is %q, which does not match the namespace %q: remove -n, or use --namespace=%s",
 			d.Source, d.DisplayName(), own, namespace, own)
 	}
 	d.Metadata.Namespace = cmp.Or(own, namespace)
@@ -167,7 +168,8 @@ func (d Options) paths(name string) ([]string, error) {
 		return nil, fmt.Errorf("read the directory %s: %w", name, err)
 	}
 	if len(paths) == 0 {
-		return nil, vedette.Errorf(vedette.NotFound, "the directory %s has no files that end in .yaml, .yml or .json%s", name, map[bool]string{false: "; use -R to process its subdirectories"}[d.recursive])
+		return nil, vedette.Errorf(vedette.NotFound, "the directory %s has no files that end in .yaml, .yml or .json%s", name,
+			map[bool]string{false: "; use -R to process its subdirectories"}[d.recursive])
 	}
 	return paths, nil
 }
@@ -191,7 +193,8 @@ func readDocuments(r io.Reader, source string) LoadResult {
 			all.LoadErrors = append(all.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: document %d is invalid: %w", source, n, err))
 			continue
 		}
-		if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = bytes.TrimSpace(raw)
+		if len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
 		all.flatten(raw, fmt.Sprintf("%s: document %d", source, n), Document{Source: source})
@@ -252,5 +255,6 @@ func (d Document) validate() error {
 // Operation returns an operation on the object of a document, of a verb that takes only a
 // target.
 func (d Document) Operation(verb vedette.Verb) client.Operation {
-	return client.Operation{Args: vedette.TargetArgs(verb, vedette.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})}
+	return client.Operation{Args: vedette.TargetArgs(verb,
+		vedette.Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})}
 }

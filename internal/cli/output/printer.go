@@ -96,7 +96,8 @@ func colourize(status string) string {
 		return green + status + resetColour
 	case "Completed", "Complete", "Succeeded", "STATUS", "":
 		return status
-	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>", "pending":
+	case "Pending", "ContainerCreating", "PodInitializing", "Terminating", "NotReady", "Suspended", "SchedulingGated", "Released", "<deleted>",
+		"pending":
 		return yellow + status + resetColour
 	}
 	if strings.HasPrefix(status, "Init:") && strings.Contains(status, "/") || strings.HasPrefix(status, "Ready,") {

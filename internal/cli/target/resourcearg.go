@@ -51,7 +51,8 @@ func parseKindsAndNames(args []string) ([]ResourceArg, error) {
 		}
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
-				return nil, vedette.Errorf(vedette.Invalid, "%q must be a name, because it follows the kind %s: use KIND NAME or KIND/NAME", name, args[0])
+				return nil, vedette.Errorf(vedette.Invalid, "%q must be a name, because it follows the kind %s: use KIND NAME or KIND/NAME", name,
+					args[0])
 			}
 			resourceArgs = append(resourceArgs, ResourceArg{Kind: kind, Name: name})
 		}

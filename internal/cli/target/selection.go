@@ -22,7 +22,8 @@ func (f *Flags) validateSelection() error {
 	case len(f.Files) > 0 && (f.all || f.AllNamespaces || f.FieldSelector != ""):
 		return vedette.Errorf(vedette.Invalid, "-f cannot be combined with --all, -A or --field-selector")
 	case f.Change.IsClientDryRun() && len(f.Files) == 0 && f.hasSelection():
-		return vedette.Errorf(vedette.Invalid, "--dry-run=client does not contact the clusters and cannot evaluate selectors: use --dry-run=server")
+		return vedette.Errorf(vedette.Invalid,
+			"--dry-run=client does not contact the clusters and cannot evaluate selectors: use --dry-run=server")
 	}
 	return nil
 }
@@ -42,7 +43,8 @@ func (f *Flags) validateArg(arg ResourceArg) error {
 	case arg.Name != "" && (f.all || f.AllNamespaces || f.FieldSelector != ""):
 		return vedette.Errorf(vedette.Invalid, "the name %s cannot be combined with --all, -A or --field-selector", arg.Name)
 	case arg.Account != "" && f.Account != "":
-		return vedette.Errorf(vedette.Invalid, "%s contains its account: remove --account", output.ObjectPath(arg.Account, arg.Kind, arg.Namespace, arg.Name))
+		return vedette.Errorf(vedette.Invalid, "%s contains its account: remove --account",
+			output.ObjectPath(arg.Account, arg.Kind, arg.Namespace, arg.Name))
 	}
 	return nil
 }

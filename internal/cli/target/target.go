@@ -41,7 +41,8 @@ func (f *Flags) AddFlags(cmd *cobra.Command) {
 
 // AddAccountFlag adds --account.
 func AddAccountFlag(cmd *cobra.Command, account *string) {
-	cmd.Flags().StringVar(account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts. Optional if there is only one account.")
+	cmd.Flags().StringVar(account, "account", "",
+		"Account, pattern of accounts (prod-*), or comma-separated accounts. Optional if there is only one account.")
 }
 
 // AddAllFlag adds --all. The verb is for messages: "delete".
@@ -78,7 +79,8 @@ func (t Target) DisplayName() string {
 	for _, flag := range []struct {
 		set         bool
 		name, value string
-	}{{t.Selector != "", " -l ", t.Selector}, {t.FieldSelector != "", " --field-selector ", t.FieldSelector}, {t.All, " --all", ""}, {t.AllNamespaces, " -A", ""}} {
+	}{{t.Selector != "", " -l ", t.Selector}, {t.FieldSelector != "", " --field-selector ", t.FieldSelector}, {t.All, " --all", ""},
+		{t.AllNamespaces, " -A", ""}} {
 		if flag.set {
 			text += flag.name + flag.value
 		}
@@ -143,7 +145,8 @@ func (f *Flags) parseFiles(args []string, stdin io.Reader) ([]Target, error) {
 	var all []Target
 	for _, d := range files.Documents {
 		if d.Metadata.Name == "" {
-			f.loadErrors = append(f.loadErrors, vedette.Errorf(vedette.Invalid, "%s: the %s has generateName but no name, which does not identify an object", d.Source, d.Kind))
+			f.loadErrors = append(f.loadErrors,
+				vedette.Errorf(vedette.Invalid, "%s: the %s has generateName but no name, which does not identify an object", d.Source, d.Kind))
 			continue
 		}
 		all = append(all, Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})

@@ -40,7 +40,8 @@ func Markdown(page Page, config any) (string, error) {
 	}
 	w := &writer{comments: comments}
 	keys := configfile.Keys(config)
-	fmt.Fprintf(&w.out, "# %s\n\n<!-- Generated from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n", page.Title, page.Intro)
+	fmt.Fprintf(&w.out, "# %s\n\n<!-- Generated from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n",
+		page.Title, page.Intro)
 	w.writeActive(keys)
 	w.writePlanned(keys, page.Program)
 	w.writeIgnored(keys)
@@ -87,7 +88,8 @@ func (w *writer) isSubgroup(key configfile.Key, keys []configfile.Key) bool {
 		return false
 	}
 	for _, k := range keys {
-		if k.Type != "" && k.Status == configfile.ActiveKey && (strings.HasPrefix(k.Path, key.Path+".") || strings.HasPrefix(k.Path, key.Path+"[].")) {
+		if k.Type != "" && k.Status == configfile.ActiveKey && (strings.HasPrefix(k.Path, key.Path+".") ||
+			strings.HasPrefix(k.Path, key.Path+"[].")) {
 			return true
 		}
 	}

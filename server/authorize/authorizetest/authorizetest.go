@@ -82,7 +82,8 @@ type Response struct {
 // entry in table, asks for other permissions than its entry lists, or answers though
 // a permission is denied. send gets the pattern of a route, for example "GET health",
 // and returns the entry too, because a path can name something that send creates.
-func CheckRoutes(t *testing.T, routes []string, table map[string]Route, send func(t *testing.T, pattern string, a *Authorizer) (Response, Route)) {
+func CheckRoutes(t *testing.T, routes []string, table map[string]Route,
+	send func(t *testing.T, pattern string, a *Authorizer) (Response, Route)) {
 	slices.Sort(routes)
 	if got := slices.Sorted(maps.Keys(table)); !slices.Equal(got, routes) {
 		t.Fatalf("the table of permissions lists other routes than the API has:\n got %q\nwant %q", got, routes)

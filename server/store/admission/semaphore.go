@@ -122,7 +122,8 @@ func (q *fairQueue) pop() chan struct{} {
 	source := q.sources[0]
 	next := q.waiting[source][0]
 	q.sources = slices.Delete(q.sources, 0, 1)
-	if q.waiting[source] = slices.Delete(q.waiting[source], 0, 1); len(q.waiting[source]) > 0 {
+	q.waiting[source] = slices.Delete(q.waiting[source], 0, 1)
+	if len(q.waiting[source]) > 0 {
 		q.sources = append(q.sources, source)
 	} else {
 		delete(q.waiting, source)

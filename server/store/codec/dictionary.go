@@ -85,7 +85,8 @@ func (d *Dictionary) encoder() (*zstd.Encoder, error) {
 	if e, ok := d.encoders.Get().(*zstd.Encoder); ok {
 		return e, nil
 	}
-	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(128 << 10)}
+	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(128 << 10)}
 	if len(d.content) > 0 {
 		options = append(options, zstd.WithEncoderDictRaw(0, d.content))
 	}

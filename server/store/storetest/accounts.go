@@ -45,7 +45,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		pods := vedette.Kind{Name: "Pod"}
 		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
-		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		acquire(t, s, "prod")
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || feeds[0].Mark != "9" {
 			t.Fatalf("same shape: got marks %+v, %v, want 9", feeds, err)
@@ -118,12 +119,14 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		}
 	},
 	"the new cacher replaces the details, except those to keep": func(t *testing.T, s *store.Store) {
-		first := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}, Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}}}}
+		first := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"},
+			Properties: vedette.Properties{Environment: "prod", Permissions: &vedette.Permissions{Read: []string{"dev"}}}}
 		if _, err := s.Register(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		acquireAs(t, s, store.Holder{Agent: "agent-1", Account: &first})
-		second := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Version: "v2"}, Properties: vedette.Properties{Environment: "test"}, Namespaces: []string{"b"}}
+		second := vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u", Version: "v2"},
+			Properties: vedette.Properties{Environment: "test"}, Namespaces: []string{"b"}}
 		acquireAs(t, s, store.Holder{Agent: "agent-2", Account: &second, KeepPermissions: true})
 		want := second
 		want.Properties.Permissions = first.Properties.Permissions
@@ -179,7 +182,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	"a live feed of a former cacher is pending": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{
-			{Feed: feedOf(pods), State: vedette.FeedLive, Message: "slowly"}, {Feed: feedOf(services), State: vedette.FeedDenied, Message: "forbidden"}}})
+			{Feed: feedOf(pods), State: vedette.FeedLive, Message: "slowly"},
+			{Feed: feedOf(services), State: vedette.FeedDenied, Message: "forbidden"}}})
 		w = acquire(t, s, "prod")
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.State != vedette.FeedPending || f.Message != "" {
 			t.Errorf("got live feed %s %q, want pending", f.State, f.Message)
@@ -212,7 +216,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	},
 	"last seen is kept when a feed stops being live or a term ends": func(t *testing.T, s *store.Store) {
 		at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
-		live := store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}, {Feed: feedOf(services), State: vedette.FeedLive}}}
+		live := store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive},
+			{Feed: feedOf(services), State: vedette.FeedLive}}}
 		for why, end := range map[string]func(t *testing.T, w *writer){
 			"failing": func(t *testing.T, w *writer) {
 				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedFailing}}})
@@ -292,7 +297,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 	"a retired account is hidden until its cluster registers again": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(pods))
 		mark := vedette.Mark("9")
-		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "shop", "web", "7")},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		retire(t, w)
 		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 0 {
 			t.Errorf("got accounts %v, %v, want none", accounts, err)

@@ -19,7 +19,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w := newWriter(t, s, "prod")
 		want := object(pods, "default", "web-5d4f8c7b9-x2x4z", "4711")
 		want.APIVersion = "v1beta9"
-		want.Owner = vedette.Owner{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Name: "web-5d4f8c7b9", UID: "a0000000-0000-4000-8000-00000000000b"}
+		want.Owner = vedette.Owner{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}, Name: "web-5d4f8c7b9",
+			UID: "a0000000-0000-4000-8000-00000000000b"}
 		want.Labels = map[string]string{"app": "web", "empty": ""}
 		want.Annotations["note"] = "emoji 🙂, NUL \x00, quote \" and 'quote'"
 		w.put(want)
@@ -45,7 +46,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 	},
 	"commits return what changed": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		equal(t, "first", changeNames(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))), []string{"added Pod n/a", "added Pod n/b"})
+		equal(t, "first", changeNames(w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))),
+			[]string{"added Pod n/a", "added Pod n/b"})
 		changes := w.commit(store.Batch{
 			Upserts: []vedette.Object{object(pods, "n", "a", "2"), object(pods, "n", "c", "1")},
 			Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"}, vedette.Key{Kind: pods, Namespace: "n", Name: "never"}),
@@ -79,13 +81,15 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 	"marks and states are committed with the data": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("1234")
-		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "n", "a", "1")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive, Message: "m"}}})
+		w.commit(store.Batch{Upserts: []vedette.Object{object(pods, "n", "a", "1")},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive, Message: "m"}}})
 		f := feedStatus(t, s, "prod", feedOf(pods))
 		if f.Mark != mark || f.State != vedette.FeedLive || f.Message != "m" || f.Objects != 1 || f.LastSeen.IsZero() {
 			t.Errorf("got %+v, want the mark and the state", f)
 		}
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedDenied, Message: "forbidden \x00"}}})
-		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied || !strings.HasPrefix(f.Message, "forbidden ") {
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != mark || f.State != vedette.FeedDenied ||
+			!strings.HasPrefix(f.Message, "forbidden ") {
 			t.Errorf("without a mark: got %+v, want the mark unchanged", f)
 		}
 	},
@@ -113,7 +117,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 	},
 	"unusual and long names": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		oddities := []string{"system:node-proxier", "UPPER", "upper", "Üñï", "a%b_c", `quo"te'`, strings.Repeat("n", 253), strings.Repeat("m", 512), "🙂"}
+		oddities := []string{"system:node-proxier", "UPPER", "upper", "Üñï", "a%b_c", `quo"te'`, strings.Repeat("n", 253),
+			strings.Repeat("m", 512), "🙂"}
 		var objects []vedette.Object
 		for _, name := range oddities {
 			objects = append(objects, object(roles, "", name, "1"))
@@ -179,7 +184,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 	},
 	"drops remove rows that a snapshot did not find": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		w.put(object(pods, "n", "kept", "1"), object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1"), object(services, "n", "lost", "1"))
+		w.put(object(pods, "n", "kept", "1"), object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"),
+			object(pods, "n", "again", "1"), object(services, "n", "lost", "1"))
 		lost, rewritten, recreated := object(pods, "n", "lost", "1"), object(pods, "n", "rewritten", "1"), object(pods, "n", "again", "1")
 		w.put(object(pods, "n", "rewritten", "2"))
 		changes := w.commit(store.Batch{
@@ -188,7 +194,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 				vedette.Digest(recreated.UID, "1"), 42}}},
 		})
 		equal(t, "changes", changeNames(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
-		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})),
+			[]string{"prod Pod n/again@2", "prod Pod n/kept@1", "prod Pod n/rewritten@2", "prod Service n/lost@1"})
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Objects != 3 {
 			t.Errorf("got a count of %d, want 3", f.Objects)
 		}
@@ -243,7 +250,9 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 			wg.Go(func() {
 				for n := range 20 {
 					version := fmt.Sprintf("%d-%d", next.term, n)
-					_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: next.term, Upserts: []vedette.Object{object(pods, "n", "a", version), object(pods, "n", fmt.Sprint(i), version)}})
+					_, err := s.Commit(t.Context(),
+						store.Batch{Account: "prod", Term: next.term,
+							Upserts: []vedette.Object{object(pods, "n", "a", version), object(pods, "n", fmt.Sprint(i), version)}})
 					if errors.Is(err, store.ErrTerm) {
 						return
 					}

@@ -48,7 +48,8 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		w.put(object(pods, "n", "a", "1"), object(services, "n", "b", "1"), object(roles, "", "c", "1"))
 		other := newWriter(t, s, "other")
 		other.put(object(services, "n", "b", "1"))
-		equal(t, "changes", changeNames(w.declare(feedOf(pods))), []string{"deleted ClusterRole.rbac.authorization.k8s.io c", "deleted Service n/b"})
+		equal(t, "changes", changeNames(w.declare(feedOf(pods))),
+			[]string{"deleted ClusterRole.rbac.authorization.k8s.io c", "deleted Service n/b"})
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"other Service n/b@1", "prod Pod n/a@1"})
 		if feeds, err := s.Marks(t.Context(), "prod"); err != nil || len(feeds) != 1 {
 			t.Errorf("got feeds %v, %v, want 1", feeds, err)
@@ -88,7 +89,9 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 		w.put(object(pods, "a", "4", "1"))
-		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{object(pods, "c", "5", "1")}}); vedette.KindOf(err) != vedette.Invalid {
+		if _, err := s.Commit(t.Context(),
+			store.Batch{Account: "prod", Term: w.term,
+				Upserts: []vedette.Object{object(pods, "c", "5", "1")}}); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("object of a namespace that is not declared: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 		equal(t, "widened", changeNames(w.declare(feedOf(pods))), nil)
@@ -98,14 +101,16 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 	},
 	"a kind declared for all namespaces and for one is rejected": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		if _, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods), namespacedFeed(pods, "a")), nil); vedette.KindOf(err) != vedette.Invalid {
+		if _, err := s.Declare(t.Context(), "prod", w.term, declaredFeeds(feedOf(pods), namespacedFeed(pods, "a")),
+			nil); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 	},
 	"beginning a snapshot clears the mark": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
-		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}, {Feed: feedOf(services), Mark: &mark}}})
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive},
+			{Feed: feedOf(services), Mark: &mark}}})
 		if err := s.BeginSnapshot(t.Context(), "prod", w.term, feedOf(pods)); err != nil {
 			t.Fatal(err)
 		}
@@ -123,10 +128,13 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		w := newWriter(t, s, "prod")
 		changed := object(pods, "n", "web", "1000")
 		mark := vedette.Mark("1200")
-		w.commit(store.Batch{Upserts: []vedette.Object{changed, object(services, "n", "web", "7")}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		w.commit(store.Batch{Upserts: []vedette.Object{changed, object(services, "n", "web", "7")},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		beginSnapshot(t, w)
 		listed := vedette.Mark("950")
-		_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
+		_, err := s.Commit(t.Context(),
+			store.Batch{Account: "prod", Term: w.term,
+				Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
 		if !errors.Is(err, store.ErrRewound) {
 			t.Fatalf("got %v, want %v", err, store.ErrRewound)
 		}
@@ -138,7 +146,8 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		beginSnapshot(t, w)
 		changed.Body = []byte(`{"other":"content"}`)
 		newMark := vedette.Mark("1010")
-		w.commit(store.Batch{Upserts: []vedette.Object{changed}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &newMark, SnapshotMark: newMark, State: vedette.FeedLive}}})
+		w.commit(store.Batch{Upserts: []vedette.Object{changed},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &newMark, SnapshotMark: newMark, State: vedette.FeedLive}}})
 		rows := queryAll(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
 		if len(rows) != 1 || string(rows[0].Body) != string(changed.Body) {
 			t.Errorf("got body %s, want that of the second list", rows[0].Body)

@@ -37,7 +37,8 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 		}
 		endOperations(t, s, ended(o, vedette.Done))
 		got, err := s.Operation(t.Context(), o.ID)
-		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 504 || got.Reason != "Lost" || !got.Ended.Equal(o.Accepted) {
+		if err != nil || got.State != vedette.Lost || got.Message != "the server was restarted" || got.Status != 504 || got.Reason != "Lost" ||
+			!got.Ended.Equal(o.Accepted) {
 			t.Errorf("got %+v, %v, want it lost because of the restart", got, err)
 		}
 		first := ended(operation(2), vedette.Done)
@@ -248,7 +249,8 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 // operation returns a pending operation; operations with higher numbers are newer.
 func operation(n int) store.OperationRow {
 	return store.OperationRow{
-		ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", Agent: "agent-1", Server: "server-1", Verb: vedette.VerbApply, DryRun: n%2 == 1,
+		ID: vedette.OperationID(fmt.Sprintf("01J%023d", n)), Account: "prod", Agent: "agent-1", Server: "server-1", Verb: vedette.VerbApply,
+		DryRun: n%2 == 1,
 		Target: "Deployment shop/web", User: "ann@example.org", Origin: "task 01J", State: store.Pending,
 		Accepted: time.UnixMicro(1_700_000_000_000_000 + int64(n)).UTC(),
 	}
@@ -291,7 +293,8 @@ func operationPages(t *testing.T, s *store.Store, q store.OperationQuery) (ids [
 		for _, o := range rows {
 			ids = append(ids, string(o.ID))
 		}
-		if pages++; next == "" {
+		pages++
+		if next == "" {
 			return ids, pages
 		}
 		q.After = next

@@ -29,7 +29,8 @@ var oracleKinds = []vedette.Kind{pods, services, roles}
 func testOracle(t *testing.T, s *store.Store, seed uint64) {
 	var oracles []*oracle
 	for _, account := range []vedette.AccountName{"one", "two"} {
-		w := newWriter(t, s, account, feedOf(pods), namespacedFeed(services, "n0"), namespacedFeed(services, "n1"), namespacedFeed(services, "n2"), feedOf(roles))
+		w := newWriter(t, s, account, feedOf(pods), namespacedFeed(services, "n0"), namespacedFeed(services, "n1"),
+			namespacedFeed(services, "n2"), feedOf(roles))
 		oracles = append(oracles, &oracle{rand.New(rand.NewPCG(seed, uint64(len(account)))), w, map[vedette.Key]vedette.Object{}, 0})
 	}
 	for range 40 {
@@ -73,7 +74,9 @@ func (o *oracle) step() {
 	want := map[string]bool{}
 	for range o.random.IntN(60) {
 		key := o.key()
-		if slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) || slices.Contains(b.Deletes, store.Deletion{Key: key}) {
+		if slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool {
+			return u.Key == key
+		}) || slices.Contains(b.Deletes, store.Deletion{Key: key}) {
 			continue
 		}
 		old, exists := o.objects[key]

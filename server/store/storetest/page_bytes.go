@@ -28,8 +28,9 @@ func testPageBytes(t *testing.T, s *store.Store) {
 		}
 	}
 	for why, q := range map[string]store.Query{
-		"all": {}, "a kind of an account": {Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}}, "an application": {Application: "big"},
-		"a selector": {Selector: "size=any"}, "a namespace": {Namespace: "n"}, "small pages": {Limit: 7},
+		"all": {}, "a kind of an account": {Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}},
+		"an application": {Application: "big"},
+		"a selector":     {Selector: "size=any"}, "a namespace": {Namespace: "n"}, "small pages": {Limit: 7},
 	} {
 		q.Bodies, q.SkipTotal = true, true
 		want := rowNames(queryAll(t, s, q))
@@ -46,7 +47,8 @@ func testPageBytes(t *testing.T, s *store.Store) {
 			if n := bodyBytes(page.Items); n > maxBytes && len(page.Items) > 1 {
 				t.Errorf("%s: page %d: got %d bytes in %d rows, want at most %d", why, pages, n, len(page.Items), maxBytes)
 			}
-			if q.After = page.Next; q.After == "" {
+			q.After = page.Next
+			if q.After == "" {
 				break
 			}
 			if len(page.Items) == 0 {
@@ -58,7 +60,8 @@ func testPageBytes(t *testing.T, s *store.Store) {
 			t.Errorf("%s: got %d pages, want at least 4", why, pages)
 		}
 	}
-	if page, err := s.Objects(t.Context(), store.Query{Bytes: maxBytes, Limit: 1000}); err != nil || len(page.Items) != 400 || page.Next != "" {
+	if page, err := s.Objects(t.Context(), store.Query{Bytes: maxBytes, Limit: 1000}); err != nil || len(page.Items) != 400 ||
+		page.Next != "" {
 		t.Errorf("without bodies: got %d rows, %v, want 400 on one page", len(page.Items), err)
 	}
 }

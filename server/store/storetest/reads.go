@@ -62,17 +62,20 @@ var readTests = map[string]func(*testing.T, *store.Store){
 	},
 	"what does not exist": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
-		for _, q := range []store.Query{{Accounts: []vedette.AccountName{"nobody"}}, {Kinds: []vedette.Kind{{Name: "Nonesuch"}}}, {Selector: "app=nothing"}, {Name: "x\x00y"}, {Application: "none"}} {
+		for _, q := range []store.Query{{Accounts: []vedette.AccountName{"nobody"}}, {Kinds: []vedette.Kind{{Name: "Nonesuch"}}},
+			{Selector: "app=nothing"}, {Name: "x\x00y"}, {Application: "none"}} {
 			if page, err := s.Objects(t.Context(), q); err != nil || len(page.Items) != 0 || page.Total != 0 || page.Next != "" {
 				t.Errorf("%+v: got %+v, %v, want an empty page", q, page, err)
 			}
 		}
-		for _, key := range []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}, {Kind: pods, Name: "a"}, {Kind: vedette.Kind{Name: "Nonesuch"}, Name: "a"}, {Kind: pods, Name: "\xff"}} {
+		for _, key := range []vedette.Key{{Kind: pods, Namespace: "n", Name: "b"}, {Kind: pods, Name: "a"},
+			{Kind: vedette.Kind{Name: "Nonesuch"}, Name: "a"}, {Kind: pods, Name: "\xff"}} {
 			if _, err := s.Object(t.Context(), "prod", key); vedette.KindOf(err) != vedette.NotFound {
 				t.Errorf("%q: got %v, want an error of kind %s", key, err, vedette.NotFound)
 			}
 		}
-		if _, err := s.Object(t.Context(), "nobody", vedette.Key{Kind: pods, Namespace: "n", Name: "a"}); vedette.KindOf(err) != vedette.NotFound {
+		if _, err := s.Object(t.Context(), "nobody",
+			vedette.Key{Kind: pods, Namespace: "n", Name: "a"}); vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("account: got %v, want an error of kind %s", err, vedette.NotFound)
 		}
 	},
@@ -132,7 +135,8 @@ func testFilters(t *testing.T, s *store.Store) {
 		{store.Query{Application: "app-of-b"}, 8},
 		{store.Query{Selector: "app=a"}, 8},
 		{store.Query{Selector: "app!=a"}, 8},
-		{store.Query{Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}, Namespace: "n2", Name: "a", Application: "app-of-a", Selector: "app in (a)"}, 1},
+		{store.Query{Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}, Namespace: "n2", Name: "a", Application: "app-of-a",
+			Selector: "app in (a)"}, 1},
 		{store.Query{Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}, Namespace: "n2"}, 2},
 		{store.Query{Namespace: "n2", Selector: "app notin (b)"}, 4},
 		{store.Query{Application: "app-of-a", Name: "b"}, 0},

@@ -19,7 +19,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		name  string
 		tests map[string]func(*testing.T, *store.Store)
 	}{
-		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests}, {"oracle", oracleTests},
+		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests},
+		{"oracle", oracleTests},
 		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
@@ -51,10 +52,11 @@ var (
 )
 
 var resources = map[vedette.Kind]vedette.Resource{
-	pods:        {Kind: pods, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
-	services:    {Kind: services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
-	deployments: {Kind: deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}, Namespaced: true},
-	roles:       {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
+	pods:     {Kind: pods, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
+	services: {Kind: services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
+	deployments: {Kind: deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
+		Namespaced: true},
+	roles: {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
 }
 
 func declaredFeeds(feeds ...vedette.Feed) []store.DeclaredFeed {
@@ -90,7 +92,8 @@ func newWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds 
 
 func register(t *testing.T, s *store.Store, account vedette.AccountName) store.AccountRow {
 	t.Helper()
-	row, err := s.Register(t.Context(), vedette.Account{Name: account, Cluster: vedette.Cluster{UID: "uid-" + string(account), Host: "https://" + string(account)}})
+	row, err := s.Register(t.Context(),
+		vedette.Account{Name: account, Cluster: vedette.Cluster{UID: "uid-" + string(account), Host: "https://" + string(account)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,8 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 					if err != nil {
 						t.Error(err)
 					}
-					if ids[i] = got.ID; created {
+					ids[i] = got.ID
+					if created {
 						made.Add(1)
 					}
 				})
@@ -222,7 +223,9 @@ var taskTests = map[string]func(*testing.T, *store.Store){
 	},
 	"tasks that cannot be stored": func(t *testing.T, s *store.Store) {
 		for _, change := range []func(*store.TaskRow){
-			func(o *store.TaskRow) { o.ID = "" }, func(o *store.TaskRow) { o.ID = strings.Repeat("x", 27) }, func(o *store.TaskRow) { o.ID = "\x00" },
+			func(o *store.TaskRow) {
+				o.ID = ""
+			}, func(o *store.TaskRow) { o.ID = strings.Repeat("x", 27) }, func(o *store.TaskRow) { o.ID = "\x00" },
 			func(o *store.TaskRow) { o.RequestID = strings.Repeat("x", 256) }, func(o *store.TaskRow) { o.RequestID = "\xff" },
 		} {
 			o := task(1)

@@ -32,7 +32,8 @@ var writeThroughTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("%s: got %q, %v, want %q", name, uid, err, want)
 			}
 		}
-		if uid, err := s.UID(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Widget"}, Namespace: "n", Name: "web"}); uid != "" || err != nil {
+		if uid, err := s.UID(t.Context(), "prod", vedette.Key{Kind: vedette.Kind{Name: "Widget"}, Namespace: "n", Name: "web"}); uid != "" ||
+			err != nil {
 			t.Errorf("unknown kind: got %q, %v, want no uid", uid, err)
 		}
 		if _, err := s.UID(t.Context(), "none", vedette.Key{Kind: pods, Namespace: "n", Name: "web"}); !errors.Is(err, store.ErrNoAccount) {
@@ -122,7 +123,8 @@ var writeThroughTests = map[string]func(*testing.T, *store.Store){
 			w.writePodThrough("web", 10)
 			w.beginSnapshot()
 			equal(t, "index", w.readIndex(), sortedDigests(pod("web", 10)))
-			equal(t, "drop", changeNames(w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: sortedDigests(pod("web", 10))}}})), nil)
+			equal(t, "drop", changeNames(w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: sortedDigests(pod("web", 10))}}})),
+				nil)
 			w.expectPods("web@10")
 			w.endSnapshot(c.end, nil)
 			w.expectPods(c.want...)
@@ -275,7 +277,8 @@ var writeThroughTests = map[string]func(*testing.T, *store.Store){
 		expectError(store.ErrTerm, "prod", w.term, pod("web", 10))
 		expectError(store.ErrNoAccount, "nobody", w.term, pod("web", 10))
 		expectError(store.ErrNoFeed, "prod", w.term+1, object(vedette.Kind{Name: "Nonesuch"}, "n", "a", "1"))
-		if _, _, err := s.WriteThrough(t.Context(), "prod", w.term+1, object(pods, "n", "a\x00", "1"), nil); vedette.KindOf(err) != vedette.Invalid {
+		if _, _, err := s.WriteThrough(t.Context(), "prod", w.term+1, object(pods, "n", "a\x00", "1"),
+			nil); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("invalid name: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 		w.expectPods("web@4")
@@ -311,7 +314,8 @@ var writeThroughTests = map[string]func(*testing.T, *store.Store){
 		expectEnded(false, noted, err)
 		checkOperation(t, s, idle)
 		end = ended(refused, vedette.Done)
-		if _, noted, err = s.WriteThrough(t.Context(), "prod", w.term-1, pod("api", 12), &end); noted || !errors.Is(err, store.ErrTerm) {
+		_, noted, err = s.WriteThrough(t.Context(), "prod", w.term-1, pod("api", 12), &end)
+		if noted || !errors.Is(err, store.ErrTerm) {
 			t.Errorf("old term: got ended %v, %v, want false and %v", noted, err, store.ErrTerm)
 		}
 		checkOperation(t, s, refused)
@@ -331,8 +335,9 @@ var writeThroughTests = map[string]func(*testing.T, *store.Store){
 		}
 		for version := 10; version < 90; version++ {
 			mark := vedette.Mark(fmt.Sprint(version))
-			_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{pod(fmt.Sprint("web-", version%5), version)},
-				Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}})
+			_, err := s.Commit(t.Context(),
+				store.Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{pod(fmt.Sprint("web-", version%5), version)},
+					Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -396,7 +401,8 @@ func (w podWriter) commitLive(mark int, objects ...vedette.Object) []store.Chang
 func (w podWriter) commitDelete(mark int, name, version string) []store.Change {
 	w.t.Helper()
 	m := vedette.Mark(fmt.Sprint(mark))
-	return w.commit(store.Batch{Deletes: []store.Deletion{{Key: pod(name, 0).Key, Version: version}}, Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m}}})
+	return w.commit(store.Batch{Deletes: []store.Deletion{{Key: pod(name, 0).Key, Version: version}},
+		Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &m}}})
 }
 
 func (w podWriter) beginSnapshot() {

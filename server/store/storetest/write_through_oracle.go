@@ -307,7 +307,9 @@ func (c *simulation) check() {
 		stored[r.Key], c.newest[r.Key] = true, version
 	}
 	for key, version := range c.newest {
-		if !stored[key] && !slices.ContainsFunc(c.history, func(h historyEntry) bool { return h.deleted && h.object.Key == key && h.version > version }) {
+		if !stored[key] && !slices.ContainsFunc(c.history, func(h historyEntry) bool {
+			return h.deleted && h.object.Key == key && h.version > version
+		}) {
 			c.t.Errorf("%s: got no object, want version %d or newer", key, version)
 		}
 	}

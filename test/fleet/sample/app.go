@@ -79,12 +79,14 @@ func (a *app) value(name string, h uint64) string {
 	switch {
 	case strings.HasSuffix(name, "DSN"), strings.HasSuffix(name, "ISSUER"):
 		return fmt.Sprintf(`"valueFrom":{"secretKeyRef":{"name":"%s-credentials","key":"%s"}}`, a.name, strings.ToLower(name))
-	case strings.HasSuffix(name, "URL"), strings.HasSuffix(name, "ENDPOINT"), strings.HasSuffix(name, "BROKERS"), strings.HasSuffix(name, "ADDRESS"):
+	case strings.HasSuffix(name, "URL"), strings.HasSuffix(name, "ENDPOINT"), strings.HasSuffix(name, "BROKERS"),
+		strings.HasSuffix(name, "ADDRESS"):
 		return fmt.Sprintf(`"value":"http://%s-%s.%s.svc:%d"`, pick(nouns, h), pick(roles, h>>8), pick(teams, h>>16), 8000+h>>24%100)
 	case strings.HasSuffix(name, "OPTS"):
 		return fmt.Sprintf(`"value":"-XX:MaxRAMPercentage=%d -XX:+UseG1GC -Dfile.encoding=UTF-8 -Dapp=%s"`, 50+h%40, a.name)
 	case strings.HasSuffix(name, "FLAGS"):
-		return fmt.Sprintf(`"value":"%s-%s,%s-%s,%s"`, pick(nouns, h), pick(roles, h>>8), pick(nouns, h>>16), pick(roles, h>>24), pick(nouns, h>>32))
+		return fmt.Sprintf(`"value":"%s-%s,%s-%s,%s"`, pick(nouns, h), pick(roles, h>>8), pick(nouns, h>>16), pick(roles, h>>24),
+			pick(nouns, h>>32))
 	case h%3 == 0:
 		return fmt.Sprintf(`"value":"%s-%s"`, a.team, pick(nouns, h>>8))
 	}

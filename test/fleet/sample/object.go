@@ -145,7 +145,8 @@ func appendNamespace(dst []byte, i int) []byte {
 	if i < len(systemNamespaces) {
 		return append(dst, systemNamespaces[i]...)
 	}
-	if i -= len(systemNamespaces); i < len(teams) {
+	i -= len(systemNamespaces)
+	if i < len(teams) {
 		return append(dst, teams[i]...)
 	}
 	return fmt.Appendf(dst, "preview-%d", i)

@@ -79,7 +79,8 @@ func (c *Cluster) Creatable(kind vedette.Kind, i int) (object, status []byte, er
 	if err := json.Unmarshal(c.Append(nil, kind, i, 1), &whole); err != nil {
 		return nil, nil, err
 	}
-	if status = whole["status"]; status != nil {
+	status = whole["status"]
+	if status != nil {
 		status = []byte(`{"status":` + string(status) + `}`)
 	}
 	delete(whole, "status")

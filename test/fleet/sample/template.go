@@ -66,7 +66,8 @@ func metadataOf(raw []byte) []byte {
 		case !quoted && c == '{':
 			depth++
 		case !quoted && c == '}':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return rest[:i+1]
 			}
 		}

@@ -99,7 +99,8 @@ func writeMessage(out *bytes.Buffer, name string, t reflect.Type, comments map[s
 			log.Fatalf("%s.%s has no number: add a wire tag with a number that no field of the message ever had", t, f.Name)
 		}
 		c := comments[t.Name()+"."+f.Name]
-		fields = append(fields, field{number: n, kind: protoType(f.Type), name: cmp.Or(wireName, snakeCase(f.Name)), doc: c.Doc.Text(), trailing: c.Comment.Text()})
+		fields = append(fields, field{number: n, kind: protoType(f.Type), name: cmp.Or(wireName, snakeCase(f.Name)), doc: c.Doc.Text(),
+			trailing: c.Comment.Text()})
 	}
 	slices.SortFunc(fields, func(a, b field) int { return a.number - b.number })
 	if len(fields) == 0 {

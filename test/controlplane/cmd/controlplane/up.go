@@ -76,7 +76,8 @@ func (o upOptions) runUntilDone(ctx context.Context, plane *controlplane.Plane, 
 	var workloadErr error // set before worked is closed
 	go func() {
 		defer close(workloadsDone)
-		if workloadErr = o.runWorkloads(ctx, plane, log); workloadErr != nil {
+		workloadErr = o.runWorkloads(ctx, plane, log)
+		if workloadErr != nil {
 			cancel()
 		}
 	}()
