@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
-// check reports what is wrong outside of accounts.
+// check adds the problems of all settings except accounts.
 func (c *Config) check() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
@@ -117,14 +117,14 @@ func (c *Config) checkNotNegative(path string, n int) {
 	}
 }
 
-// checkOneOf checks a word in any case.
+// checkOneOf checks that value is one of the allowed words, ignoring case.
 func (c *Config) checkOneOf(path, value string, allowed ...string) {
 	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
 		c.addProblem(path, "%q must be one of %s, got %q", path, strings.Join(allowed, ", "), value)
 	}
 }
 
-// addProblem reports what is wrong with a setting.
+// addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.PositionOf(path), path, format, args...)
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // Permissions reads both forms of an account's permissions: the predecessor's
-// list of maps and Clouddriver's one map. Whatever can't be read refuses the
-// account, for leaving it out would open the account to everyone.
+// list of maps and Clouddriver's map. Permissions that cannot be read reject the
+// account, because ignoring them would open the account to everyone.
 type Permissions struct {
-	parsed *vedette.Permissions // nil where there are none
+	parsed *vedette.Permissions // nil if everyone may use the account
 }
 
-// ConfigTypeName implements configfile's name of a type.
+// ConfigTypeName returns the type's name in the configuration reference.
 func (Permissions) ConfigTypeName() string { return "list or map of roles" }
 
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
@@ -41,8 +41,8 @@ func rolesByPermission(p *vedette.Permissions) []permissionRoles {
 	return []permissionRoles{{"READ", &p.Read}, {"WRITE", &p.Write}, {"EXECUTE", &p.Execute}}
 }
 
-// UnmarshalConfig reads either form. An empty list or map is the same as none,
-// as Clouddriver writes it for open accounts.
+// UnmarshalConfig reads either form. An empty list or map opens the account to
+// everyone, because Clouddriver's files mark open accounts in this way.
 func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	fields, ok := permissionFields(v)
 	if !ok || len(fields) == 0 {
@@ -66,7 +66,8 @@ func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	}
 }
 
-// permissionFields gathers READ, WRITE and EXECUTE from either form.
+// permissionFields returns the fields READ, WRITE and EXECUTE of either form. It
+// returns false if it added a problem.
 func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	if fields, ok := v.Fields(); ok {
 		return fields, true
@@ -88,7 +89,7 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	return all, true
 }
 
-// readRoles takes the roles of one permission. It returns false where it refused.
+// readRoles reads the roles of one permission. It returns false if it added a problem.
 func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 	for _, entry := range rolesByPermission(p.parsed) {
 		if entry.name == name {
@@ -100,8 +101,9 @@ func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 	return false
 }
 
-// rolesOf reads a list of roles, or one role alone. White space within them is
-// kept, so that it is refused.
+// rolesOf reads a list of roles or a single role. It does not trim white space,
+// because roles with white space must be rejected. It returns false if it added a
+// problem.
 func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	items, isList := v.Items()
 	if !isList {

@@ -10,18 +10,17 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// RejectedAccount is an account that is left out.
+// RejectedAccount is an invalid account, which the agent does not use.
 type RejectedAccount struct {
-	Name   string              // as written; empty where that is what is wrong
-	Index  int                 // its place in kubernetes.accounts, from 0
+	Name   string              // as written; may be empty
+	Index  int                 // in kubernetes.accounts, from 0
 	At     configfile.Position // of the entry
-	Reason error               // joins all that is wrong with it
+	Reason error               // joins all problems of the account
 }
 
 func accountPath(i int) string { return fmt.Sprintf("kubernetes.accounts[%d]", i) }
 
-// checkAccounts reports what is wrong with each account, and with accounts that
-// share a name.
+// checkAccounts adds the problems of each account, and of accounts that share a name.
 func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
@@ -40,8 +39,8 @@ func (c *Config) checkAccounts() {
 	}
 }
 
-// rejectDuplicateName refuses all accounts of one name: to take the first could show the
-// wrong cluster under it.
+// rejectDuplicateName rejects all accounts of one name, because the first of them
+// could be the wrong cluster.
 func (c *Config) rejectDuplicateName(name string, indexes []int) {
 	var places []string
 	for _, i := range indexes {
@@ -82,14 +81,14 @@ func (c *Config) checkAccount(path string, a *Account) {
 	c.checkRequiredGroups(path+".requiredGroupMembership", a)
 }
 
-// checkExclusive refuses two lists of which Clouddriver allows one.
+// checkExclusive checks that at most one of two lists is set, as Clouddriver does.
 func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey string, second []string) {
 	if len(first) > 0 && len(second) > 0 {
 		c.addProblem(path+"."+secondKey, "%q has both %s and %s: leave one of them out", path, firstKey, secondKey)
 	}
 }
 
-// checkRequiredGroups holds the older form of permissions to the same rules.
+// checkRequiredGroups checks the older form of permissions by the rules of the newer.
 func (c *Config) checkRequiredGroups(path string, a *Account) {
 	groups := vedette.Permissions{Read: a.RequiredGroupMembership}
 	if err := groups.Normalize(); err != nil {
@@ -97,8 +96,8 @@ func (c *Config) checkRequiredGroups(path string, a *Account) {
 	}
 }
 
-// rejectInvalidAccounts moves accounts with problems to Refused and returns the problems that
-// are not of an account.
+// rejectInvalidAccounts moves accounts with problems to RejectedAccounts and returns
+// the other problems.
 func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	var otherProblems []*configfile.Problem
 	accountProblems := map[int][]*configfile.Problem{}
@@ -123,7 +122,7 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	return otherProblems
 }
 
-// accountIndex returns the index of the account that a path lies in.
+// accountIndex returns the index of the account that a path belongs to.
 func accountIndex(path string) (int, bool) {
 	var i int
 	n, err := fmt.Sscanf(path, "kubernetes.accounts[%d]", &i)
