@@ -93,11 +93,11 @@ func (c *Config) setAgentID(env func(string) (string, bool)) error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("ask for the host's name: %w", err)
+		return fmt.Errorf("get the host name for agentId: %w", err)
 	}
 	var suffix [4]byte
 	if _, err := rand.Read(suffix[:]); err != nil {
-		return fmt.Errorf("make a random suffix: %w", err)
+		return fmt.Errorf("generate a random suffix for agentId: %w", err)
 	}
 	c.AgentID = vedette.AgentID(host + "-" + hex.EncodeToString(suffix[:]))
 	return nil

@@ -53,13 +53,13 @@ func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	for _, f := range fields {
 		name := strings.ToUpper(f.Key)
 		if seen[name] {
-			f.Value.AddProblem("%q names %s twice", v.Path(), name)
+			f.Value.AddProblem("%q must contain %s only once", v.Path(), name)
 		}
 		seen[name] = true
 		valid = p.readRoles(name, f) && valid
 	}
 	if valid && len(p.parsed.Read)+len(p.parsed.Write)+len(p.parsed.Execute) == 0 {
-		v.AddProblem("%q names no role at all: leave it out to open the account to everyone", v.Path())
+		v.AddProblem("%q must contain at least one role: remove it if everyone may use the account", v.Path())
 	}
 	if err := p.parsed.Normalize(); err != nil {
 		v.AddProblem("%q: %s", v.Path(), err)
@@ -74,7 +74,7 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	}
 	items, ok := v.Items()
 	if !ok {
-		v.AddProblem("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, got %s", v.Path(), v)
+		v.AddProblem("%q must be a list, for example \"- READ: [role]\", or a map of READ, WRITE and EXECUTE, got %s", v.Path(), v)
 		return nil, false
 	}
 	var all []configfile.Field
@@ -97,7 +97,7 @@ func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 			return ok
 		}
 	}
-	f.Value.AddProblem("%q is no permission: READ, WRITE and EXECUTE are", f.Value.Path())
+	f.Value.AddProblem("%q must be READ, WRITE or EXECUTE, got %q", f.Value.Path(), f.Key)
 	return false
 }
 

@@ -25,7 +25,7 @@ func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
 		if a.Name == "" && !c.report.IsSet(accountPath(i)+".name") && !c.report.HasProblem(accountPath(i)) {
-			c.addProblem(accountPath(i), "%q has no name", accountPath(i))
+			c.addProblem(accountPath(i), "%q is missing", accountPath(i)+".name")
 		}
 		if a.Name != "" {
 			byName[a.Name] = append(byName[a.Name], i)
@@ -47,8 +47,8 @@ func (c *Config) rejectDuplicateName(name string, indexes []int) {
 		places = append(places, c.report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
-		c.addProblem(accountPath(i)+".name", "several accounts are called %q, and none of them is used: they stand at %s", name,
-			strings.Join(places, " and "))
+		c.addProblem(accountPath(i)+".name", "%q must be unique, got %q at %s: rename all but one, because none of them is used",
+			accountPath(i)+".name", name, strings.Join(places, " and "))
 	}
 }
 
@@ -59,22 +59,22 @@ func (c *Config) checkAccount(path string, a *Account) {
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
 	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
-		c.addProblem(path+".kubeconfigFile", "%q names a file on a config server, which an agent can't read: mount the file",
-			path+".kubeconfigFile")
+		c.addProblem(path+".kubeconfigFile", "%q must be the path of a file because the agent cannot read from a config server, got %q: mount the file",
+			path+".kubeconfigFile", a.KubeconfigFile)
 	}
 	if a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "" {
-		c.addProblem(path+".kubeconfigContents", "%q has both kubeconfigFile and kubeconfigContents: leave one of them out", path)
+		c.addProblem(path+".kubeconfigContents", "%q must not have both kubeconfigFile and kubeconfigContents: remove one of them", path)
 	}
 	for i, d := range a.CustomResourceDefinitions {
 		customPath := fmt.Sprintf("%s.customResourceDefinitions[%d]", path, i)
 		c.checkOneOf(customPath+".scope", d.Scope, "Namespaced", "Cluster")
 		if d.Kind == "" {
-			c.addProblem(customPath, "%q has no kind", customPath)
+			c.addProblem(customPath, "%q is missing or empty", customPath+".kind")
 		}
 	}
 	for i, r := range a.CustomResources {
 		if at := fmt.Sprintf("%s.customResources[%d]", path, i); r.KubernetesKind == "" {
-			c.addProblem(at, "%q has no kubernetesKind", at)
+			c.addProblem(at, "%q is missing or empty", at+".kubernetesKind")
 		}
 	}
 	c.checkNotNegative(path+".maxResumableResourceAgeMs", a.MaxResumableResourceAgeMs)
@@ -84,7 +84,7 @@ func (c *Config) checkAccount(path string, a *Account) {
 // checkExclusive checks that at most one of two lists is set, as Clouddriver does.
 func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey string, second []string) {
 	if len(first) > 0 && len(second) > 0 {
-		c.addProblem(path+"."+secondKey, "%q has both %s and %s: leave one of them out", path, firstKey, secondKey)
+		c.addProblem(path+"."+secondKey, "%q must not have both %s and %s: remove one of them", path, firstKey, secondKey)
 	}
 }
 
@@ -92,7 +92,7 @@ func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey
 func (c *Config) checkRequiredGroups(path string, a *Account) {
 	groups := vedette.Permissions{Read: a.RequiredGroupMembership}
 	if err := groups.Normalize(); err != nil {
-		c.addProblem(path, "%q: a role must not be empty or contain white space", path)
+		c.addProblem(path, "%q must contain only roles that are not empty and have no white space, got %q", path, a.RequiredGroupMembership)
 	}
 }
 
