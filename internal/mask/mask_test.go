@@ -37,7 +37,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		value      any
 		text, want string
 	}{
-		{"unchanged", "hunter2", "it is hunter2!", "it is ***!"},
+		{"verbatim", "hunter2", "it is hunter2!", "it is ***!"},
 		{"three bytes", "abc", "it is abc, or dabcd", "it is ***, or d***d"},
 		{"two bytes, in quotes", "ab", "about \"ab\", 'ab', `ab` or {\"a\":\\\"ab\\\"}", "about ***, ***, *** or {\"a\":***}"},
 		{"one byte, in quotes", "7", `7 of "7"`, `7 of ***`},
