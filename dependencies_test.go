@@ -9,59 +9,59 @@ import (
 
 const module = "github.com/vedette-io/vedette"
 
-// TestForbiddenImports checks the order of the packages. Each row forbids imports, direct
-// and indirect ones, and gives the reason.
+// TestForbiddenImports checks the dependencies between packages. Each row forbids direct and
+// indirect imports, and gives the reason.
 func TestForbiddenImports(t *testing.T) {
 	rules := []struct {
 		pkg, forbidden, reason string
 	}{
-		{".", module + "/", "the root names things; it must not know who uses the names"},
-		{"./wire", module + "/agent", "agent and server use the protocol; it must not depend on them"},
-		{"./wire", module + "/server", "agent and server use the protocol; it must not depend on them"},
-		{"./agent/...", module + "/server", "agent and server meet on the wire only"},
-		{"./server/...", module + "/agent", "agent and server meet on the wire only"},
-		{"./agent/...", "modernc.org/sqlite", "the agent keeps nothing but memory"},
-		{"./agent/...", "github.com/jackc/pgx", "the agent keeps nothing but memory"},
-		{"./agent/...", "github.com/go-sql-driver", "the agent keeps nothing but memory"},
-		{"./server/...", "k8s.io/client-go", "the server holds no way into a cluster"},
-		{"./agent/outbox", "google.golang.org/", "the outbox is pure: what it holds are bytes"},
-		{"./agent/redact", "google.golang.org/", "redaction is bytes in, bytes out"},
-		{"./agent/redact", "k8s.io/", "redaction is bytes in, bytes out"},
-		{"./agent/jsonstream", module, "jsonstream is a library for JSON: it must not depend on who uses it"},
-		{"./agent/jsonstream", "k8s.io/", "objects are not decoded into Kubernetes types, because these cost memory per object"},
-		{"./agent/kube", module + "/agent/watch", "feeds and operations share the client, so the client must not know either"},
-		{"./agent/kube", module + "/agent/operate", "feeds and operations share the client, so the client must not know either"},
-		{"./agent/kube", "k8s.io/client-go/kubernetes", "typed clients of all kinds are 22 MB, and know no custom one"},
-		{"./agent/kube", "google.golang.org/grpc", "only the uplink speaks to the server"},
+		{".", module + "/", "the root package defines the domain types; it must not depend on packages that use them"},
+		{"./wire", module + "/agent", "agent and server depend on the protocol; it must not depend on them"},
+		{"./wire", module + "/server", "agent and server depend on the protocol; it must not depend on them"},
+		{"./agent/...", module + "/server", "agent and server communicate only through the protocol in wire"},
+		{"./server/...", module + "/agent", "agent and server communicate only through the protocol in wire"},
+		{"./agent/...", "modernc.org/sqlite", "the agent keeps its state in memory only; it must not need a database driver"},
+		{"./agent/...", "github.com/jackc/pgx", "the agent keeps its state in memory only; it must not need a database driver"},
+		{"./agent/...", "github.com/go-sql-driver", "the agent keeps its state in memory only; it must not need a database driver"},
+		{"./server/...", "k8s.io/client-go", "the server has no access to clusters; only agents send requests to API servers"},
+		{"./agent/outbox", "google.golang.org/", "the outbox stores changes as bytes; only the uplink uses gRPC"},
+		{"./agent/redact", "google.golang.org/", "redaction takes and returns bytes, without Kubernetes or gRPC types"},
+		{"./agent/redact", "k8s.io/", "redaction takes and returns bytes, without Kubernetes or gRPC types"},
+		{"./agent/jsonstream", module, "jsonstream is a general library for JSON; it must not depend on packages that use it"},
+		{"./agent/jsonstream", "k8s.io/", "jsonstream must not decode objects into Kubernetes types, because these take more memory"},
+		{"./agent/kube", module + "/agent/watch", "feeds and operations share the client, so it must not depend on either"},
+		{"./agent/kube", module + "/agent/operate", "feeds and operations share the client, so it must not depend on either"},
+		{"./agent/kube", "k8s.io/client-go/kubernetes", "typed clients add 22 MB and do not support custom resources"},
+		{"./agent/kube", "google.golang.org/grpc", "only the uplink connects to the server"},
 		{"./agent/watch", module + "/agent/operate", "a change to operations must not break feeds"},
-		{"./agent/watch", "google.golang.org/grpc", "only the uplink speaks to the server"},
+		{"./agent/watch", "google.golang.org/grpc", "only the uplink connects to the server"},
 		{"./agent/operate", module + "/agent/watch", "a change to feeds must not break operations"},
-		{"./agent/operate/manifest", module + "/agent/", "manifests are read without a cluster"},
-		{"./agent/operate/apply", module + "/agent/kube", "merging is pure: operate sends the requests"},
-		{"./agent/operate/artifact", module + "/agent/kube", "choosing a version is pure: operate sends the requests"},
-		{"./agent/operate", "google.golang.org/grpc", "only the uplink speaks to the server"},
-		{"./agent/operate", "k8s.io/kubectl", "kubectl's packages are 71 MB; what they do is done here, and tested against them"},
-		{"./agent/operate", "k8s.io/client-go/kubernetes", "typed clients of all kinds are 22 MB, and know no custom one"},
-		{"./agent/uplink", "k8s.io/", "only agent/kube talks to API servers"},
+		{"./agent/operate/manifest", module + "/agent/", "manifest parses manifests without access to a cluster"},
+		{"./agent/operate/apply", module + "/agent/kube", "apply merges objects without I/O; only operate sends requests"},
+		{"./agent/operate/artifact", module + "/agent/kube", "artifact chooses versions without I/O; only operate sends requests"},
+		{"./agent/operate", "google.golang.org/grpc", "only the uplink connects to the server"},
+		{"./agent/operate", "k8s.io/kubectl", "kubectl's packages add 71 MB; operate implements their behavior, and tests compare it with kubectl"},
+		{"./agent/operate", "k8s.io/client-go/kubernetes", "typed clients add 22 MB and do not support custom resources"},
+		{"./agent/uplink", "k8s.io/", "only agent/kube sends requests to API servers"},
 		{"./server/ingest", "google.golang.org/", "ingest takes domain types; only agentserver uses gRPC"},
-		{"./agent/executor", "google.golang.org/", "the executor keeps operations; only the uplink uses gRPC"},
-		{"./agent/executor", "k8s.io/", "the executor keeps operations; only operate calls the API server"},
-		{"./server/assignment", "google.golang.org/", "assignment decides; only agentserver uses gRPC"},
-		{"./server/dispatch", "google.golang.org/", "dispatch decides; only agentserver uses gRPC"},
-		{"./server/task", "google.golang.org/", "tasks know operations, not the way that they take"},
-		{"./server/task", module + "/server/dispatch", "tasks hand operations to whoever carries them out, which tests play"},
-		{"./server/manifest", module + "/server/store", "what becomes of manifests is rules; what they must know they ask a Cluster"},
-		{"./server/manifest", "google.golang.org/", "what becomes of manifests is rules; what they must know they ask a Cluster"},
-		{"./internal/cli/...", module + "/agent", "commands ask a server; only `vedette up` in cmd/vedette runs an agent"},
-		{"./internal/cli/...", module + "/server/store", "commands ask a server over REST; only the server reads its database"},
-		{"./internal/cli/...", "google.golang.org/grpc", "commands ask a server over REST; only agents use gRPC"},
+		{"./agent/executor", "google.golang.org/", "the executor runs operations and keeps outcomes; only the uplink uses gRPC"},
+		{"./agent/executor", "k8s.io/", "the executor runs operations and keeps outcomes; only operate sends requests to API servers"},
+		{"./server/assignment", "google.golang.org/", "assignment decides which agent reports an account; only agentserver uses gRPC"},
+		{"./server/dispatch", "google.golang.org/", "dispatch decides which agent gets an operation; only agentserver uses gRPC"},
+		{"./server/task", "google.golang.org/", "tasks must not depend on how operations reach an agent"},
+		{"./server/task", module + "/server/dispatch", "tasks execute operations through an interface, so that tests can implement it"},
+		{"./server/manifest", module + "/server/store", "deployment rules do no I/O; they get data from the interface Cluster"},
+		{"./server/manifest", "google.golang.org/", "deployment rules do no I/O; they get data from the interface Cluster"},
+		{"./internal/cli/...", module + "/agent", "commands send requests to a server; only `vedette up` in cmd/vedette runs an agent"},
+		{"./internal/cli/...", module + "/server/store", "commands use a server's REST API; only the server reads its database"},
+		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
-		{"./internal/cli/describe", module + "/internal/client", "describe turns a pod template into text; it sends no request"},
-		{"./server/store", "google.golang.org/grpc", "the store speaks SQL and nothing else"},
-		{"./server/store/admission", "database/sql", "admission decides who may write; only the store itself uses SQL"},
+		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
+		{"./server/store", "google.golang.org/grpc", "the store uses SQL, not gRPC"},
+		{"./server/store/admission", "database/sql", "admission decides who may write, and when; only the store itself uses SQL"},
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
-		{"./server/store/overlay", module + "/server/store/codec", "the overlay decides by versions and never looks into rows"},
-		{"./server/store/codec", "database/sql", "codec turns objects into bytes; only the store itself uses SQL"},
+		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
+		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
 	}
 	deps := map[string][]string{}
 	for _, rule := range rules {
@@ -70,20 +70,20 @@ func TestForbiddenImports(t *testing.T) {
 		}
 		for _, dep := range deps[rule.pkg] {
 			if strings.HasPrefix(dep, rule.forbidden) && dep != strings.Replace(rule.pkg, ".", module, 1) {
-				t.Errorf("%s imports %s: %s", rule.pkg, dep, rule.reason)
+				t.Errorf("%s must not import %s: %s", rule.pkg, dep, rule.reason)
 			}
 		}
 	}
 }
 
-// TestDirectImports checks that only one package of ours imports a library itself.
+// TestDirectImports checks that only one of our packages imports a library directly.
 func TestDirectImports(t *testing.T) {
 	rules := []struct {
 		library, importer, reason string
 	}{
-		{"k8s.io/client-go/rest", "/agent/kube", "timeouts, wiping and explained errors apply only if all requests go through agent/kube"},
-		{"k8s.io/client-go/transport", "/agent/kube", "timeouts, wiping and explained errors apply only if all requests go through agent/kube"},
-		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "kubeconfigs are read in one place, because they are cached there"},
+		{"k8s.io/client-go/rest", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
+		{"k8s.io/client-go/transport", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
+		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "only agent/kube reads kubeconfigs, because it caches them"},
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./agent/...", "./server/...", "./cmd/...", "./internal/...").Output()
 	if err != nil {
@@ -93,7 +93,7 @@ func TestDirectImports(t *testing.T) {
 		fields := strings.Fields(line)
 		for _, rule := range rules {
 			if fields[0] != module+rule.importer && slices.Contains(fields[1:], rule.library) {
-				t.Errorf("%s imports %s: %s", fields[0], rule.library, rule.reason)
+				t.Errorf("%s must not import %s: %s", fields[0], rule.library, rule.reason)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func TestPackageComments(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		path, doc, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if doc == "" && !slices.Contains([]string{module}, path) {
-			t.Errorf("%s has no package comment", path)
+			t.Errorf("%s: got no package comment, want one", path)
 		}
 	}
 }

@@ -137,11 +137,12 @@ type RawResources struct {
 	OmitKindExpressions []string `config:"omitKindExpressions" json:"omitKindExpressions,omitempty"`
 }
 
-// AccountName is the account's name as the rest of the agent has it.
+// AccountName returns the name as the type that the rest of the agent uses.
 func (a Account) AccountName() vedette.AccountName { return vedette.AccountName(a.Name) }
 
-// Properties are the settings that the server is told. Environment and
-// AccountType stay empty where they are not set.
+// Properties returns the settings that the agent sends to the server. Environment
+// and AccountType stay empty if they are not set, because the server knows their
+// defaults.
 func (a Account) Properties() vedette.Properties {
 	return vedette.Properties{
 		Environment:            a.Environment,
@@ -161,7 +162,7 @@ func (a Account) Properties() vedette.Properties {
 	}
 }
 
-// metrics is nil where they are shown, which is the default.
+// metrics returns nil for the default, which is to show metrics.
 func (a Account) metrics() *bool {
 	if a.Metrics {
 		return nil
@@ -169,7 +170,7 @@ func (a Account) metrics() *bool {
 	return &a.Metrics
 }
 
-// permissions are nil for an account that is open to everyone.
+// permissions returns nil if everyone may use the account.
 func (a Account) permissions() *vedette.Permissions {
 	if a.Permissions.parsed == nil && len(a.RequiredGroupMembership) > 0 {
 		return &vedette.Permissions{Read: a.RequiredGroupMembership, Write: a.RequiredGroupMembership}
@@ -191,7 +192,7 @@ func (a Account) rawResources() json.RawMessage {
 	}
 	encoded, err := json.Marshal(a.RawResources)
 	if err != nil {
-		return nil // two lists of strings can always be encoded
+		return nil // unreachable, because lists of strings can always be encoded
 	}
 	return encoded
 }

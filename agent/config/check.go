@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
-// check reports what is wrong outside of accounts.
+// check adds the problems of all settings except accounts.
 func (c *Config) check() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
@@ -24,7 +24,7 @@ func (c *Config) check() {
 		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
 	}
 	if c.Outbox.MaxBytes < 64<<10 {
-		c.addProblem("outbox.maxBytes", "%q must be 64KiB or more, or a big object would never fit", "outbox.maxBytes")
+		c.addProblem("outbox.maxBytes", "%q must be at least 64KiB because a large object must fit, got %s", "outbox.maxBytes", c.Outbox.MaxBytes)
 	}
 	c.checkOperations()
 	for path, n := range map[string]int{
@@ -34,8 +34,8 @@ func (c *Config) check() {
 		c.checkNotNegative(path, n)
 	}
 	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import", "%q is not supported, and without that file its accounts would be missing: put all into one file",
-			"spring.config.import")
+		c.addProblem("spring.config.import",
+			"%q is not supported, and ignoring it would lose the accounts of that file: put all settings into one file", "spring.config.import")
 	}
 }
 
@@ -54,7 +54,7 @@ func (c *Config) checkOperations() {
 		path := fmt.Sprintf("kubernetes.serverSideApply.kinds[%d]", i)
 		c.checkApplyMode(path+".", k.Enabled, k.ClearManagedFields)
 		if k.Kind == "" {
-			c.addProblem(path, "%q names no kind", path)
+			c.addProblem(path, "%q is missing or empty", path+".kind")
 		}
 	}
 }
@@ -74,14 +74,15 @@ func (c *Config) checkLogging() {
 func (c *Config) checkClouddriver() {
 	cd := c.Clouddriver
 	if host, _, err := net.SplitHostPort(cd.GRPC); err != nil || host == "" {
-		c.addProblem("clouddriver.grpc", "%q must be a host and a port such as spin-clouddriver-grpc:9091, got %q", "clouddriver.grpc", cd.GRPC)
+		c.addProblem("clouddriver.grpc", "%q must be a host and a port, for example spin-clouddriver-grpc:9091, got %q", "clouddriver.grpc", cd.GRPC)
 	}
 	if cd.TLS.ClientKeyFile != "" && cd.TLS.ClientCertFile == "" {
-		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, and %q is missing", "clouddriver.tls.clientKeyFile",
+		c.addProblem("clouddriver.tls.clientKeyFile", "%q is set, but %q is missing", "clouddriver.tls.clientKeyFile",
 			"clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
-		c.notices = append(c.notices, fmt.Sprintf("%s: clouddriver.insecure is true: the settings below clouddriver.tls have no effect",
+		c.notices = append(c.notices, fmt.Sprintf(
+			"%s: clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls",
 			c.report.PositionOf("clouddriver.insecure")))
 	}
 	c.checkOneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
@@ -92,16 +93,16 @@ func (c *Config) checkClouddriver() {
 
 func (c *Config) checkBackoff(path string, b Backoff) {
 	if b.BaseDelay <= 0 {
-		c.addProblem(path+"baseDelay", "%q must be above 0: it is in nanoseconds", path+"baseDelay")
+		c.addProblem(path+"baseDelay", "%q must be more than 0 nanoseconds, got %d", path+"baseDelay", b.BaseDelay)
 	}
 	if b.MaxDelay < b.BaseDelay {
-		c.addProblem(path+"maxDelay", "%q must not be below baseDelay: both are in nanoseconds", path+"maxDelay")
+		c.addProblem(path+"maxDelay", "%q must be at least %sbaseDelay (%d nanoseconds), got %d", path+"maxDelay", path, b.BaseDelay, b.MaxDelay)
 	}
 	if b.Multiplier < 1 {
-		c.addProblem(path+"multiplier", "%q must be 1 or more", path+"multiplier")
+		c.addProblem(path+"multiplier", "%q must be at least 1, got %g", path+"multiplier", b.Multiplier)
 	}
 	if b.Jitter < 0 || b.Jitter > 1 {
-		c.addProblem(path+"jitter", "%q must be from 0 to 1", path+"jitter")
+		c.addProblem(path+"jitter", "%q must be from 0 to 1, got %g", path+"jitter", b.Jitter)
 	}
 }
 
@@ -117,14 +118,14 @@ func (c *Config) checkNotNegative(path string, n int) {
 	}
 }
 
-// checkOneOf checks a word in any case.
+// checkOneOf checks that value is one of the allowed words, ignoring case.
 func (c *Config) checkOneOf(path, value string, allowed ...string) {
 	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
 		c.addProblem(path, "%q must be one of %s, got %q", path, strings.Join(allowed, ", "), value)
 	}
 }
 
-// addProblem reports what is wrong with a setting.
+// addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.PositionOf(path), path, format, args...)
 }

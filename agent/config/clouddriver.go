@@ -54,8 +54,8 @@ type TLS struct {
 	CACertFile string `config:"cacertFile"`
 }
 
-// IsInsecure reports whether to connect without TLS: as clouddriver.insecure
-// says, and where it says nothing, if nothing is set up for TLS either.
+// IsInsecure reports whether to connect without TLS. If clouddriver.insecure is
+// unset, that is so if clouddriver.tls is unset too.
 func (c Clouddriver) IsInsecure() bool {
 	if c.Insecure != nil {
 		return *c.Insecure
@@ -63,9 +63,9 @@ func (c Clouddriver) IsInsecure() bool {
 	return c.TLS == TLS{}
 }
 
-// TLSConfig makes the TLS configuration of the connection to the server, nil
-// where it is to be plaintext. Client certificates follow their files;
-// authorities are read once, so whoever dials anew asks anew.
+// TLSConfig returns the TLS configuration of the connection to the server, or nil
+// for plaintext. It reads the authorities once, so callers must call it for each
+// connection. The client certificate is read again when its files change.
 func (c Clouddriver) TLSConfig() (*tls.Config, error) {
 	if c.IsInsecure() {
 		return nil, nil
@@ -82,8 +82,8 @@ func (t TLS) keyPairFiles() keypair.Files {
 	return keypair.Files{Cert: t.ClientCertFile, Key: t.ClientKeyFile, Password: t.ClientKeyFilePassword.Reveal()}
 }
 
-// CertificateWarning tells of a client certificate that is expired or soon will be; ""
-// where there is none or nothing to tell.
+// CertificateWarning returns a warning if the client certificate is unreadable, has
+// expired or expires soon; otherwise it returns "".
 func (c Clouddriver) CertificateWarning(now time.Time) string {
 	if c.IsInsecure() || c.TLS.ClientCertFile == "" {
 		return ""
@@ -95,10 +95,11 @@ func (c Clouddriver) CertificateWarning(now time.Time) string {
 	return pair.Warning(now)
 }
 
-// Heartbeat is KeepAliveHeartbeatSeconds; 0 leaves it to the server.
+// Heartbeat returns KeepAliveHeartbeatSeconds. If it is 0, the server decides.
 func (c Clouddriver) Heartbeat() time.Duration { return seconds(c.KeepAliveHeartbeatSeconds) }
 
-// HeartbeatTimeout is KeepAliveTimeOutSeconds, or three heartbeats.
+// HeartbeatTimeout returns KeepAliveTimeOutSeconds. If it is 0, the timeout is three
+// heartbeats.
 func (c Clouddriver) HeartbeatTimeout() time.Duration {
 	if c.KeepAliveTimeOutSeconds == 0 {
 		return 3 * c.Heartbeat()
@@ -140,8 +141,8 @@ type Backoff struct {
 	MaxDelay int64 `config:"maxDelay" default:"120000000000"`
 }
 
-// Base is BaseDelay.
+// Base returns BaseDelay.
 func (b Backoff) Base() time.Duration { return time.Duration(b.BaseDelay) }
 
-// Max is MaxDelay.
+// Max returns MaxDelay.
 func (b Backoff) Max() time.Duration { return time.Duration(b.MaxDelay) }

@@ -50,38 +50,37 @@ type Config struct {
 	Hub    Hub    `config:"hub,ignored"`
 	Spring Spring `config:"spring"`
 
-	// RejectedAccounts are the accounts that are not in Kubernetes.Accounts, with the reasons.
+	// RejectedAccounts are the invalid accounts, with the reasons. They are not in Kubernetes.Accounts.
 	RejectedAccounts []RejectedAccount
 	// Path is the file that was read; empty if none was found.
 	Path string
 
 	report      *configfile.Report
-	allAccounts []Account // with the rejected ones, so that indexes are those of the file
+	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
 	notices     []string
 }
 
-// Unused lists the keys that are set and have no effect in this version, as
-// "armory-agent.yml:7:3: hub.auth.token".
+// Unused returns the keys that are set but have no effect in this version, for
+// example "armory-agent.yml:7:3: hub.auth.token".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
-// InactiveSettings lists those of the unused keys whose missing effect a user may
-// rely on, as "kubernetes.accounts[].oAuthScopes".
+// InactiveSettings returns the unused keys whose effect a user may rely on, for
+// example "kubernetes.accounts[].oAuthScopes".
 func (c *Config) InactiveSettings() []string {
 	return configfile.InactiveSettings(c.withAllAccounts(), c.report)
 }
 
-// Notices are facts about the configuration that an operator should know and
-// that are not errors.
+// Notices returns notices about settings that are valid but unusual.
 func (c *Config) Notices() []string { return c.notices }
 
-// Effective lists all settings with their effective values, secrets masked.
-// Rejected accounts are included.
+// Effective returns all settings with their effective values. Secrets are masked, and
+// rejected accounts are included.
 func (c *Config) Effective() []configfile.KeyValue {
 	return configfile.Effective(c.withAllAccounts(), c.report)
 }
 
-// withAllAccounts includes the rejected accounts, so that the indexes of accounts
-// are those of the file.
+// withAllAccounts returns a copy that includes the rejected accounts, because the
+// report refers to accounts by their index in the file.
 func (c *Config) withAllAccounts() *Config {
 	all := *c
 	all.Kubernetes.Accounts = c.allAccounts
@@ -122,7 +121,7 @@ type Kubernetes struct {
 	Accounts []Account `config:"accounts"`
 }
 
-// ReconnectTimeout is ReconnectTimeoutMs.
+// ReconnectTimeout returns ReconnectTimeoutMs.
 func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }
 
 // Redact configures what must not leave the cluster in addition to the data of

@@ -28,13 +28,13 @@ func envFrom(pairs ...string) func(string) (string, bool) {
 
 var testEnv = envFrom("HOSTNAME", "agent-0", "KUBECONFIGS", "/kubeconfigs")
 
-// TestFiles loads each testdata/*.yml and compares what came of it with the .txt
-// beside it: errors, refused accounts, notices, unused keys, settings that are
-// no defaults, and what the server would be told of each account.
+// TestFiles loads each testdata/*.yml and compares the result with the .txt file
+// beside it: errors, rejected accounts, notices, unused keys, settings that differ
+// from their defaults, and the properties that the server gets of each account.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+		t.Fatal("no test files", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -49,7 +49,7 @@ func describe(c *Config, err error) string {
 		return fmt.Sprintf("error (%s)\n%s\n", vedette.KindOf(err), err)
 	}
 	for _, r := range c.RejectedAccounts {
-		fmt.Fprintf(&out, "refused %q, number %d at %s\n%s\n", r.Name, r.Index, r.At, r.Reason)
+		fmt.Fprintf(&out, "rejected %q, index %d at %s\n%s\n", r.Name, r.Index, r.At, r.Reason)
 	}
 	for _, notice := range c.Notices() {
 		fmt.Fprintf(&out, "notice %s\n", notice)
@@ -73,15 +73,15 @@ func describe(c *Config, err error) string {
 func TestDefaultPathOrder(t *testing.T) {
 	root := t.TempDir()
 	steps := []struct{ why, file, content, account string }{
-		{"the predecessor's old name is the last resort", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
+		{"the predecessor's old name comes last", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
 		{"yaml comes before yml", "opt/spinnaker/config/kubesvc.yaml", "kubernetes.accounts: [{name: c}]", "c"},
 		{"the new name comes before the old one", "opt/armory/config/armory-agent.yml", "kubernetes.accounts: [{name: b}]", "b"},
-		{"an empty file is passed over", "opt/armory/config/armory-agent.yaml", "", "b"},
+		{"an empty file is skipped", "opt/armory/config/armory-agent.yaml", "", "b"},
 		{"yaml comes first", "opt/armory/config/armory-agent.yaml", "kubernetes.accounts: [{name: a}]", "a"},
 	}
 	c, err := loadWithRoot(root, "", testEnv)
 	if err != nil || len(c.Kubernetes.Accounts) != 0 || len(c.Notices()) != 1 || c.Path != "" {
-		t.Fatalf("without any file: got %+v, %v", c, err)
+		t.Fatalf("without a file: got %+v, %v; want no accounts, one notice and no path", c, err)
 	}
 	for _, step := range steps {
 		path := filepath.Join(root, step.file)
@@ -101,23 +101,23 @@ func TestDefaultPathOrder(t *testing.T) {
 func TestNamedFileMustExist(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "absent.yml"), testEnv)
 	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "absent.yml: open the file: no such file") {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want that absent.yml does not exist", err)
 	}
 }
 
 func TestAgentIDDefault(t *testing.T) {
 	c, err := parse("c.yml", nil, envFrom("HOSTNAME", "pod-1"))
 	if err != nil || c.AgentID != "pod-1" {
-		t.Errorf("in a pod: got %v, %v", c, err)
+		t.Errorf("in a pod: got %+v, %v; want agentId pod-1", c, err)
 	}
 	a, errA := parse("c.yml", nil, nil)
 	b, errB := parse("c.yml", nil, nil)
 	if errA != nil || errB != nil || a.AgentID == b.AgentID || a.AgentID == "" {
-		t.Errorf("outside of a pod: got %q and %q, %v, %v", a.AgentID, b.AgentID, errA, errB)
+		t.Errorf("outside of a pod: got %q and %q, %v, %v; want two different names", a.AgentID, b.AgentID, errA, errB)
 	}
 	c, err = parse("c.yml", []byte("agentId: me"), envFrom("HOSTNAME", "pod-1"))
 	if err != nil || c.AgentID != "me" {
-		t.Errorf("configured: got %v, %v", c, err)
+		t.Errorf("configured: got %+v, %v; want agentId me", c, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestIsInsecure(t *testing.T) {
 	} {
 		c, err := parse("c.yml", []byte(file), testEnv)
 		if err != nil || c.Clouddriver.IsInsecure() != want {
-			t.Errorf("%q: got %v, %v", file, !want, err)
+			t.Errorf("%q: got %v, %v; want %v", file, !want, err, want)
 		}
 	}
 }
@@ -165,11 +165,11 @@ kubernetes.accounts: [{name: a, kubeconfigContents: hunter2}]`), testEnv)
 		t.Fatal(c, err)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", c, c, *c) + describe(c, nil); strings.Contains(shown, "hunter2") {
-		t.Errorf("a secret shows: %s", shown)
+		t.Errorf("got a secret in the output: %s", shown)
 	}
 }
 
-// TestReference keeps the page that users read in step with the structs.
+// TestReference checks that docs/config-agent.md follows the structs.
 func TestReference(t *testing.T) {
 	page, err := reference.Markdown(reference.Page{
 		Title:   "Configuration of vedette-agent",
@@ -212,12 +212,13 @@ func FuzzParse(f *testing.F) {
 		names := map[string]bool{}
 		for _, a := range c.Kubernetes.Accounts {
 			if a.Name == "" || names[a.Name] {
-				t.Errorf("an account is called %q, which is empty or taken", a.Name)
+				t.Errorf("got account name %q, want one that is neither empty nor used twice", a.Name)
 			}
 			names[a.Name] = true
 		}
 		if len(c.RejectedAccounts)+len(c.Kubernetes.Accounts) != len(c.allAccounts) {
-			t.Error("an account got lost")
+			t.Errorf("got %d valid and %d rejected accounts, want %d together",
+				len(c.Kubernetes.Accounts), len(c.RejectedAccounts), len(c.allAccounts))
 		}
 		describe(c, err)
 		_ = configfile.Keys(c)
@@ -240,7 +241,7 @@ func TestTLSConfig(t *testing.T) {
 		}
 		out, err := c.Clouddriver.TLSConfig()
 		if (out == nil) != (c.Clouddriver.IsInsecure() || err != nil) {
-			t.Errorf("%s: got %v", file, out)
+			t.Errorf("%s: got TLS configuration %v and error %v, want a configuration if TLS is on and there is no error, otherwise nil", file, out, err)
 		}
 		if err == nil {
 			_, err = c.Server.TLSConfig()

@@ -12,9 +12,9 @@ import (
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 	for _, tt := range []struct{ why, file, keys string }{
 		{"no setting is inactive", "kubernetes.accounts: [{name: a}]", ""},
-		{"nobody relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
+		{"no user relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
 		{"these have their defaults", "{prometheus.enabled: false, logging.file: stdout}", ""},
-		{"of several accounts", "{prometheus.enabled: true, kubernetes.accounts: [{name: a, oAuthScopes: [x]}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
+		{"several accounts", "{prometheus.enabled: true, kubernetes.accounts: [{name: a, oAuthScopes: [x]}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
 			"kubernetes.accounts[].oAuthScopes, kubernetes.accounts[].liveManifestCalls, prometheus.enabled"},
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)

@@ -11,11 +11,12 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// EnvPrefix is what stands before a key's name in the environment:
-// VEDETTE_AGENT_CLOUDDRIVER_GRPC sets clouddriver.grpc.
+// EnvPrefix is the prefix of environment variables: VEDETTE_AGENT_CLOUDDRIVER_GRPC
+// sets clouddriver.grpc.
 const EnvPrefix = "VEDETTE_AGENT_"
 
-// defaultPaths are where a file is looked for, in this order: the predecessor's.
+// defaultPaths are the configuration files that Load looks for, in this order. They
+// are the predecessor's, so that its users can keep their file.
 var defaultPaths = [...]string{
 	"opt/armory/config/armory-agent.yaml",
 	"opt/armory/config/armory-agent.yml",
@@ -23,13 +24,12 @@ var defaultPaths = [...]string{
 	"opt/spinnaker/config/kubesvc.yml",
 }
 
-// Load reads the file at path. An empty path means the first of the default
-// paths at which a file with something in it stands; without any, an agent with
-// no accounts is configured, and a notice says so.
+// Load reads the file at path. If path is "", it reads the first of the default
+// paths whose file is not empty. If there is none, it uses the defaults, without
+// accounts, and adds a notice.
 //
-// The error joins all that is wrong outside of accounts. Wrong accounts are in
-// Config.Refused, and the others work. Where there is an error there is no
-// Config.
+// The error joins all problems outside of accounts. Invalid accounts are not errors:
+// they are in Config.RejectedAccounts. If Load returns an error, the Config is nil.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	return loadWithRoot("/", path, env)
 }
@@ -55,14 +55,15 @@ func options(env func(string) (string, bool)) configfile.Options {
 	return configfile.Options{Env: env, EnvPrefix: EnvPrefix}
 }
 
-// parse configures from bytes.
+// parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	c.report = configfile.Parse(name, data, options(env), c)
 	return c.validate(env)
 }
 
-// validate checks what was read and parts the good accounts from the bad.
+// validate checks the settings, rejects invalid accounts, and sets the defaults that
+// depend on the environment.
 func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 	c.check()
 	c.checkAccounts()
@@ -77,9 +78,9 @@ func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 	return c, c.setAgentID(env)
 }
 
-// setAgentID gives an agent without a name one. In a pod HOSTNAME is the pod's
-// name, unless it uses the host's network: then agentId must be set where two
-// agents may run on one node.
+// setAgentID sets the default of agentId. In a pod, HOSTNAME is the pod's name. If the
+// pod uses the host's network, HOSTNAME is the node's name: then agentId must be set
+// if two agents may run on one node, because names must be unique.
 func (c *Config) setAgentID(env func(string) (string, bool)) error {
 	if c.AgentID != "" {
 		return nil
@@ -92,11 +93,11 @@ func (c *Config) setAgentID(env func(string) (string, bool)) error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("ask for the host's name: %w", err)
+		return fmt.Errorf("get the host name for agentId: %w", err)
 	}
 	var suffix [4]byte
 	if _, err := rand.Read(suffix[:]); err != nil {
-		return fmt.Errorf("make a random suffix: %w", err)
+		return fmt.Errorf("generate a random suffix for agentId: %w", err)
 	}
 	c.AgentID = vedette.AgentID(host + "-" + hex.EncodeToString(suffix[:]))
 	return nil

@@ -9,13 +9,13 @@ import (
 )
 
 // Permissions reads both forms of an account's permissions: the predecessor's
-// list of maps and Clouddriver's one map. Whatever can't be read refuses the
-// account, for leaving it out would open the account to everyone.
+// list of maps and Clouddriver's map. Permissions that cannot be read reject the
+// account, because ignoring them would open the account to everyone.
 type Permissions struct {
-	parsed *vedette.Permissions // nil where there are none
+	parsed *vedette.Permissions // nil if everyone may use the account
 }
 
-// ConfigTypeName implements configfile's name of a type.
+// ConfigTypeName returns the type's name in the configuration reference.
 func (Permissions) ConfigTypeName() string { return "list or map of roles" }
 
 // String returns "READ [dev], WRITE [ops]", or "open to everyone".
@@ -41,8 +41,8 @@ func rolesByPermission(p *vedette.Permissions) []permissionRoles {
 	return []permissionRoles{{"READ", &p.Read}, {"WRITE", &p.Write}, {"EXECUTE", &p.Execute}}
 }
 
-// UnmarshalConfig reads either form. An empty list or map is the same as none,
-// as Clouddriver writes it for open accounts.
+// UnmarshalConfig reads either form. An empty list or map opens the account to
+// everyone, because Clouddriver's files mark open accounts in this way.
 func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	fields, ok := permissionFields(v)
 	if !ok || len(fields) == 0 {
@@ -53,27 +53,28 @@ func (p *Permissions) UnmarshalConfig(v configfile.Value) {
 	for _, f := range fields {
 		name := strings.ToUpper(f.Key)
 		if seen[name] {
-			f.Value.AddProblem("%q names %s twice", v.Path(), name)
+			f.Value.AddProblem("%q must contain %s only once", v.Path(), name)
 		}
 		seen[name] = true
 		valid = p.readRoles(name, f) && valid
 	}
 	if valid && len(p.parsed.Read)+len(p.parsed.Write)+len(p.parsed.Execute) == 0 {
-		v.AddProblem("%q names no role at all: leave it out to open the account to everyone", v.Path())
+		v.AddProblem("%q must contain at least one role: remove it if everyone may use the account", v.Path())
 	}
 	if err := p.parsed.Normalize(); err != nil {
 		v.AddProblem("%q: %s", v.Path(), err)
 	}
 }
 
-// permissionFields gathers READ, WRITE and EXECUTE from either form.
+// permissionFields returns the fields READ, WRITE and EXECUTE of either form. It
+// returns false if it added a problem.
 func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	if fields, ok := v.Fields(); ok {
 		return fields, true
 	}
 	items, ok := v.Items()
 	if !ok {
-		v.AddProblem("%q must be a list such as \"- READ: [role]\" or a map of READ, WRITE and EXECUTE, got %s", v.Path(), v)
+		v.AddProblem("%q must be a list, for example \"- READ: [role]\", or a map of READ, WRITE and EXECUTE, got %s", v.Path(), v)
 		return nil, false
 	}
 	var all []configfile.Field
@@ -88,7 +89,7 @@ func permissionFields(v configfile.Value) ([]configfile.Field, bool) {
 	return all, true
 }
 
-// readRoles takes the roles of one permission. It returns false where it refused.
+// readRoles reads the roles of one permission. It returns false if it added a problem.
 func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 	for _, entry := range rolesByPermission(p.parsed) {
 		if entry.name == name {
@@ -96,12 +97,13 @@ func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 			return ok
 		}
 	}
-	f.Value.AddProblem("%q is no permission: READ, WRITE and EXECUTE are", f.Value.Path())
+	f.Value.AddProblem("%q must be READ, WRITE or EXECUTE, got %q", f.Value.Path(), f.Key)
 	return false
 }
 
-// rolesOf reads a list of roles, or one role alone. White space within them is
-// kept, so that it is refused.
+// rolesOf reads a list of roles or a single role. It does not trim white space,
+// because roles with white space must be rejected. It returns false if it added a
+// problem.
 func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	items, isList := v.Items()
 	if !isList {

@@ -10,23 +10,22 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// RejectedAccount is an account that is left out.
+// RejectedAccount is an invalid account, which the agent does not use.
 type RejectedAccount struct {
-	Name   string              // as written; empty where that is what is wrong
-	Index  int                 // its place in kubernetes.accounts, from 0
+	Name   string              // as written; may be empty
+	Index  int                 // in kubernetes.accounts, from 0
 	At     configfile.Position // of the entry
-	Reason error               // joins all that is wrong with it
+	Reason error               // joins all problems of the account
 }
 
 func accountPath(i int) string { return fmt.Sprintf("kubernetes.accounts[%d]", i) }
 
-// checkAccounts reports what is wrong with each account, and with accounts that
-// share a name.
+// checkAccounts adds the problems of each account, and of accounts that share a name.
 func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
 		if a.Name == "" && !c.report.IsSet(accountPath(i)+".name") && !c.report.HasProblem(accountPath(i)) {
-			c.addProblem(accountPath(i), "%q has no name", accountPath(i))
+			c.addProblem(accountPath(i), "%q is missing", accountPath(i)+".name")
 		}
 		if a.Name != "" {
 			byName[a.Name] = append(byName[a.Name], i)
@@ -40,16 +39,16 @@ func (c *Config) checkAccounts() {
 	}
 }
 
-// rejectDuplicateName refuses all accounts of one name: to take the first could show the
-// wrong cluster under it.
+// rejectDuplicateName rejects all accounts of one name, because the first of them
+// could be the wrong cluster.
 func (c *Config) rejectDuplicateName(name string, indexes []int) {
 	var places []string
 	for _, i := range indexes {
 		places = append(places, c.report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
-		c.addProblem(accountPath(i)+".name", "several accounts are called %q, and none of them is used: they stand at %s", name,
-			strings.Join(places, " and "))
+		c.addProblem(accountPath(i)+".name", "%q must be unique, got %q at %s: rename all but one, because none of them is used",
+			accountPath(i)+".name", name, strings.Join(places, " and "))
 	}
 }
 
@@ -60,45 +59,45 @@ func (c *Config) checkAccount(path string, a *Account) {
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
 	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
-		c.addProblem(path+".kubeconfigFile", "%q names a file on a config server, which an agent can't read: mount the file",
-			path+".kubeconfigFile")
+		c.addProblem(path+".kubeconfigFile", "%q must be the path of a file because the agent cannot read from a config server, got %q: mount the file",
+			path+".kubeconfigFile", a.KubeconfigFile)
 	}
 	if a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "" {
-		c.addProblem(path+".kubeconfigContents", "%q has both kubeconfigFile and kubeconfigContents: leave one of them out", path)
+		c.addProblem(path+".kubeconfigContents", "%q must not have both kubeconfigFile and kubeconfigContents: remove one of them", path)
 	}
 	for i, d := range a.CustomResourceDefinitions {
 		customPath := fmt.Sprintf("%s.customResourceDefinitions[%d]", path, i)
 		c.checkOneOf(customPath+".scope", d.Scope, "Namespaced", "Cluster")
 		if d.Kind == "" {
-			c.addProblem(customPath, "%q has no kind", customPath)
+			c.addProblem(customPath, "%q is missing or empty", customPath+".kind")
 		}
 	}
 	for i, r := range a.CustomResources {
 		if at := fmt.Sprintf("%s.customResources[%d]", path, i); r.KubernetesKind == "" {
-			c.addProblem(at, "%q has no kubernetesKind", at)
+			c.addProblem(at, "%q is missing or empty", at+".kubernetesKind")
 		}
 	}
 	c.checkNotNegative(path+".maxResumableResourceAgeMs", a.MaxResumableResourceAgeMs)
 	c.checkRequiredGroups(path+".requiredGroupMembership", a)
 }
 
-// checkExclusive refuses two lists of which Clouddriver allows one.
+// checkExclusive checks that at most one of two lists is set, as Clouddriver does.
 func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey string, second []string) {
 	if len(first) > 0 && len(second) > 0 {
-		c.addProblem(path+"."+secondKey, "%q has both %s and %s: leave one of them out", path, firstKey, secondKey)
+		c.addProblem(path+"."+secondKey, "%q must not have both %s and %s: remove one of them", path, firstKey, secondKey)
 	}
 }
 
-// checkRequiredGroups holds the older form of permissions to the same rules.
+// checkRequiredGroups checks the older form of permissions by the rules of the newer.
 func (c *Config) checkRequiredGroups(path string, a *Account) {
 	groups := vedette.Permissions{Read: a.RequiredGroupMembership}
 	if err := groups.Normalize(); err != nil {
-		c.addProblem(path, "%q: a role must not be empty or contain white space", path)
+		c.addProblem(path, "%q must contain only roles that are not empty and have no white space, got %q", path, a.RequiredGroupMembership)
 	}
 }
 
-// rejectInvalidAccounts moves accounts with problems to Refused and returns the problems that
-// are not of an account.
+// rejectInvalidAccounts moves accounts with problems to RejectedAccounts and returns
+// the other problems.
 func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	var otherProblems []*configfile.Problem
 	accountProblems := map[int][]*configfile.Problem{}
@@ -123,7 +122,7 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	return otherProblems
 }
 
-// accountIndex returns the index of the account that a path lies in.
+// accountIndex returns the index of the account that a path belongs to.
 func accountIndex(path string) (int, bool) {
 	var i int
 	n, err := fmt.Sscanf(path, "kubernetes.accounts[%d]", &i)

@@ -37,11 +37,11 @@ type SSL struct {
 	ClientAuth string `config:"clientAuth" default:"none"`
 }
 
-// ListenAddress is the address of the agent's HTTP port.
+// ListenAddress returns the address of the agent's HTTP port.
 func (s Server) ListenAddress() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// TLSConfig makes the TLS configuration of the agent's HTTP port; nil where it
-// is plain HTTP.
+// TLSConfig returns the TLS configuration of the agent's HTTP port, or nil for plain
+// HTTP.
 func (s Server) TLSConfig() (*tls.Config, error) {
 	if !s.SSL.Enabled {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDefaultZone holds that the default zone is the Deployment's name and the namespace.
+// TestDefaultZone checks that the default zone is the Deployment's name and the namespace.
 func TestDefaultZone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "namespace")
 	if err := os.WriteFile(file, []byte("spinnaker\n"), 0o600); err != nil {

@@ -35,7 +35,8 @@ func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest.Ma
 }
 
 // asConflict turns AlreadyExists into a conflict if the object did not exist when it was read.
-// Somebody else created it since, or a request of ours whose answer was lost.
+// Another client has created the object since, or an earlier request of the agent has, whose response
+// was lost.
 func asConflict(existed bool, err error) error {
 	statusErr := asStatusError(err)
 	if existed || statusErr == nil || statusErr.Reason != "AlreadyExists" {

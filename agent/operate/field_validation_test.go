@@ -33,7 +33,7 @@ func TestUnknownFieldsAreRejected(t *testing.T) {
 		refused(s, 400, words)
 	}
 	b.apply(vedette.StrategyDefault, good)
-	refused(vedette.StrategyClientSide, 422, words) // of a patch it is told so
+	refused(vedette.StrategyClientSide, 422, words) // the API server answers 422 to a patch
 	refused(vedette.StrategyReplace, 400, words)
 	if image := dig(b.live(apps, "deployments", "d"), "spec", "template", "spec", "containers").([]any)[0].(object)["image"]; image != "example.com/main:1" {
 		t.Errorf("rejected manifest was applied: got image %v", image)
@@ -43,7 +43,7 @@ func TestUnknownFieldsAreRejected(t *testing.T) {
 	if after := dig(b.live(apps, "deployments", "d"), "metadata", "uid"); after != before {
 		t.Error("recreate: the old object is gone and there is no new one")
 	}
-	for _, s := range []vedette.Strategy{vedette.StrategyServerSide, vedette.StrategyForceConflicts} { // which never take them
+	for _, s := range []vedette.Strategy{vedette.StrategyServerSide, vedette.StrategyForceConflicts} { // they always reject unknown fields
 		refused(s, 500, ".spec.replica: field not declared in schema")
 	}
 }

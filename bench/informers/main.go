@@ -1,7 +1,8 @@
-// Command informers is the usual way to follow a cluster, to compare with:
-// client-go's dynamic informers, which keep all objects. It prints how long they
-// took to be in sync and waits until it is killed. It is a module of its own so
-// that the product does not depend on what it needs.
+// Command informers watches a cluster with client-go's dynamic informers, which keep
+// all objects in memory. The benchmarks compare the agent with it, because this is
+// the usual way to watch a cluster. It prints how long the informers took to sync and
+// then waits until it is killed. It is a separate module so that the product does not
+// depend on its libraries.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The arguments are a kubeconfig and resources as "plural.version.group".
+// main takes the path of a kubeconfig, and resources in the form plural.version.group.
 func main() {
 	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "informers:", err)
@@ -31,7 +32,7 @@ func run(kubeconfig string, resources []string) error {
 	if err != nil {
 		return err
 	}
-	cfg.QPS, cfg.Burst = 1000, 1000 // nobody should wait for a limit of our own
+	cfg.QPS, cfg.Burst = 1000, 1000 // high, because client-side throttling must not slow the benchmark
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return err

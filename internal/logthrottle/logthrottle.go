@@ -1,5 +1,5 @@
-// Package logthrottle limits how often an event is logged, so that whoever causes the events cannot
-// fill the log.
+// Package logthrottle limits how often an event is logged, so that a client that causes many events
+// cannot fill the log.
 package logthrottle
 
 import (

@@ -37,14 +37,14 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		value      any
 		text, want string
 	}{
-		{"as it is", "hunter2", "it is hunter2!", "it is ***!"},
+		{"verbatim", "hunter2", "it is hunter2!", "it is ***!"},
 		{"three bytes", "abc", "it is abc, or dabcd", "it is ***, or d***d"},
 		{"two bytes, in quotes", "ab", "about \"ab\", 'ab', `ab` or {\"a\":\\\"ab\\\"}", "about ***, ***, *** or {\"a\":***}"},
 		{"one byte, in quotes", "7", `7 of "7"`, `7 of ***`},
 		{"twice, side by side", "hunter2", "hunter2hunter2", "***"},
 		{"overlapping", "abab", "xababab", "x***"},
 		{"base64", "hunter2", "aHVudGVyMg== or aHVudGVyMg", "*** or ***"},
-		{"what base64 decodes to", "aHVudGVyMg==", "it is hunter2", "it is ***"},
+		{"base64, decoded", "aHVudGVyMg==", "it is hunter2", "it is ***"},
 		{"base64 in lines", "aHVu\ndGVy\nMg==\n", "it is hunter2", "it is ***"},
 		{"base64 without padding", "aHVudGVyMg", "it is hunter2", "it is ***"},
 		{"Go-quoted", special, fmt.Sprintf("got %q.", special), `got "***".`},
@@ -67,7 +67,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		{"a fraction", 3.25, "got 3.25", "got ***"},
 		{"a large number", json.Number("12345678901234567890"), "got 1.2345678901234567e+19", "got ***"},
 		{"letters that are not UTF-8", "hunter2", "\xffhunter2\xff", "\uFFFD***\uFFFD"},
-		{"what is no value", "hunter2", `Secret "db" of type Opaque and app shop: metadata.name`, `Secret "db" of type Opaque and app shop: metadata.name`},
+		{"text that is not a value", "hunter2", `Secret "db" of type Opaque and app shop: metadata.name`, `Secret "db" of type Opaque and app shop: metadata.name`},
 		{"nothing", "hunter2", "", ""},
 		{"an empty value", "", "nothing", "nothing"},
 	} {

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// widening describes wider permissions that an agent brings when it becomes the cacher: they let in
-// users whom the permissions in effect keep out. It is nil if the agent brings none.
+// widening describes wider permissions that an agent requests when it becomes the cacher: they allow
+// users whom the permissions in effect deny. It is nil if the agent requests none.
 //
 // A widening takes effect at once if the permissions in effect came from the same agent, because
 // then its configuration has changed. Another agent may be misconfigured or hostile. Its widening
@@ -25,7 +25,7 @@ type widening struct {
 
 func (w *widening) isWaiting() bool { return w != nil && w.reason != "" }
 
-// checkWidening returns the widening that an agent brings, or nil.
+// checkWidening returns the widening that an agent requests, or nil.
 func (s *slot) checkWidening(m *Member, row *store.AccountRow) *widening {
 	requested := m.registration(s.account).Properties.Permissions
 	if !requested.AllowsMoreThan(row.Properties.Permissions) {

@@ -123,7 +123,7 @@ func serveStatus(status int) http.HandlerFunc {
 
 func serveNothing(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// devCaller is a user whom Gate found entitled to "prod".
+// devCaller is a user to whom Gate grants access to "Prod".
 var devCaller = Caller{User: "dev@example.com", Accounts: []string{"Prod"}}
 
 func TestFiatPermissions(t *testing.T) {

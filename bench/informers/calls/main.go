@@ -1,7 +1,7 @@
-// Command calls is the usual way to work on a cluster from a program, to compare
-// with: client-go's dynamic client, kept for all calls. It reads runs of calls
-// from standard input, a JSON list on each line, and answers each run with a
-// line that says how long it took.
+// Command calls sends requests to a cluster with one client of client-go's dynamic
+// package. The benchmarks compare the agent with it, because this is the usual way to
+// change a cluster from a program. It reads batches of calls from standard input, one
+// JSON list per line, and prints the duration of each batch on one line.
 package main
 
 import (
@@ -31,16 +31,16 @@ type call struct {
 	Subresource              string
 	Type                     types.PatchType
 	Body                     json.RawMessage
-	MayMiss                  bool // a 404 is as good
+	MayMiss                  bool // a 404 is not an error
 }
 
-// answer tells of a run of calls.
+// answer is the result of a batch of calls.
 type answer struct {
 	Nanoseconds int64
-	Error       string
+	Error       string // of the first call that failed; empty if none did
 }
 
-// The argument is a kubeconfig.
+// main takes the path of a kubeconfig.
 func main() {
 	if err := run(os.Args[1], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "calls:", err)
@@ -53,7 +53,7 @@ func run(kubeconfig string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cfg.QPS = -1 // nobody should wait for a limit of our own
+	cfg.QPS = -1 // no limit, because client-side throttling must not slow the benchmark
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c call) do(client dynamic.Interface) error {
 		background := metav1.DeletePropagationBackground
 		err = of.Delete(ctx, c.Name, metav1.DeleteOptions{PropagationPolicy: &background})
 	default:
-		err = fmt.Errorf("there is no call %q", c.Verb)
+		err = fmt.Errorf("the verb must be get, create, patch or delete, got %q", c.Verb)
 	}
 	return err
 }
