@@ -86,7 +86,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}
 	if w := cfg.Clouddriver.CertificateWarning(time.Now()); w != "" {
-		log.Warn("server certificates", "warning", w)
+		log.Warn("client certificate", "warning", w)
 	}
 }
 

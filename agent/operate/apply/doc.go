@@ -3,5 +3,5 @@
 // server-side applies. Field managers and annotations are those of kubectl, so that objects can be
 // applied by both in turn.
 //
-// Everything in it is pure: values in, patches out. Package operate sends the requests.
+// It computes patches from values and sends no requests; package operate sends them.
 package apply

@@ -2,6 +2,6 @@
 // of Clouddriver: the version of an object that was made from the same manifest, or else the one
 // after the highest.
 //
-// Everything in it is pure, but for one function that the caller passes to read a ConfigMap.
+// It sends no requests, except through the function that the caller passes to read a ConfigMap.
 // Memory that may hold the data of a Secret is cleared after use.
 package artifact

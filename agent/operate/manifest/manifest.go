@@ -1,5 +1,5 @@
 // Package manifest reads the manifests that users submit, and walks through objects as trees.
-// Everything in it is pure: the cluster is not asked.
+// It sends no requests.
 package manifest
 
 import (
