@@ -63,8 +63,8 @@ type Target struct {
 	// version that the cluster prefers.
 	APIVersion string `rest:"apiVersion" wire:"2"`
 	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
-	Namespace string `rest:"namespace" wire:"3"`
-	Name      string `rest:"name" wire:"4"`
+	Namespace string `rest:"namespace" query:"namespace" wire:"3"`
+	Name      string `rest:"name" query:"pod" wire:"4"`
 }
 
 // GetTarget returns the target. Arguments that embed a Target inherit it.
@@ -215,14 +215,14 @@ type StatusArgs struct{ Target }
 // LogsArgs are the arguments of logs, which reads the logs of a pod's containers.
 type LogsArgs struct {
 	Target                  // of kind Pod; an empty kind means Pod
-	Container     string    `wire:"2"` // empty for all containers if AllContainers is set, else for the default container
-	AllContainers bool      `wire:"3"` // include init containers; in sequence unless Follow is set
-	Previous      bool      `wire:"4"` // of the instance before the last restart
-	Follow        bool      `wire:"5"` // until the container ends or the reader closes the stream
-	TailLines     *int64    `wire:"6"`
-	SinceSeconds  *int64    `wire:"7"`
-	SinceTime     time.Time `wire:"8,since_unix_nanos"` // zero for the whole log
-	Timestamps    bool      `wire:"9"`
+	Container     string    `query:"container" wire:"2"`     // empty for all containers if AllContainers is set, else for the default container
+	AllContainers bool      `query:"allContainers" wire:"3"` // include init containers; in sequence unless Follow is set
+	Previous      bool      `query:"previous" wire:"4"`      // of the instance before the last restart
+	Follow        bool      `query:"follow" wire:"5"`        // until the container ends or the reader closes the stream
+	TailLines     *int64    `query:"tailLines" wire:"6"`
+	SinceSeconds  *int64    `query:"since" wire:"7"`
+	SinceTime     time.Time `query:"sinceTime" wire:"8,since_unix_nanos"` // zero for the whole log
+	Timestamps    bool      `query:"timestamps" wire:"9"`
 }
 
 // EventsArgs are the arguments of events, which reads the Events about one object.

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/cli/target"
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/internal/operationjson"
 )
 
 const logsLong = `Print the logs of containers in a pod, in all pods of a workload, or in pods that match
@@ -32,6 +33,7 @@ type logOptions struct {
 	allContainers  bool
 	tail           int64
 	since          time.Duration
+	sinceTime      string
 	prefix         bool
 	prefixSet      bool // --prefix or --all-pods was given
 	allPods        bool
@@ -70,7 +72,7 @@ func newLogs() *cobra.Command {
 	flags.BoolVarP(&o.query.Previous, "previous", "p", false, "Print the logs of the container before its last restart.")
 	flags.Int64Var(&o.tail, "tail", -1, "Number of lines from the end of each log. -1 for all. Defaults to 10 with -l.")
 	flags.DurationVar(&o.since, "since", 0, "Print only lines newer than a duration (5s, 2m, 3h).")
-	flags.StringVar(&o.query.SinceTime, "since-time", "", "Print only lines after a time (2026-01-31T12:00:00Z).")
+	flags.StringVar(&o.sinceTime, "since-time", "", "Print only lines after a time (2026-01-31T12:00:00Z).")
 	flags.BoolVar(&o.query.Timestamps, "timestamps", false, "Begin each line with its time.")
 	flags.BoolVar(&o.prefix, "prefix", false,
 		"Begin each line with its account, pod and container. Defaults to true if there are several logs.")
@@ -84,7 +86,7 @@ func (o *logOptions) prepare(tailGiven bool) error {
 	switch {
 	case o.query.Container != "" && o.allContainers:
 		return vedette.Errorf(vedette.Invalid, "-c and --all-containers exclude each other")
-	case o.since != 0 && o.query.SinceTime != "":
+	case o.since != 0 && o.sinceTime != "":
 		return vedette.Errorf(vedette.Invalid, "--since and --since-time exclude each other")
 	case o.since < 0:
 		return vedette.Errorf(vedette.Invalid, "invalid --since %v: must be greater than 0", o.since)
@@ -94,7 +96,15 @@ func (o *logOptions) prepare(tailGiven bool) error {
 		return vedette.Errorf(vedette.Invalid, "invalid --tail %d: must be a number of lines, or -1 for all", o.tail)
 	}
 	if o.since > 0 {
-		o.query.Since = o.since.String()
+		seconds := operationjson.RoundUp(o.since)
+		o.query.SinceSeconds = &seconds
+	}
+	if o.sinceTime != "" {
+		var err error
+		o.query.SinceTime, err = time.Parse(time.RFC3339, o.sinceTime)
+		if err != nil {
+			return vedette.Errorf(vedette.Invalid, "invalid --since-time %q: must be a time, for example 2026-01-31T12:00:00Z", o.sinceTime)
+		}
 	}
 	if o.Selector != "" && !tailGiven {
 		o.tail = 10

@@ -26,7 +26,7 @@ func (o *logOptions) findLogs(ctx context.Context, run *fanout.Run, t target.Tar
 	for _, pod := range pods {
 		for _, name := range o.containers(run, pod) {
 			l := o.query
-			l.Account, l.Namespace, l.Pod, l.Container = run.Account, pod.Metadata.Namespace, pod.Metadata.Name, name
+			l.Account, l.Namespace, l.Name, l.Container = run.Account, pod.Metadata.Namespace, pod.Metadata.Name, name
 			all = append(all, l)
 		}
 	}

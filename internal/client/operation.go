@@ -134,35 +134,14 @@ func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome,
 
 // LogQuery selects a log.
 type LogQuery struct {
-	Account, Namespace, Pod, Container string
-	Previous, Follow, Timestamps       bool
-	TailLines                          *int64
-	Since, SinceTime                   string
-}
-
-func (l LogQuery) values() url.Values {
-	v := url.Values{"account": {l.Account}, "pod": {l.Pod}}
-	for name, value := range map[string]string{"namespace": l.Namespace, "container": l.Container, "since": l.Since,
-		"sinceTime": l.SinceTime} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	for name, on := range map[string]bool{"previous": l.Previous, "follow": l.Follow, "timestamps": l.Timestamps} {
-		if on {
-			v.Set(name, "true")
-		}
-	}
-	if l.TailLines != nil {
-		v.Set("tailLines", strconv.FormatInt(*l.TailLines, 10))
-	}
-	return v
+	Account string
+	vedette.LogsArgs
 }
 
 // Logs opens a log. The caller must close it. Only a log that ends with io.EOF is
 // complete.
 func (c *Client) Logs(ctx context.Context, l LogQuery) (io.ReadCloser, error) {
-	response, err := c.doWith(ctx, c.httpNoTimeout, "/logs", l.values(), "text/plain")
+	response, err := c.doWith(ctx, c.httpNoTimeout, "/logs", operationjson.LogRequest{Account: vedette.AccountName(l.Account), Args: l.LogsArgs}.Values(), "text/plain")
 	if err != nil {
 		return nil, err
 	}

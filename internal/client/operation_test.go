@@ -96,7 +96,7 @@ func TestTruncatedLogReturnsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := c.Logs(t.Context(), LogQuery{Account: "dev", Pod: "p"})
+	log, err := c.Logs(t.Context(), LogQuery{Account: "dev", LogsArgs: vedette.LogsArgs{Target: vedette.Target{Name: "p"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,27 +5,24 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/operationjson"
 )
-
-var logParameters = []string{"account", "namespace", "pod", "container", "allContainers", "previous", "follow", "tailLines", "since",
-	"sinceTime", "timestamps"}
 
 // streamLog streams the log of a pod's containers. If the log breaks off, the connection is
 // aborted, so that the client does not mistake a part for the whole log.
 func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, logParameters...)
+	values, err := parseParameters(r, operationjson.LogParameters()...)
 	if err != nil {
 		return err
 	}
-	op, err := parseLogs(values)
+	request, err := operationjson.ParseLogs(values)
 	if err != nil {
 		return err
 	}
+	op := vedette.Operation{Account: request.Account, Args: request.Args}
 	if err := a.authorizeOperation(r, &op); err != nil {
 		return err
 	}
@@ -41,7 +38,7 @@ func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
 	// Read blocks until the container writes. Closing the stream unblocks it if the client
 	// leaves.
 	defer context.AfterFunc(r.Context(), func() { _ = out.Stream.Close() })()
-	return copyLog(w, out.Stream, op.Args.(vedette.LogsArgs).Follow)
+	return copyLog(w, out.Stream, request.Args.Follow)
 }
 
 // writeLogError writes why there is no log, with the cluster's status.
@@ -139,81 +136,4 @@ func writeAndFlush(w io.Writer, c *http.ResponseController, b []byte) error {
 		return err
 	}
 	return c.Flush()
-}
-
-func parseLogs(values url.Values) (vedette.Operation, error) {
-	var a vedette.LogsArgs
-	var account, since, sinceTime, tail string
-	for name, field := range map[string]*string{"account": &account, "namespace": &a.Namespace, "pod": &a.Name, "container": &a.Container,
-		"since": &since, "sinceTime": &sinceTime, "tailLines": &tail} {
-		var err error
-		*field, err = singleValue(values, name)
-		if err != nil {
-			return vedette.Operation{}, err
-		}
-	}
-	for name, field := range map[string]*bool{"allContainers": &a.AllContainers, "previous": &a.Previous, "follow": &a.Follow,
-		"timestamps": &a.Timestamps} {
-		value, err := enumValue(values, name, "true", "false")
-		if err != nil {
-			return vedette.Operation{}, err
-		}
-		*field = value == "true"
-	}
-	switch {
-	case account == "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter account is missing: logs are read from one account")
-	case a.Name == "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "the parameter pod is missing: logs are read from one pod")
-	case a.Container != "" && a.AllContainers:
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "container and allContainers cannot be combined")
-	case since != "" && sinceTime != "":
-		return vedette.Operation{}, vedette.Errorf(vedette.Invalid, "since and sinceTime cannot be combined")
-	}
-	var err error
-	a.TailLines, err = parseTailLines(tail)
-	if err != nil {
-		return vedette.Operation{}, err
-	}
-	a.SinceSeconds, err = parseSinceSeconds(since)
-	if err != nil {
-		return vedette.Operation{}, err
-	}
-	a.SinceTime, err = parseSinceTime(sinceTime)
-	return vedette.Operation{Account: vedette.AccountName(account), Args: a}, err
-}
-
-func parseTailLines(text string) (*int64, error) {
-	if text == "" {
-		return nil, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "invalid tailLines %.40q: must be a number of lines", text)
-	}
-	return &n, nil
-}
-
-// parseSinceSeconds rounds up, because showing too much of a log is better than too little.
-func parseSinceSeconds(text string) (*int64, error) {
-	if text == "" {
-		return nil, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "invalid since %.40q: must be a duration, for example 90s or 2h", text)
-	}
-	seconds := int64((d + time.Second - 1) / time.Second)
-	return &seconds, nil
-}
-
-func parseSinceTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, vedette.Errorf(vedette.Invalid, "invalid sinceTime %.40q: must be a time, for example 2026-01-31T12:00:00Z", text)
-	}
-	return t, nil
 }

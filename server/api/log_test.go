@@ -52,16 +52,16 @@ func TestInvalidLogRequestsAreRejected(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
 	for query, want := range map[string]string{
-		"pod=p":                                            "the parameter account is missing",
-		"account=dev":                                      "the parameter pod is missing",
-		"account=nope&pod=p":                               "there is no account",
-		"account=dev&pod=p&tail=3":                         "did you mean tailLines?",
-		"account=dev&pod=p&tailLines=-1":                   "must be a number of lines",
-		"account=dev&pod=p&follow=yes":                     "must be true or false",
-		"account=dev&pod=p&since=soon":                     "must be a duration",
-		"account=dev&pod=p&sinceTime=noon":                 "must be a time",
-		"account=dev&pod=p&since=1s&sinceTime=2026":        "cannot be combined",
-		"account=dev&pod=p&container=a&allContainers=true": "cannot be combined",
+		"pod=p":                            "the parameter account is missing",
+		"account=dev":                      "the parameter pod is missing",
+		"account=nope&pod=p":               "there is no account",
+		"account=dev&pod=p&tail=3":         "did you mean tailLines?",
+		"account=dev&pod=p&tailLines=-1":   "must be a number of lines",
+		"account=dev&pod=p&follow=yes":     "must be true or false",
+		"account=dev&pod=p&since=soon":     "must be a duration",
+		"account=dev&pod=p&sinceTime=noon": "must be a time",
+		"account=dev&pod=p&since=1s&sinceTime=2026-01-31T12:00:00Z": "cannot be combined",
+		"account=dev&pod=p&container=a&allContainers=true":          "cannot be combined",
 	} {
 		response, body := w.get("/logs?" + query)
 		if response.StatusCode < 400 || !strings.Contains(string(body), want) {

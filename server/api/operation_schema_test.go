@@ -64,3 +64,24 @@ func describeFields(spec vedette.VerbSpec) string {
 	}
 	return strings.TrimRight(line, ": ")
 }
+
+// TestLogParametersMatchOpenAPI checks that openapi.yaml has all query parameters of logs.
+func TestLogParametersMatchOpenAPI(t *testing.T) {
+	doc, _ := loadOpenAPI(t)
+	var got []string
+	for path, item := range doc.Paths.Map() {
+		if strings.HasSuffix(path, "/logs") {
+			for _, parameter := range item.Get.Parameters {
+				if parameter.Value.In == "query" {
+					got = append(got, parameter.Value.Name)
+				}
+			}
+		}
+	}
+	want := operationjson.LogParameters()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("openapi.yaml: the parameters of logs are\ngot  %v\nwant %v", got, want)
+	}
+}

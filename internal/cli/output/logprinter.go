@@ -53,9 +53,9 @@ func (p *LogPrinter) Print(ctx context.Context, logs []client.LogQuery, concurre
 
 func logName(l client.LogQuery) string {
 	if l.Container == "" {
-		return "pod/" + l.Pod
+		return "pod/" + l.Name
 	}
-	return "pod/" + l.Pod + "/" + l.Container
+	return "pod/" + l.Name + "/" + l.Container
 }
 
 // copyLog prints one log line by line, so that lines of several logs do not mix.
