@@ -15,7 +15,7 @@ import (
 func TestMonikerOf(t *testing.T) {
 	seq := func(n int) *int { return &n }
 	tests := []struct {
-		why         string
+		name        string
 		key         vedette.Key
 		annotations map[string]string
 		want        vedette.Moniker
@@ -50,7 +50,7 @@ func TestMonikerOf(t *testing.T) {
 			vedette.Moniker{App: "system", Cluster: "system:node-proxier", Sequence: seq(12)}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			got := vedette.MonikerOf(tt.key, tt.annotations)
 			if got.App != tt.want.App || got.Cluster != tt.want.Cluster || got.Stack != tt.want.Stack || got.Detail != tt.want.Detail {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -95,7 +95,7 @@ func TestPermissionsNormalize(t *testing.T) {
 func TestPermissionsAllowMoreThan(t *testing.T) {
 	dev, ops := &vedette.Permissions{Read: []string{"dev"}}, &vedette.Permissions{Read: []string{"dev", "ops"}, Write: []string{"ops"}}
 	for _, tt := range []struct {
-		why       string
+		name      string
 		p, others *vedette.Permissions
 		want      bool
 	}{
@@ -111,7 +111,7 @@ func TestPermissionsAllowMoreThan(t *testing.T) {
 		{"permissions without roles", &vedette.Permissions{}, dev, true},
 	} {
 		if tt.p.AllowsMoreThan(tt.others) != tt.want {
-			t.Errorf("%s: %s compared with %s: got %v, want %v", tt.why, tt.p, tt.others, !tt.want, tt.want)
+			t.Errorf("%s: %s compared with %s: got %v, want %v", tt.name, tt.p, tt.others, !tt.want, tt.want)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestClusterSame(t *testing.T) {
 	withoutUID := vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}
 	addressOnly := vedette.Cluster{Host: "http://localhost:8001"}
 	for _, tt := range []struct {
-		why  string
+		name string
 		a, b vedette.Cluster
 		want bool
 	}{
@@ -137,14 +137,14 @@ func TestClusterSame(t *testing.T) {
 		{"nothing at all", vedette.Cluster{}, vedette.Cluster{}, false},
 	} {
 		if tt.a.Same(tt.b) != tt.want || tt.b.Same(tt.a) != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.why, !tt.want, tt.want)
+			t.Errorf("%s: got %v, want %v", tt.name, !tt.want, tt.want)
 		}
 	}
 }
 
 func TestOperationIdempotent(t *testing.T) {
 	for _, tt := range []struct {
-		why  string
+		name string
 		args vedette.Args
 		want bool
 	}{
@@ -160,7 +160,7 @@ func TestOperationIdempotent(t *testing.T) {
 		{"a get is", vedette.GetArgs{}, true},
 	} {
 		if got := (vedette.Operation{Args: tt.args}).Idempotent(); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

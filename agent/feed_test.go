@@ -33,7 +33,7 @@ func TestUnreadableObjectDoesNotStopWatcher(t *testing.T) {
 	const head = `{"kind":"ConfigMap","apiVersion":"v1",`
 	pods := watch.FeedSpec{Feed: vedette.Feed{Kind: vedette.Kind{Name: "ConfigMap"}},
 		Resource: vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps"}}
-	for why, object := range map[string]string{
+	for name, object := range map[string]string{
 		"deep managedFields":         `"metadata":{"managedFields":` + deep + `,"namespace":"n","name":"x","resourceVersion":"7"}}`,
 		"deep data":                  `"data":` + deep + `,"metadata":{"namespace":"n","name":"x","resourceVersion":"7"}}`,
 		"no name":                    `"metadata":{"resourceVersion":"7"}}`,
@@ -46,14 +46,14 @@ func TestUnreadableObjectDoesNotStopWatcher(t *testing.T) {
 		"a version that is not text": `"metadata":{"namespace":"n","name":"x","resourceVersion":7}}`,
 	} {
 		for _, typ := range []watch.EventType{watch.Upsert, watch.Delete, watch.Item} {
-			t.Run(fmt.Sprintf("%s, %s", why, typ), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %s", name, typ), func(t *testing.T) {
 				s := newSink(t)
 				s.snapshots[pods.Feed] = &index{}
 				err := s.Put(t.Context(), watch.Event{Type: typ, FeedSpec: pods, Raw: []byte(head + object), Mark: "7"})
 				if err != nil && (typ != watch.Delete || !errors.Is(err, watch.ErrUnreadable)) {
 					t.Errorf("got error %v, want none", err)
 				}
-				if strings.HasPrefix(why, "deep") && err != nil {
+				if strings.HasPrefix(name, "deep") && err != nil {
 					t.Errorf("readable name: got error %v, want none", err)
 				}
 			})

@@ -33,9 +33,9 @@ func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 	a.accounts["prod"].setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
 	trusted := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 	for _, tt := range []struct {
-		why, from, host string
-		tls             *tls.ConnectionState
-		wantDetails     bool
+		name, from, host string
+		tls              *tls.ConnectionState
+		wantDetails      bool
 	}{
 		{"a probe at the pod's address", "10.0.0.1:4711", "10.0.0.2:8082", nil, false},
 		{"this machine", "127.0.0.1:4711", "127.0.0.1:8082", nil, true},
@@ -52,10 +52,10 @@ func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 			Handler(a, a.log).ServeHTTP(w, r)
 			body := w.Body.String()
 			if w.Code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"DOWN"`) {
-				t.Errorf("%s: got %d %s, want 503", tt.why, w.Code, body)
+				t.Errorf("%s: got %d %s, want 503", tt.name, w.Code, body)
 			}
 			if hasDetails := strings.Contains(body, "10.1.2.3") && strings.Contains(body, "prod") && strings.Contains(body, "not connected yet"); hasDetails != tt.wantDetails || !hasDetails && len(body) > 20 {
-				t.Errorf("%s: got %s, want details %v", tt.why, body, tt.wantDetails)
+				t.Errorf("%s: got %s, want details %v", tt.name, body, tt.wantDetails)
 			}
 		}
 	}

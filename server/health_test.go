@@ -106,7 +106,7 @@ func TestReadinessTransitions(t *testing.T) {
 	h := newReadinessHandler(discardLogger, r)
 	h.setReady(http.NotFoundHandler())
 	for _, step := range []struct {
-		why   string
+		name  string
 		do    func()
 		ready bool
 	}{
@@ -121,18 +121,18 @@ func TestReadinessTransitions(t *testing.T) {
 		response := httptest.NewRecorder()
 		h.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, readinessPath, nil))
 		if ready := response.Code == http.StatusOK; ready != step.ready {
-			t.Errorf("%s: %d %s", step.why, response.Code, response.Body)
+			t.Errorf("%s: %d %s", step.name, response.Code, response.Body)
 		}
 		for _, service := range r.services {
 			got, err := r.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 			if err != nil || (got.GetStatus() == healthpb.HealthCheckResponse_SERVING) != step.ready {
-				t.Errorf("%s: got gRPC health %v of %q, error %v", step.why, got, service, err)
+				t.Errorf("%s: got gRPC health %v of %q, error %v", step.name, got, service, err)
 			}
 		}
 		response = httptest.NewRecorder()
 		h.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, livenessPath, nil))
 		if response.Code != http.StatusOK {
-			t.Errorf("%s: got not alive, want alive", step.why)
+			t.Errorf("%s: got not alive, want alive", step.name)
 		}
 	}
 	if len(r.services) != 3 {

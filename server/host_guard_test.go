@@ -14,8 +14,8 @@ import (
 func TestHostGuard(t *testing.T) {
 	const loopback, all = "127.0.0.1:7002", "[::]:7002"
 	for _, tt := range []struct {
-		why, listenAddress, host string
-		allowed                  bool
+		name, listenAddress, host string
+		allowed                   bool
 	}{
 		{"an address", loopback, "127.0.0.1:7002", true},
 		{"an address without a port", loopback, "127.0.0.1", true},
@@ -44,7 +44,7 @@ func TestHostGuard(t *testing.T) {
 		r.Host = tt.host
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 		if called != tt.allowed {
-			t.Errorf("%s: %q on %s: got passed %t", tt.why, tt.host, tt.listenAddress, called)
+			t.Errorf("%s: %q on %s: got passed %t", tt.name, tt.host, tt.listenAddress, called)
 		}
 	}
 }

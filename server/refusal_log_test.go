@@ -169,7 +169,7 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
 			for _, tt := range []struct {
-				why    string
+				name   string
 				creds  credentials.TransportCredentials
 				reason []string // empty if the agent is accepted
 			}{
@@ -180,7 +180,7 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 				{"plaintext", insecure.NewCredentials(), []string{"does not speak TLS", "clouddriver.insecure"}},
 				{"a client that does not trust the server", credentials.NewTLS(untrusting), []string{"does not trust this server's certificate"}},
 			} {
-				t.Run(tt.why, func(t *testing.T) {
+				t.Run(tt.name, func(t *testing.T) {
 					cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 					cfg.GRPCTLS = &tls.Config{Certificates: []tls.Certificate{ca.leaf("server", later)}, ClientCAs: ca.pool(),
 						ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: version, MaxVersion: version}

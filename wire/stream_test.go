@@ -156,7 +156,7 @@ func TestInvalidStreamIsRejected(t *testing.T) {
 	long.openFrame()
 	_, _ = long.enc.Write([]byte{0xff, 0xff, 0xff, 0xff, 0x7f})
 	tooLong, _ := long.Flush()
-	for why, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		list []*Data
 		want string
 	}{
@@ -168,7 +168,7 @@ func TestInvalidStreamIsRejected(t *testing.T) {
 	} {
 		_, err := NewReader(servePieces(tt.list, io.EOF), new(DecoderPool), nil).Next(&Record{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want an error with %q", why, err, tt.want)
+			t.Errorf("%s: got %v, want an error with %q", name, err, tt.want)
 		}
 	}
 }

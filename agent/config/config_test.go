@@ -72,7 +72,7 @@ func describe(c *Config, err error) string {
 
 func TestDefaultPathOrder(t *testing.T) {
 	root := t.TempDir()
-	steps := []struct{ why, file, content, account string }{
+	steps := []struct{ name, file, content, account string }{
 		{"the predecessor's old name comes last", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
 		{"yaml comes before yml", "opt/spinnaker/config/kubesvc.yaml", "kubernetes.accounts: [{name: c}]", "c"},
 		{"the new name comes before the old one", "opt/armory/config/armory-agent.yml", "kubernetes.accounts: [{name: b}]", "b"},
@@ -93,7 +93,7 @@ func TestDefaultPathOrder(t *testing.T) {
 		}
 		c, err := loadWithRoot(root, "", testEnv)
 		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != step.account {
-			t.Errorf("%s: got %+v, %v; want account %s", step.why, c, err, step.account)
+			t.Errorf("%s: got %+v, %v; want account %s", step.name, c, err, step.account)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
-	for _, tt := range []struct{ why, file, keys string }{
+	for _, tt := range []struct{ name, file, keys string }{
 		{"no setting is inactive", "kubernetes.accounts: [{name: a}]", ""},
 		{"no user relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
 		{"these have their defaults", "{prometheus.enabled: false, logging.file: stdout}", ""},
@@ -19,7 +19,7 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
-			t.Fatalf("%s: %v", tt.why, err)
+			t.Fatalf("%s: %v", tt.name, err)
 		}
 		var log bytes.Buffer
 		configfile.LogUnused(slog.New(slog.NewTextHandler(&log, nil)), c, "docs/config-agent.md")
@@ -28,7 +28,7 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 			want = 1
 		}
 		if got := strings.Count(log.String(), "settings without effect change behavior"); got != want || !strings.Contains(log.String(), tt.keys) {
-			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.why, got, want, tt.keys, log.String())
+			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.name, got, want, tt.keys, log.String())
 		}
 	}
 }

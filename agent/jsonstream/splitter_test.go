@@ -26,9 +26,9 @@ func splitList(r io.Reader, limit int) (items []string, p ListMeta, err error) {
 
 func TestListIsReadInAnyOrder(t *testing.T) {
 	for _, tt := range []struct {
-		why, body string
-		want      []string
-		page      ListMeta
+		name, body string
+		want       []string
+		page       ListMeta
 	}{
 		{"built-in kinds: metadata first, items without kind",
 			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
@@ -46,14 +46,14 @@ func TestListIsReadInAnyOrder(t *testing.T) {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(tt.body), "byte by byte": iotest.OneByteReader(strings.NewReader(tt.body))} {
 			items, p, err := splitList(r, maxObjectBytes)
 			if err != nil || strings.Join(items, "\n") != strings.Join(tt.want, "\n") || p != tt.page {
-				t.Errorf("%s, %s: got %q, %+v, %v, want %q, %+v", tt.why, name, items, p, err, tt.want, tt.page)
+				t.Errorf("%s, %s: got %q, %+v, %v, want %q, %+v", tt.name, name, items, p, err, tt.want, tt.page)
 			}
 		}
 	}
 }
 
 func TestMalformedListIsRejected(t *testing.T) {
-	for _, tt := range []struct{ why, body, want string }{
+	for _, tt := range []struct{ name, body, want string }{
 		{"an HTML page", "<html><body>Sign in</body></html>", "an HTML page"},
 		{"text", "upstream connect error", `found "upstream connect err", want '{'`},
 		{"another document", `{"kind":"APIVersions","versions":["v1"]}`, "without a resourceVersion: APIVersions"},
@@ -63,7 +63,7 @@ func TestMalformedListIsRejected(t *testing.T) {
 	} {
 		_, _, err := splitList(strings.NewReader(tt.body), maxObjectBytes)
 		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got error %v, want %q", tt.why, err, tt.want)
+			t.Errorf("%s: got error %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	whole := `{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}`
@@ -132,7 +132,7 @@ func TestIdleSplitterHoldsNoBuffer(t *testing.T) {
 
 func TestOnlyMetadataFailsClosed(t *testing.T) {
 	typeMeta := []byte(`{"kind":"Secret","apiVersion":"v1",`)
-	for _, tt := range []struct{ why, raw, want string }{
+	for _, tt := range []struct{ name, raw, want string }{
 		{"the requested form", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
 		{"another order, with white space", ` {"metadata" : {"name":"a"}, "apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"}`, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`},
 		{"the Secret itself", `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"},"data":{"p":"cGFzcw=="}}`, ""},
@@ -142,10 +142,10 @@ func TestOnlyMetadataFailsClosed(t *testing.T) {
 	} {
 		got, err := OnlyMetadata([]byte(tt.raw), typeMeta)
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("%s: got %s, %v, want %q", tt.why, got, err, tt.want)
+			t.Errorf("%s: got %s, %v, want %q", tt.name, got, err, tt.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "pass") {
-			t.Errorf("%s: the error contains secret data: %v", tt.why, err)
+			t.Errorf("%s: the error contains secret data: %v", tt.name, err)
 		}
 	}
 }

@@ -80,14 +80,14 @@ func TestDiscoverReportsMalformedGroupAsUnknown(t *testing.T) {
 }
 
 func TestDiscoverErrors(t *testing.T) {
-	for why, documents := range map[string]map[string]string{
+	for name, documents := range map[string]map[string]string{
 		"no documents":            {},
 		"an HTML page":            {"/api": "<html>", "/apis": "<html>"},
 		"a truncated document":    {"/api": `{"kind":"APIVersions"}`, "/apis": `{"kind":"APIGroupDiscoveryList","items":[{"meta`},
 		"a document without kind": {"/api": `{}`, "/apis": `{}`},
 	} {
 		if cat, err := newFakeAPI(t, documents).Discover(t.Context()); err == nil {
-			t.Errorf("%s: got %v, want an error", why, cat)
+			t.Errorf("%s: got %v, want an error", name, cat)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestMayHaveBeenSent(t *testing.T) {
 	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	cert, ca := certificate(t, "kube", time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
 	serveTLS(t, broken, cert)
-	for why, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		url  string
 		sent bool
 	}{
@@ -29,7 +29,7 @@ func TestMayHaveBeenSent(t *testing.T) {
 		"plain HTTP instead of TLS":              {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},
 		"no server behind the load balancer yet": {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 64)) }), false},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			c, err := kube.Connect(kube.Access{KubeconfigContents: kubetest.Kubeconfig(tt.url, ca)}, kube.Options{})
 			must(t, err)
 			defer c.Close()

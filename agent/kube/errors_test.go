@@ -87,7 +87,7 @@ func TestIdentifyErrors(t *testing.T) {
 	elsewhere, elsewhereCA := certificate(t, "elsewhere", tomorrow, net.IPv4(10, 0, 0, 1))
 	plain := tlsServer(t, nil, 200, "{}")
 	for _, tt := range []struct {
-		why  string
+		name string
 		url  string
 		ca   []byte
 		kind vedette.ErrorKind
@@ -108,7 +108,7 @@ func TestIdentifyErrors(t *testing.T) {
 		{"a proxy without a server behind it", tlsServer(t, &good, 502, "bad gateway"), goodCA, vedette.Unavailable, []string{"502", "bad gateway"}},
 		{"silence", silentServer(t), goodCA, vedette.Unavailable, []string{"did not respond in time"}},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c, err := kube.Connect(kube.Access{KubeconfigContents: kubetest.Kubeconfig(tt.url, tt.ca)}, kube.Options{})
 			must(t, err)
@@ -140,7 +140,7 @@ func TestConnectErrors(t *testing.T) {
 		return "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: " + user + "}]\n"
 	}
 	for _, tt := range []struct {
-		why    string
+		name   string
 		access kube.Access
 		want   string
 	}{
@@ -156,17 +156,17 @@ func TestConnectErrors(t *testing.T) {
 	} {
 		_, err := kube.Connect(tt.access, kube.Options{})
 		if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got error %v, want it to contain %q", tt.why, err, tt.want)
+			t.Errorf("%s: got error %v, want it to contain %q", tt.name, err, tt.want)
 		}
 	}
-	for why, access := range map[string]kube.Access{
+	for name, access := range map[string]kube.Access{
 		"a context by name":    {KubeconfigFile: twoContexts, Context: "b"},
 		"insecure, with a CA":  {KubeconfigContents: kubetest.Kubeconfig("https://x", []byte("not looked at")), Insecure: true},
 		"without a proxy":      {KubeconfigFile: twoContexts, Context: "a", NoProxy: true},
 		"contents before file": {KubeconfigFile: dir + "/none", KubeconfigContents: kubetest.Kubeconfig("https://x", nil)},
 	} {
 		if _, err := kube.Connect(access, kube.Options{}); err != nil {
-			t.Errorf("%s: got error %v, want none", why, err)
+			t.Errorf("%s: got error %v, want none", name, err)
 		}
 	}
 }

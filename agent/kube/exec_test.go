@@ -63,7 +63,7 @@ func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 	count := func(t *testing.T) string {
 		return "cd " + t.TempDir() + `; echo >> runs; n=$(wc -l < runs | tr -d ' '); `
 	}
-	for why, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		prelude string
 		expires string
 		refused map[string]bool
@@ -76,7 +76,7 @@ func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 		"one token is rejected":      {"", "", map[string]bool{"t1": true}, "t1 t2 t2"},
 		"all tokens are rejected":    {"", "", map[string]bool{"t1": true, "t2": true, "t3": true}, "t1 t2 t3"},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			b := &tokenServer{refused: tt.refused}
 			c := connectWithExecPlugin(t, b.ServeHTTP, count(t)+tt.prelude+fmt.Sprintf(execCredentialScript, "t$n", tt.expires))
 			for range 3 {
@@ -92,7 +92,7 @@ func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 // TestExecPluginErrors checks the errors of a plugin that returns no credentials. They
 // must not contain what the plugin printed to stdout.
 func TestExecPluginErrors(t *testing.T) {
-	for why, tt := range map[string]struct{ script, want string }{
+	for name, tt := range map[string]struct{ script, want string }{
 		"it fails":              {"echo secret; echo no session: log in first >&2; exit 3", "exit status 3: no session: log in first"},
 		"it prints no JSON":     {"echo secret", "7 bytes are not an ExecCredential in JSON"},
 		"it prints too much":    {"head -c 3000000 /dev/zero | tr '\\0' x", "1048576 bytes are not"},
@@ -100,7 +100,7 @@ func TestExecPluginErrors(t *testing.T) {
 		"no credentials":        {fmt.Sprintf(execCredentialScript, "", ""), "neither a token nor a certificate"},
 		"half of a certificate": {fmt.Sprintf(execCredentialScript, "", `,"clientKeyData":"secret"`), "are invalid or do not match"},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			c := connectWithExecPlugin(t, (&tokenServer{}).ServeHTTP, tt.script)
 			_, _, err := c.Identify(t.Context())
 			if vedette.KindOf(err) != vedette.Denied || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
@@ -113,8 +113,8 @@ func TestExecPluginErrors(t *testing.T) {
 // TestHungExecPluginIsKilled checks that a plugin that hangs blocks neither a canceled
 // request nor Close, and that Close kills it and its child processes.
 func TestHungExecPluginIsKilled(t *testing.T) {
-	for why, script := range map[string]string{"the plugin": "exec sleep 3600", "a child process": "sleep 3600 & wait"} {
-		t.Run(why, func(t *testing.T) {
+	for name, script := range map[string]string{"the plugin": "exec sleep 3600", "a child process": "sleep 3600 & wait"} {
+		t.Run(name, func(t *testing.T) {
 			fifo := filepath.Join(t.TempDir(), "fifo")
 			must(t, syscall.Mkfifo(fifo, 0o600))
 			c := connectWithExecPlugin(t, (&tokenServer{}).ServeHTTP, "exec 3< "+fifo+"; "+script)

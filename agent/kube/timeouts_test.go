@@ -40,7 +40,7 @@ func (d *dripBody) Close() error { return nil }
 func TestStalledBodyTimesOut(t *testing.T) {
 	listTimeouts := Timeouts{Header: time.Minute, Progress: 30 * time.Second, BytesPerSecond: minBytesPerSecond}
 	for _, tt := range []struct {
-		why        string
+		name       string
 		l          Timeouts
 		body       dripBody
 		stallAfter time.Duration // when the response fails; 0 if it does not
@@ -53,7 +53,7 @@ func TestStalledBodyTimesOut(t *testing.T) {
 		{"a watch with a bookmark a minute", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Minute, reads: 60}, 0},
 		{"a watch without bookmarks", Timeouts{Header: time.Minute, Progress: 75 * time.Second}, dripBody{bytes: 100, pause: time.Hour, reads: 1}, 75 * time.Second},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				resp, err := tt.l.send(t.Context(), func(ctx context.Context) (*http.Response, error) {
 					tt.body.ctx = ctx

@@ -13,7 +13,7 @@ func TestSecretsAreReadWithoutKnownTLSFields(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	for _, tt := range []struct {
-		why  string
+		name string
 		wipe *tlsWiper
 		want error
 	}{
@@ -21,7 +21,7 @@ func TestSecretsAreReadWithoutKnownTLSFields(t *testing.T) {
 		{"wiping is on, fields are known", newTLSWiper(), nil},
 		{"wiping is on, fields are unknown", &tlsWiper{}, ErrCannotWipe},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			c, err := Connect(Access{KubeconfigContents: []byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: "` + server.URL + `"}}]}`), Insecure: true}, Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -145,9 +145,9 @@ func TestApplyErrors(t *testing.T) {
 		return vedette.ApplyArgs{Manifest: []byte(manifest), Namespace: b.namespace}
 	}
 	for _, tt := range []struct {
-		why, manifest string
-		status        int
-		words         string
+		name, manifest string
+		status         int
+		words          string
 	}{
 		{"nothing", "", 400, "empty"},
 		{"a list", "[1]", 400, "not a JSON object"},
@@ -167,7 +167,7 @@ func TestApplyErrors(t *testing.T) {
 		{"a namespace that isn't", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"nowhere"}}`, 404, `namespaces "nowhere" not found`},
 		{"a name that is none", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"A_B"}}`, 422, "RFC 1123"},
 	} {
-		t.Run(tt.why, func(t *testing.T) { b.TB = t; b.wantFailure(applyManifest(tt.manifest), tt.status, tt.words) })
+		t.Run(tt.name, func(t *testing.T) { b.TB = t; b.wantFailure(applyManifest(tt.manifest), tt.status, tt.words) })
 	}
 }
 
@@ -221,7 +221,7 @@ func TestApplyModes(t *testing.T) {
 	}
 	cm := func() object { return configMap("c", object{"a": "1"}) }
 	for _, tt := range []struct {
-		why        string
+		name       string
 		mode       apply.Mode
 		object     object
 		serverSide bool
@@ -237,7 +237,7 @@ func TestApplyModes(t *testing.T) {
 		{"a kind wins over its annotation", apply.Mode{Kinds: []apply.KindMode{{Kind: "service", Enabled: "never"}}}, annotated(service(), "true"), false},
 		{"another kind does not", apply.Mode{Kinds: []apply.KindMode{{Kind: "Pod", Enabled: "always"}}}, service(), false},
 	} {
-		t.Run(strings.ReplaceAll(tt.why, ",", ""), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(tt.name, ",", ""), func(t *testing.T) {
 			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
 			b.apply(vedette.StrategyDefault, tt.object)
 			plural, name := "services", "s"

@@ -172,7 +172,7 @@ func TestDeleteByUID(t *testing.T) {
 		return o
 	}
 	for _, tt := range []struct {
-		why     string
+		name    string
 		kind    string
 		object  object // nil for none
 		args    vedette.DeleteArgs
@@ -181,18 +181,18 @@ func TestDeleteByUID(t *testing.T) {
 		uid     bool // the outcome has it
 		status  int
 	}{
-		{why: "known", kind: "configmap", object: configMap("a", nil), methods: "DELETE", uid: true},
-		{why: "a Secret", kind: "secret", object: secretManifest("a"), methods: "DELETE", uid: true},
-		{why: "of a custom kind", kind: "thing." + s.customGroup(), object: object{"apiVersion": s.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, methods: "DELETE", uid: true},
-		{why: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
-		{why: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, methods: "DELETE GET DELETE", uid: true},
-		{why: "another one has the name, which is spared", kind: "configmap", object: configMap("d", nil), stale: true,
+		{name: "known", kind: "configmap", object: configMap("a", nil), methods: "DELETE", uid: true},
+		{name: "a Secret", kind: "secret", object: secretManifest("a"), methods: "DELETE", uid: true},
+		{name: "of a custom kind", kind: "thing." + s.customGroup(), object: object{"apiVersion": s.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, methods: "DELETE", uid: true},
+		{name: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
+		{name: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, methods: "DELETE GET DELETE", uid: true},
+		{name: "another one has the name, which is spared", kind: "configmap", object: configMap("d", nil), stale: true,
 			args: vedette.DeleteArgs{OnlyKnown: true, MissingOK: true}, methods: "DELETE", status: 409},
-		{why: "gone", kind: "configmap", stale: true, methods: "DELETE", status: 404},
-		{why: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, methods: "DELETE", uid: true},
-		{why: "what others have to let go of", kind: "configmap", object: withFinalizer("e"), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
+		{name: "gone", kind: "configmap", stale: true, methods: "DELETE", status: 404},
+		{name: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, methods: "DELETE", uid: true},
+		{name: "what others have to let go of", kind: "configmap", object: withFinalizer("e"), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			name, uid := "none", unknownUID
 			if tt.object != nil {
 				uid = s.create(tt.object)

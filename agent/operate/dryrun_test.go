@@ -78,7 +78,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	other["spec"].(object)["template"].(object)["metadata"] = object{"labels": object{"app": "other"}}
 	image := []any{"spec", "template", "spec", "containers", 0, "image"}
 	cases := []struct {
-		why  string
+		name string
 		args vedette.Args
 		path []any
 		want any
@@ -106,7 +106,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	lists := []string{core + " configmaps", core + " services", apps + " deployments", apps + " statefulsets", apps + " replicasets", core + " pods"}
 	before := b.resourceVersions(lists...)
 	for _, tt := range cases {
-		t.Run(strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
 			out := b.dryRun(tt.args)
 			if out.State != vedette.Done || len(out.Objects) != 1 {
 				t.Fatalf("%s %d %s: %s", out.State, out.Status, out.Reason, out.Message)

@@ -59,7 +59,7 @@ func writeStatus(w http.ResponseWriter, code int, reason, message string) {
 
 func TestRetriedErrors(t *testing.T) {
 	for _, tt := range []struct {
-		why    string
+		name   string
 		code   int
 		reason string
 		want   int32 // requests that write
@@ -74,7 +74,7 @@ func TestRetriedErrors(t *testing.T) {
 		{"bad request", 400, "BadRequest", 1, false},
 		{"internal error", 500, "InternalError", 1, false},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
 			b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !isWrite(r) || requests.Add(1) > 1 {
@@ -111,7 +111,7 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 	create := vedette.ApplyArgs{Manifest: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"g-"}}`)}
 	apply := vedette.ApplyArgs{Manifest: encode(t, configMap("timeout", object{"a": "1"}))}
 	for _, tt := range []struct {
-		why    string
+		name   string
 		code   int
 		reason string
 		args   vedette.ApplyArgs
@@ -124,7 +124,7 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 		{"an apply that failed inside", 500, "InternalError", apply, 4},
 		{"a create that failed inside", 500, "InternalError", create, 1},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
 			b := newProxyTestbedWithConfig(t, operate.Config{InitialBackoff: time.Millisecond, Retry: operate.RetryPolicy{AnyError: true, ErrorSubstrings: []string{"timeout"}}},
 				func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
@@ -145,14 +145,14 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 // TestRetryLimit counts the requests to an API server that always fails.
 func TestRetryLimit(t *testing.T) {
 	for _, tt := range []struct {
-		why     string
+		name    string
 		retries operate.RetryPolicy
 		want    int32
 	}{
 		{"twice", operate.RetryPolicy{MaxRetries: 2, Backoff: time.Millisecond}, 3},
 		{"never", operate.RetryPolicy{Disabled: true}, 1},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
 			b := newProxyTestbedWithConfig(t, operate.Config{Retry: tt.retries}, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if isWrite(r) {
@@ -230,7 +230,7 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 		return func(w http.ResponseWriter) { writeStatus(w, code, reason, message) }
 	}
 	for _, tt := range []struct {
-		why         string
+		name        string
 		args        vedette.ApplyArgs
 		first, then func(http.ResponseWriter)
 		state       vedette.OutcomeState
@@ -246,7 +246,7 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 		{"no from a webhook", create, refuse(500, "InternalError", "failed calling webhook"), nil, vedette.Failed, "failed calling webhook"},
 		{"down, then refused", apply, refuse(503, "ServiceUnavailable", "not ready"), refuse(422, "Invalid", "not like this"), vedette.Failed, "not like this"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
 			b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if !isWrite(r) {

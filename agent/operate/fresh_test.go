@@ -32,7 +32,7 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 			"spec": object{"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, "maxReplicas": 5}})
 	}
 	for _, tt := range []struct {
-		why    string
+		name   string
 		object object
 		want   bool
 	}{
@@ -44,7 +44,7 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	} {
 		out := b.apply("", tt.object)
 		if (out.CacheObject != nil) != tt.want || len(out.Objects) != 1 {
-			t.Errorf("object %s: got an object to store: %v, %d objects", tt.why, out.CacheObject != nil, len(out.Objects))
+			t.Errorf("object %s: got an object to store: %v, %d objects", tt.name, out.CacheObject != nil, len(out.Objects))
 		}
 	}
 	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.CacheObject != nil || len(out.Keys) != 1 {

@@ -41,7 +41,7 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	empty, filled := func() any { return object{} }, func() any { return object{"ours": "1", "both": "2"} }
 	for _, tt := range []struct {
-		why           string
+		name          string
 		before, after func() any // the map as it is applied; nil leaves it out
 		want          string
 	}{
@@ -51,9 +51,9 @@ func TestMapEntriesOfOtherManagersAreKept(t *testing.T) {
 		{"a map that is emptied", filled, empty, `{"both":"2","injected":"1"}`},
 		{"a map that is dropped", filled, nil, `{"both":"2","injected":"1"}`},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			b.TB = t
-			name := strings.ReplaceAll(tt.why, " ", "-")
+			name := strings.ReplaceAll(tt.name, " ", "-")
 			withMap := func(value func() any) object {
 				d := fullDeployment(name, "1")
 				if value == nil {

@@ -82,7 +82,7 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 			`,"details":{"causes":[` + causes + `]}}`
 	}
 	document := `{"apiVersion":"v1","data":{"password":"` + canaryInData + `"}}`
-	for _, tt := range []struct{ why, answer, want string }{
+	for _, tt := range []struct{ name, answer, want string }{
 		{"jsoniter", status("x", `{"reason":"FieldValueInvalid","field":"patch","message":`+
 			string(encode(t, `Invalid value: "{}": v1.Secret.Data: readObjectStart: expect { or n, but found ", error found in #10 byte of ...|assword":"`+canaryInData))+`}`),
 			`Secret "s" is invalid: patch: Invalid value`},
@@ -100,7 +100,7 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 			string(encode(t, `Unsupported value: "`+canaryInData+`": supported values: "A", "B"`))+`}`),
 			`Secret "s" is invalid: data[a]: Required value: say it, type: Unsupported value: supported values: "A", "B"`},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if r.Method != http.MethodPatch {
 					return false
@@ -110,7 +110,7 @@ func TestErrorsOfOlderAPIServersAreMasked(t *testing.T) {
 				return true
 			})
 			out := b.wantFailure(b.secretPatch("s", vedette.MergePatch, `{"type":"x"}`), 422, tt.want)
-			b.wantNoneOf(tt.why, encode(t, out), canaryInData)
+			b.wantNoneOf(tt.name, encode(t, out), canaryInData)
 		})
 	}
 }

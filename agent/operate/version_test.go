@@ -72,7 +72,7 @@ func TestVersions(t *testing.T) {
 		return o
 	}
 	for _, tt := range []struct {
-		why    string
+		name   string
 		mode   apply.Mode
 		by     vedette.Strategy
 		plural string
@@ -92,7 +92,7 @@ func TestVersions(t *testing.T) {
 		{"a ReplicaSet", apply.Mode{}, "", "replicasets", replicaSet},
 		{"a ReplicaSet server-side", always, "", "replicasets", replicaSet},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
 			b.wantVersion(tt.of("a"), vedette.Version{})
 			b.deploy(tt.by, tt.of("a"))

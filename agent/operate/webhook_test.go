@@ -90,7 +90,7 @@ func TestWebhookDenial(t *testing.T) {
 // that it is retried if the configuration has a part of the message.
 func TestWebhookTimeout(t *testing.T) {
 	for _, tt := range []struct {
-		why      string
+		name     string
 		retries  operate.RetryPolicy
 		requests int32
 		ok       bool
@@ -102,7 +102,7 @@ func TestWebhookTimeout(t *testing.T) {
 		{"as often as is said", operate.RetryPolicy{AnyError: true, MaxRetries: 1}, 2, false},
 		{"or not at all", operate.RetryPolicy{AnyError: true, Disabled: true}, 1, false},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			b := newTestbed(t, operate.Config{})
 			var requests atomic.Int32
 			hang := make(chan struct{})

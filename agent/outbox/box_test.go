@@ -38,7 +38,7 @@ func putAll(t *testing.T, b *Box, changes ...Change) {
 
 func TestTakeOrder(t *testing.T) {
 	tests := []struct {
-		why  string
+		name string
 		put  []Change
 		want string
 	}{
@@ -56,7 +56,7 @@ func TestTakeOrder(t *testing.T) {
 			[]Change{change(pods, Live, "x", "1"), {Account: "a", Priority: Control, Record: []byte("declare")}}, "declare x@1"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			b := New(1 << 20)
 			b.Open("a", 1, nil)
 			putAll(t, b, tt.put...)

@@ -22,7 +22,7 @@ func fillWindow(b *Box) int {
 
 func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 	for _, tt := range []struct {
-		why         string
+		name        string
 		rtt         time.Duration // between acknowledgements of half of what is on the way; 5 ms the first time
 		least, most int           // bytes on the way in the end
 	}{
@@ -30,7 +30,7 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 		{"a short queue: the window grows", 20 * time.Millisecond, 2 << 20, maxWindow + 64<<10},
 		{"slow commits: the window shrinks", 200 * time.Millisecond, minWindow, minWindow + 64<<10},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := New(64 << 20)
 				b.Open("a", 1, nil)

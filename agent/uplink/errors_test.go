@@ -90,7 +90,7 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 	closedAddress := closed.Addr().String()
 	closed.Close()
 	tests := []struct {
-		why     string
+		name    string
 		address string
 		creds   credentials.TransportCredentials // nil: without TLS
 		want    string
@@ -108,7 +108,7 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 		{"another gRPC server", serveWithoutVedette(t, insecure.NewCredentials()), nil, "not a Vedette server"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			got := awaitError(t, tt.address, tt.creds, tt.want)
 			if !strings.Contains(got, tt.want) || !strings.Contains(got, tt.address) {
 				t.Errorf("got  %s\nwant %q and the address in it", got, tt.want)

@@ -27,7 +27,7 @@ const changeOfA = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":
 // responds to other requests. Afterwards the feed either knows what it missed, or is not
 // live.
 func TestIdleWatchIsDetected(t *testing.T) {
-	for why, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		second        func(w http.ResponseWriter, r *http.Request) // the second watch and those after it
 		state         vedette.FeedState
 		wantChange    bool // the feed must know the change that the first watch missed
@@ -45,7 +45,7 @@ func TestIdleWatchIsDetected(t *testing.T) {
 		}, vedette.FeedLive, false, ""},
 		"a proxy that loses all": {func(w http.ResponseWriter, r *http.Request) { kubetest.Hang(w, r, "") }, vedette.FeedFailing, false, "the watch receives nothing although the API server responds"},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			watches := 0

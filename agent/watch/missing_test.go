@@ -16,7 +16,7 @@ func TestMissingFeedsAreRechecked(t *testing.T) {
 	twoSpecs, oneSpec := []FeedSpec{{Feed: pods}, {Feed: widgets}}, []FeedSpec{{Feed: pods}}
 	marked := map[vedette.Feed]vedette.Mark{widgets: "7"}
 	tests := []struct {
-		why         string
+		name        string
 		declared    []FeedSpec // before
 		marks       map[vedette.Feed]vedette.Mark
 		discoveries [][]FeedSpec // the results of discovery, in order
@@ -31,7 +31,7 @@ func TestMissingFeedsAreRechecked(t *testing.T) {
 		{"the server knows the feed from another agent", nil, marked, [][]FeedSpec{oneSpec, twoSpecs}, "[example.org] 1, [] 0"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w := &Watcher{declared: tt.declared}
 			var got []string
 			for _, specs := range tt.discoveries {

@@ -27,7 +27,7 @@ func acquireTestPermit(t *testing.T, w *Watcher) *snapshotPermit {
 // start slow until the API server is fast again.
 func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 	for _, tt := range []struct {
-		why      string
+		name     string
 		use      func(t *testing.T, p *snapshotPermit)
 		slow     bool // the snapshot continues with a slow permit
 		slowNext bool // and so does the next one of the account
@@ -51,7 +51,7 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 		}, true, false},
 		{"a page that does not end", func(t *testing.T, p *snapshotPermit) { p.StartWait(); endWait(t, p, maxSharedBytes+1) }, true, false},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared := NewLimiter(1)
 				w := newPermitWatcher(t, shared)

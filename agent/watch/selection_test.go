@@ -30,7 +30,7 @@ func testCatalogue() kube.Catalogue {
 
 func TestSelectionFeeds(t *testing.T) {
 	for _, tt := range []struct {
-		why     string
+		name    string
 		s       Selection
 		want    string
 		unknown string
@@ -63,10 +63,10 @@ func TestSelectionFeeds(t *testing.T) {
 	} {
 		feeds, unknown := tt.s.Feeds(testCatalogue())
 		if got := describe(t, feeds); got != tt.want {
-			t.Errorf("%s:\n got %s\nwant %s", tt.why, got, tt.want)
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
 		}
 		if got := strings.Join(unknown, " "); got != tt.unknown {
-			t.Errorf("%s: unknown: got %q, want %q", tt.why, got, tt.unknown)
+			t.Errorf("%s: unknown: got %q, want %q", tt.name, got, tt.unknown)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestSelectionCovers(t *testing.T) {
 	olderResource.Version = "v1beta1"
 	managed := map[string]string{"moniker.spinnaker.io/application": "web"}
 	for _, tt := range []struct {
-		why      string
+		name     string
 		s        Selection
 		resource vedette.Resource
 		object   vedette.Object
@@ -146,7 +146,7 @@ func TestSelectionCovers(t *testing.T) {
 		{"Namespaces count as managed", Selection{OnlySpinnakerManaged: true}, resource("Namespace"), vedette.Object{Key: vedette.Key{Name: "a"}}, true},
 	} {
 		if got := tt.s.Covers(cat, tt.resource, &tt.object); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

@@ -58,11 +58,11 @@ func (s unreadableDeletes) Put(ctx context.Context, e watch.Event) error {
 // TestRepeatedListsBackOff checks that a feed that must list again after each list backs
 // off: after unreadable deletions, and with an API server that knows no mark.
 func TestRepeatedListsBackOff(t *testing.T) {
-	for why, answer := range map[string]string{
+	for name, answer := range map[string]string{
 		"unreadable deletion": `{"type":"DELETED","object":{"metadata":{"resourceVersion":"6"}}}`,
 		"410 forever":         `{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}`,
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			lists := make(chan struct{}, 1000)
 			server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has("watch") {

@@ -21,8 +21,8 @@ func TestNewOperateConfig(t *testing.T) {
 	mode := apply.Mode{Enabled: "allowed", ClearManagedFields: "allowed"}
 	const strict = vedette.FieldValidationStrict
 	for _, tt := range []struct {
-		why, file string
-		want      operate.Config
+		name, file string
+		want       operate.Config
 	}{
 		{"by default failures are retried until the deadline", "", operate.Config{FieldValidation: strict, ServerSideApply: mode, Retry: operate.RetryPolicy{ErrorSubstrings: texts}}},
 		{"limits that are set",
@@ -42,13 +42,13 @@ func TestNewOperateConfig(t *testing.T) {
 		}
 		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
 		if err != nil {
-			t.Fatalf("%s: %v", tt.why, err)
+			t.Fatalf("%s: %v", tt.name, err)
 		}
 		if got := newOperateConfig(cfg.Kubernetes); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: got %+v, want %+v", tt.why, got, tt.want)
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
 		}
 		if err := newOperateConfig(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
-			t.Errorf("%s: %v", tt.why, err)
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }

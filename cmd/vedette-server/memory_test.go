@@ -11,7 +11,7 @@ import (
 
 func TestAgentMemory(t *testing.T) {
 	for _, tt := range []struct {
-		why        string
+		name       string
 		configured configfile.Bytes
 		available  uint64
 		want       int64
@@ -22,7 +22,7 @@ func TestAgentMemory(t *testing.T) {
 		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 4},
 	} {
 		if got := agentMemory(config.Agents{MemoryBytes: tt.configured}, tt.available); got != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.why, got, tt.want)
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // TestCachedKinds checks which kinds cache.omitKinds covers.
 func TestCachedKinds(t *testing.T) {
 	for _, tt := range []struct {
-		why               string
+		name              string
 		kinds, omit, want []string
 	}{
 		{"nothing is omitted", []string{"Pod", "Deployment"}, nil, []string{"Pod", "Deployment"}},
@@ -22,7 +22,7 @@ func TestCachedKinds(t *testing.T) {
 		{"a group does not cover another group", []string{"Job.batch"}, []string{"Job.armory.io"}, []string{"Job.batch"}},
 	} {
 		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got %v, want %v", tt.why, got, tt.want)
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // TestLiveEvents checks the columns of Events of both API groups.
 func TestLiveEvents(t *testing.T) {
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct{ why, kind, manifest, want string }{
+	for _, tt := range []struct{ name, kind, manifest, want string }{
 		{"core/v1", "Event", `{"metadata":{"name":"a.1","namespace":"shop"},"type":"Warning","reason":"BackOff","message":"restarting\n",
 			"involvedObject":{"kind":"Pod","name":"a"},"lastTimestamp":"2026-01-01T23:55:00Z","eventTime":null}`,
 			"dev shop 5m Warning BackOff pod/a restarting"},
@@ -28,7 +28,7 @@ func TestLiveEvents(t *testing.T) {
 		}
 		lines := (&getter{}).liveTable(tt.kind, []liveObject{o}, now).Text()
 		if got := strings.Join(strings.Fields(lines[1]), " "); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

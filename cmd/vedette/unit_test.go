@@ -12,7 +12,7 @@ import (
 func TestStaleWarning(t *testing.T) {
 	lag := int64(40_400)
 	for _, tt := range []struct {
-		why  string
+		name string
 		f    client.FeedFreshness
 		want string
 	}{
@@ -23,7 +23,7 @@ func TestStaleWarning(t *testing.T) {
 		{"not cached", client.FeedFreshness{Account: "a", Kind: "Job.batch", State: "absent"}, "a: does not cache Job.batch"},
 	} {
 		if got := staleWarning(tt.f); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

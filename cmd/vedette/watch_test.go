@@ -137,13 +137,13 @@ func TestWatchNameAndYAMLOutput(t *testing.T) {
 
 func TestWatchRejectsInvalidRequests(t *testing.T) {
 	server := serve(t, newShopWorld(t))
-	for _, tt := range []struct{ why, args, want string }{
+	for _, tt := range []struct{ name, args, want string }{
 		{"two kinds", "get pods,nodes -w", "accepts one kind or name"},
 		{"an unknown kind", "get pds -w", "did you mean pods"},
 		{"an unknown account", "get pods --account nope -w", "there is no account"},
 	} {
 		if _, _, err := runCLI(t.Context(), append(strings.Fields(tt.args), "--server", server)...); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got error %v, want %q", tt.why, err, tt.want)
+			t.Errorf("%s: got error %v, want %q", tt.name, err, tt.want)
 		}
 	}
 }

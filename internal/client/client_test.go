@@ -13,7 +13,7 @@ import (
 
 func TestResponseErrors(t *testing.T) {
 	for _, tt := range []struct {
-		why    string
+		name   string
 		status int
 		body   string
 		kind   vedette.ErrorKind
@@ -24,7 +24,7 @@ func TestResponseErrors(t *testing.T) {
 		{"a proxy", 502, "<html>Bad Gateway</html>", vedette.Unavailable, `answered "502 Bad Gateway", which is not the response of a Vedette server`},
 		{"a JVM", 404, `{"timestamp":1,"status":404,"error":"Not Found"}`, vedette.Unavailable, "check the address"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)

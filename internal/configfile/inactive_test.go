@@ -23,8 +23,8 @@ type inactiveSample struct {
 
 func TestInactiveSettings(t *testing.T) {
 	for _, tt := range []struct {
-		why, file string
-		want      []string
+		name, file string
+		want       []string
 	}{
 		{"nothing is set", "", nil},
 		{"active keys are not listed", "works: true", nil},
@@ -42,10 +42,10 @@ func TestInactiveSettings(t *testing.T) {
 		var config inactiveSample
 		report := Parse("c.yml", []byte(tt.file), Options{}, &config)
 		if err := report.Err(); err != nil {
-			t.Errorf("%s: %v", tt.why, err)
+			t.Errorf("%s: %v", tt.name, err)
 		}
 		if got := InactiveSettings(&config, report); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

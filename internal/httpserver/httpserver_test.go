@@ -15,7 +15,7 @@ import (
 // is answered within the grace period, and is cut after it.
 func TestServeWaitsForRequests(t *testing.T) {
 	for _, tt := range []struct {
-		why      string
+		name     string
 		grace    time.Duration
 		answered bool
 	}{
@@ -47,17 +47,17 @@ func TestServeWaitsForRequests(t *testing.T) {
 		cancel()
 		if !tt.answered {
 			if err := <-answered; err == nil {
-				t.Errorf("%s: got an answer, want none", tt.why)
+				t.Errorf("%s: got an answer, want none", tt.name)
 			}
 		}
 		close(release)
 		if tt.answered {
 			if err := <-answered; err != nil {
-				t.Errorf("%s: got %v, want an answer", tt.why, err)
+				t.Errorf("%s: got %v, want an answer", tt.name, err)
 			}
 		}
 		if err := <-ended; err != nil {
-			t.Errorf("%s: Serve returned %v", tt.why, err)
+			t.Errorf("%s: Serve returned %v", tt.name, err)
 		}
 	}
 }

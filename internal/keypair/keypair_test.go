@@ -137,7 +137,7 @@ func TestPrivateKeyFormats(t *testing.T) {
 	legacy := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED"}, Bytes: []byte("x")})
 	params := block("EC PARAMETERS", []byte("x"))
 	tests := []struct {
-		why      string
+		name     string
 		key      crypto.Signer
 		file     []byte
 		password string
@@ -157,7 +157,7 @@ func TestPrivateKeyFormats(t *testing.T) {
 		{"key of another type", ec, keyPEM(t, rsaKey), "", "does not belong to the first certificate in"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			cert := certPEM(ca.leaf(t, "x", tt.key, time.Now().Add(time.Hour)), ca.cert)
 			pair, err := Open(Files{Cert: write(t, filepath.Join(dir, "c"), cert), Key: write(t, filepath.Join(dir, "k"), tt.file), Password: tt.password})
 			if tt.err != "" {
@@ -180,7 +180,7 @@ func TestCertificateErrors(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
 	files := ca.writePair(t, dir, "x")
 	junk := write(t, filepath.Join(dir, "junk"), []byte("junk"))
-	for why, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		files Files
 		want  string
 	}{
@@ -190,7 +190,7 @@ func TestCertificateErrors(t *testing.T) {
 		"key missing in one file": {Files{Cert: files.Cert}, "x.crt contains no private key in PEM format"},
 	} {
 		if _, err := Open(tt.files); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", why, err, tt.want)
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 		}
 	}
 	if _, err := LoadCertPool(junk); err == nil || !strings.Contains(err.Error(), "contains no certificate in PEM format") {
@@ -314,7 +314,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 	agent, otherAgent := ca.writePair(t, dir, "agent"), other.writePair(t, dir, "stranger")
 	for _, tt := range []struct {
-		why      string
+		scenario string
 		client   ClientTLS
 		name     string
 		accepted bool
@@ -332,7 +332,7 @@ func TestMutualTLS(t *testing.T) {
 		}
 		name, err := handshake(t, config, server)
 		if (err == nil) != tt.accepted || tt.accepted && name != tt.name {
-			t.Errorf("%s: got %q, error %v", tt.why, name, err)
+			t.Errorf("%s: got %q, error %v", tt.scenario, name, err)
 		}
 	}
 

@@ -74,7 +74,7 @@ func TestCAFileIsReloaded(t *testing.T) {
 		return err == nil
 	}
 	for _, step := range []struct {
-		why           string
+		name          string
 		file          []byte
 		first, second bool
 	}{
@@ -85,10 +85,10 @@ func TestCAFileIsReloaded(t *testing.T) {
 	} {
 		write(step.file)
 		if got := trusts(first); got != step.first {
-			t.Errorf("%s: got trust in the first server %t, want the opposite", step.why, got)
+			t.Errorf("%s: got trust in the first server %t, want the opposite", step.name, got)
 		}
 		if got := trusts(second); got != step.second {
-			t.Errorf("%s: got trust in the second server %t, want the opposite", step.why, got)
+			t.Errorf("%s: got trust in the second server %t, want the opposite", step.name, got)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 	multi := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n  9w0BAQEFAASC  \n-----END KEY-----\n"
 	docker := `{"auths":{"r.example.com":{"username":"bot-user","auth":"` + base64.StdEncoding.EncodeToString([]byte("bot-user:hunter22")) + `"}}}`
 	for _, tt := range []struct {
-		why        string
+		name       string
 		value      any
 		text, want string
 	}{
@@ -72,7 +72,7 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 		{"an empty value", "", "nothing", "nothing"},
 	} {
 		if got := mask.PatchValues("Secret", secretManifest(t, tt.value)).Mask(tt.text); got != tt.want {
-			t.Errorf("%s: got %q of %q, want %q", tt.why, got, tt.text, tt.want)
+			t.Errorf("%s: got %q of %q, want %q", tt.name, got, tt.text, tt.want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestHint(t *testing.T) {
 	kinds := []string{"pods", "deployments.apps", "services", "statefulsets.apps", "podtemplates"}
-	for _, tt := range []struct{ why, word, want string }{
+	for _, tt := range []struct{ name, word, want string }{
 		{"missing letter", "pds", ": did you mean pods?"},
 		{"wrong letter", "servises", ": did you mean services?"},
 		{"prefix in another case", "Deployment", ": did you mean deployments.apps?"},
@@ -20,7 +20,7 @@ func TestHint(t *testing.T) {
 		{"empty word", "", ""},
 	} {
 		if got := nearest.Hint(tt.word, kinds); got != tt.want {
-			t.Errorf("%s: Hint(%q) = %q, want %q", tt.why, tt.word, got, tt.want)
+			t.Errorf("%s: Hint(%q) = %q, want %q", tt.name, tt.word, got, tt.want)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package textcheck
 import "testing"
 
 func TestName(t *testing.T) {
-	for _, tt := range []struct{ why, text, want string }{
+	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"a name", "web-0", ""},
 		{"letters of any script", "größe-日本-🚀", ""},
@@ -17,7 +17,7 @@ func TestName(t *testing.T) {
 		{"control characters beyond ASCII", "é\u0085", "the control character U+0085 at byte 2"},
 	} {
 		if got := message(Name(tt.text)); got != tt.want {
-			t.Errorf("%s: %q", tt.why, got)
+			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
 	if err := UTF8([]byte("a\x00\n")); err != nil {

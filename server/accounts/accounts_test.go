@@ -129,19 +129,19 @@ func runAccounts(t *testing.T, cfg Config, rows func() []store.AccountRow, test 
 // TestGraceCountsFromServerStart starts a server after an outage that was much longer than the
 // grace period. The start of the outage was recorded by clocks that are right, ahead or behind.
 func TestGraceCountsFromServerStart(t *testing.T) {
-	for why, since := range map[string]time.Duration{
+	for name, since := range map[string]time.Duration{
 		"stopped for a day": 24 * time.Hour, "clock ahead by a day": -24 * time.Hour, "just now": 0, "in 1970": time.Since(time.Unix(1, 0)),
 	} {
 		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", since)} }
 		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(10*time.Minute - time.Second)
 			if !s.exists("prod") {
-				t.Errorf("%s: account was removed before the grace period ended", why)
+				t.Errorf("%s: account was removed before the grace period ended", name)
 			}
 			time.Sleep(time.Minute)
 			s.update(func(s *memoryStore) {
 				if !slices.Equal(s.removed, []vedette.AccountName{"prod"}) {
-					t.Errorf("%s: after the grace period, got %v removed", why, s.removed)
+					t.Errorf("%s: after the grace period, got %v removed", name, s.removed)
 				}
 			})
 		})
@@ -199,7 +199,7 @@ func TestOtherClusterDoesNotResetGrace(t *testing.T) {
 // TestDowntimeDoesNotCountTowardsGrace makes the database unavailable, or freezes the process, for
 // longer than the grace period.
 func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
-	for why, elapse := range map[string]func(*memoryStore){
+	for name, elapse := range map[string]func(*memoryStore){
 		"database unavailable": func(s *memoryStore) {
 			s.update(func(s *memoryStore) { s.unavailable = true })
 			time.Sleep(time.Hour)
@@ -216,11 +216,11 @@ func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
 			elapse(s)
 			time.Sleep(4 * time.Minute)
 			if !s.exists("prod") {
-				t.Errorf("%s: downtime counted towards the grace period", why)
+				t.Errorf("%s: downtime counted towards the grace period", name)
 			}
 			time.Sleep(2 * time.Minute)
 			if s.exists("prod") {
-				t.Errorf("%s: account was not removed after the grace period", why)
+				t.Errorf("%s: account was not removed after the grace period", name)
 			}
 		})
 	}

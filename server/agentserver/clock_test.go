@@ -29,7 +29,7 @@ func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
 		return &wire.AgentHeartbeat{UnixMillis: welcomed.Add(ahead + at).UnixMilli()}
 	}
 	const s = time.Second
-	for why, heartbeats := range map[string][]testHeartbeat{
+	for name, heartbeats := range map[string][]testHeartbeat{
 		"no delay":                        {{0, heartbeatWithAge(0, 0, 0), 0}, {6 * s, heartbeatWithAge(3*s, 3*s, 0), 6 * s}},
 		"changes wait for the server":     {{6 * s, heartbeatWithAge(3*s, 3*s, 2*s), 4 * s}},
 		"a heartbeat with a long transit": {{60 * s, heartbeatWithAge(3*s, 1*s, 0), 4 * s}},
@@ -48,7 +48,7 @@ func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
 		"old agent, clock is set back":                 {{1 * s, heartbeatWithTime(0, 1*s), 1 * s}, {200 * s, heartbeatWithTime(-time.Hour, 200*s), 200*s - time.Hour}, {400 * s, heartbeatWithTime(-time.Hour, 400*s), 400 * s}},
 		"old agent, times out of range":                {{1 * s, &wire.AgentHeartbeat{UnixMillis: math.MaxInt64}, 1 * s}, {2 * s, &wire.AgentHeartbeat{UnixMillis: math.MinInt64}, 2*s - 200*365*24*time.Hour}},
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			c := agentClock{welcomedAt: welcomed}
 			for _, p := range heartbeats {
 				got := c.completeUntil(p.message, welcomed.Add(p.at)).Sub(welcomed)

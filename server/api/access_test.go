@@ -51,9 +51,9 @@ func TestObjectsAreFilteredByPermission(t *testing.T) {
 	cfg.Authorizer = &grants{byUser: map[string][]vedette.AccountName{"dev": {"dev", "prod-3"}, "new": nil}}
 	w := serve(t, cfg)
 	for _, tt := range []struct {
-		why, user, path string
-		status          int
-		want            string
+		name, user, path string
+		status           int
+		want             string
 	}{
 		{"all accounts with permission", "dev", "/objects?kind=pods&name=web-0", 200, `"total":2`},
 		{"accounts with permission among those that match", "dev", "/objects?kind=pods&name=web-0&account=prod-*", 200, `"total":1`},
@@ -68,7 +68,7 @@ func TestObjectsAreFilteredByPermission(t *testing.T) {
 		{"accounts are open to everyone", "", "/accounts", 200, `"name":"prod-1"`},
 		{"kinds are open to everyone", "", "/feeds?account=prod-1", 200, `"account":"prod-1"`},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			response, body := w.get(tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) {
 				t.Errorf("got %d %s, want %d and %q", response.StatusCode, body, tt.status, tt.want)

@@ -201,7 +201,7 @@ func configOf(w *readtest.Fixture) api.Config {
 
 func TestObjects(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
-	for _, tt := range []struct{ why, query, want string }{
+	for _, tt := range []struct{ name, query, want string }{
 		{"a kind of one account", "account=dev&kind=pods", "dev/Pod/shop/web-0"},
 		{"accounts by pattern", "account=prod-*&kind=deploy", "prod-1/Deployment.apps/shop/web prod-3/Deployment.apps/shop/web"},
 		{"accounts and kinds as lists, in any case", "account=dev,prod-3&kind=NODE,Deployment.apps", "dev/Deployment.apps/shop/web dev/Node//node-1 prod-3/Deployment.apps/shop/web prod-3/Node//node-1"},
@@ -213,7 +213,7 @@ func TestObjects(t *testing.T) {
 		{"a pattern that matches nothing selects nothing", "account=zzz*", ""},
 		{"a kind that no account caches", "kind=cronjobs", ""},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
 			got := getJSON[objectList](w, "/objects?"+tt.query)
 			if got.names() != tt.want || got.Total != len(got.Items) {
@@ -303,7 +303,7 @@ func TestTable(t *testing.T) {
 func TestInvalidRequestsAreRejected(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	for _, tt := range []struct {
-		why, path     string
+		name, path    string
 		status        int
 		kind, message string
 	}{
@@ -335,7 +335,7 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"a stream of a misspelt kind", "/changes?kind=pds", 400, "invalid", "did you mean pods"},
 		{"a stream with an invalid selector", "/changes?selector=(", 400, "invalid", "label selector"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
 			response, body := w.get(tt.path)
 			var got struct {

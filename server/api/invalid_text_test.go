@@ -14,7 +14,7 @@ import (
 // reach an agent, because the agent's stream cannot carry it.
 func TestInvalidTextIsRejected(t *testing.T) {
 	const operation = `{"account":"dev","verb":"get","kind":"pod","namespace":"shop","name":"web-0"}`
-	for _, tt := range []struct{ why, method, path, body, header, want string }{
+	for _, tt := range []struct{ name, method, path, body, header, want string }{
 		{"a pod of a log", "GET", "/logs?account=dev&namespace=default&pod=%ff", "", "", "the query must not contain the byte 0xff"},
 		{"a container", "GET", "/logs?account=dev&namespace=default&pod=web-0&container=a%00", "", "", "U+0000"},
 		{"a parameter's name", "GET", "/objects?kind=pod&%ff=1", "", "", "0xff"},
@@ -28,7 +28,7 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a selector", "POST", "/operations", `{"account":"dev","verb":"list","kind":"pod","labelSelector":"a=\u007f"}`, "", "the field labelSelector"},
 		{"an element of a list", "POST", "/operations", `{"account":"dev","verb":"prune","all":true,"namespaces":["shop","\u0001"]}`, "", "the field namespaces"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			cfg, dispatcher := configOf(shopWorld(t)), &fakeDispatcher{}
 			cfg.Dispatch = dispatcher
 			status, body := send(t, api.New(cfg), tt.method, "/vedette/v1"+tt.path, tt.body, tt.header)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/internal/etag"
 )
 
 // openapi.json is generated from openapi.yaml (TestOpenAPIJSON with -update).
@@ -30,6 +30,6 @@ func writeOpenAPI(w http.ResponseWriter, r *http.Request, contentType string, do
 		return err
 	}
 	w.Header().Set("Content-Type", contentType)
-	tagged.Write(w, r, document, xxhash.Sum64(document))
+	etag.Write(w, r, document, xxhash.Sum64(document))
 	return nil
 }

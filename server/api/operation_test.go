@@ -249,7 +249,7 @@ func TestOutcomes(t *testing.T) {
 	w := serveOperations(t, a)
 	const get = `{"account":"dev","verb":"get","kind":"deploy","name":"w"}`
 	for _, tt := range []struct {
-		why    string
+		name   string
 		out    vedette.Outcome
 		status int
 	}{
@@ -266,7 +266,7 @@ func TestOutcomes(t *testing.T) {
 		status, out := w.post(get)
 		if status != tt.status || out.Status != tt.out.Status || out.State != string(tt.out.State) || out.Reason != tt.out.Reason || out.Message != tt.out.Message ||
 			out.Unchanged != tt.out.Unchanged || !slices.Equal(out.Warnings, tt.out.Warnings) {
-			t.Errorf("%s: got %d %+v", tt.why, status, out)
+			t.Errorf("%s: got %d %+v", tt.name, status, out)
 		}
 	}
 	pod := vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/internal/etag"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -22,7 +22,7 @@ func writePage(w http.ResponseWriter, r *http.Request, f freshness, page store.P
 		return err
 	}
 	f.setHeaders(w.Header())
-	if !tagged.Begin(w, r, pageETag(page, stableFreshness)) {
+	if !etag.Begin(w, r, pageETag(page, stableFreshness)) {
 		return nil
 	}
 	p := pageWriter{w: w}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/internal/etag"
 )
 
 // writeJSON writes v as JSON, with an ETag.
@@ -17,7 +17,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if err != nil {
 		return err
 	}
-	tagged.Write(w, r, body, xxhash.Sum64(body))
+	etag.Write(w, r, body, xxhash.Sum64(body))
 	return nil
 }
 
@@ -37,7 +37,7 @@ func writeWithFreshness(w http.ResponseWriter, r *http.Request, f freshness, bod
 	_, _ = tag.Write(body) // hashing does not fail
 	_, _ = tag.Write(stableFreshness)
 	f.setHeaders(w.Header())
-	tagged.Write(w, r, joinObjects(body, fullFreshness), tag.Sum64())
+	etag.Write(w, r, joinObjects(body, fullFreshness), tag.Sum64())
 	return nil
 }
 

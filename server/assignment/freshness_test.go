@@ -23,7 +23,7 @@ func TestFreshnessIsStoredInOneBatch(t *testing.T) {
 			}
 		}
 		for _, tt := range []struct {
-			why  string
+			name string
 			do   func()
 			want []int // accounts in each call so far
 		}{
@@ -42,7 +42,7 @@ func TestFreshnessIsStoredInOneBatch(t *testing.T) {
 			synctest.Wait()
 			w.memoryStore.mu.Lock()
 			if !slices.Equal(w.seenCounts, tt.want) {
-				t.Errorf("%s: got calls with %v accounts, want %v", tt.why, w.seenCounts, tt.want)
+				t.Errorf("%s: got calls with %v accounts, want %v", tt.name, w.seenCounts, tt.want)
 			}
 			w.memoryStore.mu.Unlock()
 		}

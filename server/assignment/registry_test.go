@@ -218,7 +218,7 @@ var devPermissions = &vedette.Permissions{Read: []string{"dev"}}
 // TestReadsDoNotWaitForStore hangs the store at each moment in which an account changes hands, and
 // checks that readers do not wait.
 func TestReadsDoNotWaitForStore(t *testing.T) {
-	for why, hang := range map[string]func(ctx context.Context, w fixture, first, second *Member){
+	for name, hang := range map[string]func(ctx context.Context, w fixture, first, second *Member){
 		"a registration": func(ctx context.Context, _ fixture, _, second *Member) {
 			_ = second.Register(ctx, prodAccount(devPermissions))
 		},
@@ -229,7 +229,7 @@ func TestReadsDoNotWaitForStore(t *testing.T) {
 		"an agent that deregisters": func(ctx context.Context, _ fixture, first, _ *Member) { first.Deregister(ctx, "prod") },
 		"an agent that is revoked":  func(ctx context.Context, _ fixture, first, _ *Member) { first.Revoke(ctx, "prod", 1, errors.New("x")) },
 	} {
-		t.Run(why, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			withFixture(t, func(t *testing.T, w fixture) {
 				first, _ := w.connect("a1")
 				second, recorder := w.connect("a2")
@@ -293,10 +293,10 @@ func TestLeaveWhileStoreHangs(t *testing.T) {
 // lets the agent leave. The store must not keep it as the cacher.
 func TestLostStoreResponse(t *testing.T) {
 	for _, tt := range []struct {
-		why               string
+		name              string
 		wasCacher, stored bool
 	}{{"cacher, no effect", true, false}, {"a cacher, done", true, true}, {"a newcomer, done", false, true}} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			withFixture(t, func(t *testing.T, w fixture) {
 				m, _ := w.connect("a1")
 				if tt.wasCacher {

@@ -32,9 +32,9 @@ func testProperties(_ context.Context, account vedette.AccountName) (vedette.Pro
 
 func TestWithoutFiat(t *testing.T) {
 	for _, tt := range []struct {
-		why, account, header string
-		access               Access
-		want                 vedette.ErrorKind
+		name, account, header string
+		access                Access
+		want                  vedette.ErrorKind
 	}{
 		{"everyone may read", "closed", "", Read, ""},
 		{"everyone may read, even if the lookup fails", "broken", "", Read, ""},
@@ -50,7 +50,7 @@ func TestWithoutFiat(t *testing.T) {
 		{"an unavailable database is reported", "away", "", Write, vedette.Unavailable},
 		{"a prefix of a name does not match", "closed", "close", Write, vedette.Denied},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			a, err := New(Config{Properties: testProperties})
 			if err != nil {
 				t.Fatal(err)

@@ -129,9 +129,9 @@ var devCaller = Caller{User: "dev@example.com", Accounts: []string{"Prod"}}
 func TestFiatPermissions(t *testing.T) {
 	const unknown = `{"applications":[{"name":"web","authorizations":["READ"]},{"name":"mute","authorizations":[]}],"allowAccessToUnknownApplications":true}`
 	for _, tt := range []struct {
-		why, body, resource, name string
-		access                    Access
-		allowed                   bool
+		scenario, body, resource, name string
+		access                         Access
+		allowed                        bool
 	}{
 		{"granted", "", "account", "prod", Read, true},
 		{"not granted", "", "account", "prod", Write, false},
@@ -152,7 +152,7 @@ func TestFiatPermissions(t *testing.T) {
 		{"unknown applications allowed, empty name", unknown, "application", "", Read, false},
 		{"unknown applications allowed, unknown account", unknown, "account", "new", Read, false},
 	} {
-		t.Run(tt.resource+" "+tt.why, func(t *testing.T) {
+		t.Run(tt.resource+" "+tt.scenario, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				handler := serveFile(t, "dev.json")
 				if tt.body != "" {
@@ -184,7 +184,7 @@ func checkDecision(t *testing.T, err error, allowed bool) {
 // TestUnreadableAnswersDeny tests guarantee 8.
 func TestUnreadableAnswersDeny(t *testing.T) {
 	for _, tt := range []struct {
-		why         string
+		name        string
 		handler     http.HandlerFunc
 		user        string
 		requests    int           // number of requests
@@ -206,7 +206,7 @@ func TestUnreadableAnswersDeny(t *testing.T) {
 		{"Fiat hangs", serveNothing, "dev", 3, 10 * time.Second},
 		{"a user name that is a path", serveBody(`{"admin":true}`), "..", 0, 0},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFakeFiat(t, tt.handler)
 				a, start := f.newAuthorizer(t), time.Now()

@@ -43,9 +43,9 @@ func TestAuthorization(t *testing.T) {
 	w.Account("prod", "pods")
 	w.Put("prod", readtest.Pod("shop", "web-0", "web"))
 	for _, tt := range []struct {
-		why, user, path string
-		grants          grants
-		status          int
+		name, user, path string
+		grants           grants
+		status           int
 	}{
 		{"account and application", "dev", "/manifests/prod/shop/pod%20web-0", grants{"prod READ", "application web READ"}, 200},
 		{"without the user", "", "/manifests/prod/shop/pod%20web-0", grants{"prod READ", "application web READ"}, 403},
@@ -60,7 +60,7 @@ func TestAuthorization(t *testing.T) {
 		{"READ is not enough to use credentials", "dev", "/credentials/prod/authorized?expand=true", grants{"prod READ"}, 403},
 		{"authorized credentials of an unknown account", "dev", "/credentials/nope/authorized", grants{"nope WRITE"}, 404},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			response, body := get(t, serve(t, clouddriver.Config{Store: w.Store, Authorizer: tt.grants})+tt.path, "X-SPINNAKER-USER", tt.user)
 			if response.StatusCode != tt.status {
 				t.Fatalf("got %d %s, want %d", response.StatusCode, body, tt.status)

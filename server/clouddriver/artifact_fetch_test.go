@@ -12,9 +12,9 @@ import (
 func TestFetchArtifact(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
 	for _, tt := range []struct {
-		why, path, body string
-		status          int
-		want            string
+		name, path, body string
+		status           int
+		want             string
 	}{
 		{"the result of a bake", "/artifacts/fetch", `{"type":"embedded/base64","name":"web","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact"}`, 200, "kind: Service\n"},
 		{"a trailing slash, as Orca before Retrofit 2 sends it", "/artifacts/fetch/", `{"type":"embedded/base64","reference":"a2luZDogU2VydmljZQo=","artifactAccount":"embedded-artifact","metadata":{},"customKind":false}`, 200, "kind: Service\n"},
@@ -29,7 +29,7 @@ func TestFetchArtifact(t *testing.T) {
 		{"no JSON", "/artifacts/fetch", `kind: Service`, 400, "the body is not an artifact"},
 		{"a list", "/artifacts/fetch", `[]`, 400, "the body is not an artifact"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			status, body, header := send(t, http.MethodPut, server+tt.path, strings.NewReader(tt.body))
 			if status != tt.status || status == http.StatusOK && body != tt.want || !strings.Contains(body, tt.want) {
 				t.Errorf("got %d: %s, want %d: %s", status, body, tt.status, tt.want)

@@ -120,7 +120,7 @@ func TestManifestPaths(t *testing.T) {
 	w.Put("prod", readtest.Deployment("shop", "web.v1", 3), readtest.Node("node-1"),
 		`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly","namespace":"shop"}}`)
 	server := serve(t, clouddriver.Config{Store: w.Store})
-	for _, tt := range []struct{ why, path, name, location string }{
+	for _, tt := range []struct{ scenario, path, name, location string }{
 		{"as Clouddriver writes the kind", "/manifests/prod/shop/deployment%20web.v1", "deployment web.v1", "shop"},
 		{"as Kubernetes writes it", "/manifests/prod/shop/Deployment%20web.v1?includeEvents=true", "deployment web.v1", "shop"},
 		{"in any case", "/manifests/prod/shop/DEPLOYMENT%20web.v1", "deployment web.v1", "shop"},
@@ -133,7 +133,7 @@ func TestManifestPaths(t *testing.T) {
 		{"cluster-scoped without the segment", "/manifests/prod/node%20node-1", "Node node-1", ""},
 		{"cluster-scoped with a namespace, which kubectl accepts", "/manifests/prod/shop/node%20node-1", "Node node-1", ""},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.scenario, func(t *testing.T) {
 			response, body := get(t, server+tt.path)
 			var got struct{ Account, Name, Location string }
 			if err := json.Unmarshal(body, &got); err != nil {
@@ -164,9 +164,9 @@ func TestErrors(t *testing.T) {
 	w.SetFeedState("prod", vedette.Kind{Name: "Service"}, vedette.FeedDenied, "services is forbidden")
 	server := serve(t, clouddriver.Config{Store: w.Store, Connected: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live || a == "new" }})
 	for _, tt := range []struct {
-		why, path string
-		status    int
-		message   string
+		name, path string
+		status     int
+		message    string
 	}{
 		{"a missing object", "/manifests/prod/shop/pod%20nope", 404, "Manifest (account: prod, location: shop, name: pod nope) not found"},
 		{"an unknown account", "/manifests/test/shop/pod%20nope", 404, "Manifest (account: test, location: shop, name: pod nope) not found"},
@@ -181,7 +181,7 @@ func TestErrors(t *testing.T) {
 		{"an unknown path", "/nope", 404, "No handler found for GET /nope"},
 		{"an account without any feed yet", "/manifests/new/shop/pod%20nope", 500, "the account's agent has not reported yet which kinds it caches"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			response, body := get(t, server+tt.path)
 			var got struct {
 				Status                               int

@@ -14,7 +14,7 @@ import (
 // TestInvalidTextIsRejected sends invalid text wherever a request contains a name. It must not
 // reach an agent, because the agent's stream cannot carry it.
 func TestInvalidTextIsRejected(t *testing.T) {
-	for _, tt := range []struct{ why, method, path, body, user, want string }{
+	for _, tt := range []struct{ name, method, path, body, user, want string }{
 		{"a manifest", "GET", "/manifests/prod/default/secret%20%ff", "", "", "the path must not contain the byte 0xff"},
 		{"a cluster", "GET", "/manifests/prod/shop/configMap/cluster/web/%e8", "", "", "0xe8"},
 		{"a container", "GET", "/applications/web/kubernetes/pods/prod/shop/web-0/a%00", "", "", "U+0000"},
@@ -29,7 +29,7 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"an element of a list", "POST", "/kubernetes/ops/deleteManifest", `{"account":"prod","location":"shop","kinds":["pod","a\n"],"options":{}}`, "", "kinds of the description is invalid"},
 		{"an artifact", "PUT", "/artifacts/fetch", `{"artifactAccount":"` + "\xff" + `"}`, "", "the body must not contain the byte 0xff"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w, c := prodWorld(t)
 			handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: task.New(task.Config{Store: w.Store, Accounts: w.Store, Dispatch: c})})
 			r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body))

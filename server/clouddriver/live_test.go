@@ -133,9 +133,9 @@ func TestLiveErrors(t *testing.T) {
 	w.SetFeedState("prod", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments is forbidden")
 	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Connected: func(a vedette.AccountName) bool { _, live := w.Fleet.Freshness(a); return live }})
 	for _, tt := range []struct {
-		why, method, path string
-		status            int
-		want              string
+		name, method, path string
+		status             int
+		want               string
 	}{
 		{"an object that the cluster does not have", "GET", "/manifests/prod/shop/configMap%20nope", 404, "Manifest (account: prod, location: shop, name: configMap nope) not found"},
 		{"an object that the cluster denies", "GET", "/manifests/prod/shop/secret%20hidden", 500, `Failed to read manifest: (account: prod, location: shop, name: secret hidden): secrets "hidden" is forbidden`},
@@ -158,7 +158,7 @@ func TestLiveErrors(t *testing.T) {
 		{"console output by the newer parameter", "GET", "/instances/prod/shop/pod%20web-0/console?cloudProvider=kubernetes", 200, `{"name":"migrate","output":`},
 		{"console output of a kind without containers", "GET", "/instances/prod/shop/service%20web/console?provider=kubernetes", 400, "service"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), tt.method, server+tt.path, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +184,7 @@ func TestLiveErrors(t *testing.T) {
 // beyond their timeout nor make it fail.
 func TestEventsAndMetricsTimeout(t *testing.T) {
 	for _, tt := range []struct {
-		why             string
+		name            string
 		events, metrics vedette.Outcome
 		took            time.Duration
 	}{
@@ -194,7 +194,7 @@ func TestEventsAndMetricsTimeout(t *testing.T) {
 		{"metrics of another format", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
 		{"no metrics object", objectsOutcome(), objectsOutcome(), 0},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, c := prodWorld(t)
 				c.answers["events Pod shop/web-0"], c.answers["metrics shop/web-0"] = tt.events, tt.metrics

@@ -66,9 +66,9 @@ func TestOperationPaths(t *testing.T) {
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
 	const callerSuffix = " Application:web User:ann MayWrite:<nil>}"
 	for _, tt := range []struct {
-		why, method, path, body string
-		code                    int
-		want, calls             string
+		name, method, path, body string
+		code                     int
+		want, calls              string
 	}{
 		{"operations of a provider", "POST", "/kubernetes/ops?clientRequestId=4f1c", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID:4f1c Provider:kubernetes` + callerSuffix},
 		{"operations without a provider", "POST", "/ops", ops, 200, taskRefJSON, `submit [{a {"x":1}} {b {}} {c {}}] {RequestID: Provider:` + callerSuffix},
@@ -100,7 +100,7 @@ func TestOperationPaths(t *testing.T) {
 		{"pending on-demand refreshes", "GET", "/cache/kubernetes/manifest?id=1", "", 200, "[]", ""},
 		{"the stages", "GET", "/features/stages", "", 200, `{"name":"deployManifest","enabled":true},{"name":"deleteManifest","enabled":true}`, ""},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			s := &fakeTasks{}
 			url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s})
 			code, body, header := send(t, tt.method, url+tt.path, strings.NewReader(tt.body))

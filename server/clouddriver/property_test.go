@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseProperties(t *testing.T) {
-	for _, tt := range []struct{ why, log, want string }{
+	for _, tt := range []struct{ name, log, want string }{
 		{"nothing", "", `{}`},
 		{"lines without properties", "a=b\n=\nSPINNAKER_PROPERTY_\n", `{}`},
 		{"a property", "SPINNAKER_PROPERTY_Image_Tag=v1\n", `{"image_tag":"v1"}`},
@@ -25,7 +25,7 @@ func TestParseProperties(t *testing.T) {
 		{"a JSON list invalidates all properties", `SPINNAKER_CONFIG_JSON=[1]`, "error"},
 		{"a line that is too long", strings.Repeat("x", maxLineBytes+1), "error"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			found, err := parseProperties(strings.NewReader(tt.log))
 			got, marshalErr := json.Marshal(found)
 			if marshalErr != nil {

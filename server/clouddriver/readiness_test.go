@@ -15,7 +15,7 @@ func TestReadiness(t *testing.T) {
 		return `{"metadata":{"generation":2},"status":{"conditions":[` + strings.Join(list, ",") + `]}}`
 	}
 	const crd, custom = "CustomResourceDefinition.apiextensions.k8s.io", "CronTab.stable.example.com"
-	for _, tt := range []struct{ why, kind, manifest, want string }{
+	for _, tt := range []struct{ name, kind, manifest, want string }{
 		{"a new definition", crd, `{}`, unstable("Waiting for the custom resource definition to be established")},
 		{"an established definition", crd, conditions(`{"type":"NamesAccepted","status":"True"}`, `{"type":"Established","status":"True"}`), stableText},
 		{"a definition that is not established yet", crd, conditions(`{"type":"NamesAccepted","status":"True"}`, `{"type":"Established","status":"False"}`), unstable("Waiting for the custom resource definition to be established")},
@@ -66,7 +66,7 @@ func TestReadiness(t *testing.T) {
 		{"a custom object that is being deleted", custom, `{"metadata":{"deletionTimestamp":"2026-11-20T12:00:00Z"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, unstable("Waiting for the object to be deleted")},
 		{"a ConfigMap has nothing to wait for", "ConfigMap", `{"data":{"a":"b"}}`, stableText},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			s, err := evaluate(vedette.ParseKind(tt.kind), []byte(tt.manifest), true)
 			if got := s.text(); err != nil || got != tt.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)

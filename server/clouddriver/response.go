@@ -8,7 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/internal/etag"
 )
 
 func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
@@ -18,6 +18,6 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("encode a response: %w", err)
 	}
-	tagged.Write(w, r, b.Bytes(), xxhash.Sum64(b.Bytes()))
+	etag.Write(w, r, b.Bytes(), xxhash.Sum64(b.Bytes()))
 	return nil
 }

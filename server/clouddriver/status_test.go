@@ -15,7 +15,7 @@ import (
 
 func TestStatus(t *testing.T) {
 	const stableText, noStatus = "stable available", "No status reported yet"
-	tests := []struct{ why, kind, manifest, want string }{
+	tests := []struct{ name, kind, manifest, want string }{
 		{"no Deployment status", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":1}}`, "unstable(" + noStatus + ") unavailable(No availability reported)"},
 		{"the change is not observed yet", "Deployment.apps", `{"apiVersion":"apps/v1","metadata":{"generation":2},"status":{"observedGeneration":1}}`, "unstable(" + waitGeneration + ") available"},
 		{"paused, and otherwise complete", "Deployment.apps", `{"apiVersion":"apps/v1","spec":{"replicas":0},"status":{"conditions":[{"type":"Progressing","reason":"DeploymentPaused","message":"is paused"}]}}`, "stable available paused(is paused)"},
@@ -90,7 +90,7 @@ func TestStatus(t *testing.T) {
 		{"a custom Deployment has none either", "Deployment.example.com", `{}`, stableText},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			s, err := evaluateStatus(vedette.ParseKind(tt.kind), []byte(tt.manifest))
 			if got := s.text(); err != nil || got != tt.want {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)

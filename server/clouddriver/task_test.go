@@ -44,7 +44,7 @@ func TestTaskAuthorization(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = taskService.Cancel(context.WithoutCancel(t.Context()), id, false) }) // an error means that it has ended already
 	for _, tt := range []struct {
-		why          string
+		name         string
 		grants       []string
 		user, method string
 		path, body   string
@@ -69,7 +69,7 @@ func TestTaskAuthorization(t *testing.T) {
 		{"nor can its id be found with its request id", []string{"prod READ"}, "dev", "POST", "/kubernetes/task/" + id + "/restart", scale, 400, "Access denied to account prod"},
 	} {
 		if code, body := call(tt.grants, tt.user, tt.method, tt.path, tt.body); code != tt.code || !strings.Contains(body, tt.want) || tt.want == "[]\n" && body != tt.want {
-			t.Errorf("%s: got %d %s, want %d and %q", tt.why, code, body, tt.code, tt.want)
+			t.Errorf("%s: got %d %s, want %d and %q", tt.name, code, body, tt.code, tt.want)
 		}
 	}
 }

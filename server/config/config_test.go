@@ -111,8 +111,8 @@ func TestListen(t *testing.T) {
 		unauthenticated = "grpc.server.allowUnauthenticated: true\n"
 	)
 	for _, tt := range []struct {
-		why, file, rest, grpc string
-		notices, warnings     int
+		name, file, rest, grpc string
+		notices, warnings      int
 	}{
 		{"loopback by default", "", "127.0.0.1:7002", "127.0.0.1:9091", 2, 0},
 		{"TLS opens all addresses", unauthenticated + restTLS + grpcTLS, ":7002", ":9091", 0, 2},
@@ -124,12 +124,12 @@ func TestListen(t *testing.T) {
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
-			t.Errorf("%s: %v", tt.why, err)
+			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
 		rest, grpc := c.RESTListen().Address, c.GRPCListen().Address
 		if rest != tt.rest || grpc != tt.grpc || len(c.Notices()) != tt.notices || len(c.Warnings()) != tt.warnings {
-			t.Errorf("%s: got %s and %s, notices %q, warnings %q", tt.why, rest, grpc, c.Notices(), c.Warnings())
+			t.Errorf("%s: got %s and %s, notices %q, warnings %q", tt.name, rest, grpc, c.Notices(), c.Warnings())
 		}
 	}
 }
@@ -138,8 +138,8 @@ func TestListen(t *testing.T) {
 func TestOpenPorts(t *testing.T) {
 	const tls = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k, "
 	for _, tt := range []struct {
-		why, file string
-		refused   bool
+		name, file string
+		refused    bool
 	}{
 		{"plaintext on all addresses", "grpc.server.address: '*'", true},
 		{"plaintext on one address", "grpc.server.address: 10.0.0.1", true},
@@ -155,13 +155,13 @@ func TestOpenPorts(t *testing.T) {
 	} {
 		_, err := parse("c.yml", []byte(tt.file), nil)
 		if refused := err != nil && strings.Contains(err.Error(), "grpc.server.allowUnauthenticated"); refused != tt.refused || !refused && err != nil {
-			t.Errorf("%s: got error %v", tt.why, err)
+			t.Errorf("%s: got error %v", tt.name, err)
 		}
 	}
 }
 
 func TestDatabaseURL(t *testing.T) {
-	tests := []struct{ why, raw, want, printed, err string }{
+	tests := []struct{ name, raw, want, printed, err string }{
 		{"our form is unchanged", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
 		{"user and password are added", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
 		{"MariaDB speaks MySQL", "jdbc:mariadb://h:3306/d", "mysql://user:p%40ss@h:3306/d", "mysql://user:********@h:3306/d", ""},
@@ -183,7 +183,7 @@ func TestDatabaseURL(t *testing.T) {
 		{"SQLite without a file", "sqlite:", "", "", errNoName.Error()},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			got, _, err := databaseURL(tt.raw, "user", "p@ss")
 			if tt.err != "" {
 				if err == nil || err.Error() != tt.err {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
-	for _, tt := range []struct{ why, file, keys string }{
+	for _, tt := range []struct{ name, file, keys string }{
 		{"no setting is inactive", "server.port: 7002", ""},
 		{"settings without warn", "{redis.enabled: true, sql.migration.user: m, kubernetes.enabled: true, aws.enabled: false, artifacts.gitrepo: {enabled: false, accounts: []}}", ""},
 		{"one server", "kubesvc.cluster: local", ""},
@@ -19,7 +19,7 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
-			t.Fatalf("%s: %v", tt.why, err)
+			t.Fatalf("%s: %v", tt.name, err)
 		}
 		var log bytes.Buffer
 		configfile.LogUnused(slog.New(slog.NewTextHandler(&log, nil)), c, "docs/config-server.md")
@@ -28,7 +28,7 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 			want = 1
 		}
 		if got := strings.Count(log.String(), "settings without effect change behavior"); got != want || !strings.Contains(log.String(), tt.keys) {
-			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.why, got, want, tt.keys, log.String())
+			t.Errorf("%s: got %d warnings, want %d with %q; log:\n%s", tt.name, got, want, tt.keys, log.String())
 		}
 	}
 }

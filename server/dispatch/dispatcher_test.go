@@ -363,7 +363,7 @@ func TestNoAgentForAccount(t *testing.T) {
 // TestResendAfterDisconnect loses a connection during an operation.
 func TestResendAfterDisconnect(t *testing.T) {
 	tests := []struct {
-		why     string
+		name    string
 		args    vedette.Args
 		agent   vedette.AgentID
 		process string // the process that comes next
@@ -378,7 +378,7 @@ func TestResendAfterDisconnect(t *testing.T) {
 		{"a standby cannot know either", restart, "b", "9", "op lost 504 it is unknown whether this took effect"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
 				a := s.connect("a", "1")
 				s.start("op", tt.args)

@@ -17,7 +17,7 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 		return a
 	}
 	for _, tt := range []struct {
-		why  string
+		name string
 		args vedette.Args
 		want string
 	}{
@@ -31,7 +31,7 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 		{"a uid from the caller", named(func(a *vedette.DeleteArgs) { a.Name, a.KnownUID = "api", "made-up" }), "a/1: execute op"},
 		{"by labels", named(func(a *vedette.DeleteArgs) { a.Name, a.LabelSelector = "", "app=web" }), "a/1: execute op"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
 				s.uids = map[vedette.Key]string{webKey: "u1", {Kind: deployments, Namespace: "default", Name: "web"}: "u2"}
 				a := s.connect("a", "1")

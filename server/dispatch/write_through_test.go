@@ -49,7 +49,7 @@ func TestWriteThroughTimesOut(t *testing.T) {
 // stored.
 func TestOperationsPrioritizeCommits(t *testing.T) {
 	tests := []struct {
-		why  string
+		name string
 		args vedette.Args
 		want bool
 	}{
@@ -58,7 +58,7 @@ func TestOperationsPrioritizeCommits(t *testing.T) {
 		{"a read-only operation", get, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
 				s.start("op", tt.args)
 				s.expectPriority(tt.want, "before an agent is there")

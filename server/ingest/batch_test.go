@@ -17,7 +17,7 @@ func TestTaskPriority(t *testing.T) {
 		return s
 	}
 	for _, tt := range []struct {
-		why   string
+		name  string
 		steps []Step
 		want  string
 	}{
@@ -31,7 +31,7 @@ func TestTaskPriority(t *testing.T) {
 		{"without a snapshot, the order is kept",
 			[]Step{upsert("b", "x", "1"), upsert("a", "y", "2"), {Type: Declare, Account: "c"}}, "batch b, batch a, declare c"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			w := newTaskSet()
 			for _, s := range tt.steps {
 				w.add(s, 0)

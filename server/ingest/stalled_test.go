@@ -108,7 +108,7 @@ func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 		go func() { done <- p.Run(ctx) }()
 		end := Step{Type: End, Account: "prod", Term: term, Feed: pods, Mark: "9"}
 		for _, tt := range []struct {
-			why  string
+			name string
 			step Step
 			want string // part of the message; "" means no message
 		}{
@@ -124,7 +124,7 @@ func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 			putAll(t, p, tt.step)
 			synctest.Wait()
 			if got := feedRow(t, st).Message; !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
-				t.Errorf("%s: got message %q, want %q", tt.why, got, tt.want)
+				t.Errorf("%s: got message %q, want %q", tt.name, got, tt.want)
 			}
 		}
 		failing.repaired.Store(true)

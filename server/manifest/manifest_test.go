@@ -17,8 +17,8 @@ func TestBindPatch(t *testing.T) {
 	conf := Artifact{Type: "kubernetes/configMap", Name: "conf", Location: &shop, Reference: "conf-v001"}
 	foreign := Artifact{Type: "kubernetes/configMap", Name: "conf", Location: &shop, Reference: "conf-v009", Metadata: test}
 	for _, tt := range []struct {
-		why, kind, patch, want, bound string
-		names                         bool
+		name, kind, patch, want, bound string
+		names                          bool
 	}{
 		{"a strategic patch", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"r.io/web"}],"volumes":[{"configMap":{"name":"conf"}}]}}}}`,
 			`{"spec":{"template":{"spec":{"containers":[{"image":"r.io/web:2","name":"a"}],"volumes":[{"configMap":{"name":"conf-v001"}}]}}}}`, "r.io/web:2 conf-v001", false},
@@ -27,7 +27,7 @@ func TestBindPatch(t *testing.T) {
 		{"fields in an unexpected form", "Deployment.apps", `{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`,
 			`{"spec":{"template":{"spec":{"containers":{"image":"r.io/web"},"volumes":[1,null,{"configMap":"conf"},{"configMap":{"name":7}}]}}}}`, "", false},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			patch := mustParse(t, tt.patch)
 			bound := Bind(vedette.ParseKind(tt.kind), patch, Binding{[]Artifact{image, foreign, conf}, "prod", "shop", tt.names})
 			var references []string
@@ -43,7 +43,7 @@ func TestBindPatch(t *testing.T) {
 
 func TestTrafficPatches(t *testing.T) {
 	const service = `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":"web","a/b~c":"x"}}}`
-	for _, tt := range []struct{ why, service, target, attach, detach string }{
+	for _, tt := range []struct{ name, service, target, attach, detach string }{
 		{"labels are added to a template", service, `{"spec":{"template":{"metadata":{"labels":{"pod":"web"}}}},"metadata":{"labels":{"lb":"not this one"}}}`,
 			`[{"op":"add","path":"/spec/template/metadata/labels/a~1b~0c","value":"x"},{"op":"add","path":"/spec/template/metadata/labels/lb","value":"web"}]`, ``},
 		{"existing labels are replaced and removed", service, `{"metadata":{"labels":{"lb":"old","a/b~c":"x"}}}`,
@@ -54,7 +54,7 @@ func TestTrafficPatches(t *testing.T) {
 		{"an empty value is a value", `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":""}}}`, `{"metadata":{"labels":{}}}`, `[{"op":"add","path":"/metadata/labels/lb","value":""}]`, ``},
 		{"a Service without selector changes nothing", `{"apiVersion":"v1","kind":"Service"}`, `{"metadata":{}}`, ``, ``},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			attach, err := AttachPatch(mustParse(t, tt.service), mustParse(t, tt.target))
 			detach, errDetach := DetachPatch(mustParse(t, tt.service), mustParse(t, tt.target))
 			if string(attach) != tt.attach || string(detach) != tt.detach || err != nil || errDetach != nil {
@@ -71,7 +71,7 @@ func TestLoadBalancers(t *testing.T) {
 	target := mustParse(t, `{"metadata":{"namespace":"shop","annotations":{"traffic.spinnaker.io/load-balancers":"[\"service a\",\"svc b\"]"}}}`)
 	const malformed = "Failed to perform operation with load balancer 'a'. Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'"
 	for _, tt := range []struct {
-		why       string
+		name      string
 		target    Manifest
 		requested []string
 		want      string
@@ -84,7 +84,7 @@ func TestLoadBalancers(t *testing.T) {
 		{"another kind", target, []string{"ingress a"}, "No support for load balancing via ingress exists in Spinnaker"},
 		{"a Service of another group", target, []string{"Service.serving.knative.dev a"}, "No support for load balancing via Service.serving.knative.dev exists in Spinnaker"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			keys, err := LoadBalancers(tt.target, tt.requested)
 			var all []string
 			for _, key := range keys {
@@ -116,7 +116,7 @@ func TestOutdated(t *testing.T) {
 	none := v3.Clone()
 	ensureObject(none.metadata(), "annotations")[annotMaxVersionHistory] = "0"
 	for _, tt := range []struct {
-		why      string
+		name     string
 		deployed Manifest
 		live     []Manifest
 		want     string
@@ -129,7 +129,7 @@ func TestOutdated(t *testing.T) {
 		{"a limit of one version", none, []Manifest{v2, v3}, "conf-v002"},
 		{"objects without artifact have no versions", mustParse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			if got := strings.Join(Outdated(tt.deployed, tt.live), " "); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -154,7 +154,7 @@ func TestWithoutSecrets(t *testing.T) {
 }
 
 func TestRunJobManifest(t *testing.T) {
-	for _, tt := range []struct{ why, job, namespace, want string }{
+	for _, tt := range []struct{ name, job, namespace, want string }{
 		{"a Job runs again", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own","annotations":{"strategy.spinnaker.io/replace":"true","strategy.spinnaker.io/versioned":"true"}}}`, "",
 			`{"apiVersion":"batch/v1","kind":"Job","metadata":{"annotations":{"strategy.spinnaker.io/recreate":"true","strategy.spinnaker.io/versioned":"true"},"name":"a","namespace":"own"}}`},
 		{"in another namespace", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"own"}}`, "jobs",
@@ -164,7 +164,7 @@ func TestRunJobManifest(t *testing.T) {
 		{"a Job of another group", `{"apiVersion":"jobs.example.com/v1","kind":"Job"}`, "", "Only kind of Job is accepted for the Run Job operation."},
 		{"metadata of another type", `{"apiVersion":"batch/v1","kind":"Job","metadata":[]}`, "", "the metadata of the Job must be an object"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			m, err := RunJobManifest(mustParse(t, tt.job), tt.namespace)
 			got := string(m.JSON())
 			if err != nil {

@@ -21,7 +21,7 @@ func TestFindArtifacts(t *testing.T) {
 	const spec = `{"containers":[{"image":"r.io/a:1","env":[{"valueFrom":{"configMapKeyRef":{"name":"c1"}}},{"valueFrom":{"secretKeyRef":{"name":"s1"}}},{"valueFrom":{}}],"envFrom":[{"configMapRef":{"name":"c2"}},{"secretRef":{"name":"s2"}}]},{"image":"r.io/a:1"}],
 		"initContainers":[{"image":"r.io/b@sha256:00"}],"volumes":[{"configMap":{"name":"c3"}},{"secret":{"secretName":"s3"}},{"projected":{"sources":[{"configMap":{"name":"c4"}},{"secret":{"name":"s4"}}]}},{"emptyDir":{}}]}`
 	const all = "docker/image r.io/a=r.io/a:1, docker/image r.io/b=r.io/b@sha256:00, kubernetes/configMap c3=c3, kubernetes/secret s3=s3, kubernetes/configMap c4=c4, kubernetes/secret s4=s4, kubernetes/configMap c2=c2, kubernetes/secret s2=s2, kubernetes/configMap c1=c1, kubernetes/secret s1=s1"
-	for _, tt := range []struct{ why, kind, manifest, want string }{
+	for _, tt := range []struct{ name, kind, manifest, want string }{
 		{"a template has all types", "Deployment.apps", `{"spec":{"template":{"spec":` + spec + `}}}`, all},
 		{"a CronJob's template has all types", "CronJob.batch", `{"spec":{"jobTemplate":{"spec":{"template":{"spec":` + spec + `}}}}}`, all},
 		{"a Pod has images with tags", "Pod", `{"spec":` + spec + `}`, "docker/image r.io/a:1=r.io/a:1"},
@@ -31,7 +31,7 @@ func TestFindArtifacts(t *testing.T) {
 		{"custom kinds have none", "Deployment.example.com", `{"spec":{"template":{"spec":` + spec + `}}}`, ""},
 		{"other kinds have none", "ConfigMap", `{"data":{"a":"b"}}`, ""},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			found := FindArtifacts(vedette.ParseKind(tt.kind), mustParse(t, tt.manifest))
 			var got []string
 			for _, a := range found {
@@ -106,8 +106,8 @@ func TestParsePriority(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	prod := map[string]string{"env": "prod"}
 	for _, tt := range []struct {
-		why, selectors, want string
-		matches              bool
+		name, selectors, want string
+		matches               bool
 	}{
 		{"no selector matches everything", ``, "", true},
 		{"ANY matches everything", `{"kind":"ANY"}`, "", true},
@@ -124,7 +124,7 @@ func TestSelectors(t *testing.T) {
 		{"all selectors must match", `{"kind":"EXISTS","key":"env"},{"kind":"EXISTS","key":"team"}`, "env,team", false},
 		{"keys can have the letters of the format", `{"kind":"NOT_EQUALS","key":"kvl/VKL","values":["LVK"]}`, "kvl/VKL != LVK", true},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			var s Selectors
 			if err := json.Unmarshal([]byte(`{"selectors":[`+tt.selectors+`]}`), &s); err != nil {
 				t.Fatal(err)

@@ -67,7 +67,7 @@ func readResponse(t *testing.T, r *bufio.Reader) (int, string) {
 
 func TestSlowBodies(t *testing.T) {
 	for _, tt := range []struct {
-		why          string
+		name         string
 		chunk, times int
 		every        time.Duration
 		code         int
@@ -79,7 +79,7 @@ func TestSlowBodies(t *testing.T) {
 		{"nothing after the first half", 2 << 20, 2, time.Hour, 408, 30 * time.Second},
 		{"a byte every ten seconds", 1, 1000, 10 * time.Second, 408, 30 * time.Second},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				conn := dial(t, upload)
 				start, sent := time.Now(), make(chan struct{})
@@ -147,7 +147,7 @@ func TestLongHandlers(t *testing.T) {
 // all of it. A client that stops loses its connection, unless the handler sets its own deadlines.
 func TestSlowReaders(t *testing.T) {
 	for _, tt := range []struct {
-		why         string
+		name        string
 		rate        int // bytes per second
 		ownDeadline bool
 		elapsed     time.Duration // until the handler ended
@@ -158,7 +158,7 @@ func TestSlowReaders(t *testing.T) {
 		{"nothing", 0, false, 31 * time.Second, false},
 		{"a client that stops reading a stream", 0, true, 5 * time.Second, false},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				done, start := make(chan error, 1), time.Now()
 				conn := dial(t, func(w http.ResponseWriter, _ *http.Request) {

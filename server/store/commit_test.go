@@ -57,7 +57,7 @@ func describeChanges(changes []Change) (lines []string) {
 // to write.
 func TestCommitsAreSplitForPriority(t *testing.T) {
 	tests := []struct {
-		why         string
+		name        string
 		prioritized vedette.AccountName
 		want        []string // the rows of each transaction, and the mark before it
 	}{
@@ -66,7 +66,7 @@ func TestCommitsAreSplitForPriority(t *testing.T) {
 		{"an operation of another account waits for the only writer", "other", []string{"64", "1", "64", "64", "8"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newFixture(t)
 				end := w.Prioritize(tt.prioritized)
@@ -119,7 +119,7 @@ func (w *fixture) recordUpserts(begun, release chan struct{}) *[]string {
 func TestNextChunk(t *testing.T) {
 	drops := []Drop{{Feed: podFeed, Digests: []uint64{1}}}
 	tests := []struct {
-		why   string
+		name  string
 		batch Batch
 		limit int
 		want  []int // upserts of each
@@ -137,11 +137,11 @@ func TestNextChunk(t *testing.T) {
 			b, more = d.nextChunk(tt.limit)
 			got = append(got, len(b.Upserts))
 			if more && (len(b.Feeds) > 0 || len(b.Deletes) > 0) {
-				t.Errorf("%s: got marks or deletions before the last chunk, want them in the last chunk", tt.why)
+				t.Errorf("%s: got marks or deletions before the last chunk, want them in the last chunk", tt.name)
 			}
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: got chunks of %d, want %d", tt.why, got, tt.want)
+			t.Errorf("%s: got chunks of %d, want %d", tt.name, got, tt.want)
 		}
 	}
 }

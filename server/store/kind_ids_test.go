@@ -140,7 +140,7 @@ func testKindLimits(t *testing.T, w *fixture) {
 		wide = append(wide, DeclaredFeed{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Service"}, Namespace: ns}})
 	}
 	for _, tt := range []struct {
-		why         string
+		name        string
 		feeds       []DeclaredFeed
 		wantMessage string // empty if the declaration is accepted
 	}{
@@ -154,7 +154,7 @@ func testKindLimits(t *testing.T, w *fixture) {
 	} {
 		err := w.declare(tt.feeds...)
 		if tt.wantMessage == "" && err != nil || tt.wantMessage != "" && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.wantMessage)) {
-			t.Errorf("%s: got %v, want %q", tt.why, err, tt.wantMessage)
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.wantMessage)
 		}
 	}
 	var err error

@@ -23,7 +23,7 @@ func TestLeaseDecisions(t *testing.T) {
 	other := leaseAt(0, time.Hour)
 	other.token = "t2"
 	for _, tt := range []struct {
-		why     string
+		name    string
 		row     leaseRow
 		watched time.Duration
 		want    leaseDecision
@@ -41,7 +41,7 @@ func TestLeaseDecisions(t *testing.T) {
 		{"taken by another process", other, time.Hour, refuseLease},
 	} {
 		if got := first.decide(tt.row, tt.watched, otherLeaseTTL); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.why, got, tt.want)
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }

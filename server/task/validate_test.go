@@ -19,9 +19,9 @@ func TestValidation(t *testing.T) {
 		argument = "java.lang.IllegalArgumentException"
 	)
 	for _, tt := range []struct {
-		why, path, body string
-		exception       string
-		want            string // the errors, or a part of the message
+		name, path, body string
+		exception        string
+		want             string // the errors, or a part of the message
 	}{
 		{"no account", "", `[{"scaleManifest":{"manifestName":"deployment web","location":"shop","replicas":1}}]`, invalid, "scaleKubernetesManifest.scaleKubernetesManifest.account.empty"},
 		{"an account that is null", "", `[{"deployManifest":{"account":null,"manifests":[]}}]`, invalid, "deployKubernetesManifest.deployKubernetesManifest.account.empty"},
@@ -70,7 +70,7 @@ func TestValidation(t *testing.T) {
 		{"invalid JSON for one operation", "/kubernetes/ops/scaleManifest", `{hunter2}`, argument, "syntax error or unexpected end at byte 2"},
 		{"a list for one operation", "/kubernetes/ops/scaleManifest", scaleWeb, argument, "the description of the operation must be an object"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			memory := newMemoryStore()
 			s := newServer(task.Config{Store: memory})
 			path := tt.path
@@ -107,7 +107,7 @@ func TestValidation(t *testing.T) {
 
 func TestWriteAccessIsChecked(t *testing.T) {
 	for _, tt := range []struct {
-		why  string
+		name string
 		err  error
 		kind vedette.ErrorKind
 		want string
@@ -115,7 +115,7 @@ func TestWriteAccessIsChecked(t *testing.T) {
 		{"denied", vedette.Errorf(vedette.Denied, "ann is not among ops"), vedette.Invalid, "Validation Failed: Access denied to account prod"},
 		{"the permission is unknown", vedette.Errorf(vedette.Unavailable, "Fiat does not answer"), vedette.Unavailable, "Fiat does not answer"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(task.Config{})
 			requests, err := task.ParseRequests([]byte(scaleWeb))
 			if err != nil {

@@ -18,7 +18,7 @@ var served = []vedette.Resource{
 }
 
 func TestFindResource(t *testing.T) {
-	for _, tt := range []struct{ why, name, want string }{
+	for _, tt := range []struct{ scenario, name, want string }{
 		{"the core group comes first", "services", "Service"},
 		{"a short name", "SVC", "Service"},
 		{"an explicit group", "service.serving.knative.dev", "Service.serving.knative.dev"},
@@ -27,7 +27,7 @@ func TestFindResource(t *testing.T) {
 		{"a custom kind", "ct", "CronTab.stable.example.com"},
 		{"a kind that no agent has reported yet", "deploy", "Deployment.apps"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.scenario, func(t *testing.T) {
 			got, err := views.FindResource(served, tt.name)
 			if err != nil || got.Kind.String() != tt.want {
 				t.Errorf("FindResource(%q): got %s, %v, want %s", tt.name, got.Kind, err, tt.want)
@@ -37,13 +37,13 @@ func TestFindResource(t *testing.T) {
 }
 
 func TestFindResourceErrors(t *testing.T) {
-	for _, tt := range []struct{ why, name, want string }{
+	for _, tt := range []struct{ scenario, name, want string }{
 		{"two foreign groups", "backups", `"backups" is ambiguous: use backups.a.example.com or backups.b.example.com`},
 		{"a misspelt kind", "depolyments.apps", "did you mean deployments.apps?"},
 		{"an unknown kind", "zebra", `no agent reports a kind "zebra". A kind is known if`},
 		{"an empty name", "", "no agent reports a kind"},
 	} {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.scenario, func(t *testing.T) {
 			_, err := views.FindResource(served, tt.name)
 			if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("FindResource(%q): got %v, want an error of the kind Invalid with %q", tt.name, err, tt.want)

@@ -40,7 +40,7 @@ func TestPodStatus(t *testing.T) {
 	const inits = `"spec":{"initContainers":[{"name":"i1"},{"name":"i2"}],"containers":[{"name":"a"}]}`
 	const sidecar = `"spec":{"initContainers":[{"name":"proxy","restartPolicy":"Always"},{"name":"setup"}],"containers":[{"name":"a"}]}`
 	const running = `"ready":true,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}`
-	tests := []struct{ why, meta, spec, status, ready, phase, restarts string }{
+	tests := []struct{ name, meta, spec, status, ready, phase, restarts string }{
 		{"all containers run", meta, two, `"phase":"Running","containerStatuses":[{` + running + `},{` + running + `}]`, "2/2", "Running", "0"},
 		{"nothing is scheduled yet", meta, two, `"phase":"Pending"`, "0/2", "Pending", "0"},
 		{"scheduling is gated", meta, two, `"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]`, "0/2", "SchedulingGated", "0"},
@@ -66,7 +66,7 @@ func TestPodStatus(t *testing.T) {
 		{"initialized, though an init container runs again", meta, inits, `"phase":"Running","conditions":[{"type":"Initialized","status":"True"}],"initContainerStatuses":[{"name":"i1","ready":false,"restartCount":0,"state":{"running":{"startedAt":"2026-11-20T11:00:00Z"}}}],"containerStatuses":[{` + running + `}]`, "1/1", "Init:0/2", "0"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			rest := tt.meta + "," + tt.spec + `,"status":{` + tt.status + `}`
 			for column, want := range map[string]string{"READY": tt.ready, "STATUS": tt.phase, "RESTARTS": tt.restarts, "AGE": "60m"} {
 				if got := cell(t, "v1", "Pod", column, rest); got != want {
@@ -78,7 +78,7 @@ func TestPodStatus(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	tests := []struct{ why, apiVersion, kind, rest, want string }{
+	tests := []struct{ name, apiVersion, kind, rest, want string }{
 		{"a Pod's wide columns", "v1", "Pod",
 			`"metadata":{"name":"p","creationTimestamp":"2026-11-20T11:59:00Z"},"spec":{"nodeName":"n1","readinessGates":[{"conditionType":"lb"},{"conditionType":"dns"}],"containers":[{"name":"a"}]},"status":{"phase":"Running","podIP":"10.0.0.7","nominatedNodeName":"n2","conditions":[{"type":"lb","status":"True"},{"type":"dns","status":"False"}]}`,
 			"0/1|Running|0|60s|10.0.0.7|n1|n2|1/2"},
@@ -114,7 +114,7 @@ func TestCells(t *testing.T) {
 		{"an unknown kind", "stable.example.com/v1", "CronTab", `"metadata":{"name":"s"},"status":{"conditions":[{"type":"Synced","status":"True"},{"type":"Ready","status":"False"}]}`, "<unknown>|False"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.why, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			o := viewstest.Object(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, tt.apiVersion, tt.kind, tt.rest))
 			if got := strings.Join(views.ForKind(o.Kind).Cells(&o, now), "|"); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)

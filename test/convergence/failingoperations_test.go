@@ -20,7 +20,7 @@ func TestFailingOperations(t *testing.T) {
 		}
 		nothing := func() {}
 		for _, tt := range []struct {
-			why            string
+			name           string
 			body           object
 			begin, restore func()
 			meanwhile      func() // after the API server has received the request
@@ -44,12 +44,12 @@ func TestFailingOperations(t *testing.T) {
 				bp = p.breakOnNext(true, false)
 			}
 			tt.begin()
-			o := call.newOperation(tt.body["verb"].(string), tt.why, 0, 3*time.Second)
+			o := call.newOperation(tt.body["verb"].(string), tt.name, 0, 3*time.Second)
 			began := time.Now()
 			result := make(chan outcome, 1)
 			go func() { result <- call.send(t.Context(), o, tt.body) }()
 			if tt.meanwhile != nil {
-				await(t, bp.reached, tt.why)
+				await(t, bp.reached, tt.name)
 				tt.meanwhile()
 			}
 			out := <-result
@@ -58,13 +58,13 @@ func TestFailingOperations(t *testing.T) {
 			if bp != nil {
 				close(bp.resume)
 			}
-			t.Logf("%s: %v: %s %d %s", tt.why, took.Round(100*time.Millisecond), out.State, out.Status, out.Message)
+			t.Logf("%s: %v: %s %d %s", tt.name, took.Round(100*time.Millisecond), out.State, out.Status, out.Message)
 			if took > o.timeout+5*time.Second || out.State == "" || tt.state != "" && out.State != tt.state {
-				t.Errorf("%s: got state %q after %v", tt.why, out.State, took)
+				t.Errorf("%s: got state %q after %v", tt.name, out.State, took)
 			}
 			for _, words := range tt.wantWords {
 				if !strings.Contains(out.Message, words) {
-					t.Errorf("%s: got message without %q: %q", tt.why, words, out.Message)
+					t.Errorf("%s: got message without %q: %q", tt.name, words, out.Message)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func TestStaleDataIsMarkedStale(t *testing.T) {
 			w.awaitConvergence()
 		}
 		for _, tt := range []struct {
-			why           string
+			name          string
 			stop, restore func()
 		}{
 			{"the agent is frozen", a.pause, a.resume},
@@ -69,7 +69,7 @@ func TestStaleDataIsMarkedStale(t *testing.T) {
 		} {
 			tt.stop()
 			if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return len(w.staleAccounts(ctx)) > 0 }) {
-				t.Errorf("%s: the API does not report any account as stale", tt.why)
+				t.Errorf("%s: the API does not report any account as stale", tt.name)
 			}
 			tt.restore()
 			w.awaitConvergence()

@@ -82,7 +82,7 @@ func TestDigests(t *testing.T) {
 	const salt, other = "0123456789abcdef", "0123456789abcdeF"
 	one := of(3, salt, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA==","y":"eQ=="}}`)
 	for _, tt := range []struct {
-		why  string
+		name string
 		d    digest
 		want bool
 	}{
@@ -92,7 +92,7 @@ func TestDigests(t *testing.T) {
 		{"other rounds", of(4, salt, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"x":"eA==","y":"eQ=="}}`), false},
 	} {
 		if one.matches(tt.d.tag) != tt.want {
-			t.Errorf("%s: got equal %v", tt.why, !tt.want)
+			t.Errorf("%s: got equal %v", tt.name, !tt.want)
 		}
 	}
 	tag := strings.Repeat("A", 43)

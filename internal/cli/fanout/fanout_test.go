@@ -15,7 +15,7 @@ import (
 // accounts end in another order, and that the error counts failures.
 func TestForEachAccount(t *testing.T) {
 	for _, tt := range []struct {
-		why         string
+		name        string
 		interleaved bool
 		want        string
 	}{
@@ -39,13 +39,13 @@ func TestForEachAccount(t *testing.T) {
 				return nil
 			})
 			if out.String() != tt.want {
-				t.Errorf("%s: got %q, want %q", tt.why, out.String(), tt.want)
+				t.Errorf("%s: got %q, want %q", tt.name, out.String(), tt.want)
 			}
 			if want := (FailedError{Failed: 2, Total: 4}); !errors.Is(err, want) {
-				t.Errorf("%s: got error %v, want %v", tt.why, err, want)
+				t.Errorf("%s: got error %v, want %v", tt.name, err, want)
 			}
 			if want := "Error: x.yaml is invalid\nError: a: no way\n"; errOut.String() != want {
-				t.Errorf("%s: got error output %q, want %q", tt.why, errOut.String(), want)
+				t.Errorf("%s: got error output %q, want %q", tt.name, errOut.String(), want)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 func TestChunkLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
-			why          string
+			name         string
 			operation    vedette.AccountName // empty for none
 			ended        time.Duration       // ago; 0 while it is in progress
 			singleWriter bool
@@ -36,7 +36,7 @@ func TestChunkLimit(t *testing.T) {
 				time.Sleep(c.ended)
 			}
 			if got := p.ChunkLimit("prod"); got != c.want {
-				t.Errorf("%s: got a limit of %d objects, want %d", c.why, got, c.want)
+				t.Errorf("%s: got a limit of %d objects, want %d", c.name, got, c.want)
 			}
 		}
 		time.Sleep(GracePeriod)

@@ -1,16 +1,16 @@
-package tagged_test
+package etag_test
 
 import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/vedette-io/vedette/internal/tagged"
+	"github.com/vedette-io/vedette/internal/etag"
 )
 
 func TestWrite(t *testing.T) {
 	for _, tt := range []struct {
-		why, header string
-		want        int
+		name, header string
+		want         int
 	}{
 		{"no tag", "", 200},
 		{"same tag", `W/"2a"`, 304},
@@ -23,9 +23,9 @@ func TestWrite(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header.Set("If-None-Match", tt.header)
 		w := httptest.NewRecorder()
-		tagged.Write(w, r, []byte("{}"), 42)
+		etag.Write(w, r, []byte("{}"), 42)
 		if w.Code != tt.want || w.Header().Get("ETag") != `W/"2a"` || (w.Body.Len() == 0) != (tt.want == 304) {
-			t.Errorf("%s: got %d %v %q, want %d", tt.why, w.Code, w.Header(), w.Body, tt.want)
+			t.Errorf("%s: got %d %v %q, want %d", tt.name, w.Code, w.Header(), w.Body, tt.want)
 		}
 	}
 }

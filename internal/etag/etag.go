@@ -1,6 +1,6 @@
-// Package tagged writes HTTP responses with an ETag, and 304 Not Modified if the client already has
+// Package etag writes HTTP responses with an ETag, and 304 Not Modified if the client already has
 // the response.
-package tagged
+package etag
 
 import (
 	"net/http"
