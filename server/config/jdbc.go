@@ -10,8 +10,8 @@ import (
 
 var (
 	errInvalidURL = errors.New("this is not the URL of a database: use sqlite:/path, postgres://user@host:5432/name or mysql://user@host:3306/name")
-	errNoHost     = errors.New("the URL has no host: use for example mysql://host:3306/name")
-	errNoName     = errors.New("the URL has no database name: use for example mysql://host:3306/name")
+	errNoHost     = errors.New("the URL has no host: use postgres://host:5432/name or mysql://host:3306/name")
+	errNoName     = errors.New("the URL has no database name: use sqlite:/path, postgres://host:5432/name or mysql://host:3306/name")
 	errVariant    = errors.New("this form of a JDBC URL is not supported: use jdbc:mysql://host:3306/name, jdbc:mariadb://host:3306/name or jdbc:postgresql://host:5432/name")
 )
 
