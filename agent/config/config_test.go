@@ -241,7 +241,7 @@ func TestTLSConfig(t *testing.T) {
 		}
 		out, err := c.Clouddriver.TLSConfig()
 		if (out == nil) != (c.Clouddriver.IsInsecure() || err != nil) {
-			t.Errorf("%s: got TLS configuration %v and error %v, want a configuration if TLS is on and there is no error, otherwise nil", file, out, err)
+			t.Errorf("%s: got TLS configuration %v and error %v, want a configuration exactly if TLS is on and the error is nil", file, out, err)
 		}
 		if err == nil {
 			_, err = c.Server.TLSConfig()

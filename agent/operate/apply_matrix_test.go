@@ -57,8 +57,8 @@ func reducedDeployment(name, tag string) object {
 
 func deploymentManifest(name string, containers, volumes []any) object {
 	return object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name},
-		"spec": object{"replicas": 0, "selector": object{"matchLabels": object{"app": "crew"}},
-			"template": object{"metadata": object{"labels": object{"app": "crew"}},
+		"spec": object{"replicas": 0, "selector": object{"matchLabels": object{"app": "web"}},
+			"template": object{"metadata": object{"labels": object{"app": "web"}},
 				"spec": object{"containers": containers, "volumes": volumes}}}}
 }
 

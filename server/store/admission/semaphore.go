@@ -11,8 +11,8 @@ import (
 // pool of connections, which admits in any order. Use NewSemaphore to create one.
 type Semaphore struct {
 	mu       sync.Mutex
-	free     int             // permits; nobody waits while there is one
-	high     []chan struct{} // closed on admission
+	free     int       // permits; nobody waits while there is one
+	high     fairQueue // all of one source
 	low      fairQueue
 	bypassed int // high waiters admitted since the last low one, while low ones waited
 }
@@ -26,35 +26,28 @@ func NewSemaphore(permits int) *Semaphore { return &Semaphore{free: permits} }
 
 // Acquire waits for a permit, ahead of all callers of AcquireLow. The caller must call
 // Release. The error is that of ctx.
-func (s *Semaphore) Acquire(ctx context.Context) error {
-	return s.wait(ctx, func(admitted chan struct{}) { s.high = append(s.high, admitted) }, func(admitted chan struct{}) (waiting bool) {
-		s.high, waiting = removeWaiter(s.high, admitted)
-		return waiting
-	})
-}
+func (s *Semaphore) Acquire(ctx context.Context) error { return s.wait(ctx, &s.high, "") }
 
 // AcquireLow is Acquire at low priority. Sources take turns, so that a source with many
 // waiters delays only its own.
 func (s *Semaphore) AcquireLow(ctx context.Context, source string) error {
-	return s.wait(ctx, func(admitted chan struct{}) { s.low.push(source, admitted) }, func(admitted chan struct{}) bool {
-		return s.low.remove(source, admitted)
-	})
+	return s.wait(ctx, &s.low, source)
 }
 
 // wait queues the caller and waits. A caller that gives up is removed from the queue
 // or, if it has been admitted meanwhile, returns its permit.
-func (s *Semaphore) wait(ctx context.Context, push func(chan struct{}), remove func(chan struct{}) bool) error {
-	admitted := s.enqueue(push)
+func (s *Semaphore) wait(ctx context.Context, q *fairQueue, source string) error {
+	admitted := s.enqueue(q, source)
 	select {
 	case <-admitted:
 		return nil
 	case <-ctx.Done():
-		s.cancel(admitted, remove)
+		s.cancel(q, source, admitted)
 		return ctx.Err()
 	}
 }
 
-func (s *Semaphore) enqueue(push func(chan struct{})) chan struct{} {
+func (s *Semaphore) enqueue(q *fairQueue, source string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	admitted := make(chan struct{})
@@ -63,14 +56,14 @@ func (s *Semaphore) enqueue(push func(chan struct{})) chan struct{} {
 		close(admitted)
 		return admitted
 	}
-	push(admitted)
+	q.push(source, admitted)
 	return admitted
 }
 
-func (s *Semaphore) cancel(admitted chan struct{}, remove func(chan struct{}) bool) {
+func (s *Semaphore) cancel(q *fairQueue, source string, admitted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !remove(admitted) {
+	if !q.remove(source, admitted) {
 		s.releaseLocked()
 	}
 }
@@ -83,17 +76,16 @@ func (s *Semaphore) Release() {
 }
 
 func (s *Semaphore) releaseLocked() {
-	hasLow := !s.low.isEmpty()
+	hasHigh, hasLow := !s.high.isEmpty(), !s.low.isEmpty()
 	switch {
-	case hasLow && (len(s.high) == 0 || s.bypassed >= maxBypassed):
+	case hasLow && (!hasHigh || s.bypassed >= maxBypassed):
 		s.bypassed = 0
 		close(s.low.pop())
-	case len(s.high) > 0:
+	case hasHigh:
 		if hasLow {
 			s.bypassed++
 		}
-		close(s.high[0])
-		s.high = slices.Delete(s.high, 0, 1)
+		close(s.high.pop())
 	default:
 		s.free++
 	}
@@ -101,8 +93,8 @@ func (s *Semaphore) releaseLocked() {
 
 // fairQueue holds waiters, in order of arrival for each source. Sources take turns.
 type fairQueue struct {
-	sources []string // those with waiters, the next one first
-	waiting map[string][]chan struct{}
+	sources []string                   // those with waiters, the next one first
+	waiting map[string][]chan struct{} // by source; closed on admission
 }
 
 func (q *fairQueue) isEmpty() bool { return len(q.sources) == 0 }
@@ -133,23 +125,14 @@ func (q *fairQueue) pop() chan struct{} {
 
 // remove reports whether the waiter was still in the queue.
 func (q *fairQueue) remove(source string, admitted chan struct{}) bool {
-	rest, found := removeWaiter(q.waiting[source], admitted)
-	if !found {
+	i := slices.Index(q.waiting[source], admitted)
+	if i < 0 {
 		return false
 	}
-	if len(rest) > 0 {
-		q.waiting[source] = rest
-		return true
+	q.waiting[source] = slices.Delete(q.waiting[source], i, i+1)
+	if len(q.waiting[source]) == 0 {
+		delete(q.waiting, source)
+		q.sources = slices.DeleteFunc(q.sources, func(other string) bool { return other == source })
 	}
-	delete(q.waiting, source)
-	q.sources = slices.DeleteFunc(q.sources, func(other string) bool { return other == source })
 	return true
-}
-
-func removeWaiter(waiting []chan struct{}, admitted chan struct{}) (rest []chan struct{}, found bool) {
-	i := slices.Index(waiting, admitted)
-	if i < 0 {
-		return waiting, false
-	}
-	return slices.Delete(waiting, i, i+1), true
 }

@@ -109,9 +109,9 @@ func TestLowPriorityIsNotStarved(t *testing.T) {
 func TestCanceledWaiterReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newSemaphoreTest(t)
-		admitted := q.enqueue(func(admitted chan struct{}) { q.high = append(q.high, admitted) })
+		admitted := q.enqueue(&q.high, "")
 		q.Release()
-		q.cancel(admitted, func(chan struct{}) bool { return false })
+		q.cancel(&q.high, "", admitted)
 		if q.free != 1 {
 			t.Errorf("got %d free permits, want 1", q.free)
 		}
