@@ -220,7 +220,7 @@ type LogsArgs struct {
 	Previous      bool      `query:"previous" wire:"4"`      // of the instance before the last restart
 	Follow        bool      `query:"follow" wire:"5"`        // until the container ends or the reader closes the stream
 	TailLines     *int64    `query:"tailLines" wire:"6"`
-	SinceSeconds  *int64    `query:"since" wire:"7"`
+	SinceSeconds  *int64    `query:"since,duration" wire:"7"`
 	SinceTime     time.Time `query:"sinceTime" wire:"8,since_unix_nanos"` // zero for the whole log
 	Timestamps    bool      `query:"timestamps" wire:"9"`
 }

@@ -3,8 +3,8 @@ package operationjson
 import (
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -19,18 +19,30 @@ type LogRequest struct {
 
 const accountParameter = "account"
 
-// logFields are the fields of vedette.LogsArgs that have a query parameter.
-func logFields() []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[vedette.LogsArgs]()), func(f reflect.StructField) bool {
-		return f.Tag.Get("query") == ""
-	})
+// logField is a field of vedette.LogsArgs that has a query parameter.
+type logField struct {
+	index []int
+	name  string // of the parameter
+	// isDuration is true if the field is a number of seconds that the parameter gives as a
+	// duration, for example 90s.
+	isDuration bool
+}
+
+func logFields() []logField {
+	var fields []logField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[vedette.LogsArgs]()) {
+		if name, option, _ := strings.Cut(f.Tag.Get("query"), ","); name != "" {
+			fields = append(fields, logField{f.Index, name, option == "duration"})
+		}
+	}
+	return fields
 }
 
 // LogParameters returns the names of all query parameters of a log request.
 func LogParameters() []string {
 	names := []string{accountParameter}
 	for _, f := range logFields() {
-		names = append(names, f.Tag.Get("query"))
+		names = append(names, f.name)
 	}
 	return names
 }
@@ -40,16 +52,12 @@ func (r LogRequest) Values() url.Values {
 	values := url.Values{accountParameter: {string(r.Account)}}
 	args := reflect.ValueOf(r.Args)
 	for _, f := range logFields() {
-		if v := args.FieldByIndex(f.Index); !v.IsZero() {
-			values.Set(f.Tag.Get("query"), formatParameter(v, isDuration(f)))
+		if v := args.FieldByIndex(f.index); !v.IsZero() {
+			values.Set(f.name, formatParameter(v, f.isDuration))
 		}
 	}
 	return values
 }
-
-// isDuration reports whether a field is a number of seconds that the parameter names as a
-// duration, for example 90s.
-func isDuration(f reflect.StructField) bool { return f.Name == "SinceSeconds" }
 
 func formatParameter(v reflect.Value, duration bool) string {
 	switch x := v.Interface().(type) {
@@ -79,16 +87,15 @@ func ParseLogs(values url.Values) (LogRequest, error) {
 	r.Account = vedette.AccountName(account)
 	args := reflect.ValueOf(&r.Args).Elem()
 	for _, f := range logFields() {
-		name := f.Tag.Get("query")
-		text, err := single(values, name)
+		text, err := single(values, f.name)
 		if err != nil {
 			return r, err
 		}
 		if text == "" {
 			continue
 		}
-		if expected := parseParameter(args.FieldByIndex(f.Index), text, isDuration(f)); expected != "" {
-			return r, vedette.Errorf(vedette.Invalid, "invalid %s %.40q: must be %s", name, text, expected)
+		if expected := parseParameter(args.FieldByIndex(f.index), text, f.isDuration); expected != "" {
+			return r, vedette.Errorf(vedette.Invalid, "invalid %s %.40q: must be %s", f.name, text, expected)
 		}
 	}
 	return r, r.validate()
