@@ -1,11 +1,14 @@
 package attributes
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 )
@@ -37,7 +40,7 @@ func TestOf(t *testing.T) {
 			summary: `{"selector":{"app":"web"}}`, want: Attributes{Labels: labels, Selector: labels}},
 		{name: "an Ingress refers to the Services of all rules", kind: vedette.Kind{Group: "networking.k8s.io", Name: "Ingress"},
 			summary: `{"backend":"a","backends":[["b","a"],null,[null,"c"]],"oldBackend":"d","oldBackends":[["e"]]}`,
-			want:    Attributes{Labels: labels, Services: []string{"a", "d", "b", "c", "e"}}},
+			want:    Attributes{Labels: labels, Services: []string{"a", "b", "c", "d", "e"}}},
 		{name: "values of the wrong type are left out", kind: podKind, summary: `{"phase":7,"ready":[true],"statuses":["main"]}`,
 			want: Attributes{Containers: []Container{{"main", true}}}},
 		{name: "a summary that is not JSON is left out", kind: podKind, summary: `{"phase":`, want: Attributes{}},
@@ -215,4 +218,42 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func TestMembers(t *testing.T) {
+	for input, want := range map[string]string{
+		``: ``, `{}`: ``, `null`: ``, `[]`: ``, `{"a":1}`: `a=1;`, ` { "a" : 1 , "b" : [ {"c":"]"} ] } `: `a=1;b=[ {"c":"]"} ];`,
+		`{"a":"x\"}","b":{}}`: `a="x\"}";b={};`, `{"a":1`: ``, `{"a":"x`: ``, `{"a":[1}`: `a=[1};`, `{"a"}`: ``, `{"a":}`: ``, `{"a":1,}`: `a=1;`,
+		`{a:1}`: ``, `{"a":1]`: `a=1;`, `{"a":-1.5e3,"b":true}`: `a=-1.5e3;b=true;`,
+	} {
+		got := ""
+		for name, value := range members([]byte(input)) {
+			got += name + "=" + string(value) + ";"
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", input, got, want)
+		}
+	}
+}
+
+// FuzzMembers compares members with encoding/json.
+func FuzzMembers(f *testing.F) {
+	o := examplePod()
+	f.Add(o.Summary)
+	f.Add([]byte(` { "a" : "\"" , "b":[{},[1,"]"]],"c":null} `))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var want map[string]json.RawMessage
+		if json.Unmarshal(b, &want) != nil || bytes.Contains(b, []byte(`\`)) || !utf8.Valid(b) {
+			for range members(b) { //nolint:revive // ends, and does not panic
+			}
+			return
+		}
+		got := map[string]json.RawMessage{}
+		for name, value := range members(b) {
+			got[name] = value
+		}
+		if len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }
