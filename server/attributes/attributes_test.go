@@ -228,7 +228,7 @@ func TestMembers(t *testing.T) {
 	} {
 		got := ""
 		for name, value := range members([]byte(input)) {
-			got += name + "=" + string(value) + ";"
+			got += string(name) + "=" + string(value) + ";"
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", input, got, want)
@@ -250,7 +250,7 @@ func FuzzMembers(f *testing.F) {
 		}
 		got := map[string]json.RawMessage{}
 		for name, value := range members(b) {
-			got[name] = value
+			got[string(name)] = value
 		}
 		if len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Errorf("got %s, want %s", got, want)

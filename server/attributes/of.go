@@ -63,7 +63,7 @@ func (a *Attributes) readPod(summary []byte) {
 	var names []string
 	var ready []bool
 	for name, value := range members(summary) {
-		switch name {
+		switch string(name) {
 		case "phase":
 			a.Phase = text(value)
 		case "statuses":
@@ -80,7 +80,7 @@ func (a *Attributes) readPod(summary []byte) {
 func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
 	var images, initImages []string
 	for name, value := range members(summary) {
-		switch name {
+		switch string(name) {
 		case "replicas":
 			if kind.Name != "DaemonSet" { // whose replicas are in its status
 				decode(value, &a.Replicas)
@@ -100,7 +100,7 @@ func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
 
 func (a *Attributes) readService(summary []byte) {
 	for name, value := range members(summary) {
-		if name == "selector" {
+		if string(name) == "selector" {
 			decode(value, &a.Selector)
 		}
 	}
@@ -109,7 +109,7 @@ func (a *Attributes) readService(summary []byte) {
 func (a *Attributes) readIngress(summary []byte) {
 	var services []string
 	for name, value := range members(summary) {
-		switch name {
+		switch string(name) {
 		case "backend", "oldBackend":
 			services = append(services, text(value))
 		case "backends", "oldBackends":

@@ -10,8 +10,8 @@ import (
 // members yields the members of a JSON object whose names have no escapes, in their order, and
 // stops where the object is malformed. It does not look into values beyond what it takes to find
 // their ends: of a Pod's summary of a kilobyte, only a few dozen bytes are needed.
-func members(object []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
 		s := scanner{rest: object}
 		for separator := byte('{'); s.next(separator); separator = ',' {
 			name := s.value()
@@ -19,7 +19,7 @@ func members(object []byte) iter.Seq2[string, []byte] {
 				return
 			}
 			value := s.value()
-			if len(value) == 0 || !yield(string(name[1:len(name)-1]), value) {
+			if len(value) == 0 || !yield(name[1:len(name)-1], value) {
 				return
 			}
 		}
@@ -31,7 +31,7 @@ type scanner struct{ rest []byte }
 
 // next takes a character, and reports whether it is the next one after white space.
 func (s *scanner) next(c byte) bool {
-	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
+	s.skipSpace()
 	if len(s.rest) == 0 || s.rest[0] != c {
 		return false
 	}
@@ -41,7 +41,7 @@ func (s *scanner) next(c byte) bool {
 
 // value takes a value. It is empty if there is none or if it does not end.
 func (s *scanner) value() []byte {
-	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
+	s.skipSpace()
 	depth := 0
 	for i := 0; i < len(s.rest); i++ {
 		switch s.rest[i] {
@@ -74,10 +74,21 @@ func (s *scanner) value() []byte {
 }
 
 func (s *scanner) take(n int) []byte {
-	value := bytes.TrimRight(s.rest[:n], " \t\r\n")
+	value := s.rest[:n]
 	s.rest = s.rest[n:]
+	for len(value) > 0 && isSpace(value[len(value)-1]) {
+		value = value[:len(value)-1]
+	}
 	return value
 }
+
+func (s *scanner) skipSpace() {
+	for len(s.rest) > 0 && isSpace(s.rest[0]) {
+		s.rest = s.rest[1:]
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // endOfString returns the length of the string with which b begins, or 0 if it does not end.
 func endOfString(b []byte) int {
