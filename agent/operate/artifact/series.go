@@ -26,7 +26,7 @@ type Series struct {
 
 // SeriesOf returns the series of an object with a key and a manifest.
 func SeriesOf(key vedette.Key, m manifest.Manifest) Series {
-	name := m.Annotation(nameAnnotation)
+	name := vedette.UnquoteAnnotation(m.Annotation(nameAnnotation))
 	if name == "" {
 		name = m.Name
 	}
