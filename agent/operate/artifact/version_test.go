@@ -52,6 +52,8 @@ func TestParseCandidate(t *testing.T) {
 			annotation + `version":"v003"`, true, 3},
 		{"as early versions wrote them", annotation + `type":"\"kubernetes/configMap\"",` + annotation + `name":"\"c\"",` + annotation +
 			`location":"\"n\"",` + annotation + `version":"\"v003\""`, true, 3},
+		{"without a namespace in its manifest", annotation + `type":"kubernetes/configMap",` + annotation + `name":"c",` + annotation +
+			`version":"v004"`, true, 4},
 		{"another name", annotation + `type":"kubernetes/configMap",` + annotation + `name":"d",` + annotation + `location":"n"`, false, 0},
 		{"no annotations", "", false, 0},
 	} {
