@@ -152,6 +152,34 @@ func TestManifestPaths(t *testing.T) {
 	}
 }
 
+// TestNamespaceOfTheContext checks that an empty location means the namespace of the account's
+// kubeconfig context, in the store and in the cluster.
+func TestNamespaceOfTheContext(t *testing.T) {
+	w := readtest.New(t)
+	w.Register(vedette.Account{Name: "prod", Properties: vedette.Properties{DefaultNamespace: "shop"}}, "replicasets", "nodes")
+	w.Account("plain", "replicasets")
+	for _, account := range []vedette.AccountName{"prod", "plain"} {
+		w.Put(account, replicaSet("web-v001", "2026-11-20T12:00:00Z", "replicaSet web", 1))
+	}
+	w.Put("prod", readtest.Node("node-1"))
+	cluster := &fakeCluster{answers: map[string]vedette.Outcome{
+		"get configMap shop/settings-v001": objectsOutcome(settings), "list configMap shop": objectsOutcome(settings)}}
+	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: cluster})
+	for path, want := range map[string]int{
+		"/manifests/prod/_/replicaSet%20web-v001": 200, "/manifests/prod//replicaSet%20web-v001": 200, "/manifests/prod/replicaSet%20web-v001": 200,
+		"/manifests/prod/_/node%20node-1": 200, "/manifests/prod/default/replicaSet%20web-v001": 404,
+		"/manifests/plain/_/replicaSet%20web-v001":                                      404,
+		"/manifests/prod/_/configMap%20settings-v001":                                   200,
+		"/manifests/prod/_/replicaSet/cluster/web/replicaSet%20web/dynamic/newest":      200,
+		"/manifests/plain/_/replicaSet/cluster/web/replicaSet%20web/dynamic/newest":     404,
+		"/manifests/prod/_/configMap/cluster/web/configMap%20settings/dynamic/smallest": 200,
+	} {
+		if response, body := get(t, server+path); response.StatusCode != want {
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", prodKinds()...)

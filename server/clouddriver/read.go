@@ -34,6 +34,10 @@ func (a *api) readManifest(ctx context.Context, scope requestScope, name string)
 // findObject returns an object. The error is vedette.NotFound if the object or the account
 // does not exist, and a readError if this is unknown.
 func (a *api) findObject(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
+	scope, err := a.withNamespace(ctx, scope)
+	if err != nil {
+		return store.Row{}, err
+	}
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
 		row, err := a.getLive(ctx, scope, kind, name)
@@ -47,6 +51,17 @@ func (a *api) findObject(ctx context.Context, scope requestScope, kind, name str
 		key.Namespace = ""
 	}
 	return a.Store.Object(ctx, scope.account, key)
+}
+
+// withNamespace returns the scope with the namespace in which objects without one are. Kinds
+// without namespaces ignore it.
+func (a *api) withNamespace(ctx context.Context, scope requestScope) (requestScope, error) {
+	if scope.location != "" {
+		return scope, nil
+	}
+	row, err := a.account(ctx, scope.account)
+	scope.location = row.Properties.NamespaceOrDefault("")
+	return scope, err
 }
 
 // listOptions selects objects of a kind, and the parts of them to read.
@@ -78,6 +93,10 @@ func yieldRows(rows []store.Row, yield func(store.Row, error) bool) bool {
 
 // forEachPage calls do with each page until do returns false.
 func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, opts listOptions, do func([]store.Row) bool) error {
+	scope, err := a.withNamespace(ctx, scope)
+	if err != nil {
+		return err
+	}
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
 		rows, err := a.listLive(ctx, scope, kind, opts.selector)

@@ -43,6 +43,8 @@ type validatedOp struct {
 	operation
 	custom []vedette.CustomResource // kinds of the account
 	debug  bool                     // the account's property debug
+	// namespace is the namespace of objects without one.
+	namespace string
 }
 
 // prepare parses and validates a submission before anything is executed.
@@ -95,7 +97,8 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 		return validatedOp{}, row, vedette.Errorf(vedette.Invalid,
 			"credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
-	return validatedOp{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
+	p := row.Properties
+	return validatedOp{s, op, p.CustomResources, p.Debug, p.NamespaceOrDefault("")}, row, err
 }
 
 // validate checks the permission of the caller and the content of the description.
