@@ -203,7 +203,7 @@ func TestErrors(t *testing.T) {
 		{"a kind that RBAC denies", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
 		{"an account without a connected agent", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
 		{"a kind that is syncing", "/manifests/prod/shop/job%20old", 500, "the agent does not watch this kind now: syncing"},
-		{"a name without a kind", "/manifests/prod/shop/nope", 404, "(account: prod, location: shop, name: nope) not found: Expected a full resource name"},
+		{"a name without a kind", "/manifests/prod/shop/nope", 404, "Manifest (account: prod, location: shop, name: nope) not found"},
 		{"credentials of an unknown account", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
 		{"an unknown path", "/nope", 404, "No handler found for GET /nope"},
