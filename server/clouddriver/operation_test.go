@@ -60,7 +60,7 @@ func (s *fakeTasks) List(ctx context.Context) ([]task.Task, error) {
 
 func TestOperationPaths(t *testing.T) {
 	const taskRefJSON = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
-	const taskJSON = `{"id":"` + taskID + `","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
+	const taskJSON = `{"id":"` + taskID + `","ownerId":"7f3a@vedette-0","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
