@@ -38,6 +38,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		written, more, err = s.writeChunk(ctx, prepared)
 		changes = append(changes, written...)
 	}
+	s.noteNamespaces(b.Account, changes, err)
 	return changes, s.wrapError(action, err)
 }
 
