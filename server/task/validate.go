@@ -51,7 +51,12 @@ type validatedOp struct {
 func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]validatedOp, error) {
 	var all []validatedOp
 	var errs []string
+	stored := expander{store: t.cfg.ArtifactStore, mayRead: o.MayReadApplication}
 	for _, r := range requests {
+		r, err := stored.expand(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		op, row, err := t.resolve(ctx, r, o.Provider)
 		if err != nil {
 			return nil, err
