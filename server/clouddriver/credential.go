@@ -108,7 +108,8 @@ func newPermissionView(p *vedette.Permissions) *permissionView {
 
 func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind, namespaces []string) expandedView {
 	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true,
-		Namespaces: visibleNamespaces(row, namespaces), DockerRegistries: []string{}, SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
+		Namespaces: visibleNamespaces(row, namespaces), DockerRegistries: []string{},
+		SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
 }
 
 // visibleNamespaces returns the namespaces that the account is restricted to, or else all

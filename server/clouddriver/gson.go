@@ -114,7 +114,7 @@ func (g *gsonCopier) completeMetadata() error {
 	}
 	for _, token := range []jsontext.Token{jsontext.String("annotations"), jsontext.BeginObject, jsontext.EndObject} {
 		if err := g.out.WriteToken(token); err != nil {
-			return err //nolint:wrapcheck // the caller ignores the text
+			return err
 		}
 	}
 	return nil

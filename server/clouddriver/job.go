@@ -247,8 +247,8 @@ func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) er
 	_, err = a.doOperation(ctx, scope, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
 		Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		return &readError{message: "Failed to cancel the job (account: " + string(scope.account) + ", location: " + scope.location + ", id: " + p["id"] +
-			"): " + err.Error()}
+		return &readError{message: fmt.Sprintf("Failed to cancel the job (account: %s, location: %s, id: %s): %s", scope.account, scope.location,
+			p["id"], err)}
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil

@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -188,8 +189,8 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 
 // forManifest adds Clouddriver's words to an error about a manifest.
 func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
-	return &readError{message: "Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " +
-		e.message}
+	return &readError{unknownKind: e.unknownKind,
+		message: fmt.Sprintf("Failed to read manifest: (account: %s, location: %s, name: %s): %s", account, location, name, e.message)}
 }
 
 func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {
