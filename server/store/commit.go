@@ -146,6 +146,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	err := s.write(ctx, lock)
 	if err == nil {
 		s.locks.ClearUncertain(account)
+		s.accountLog.note(account) // readers may have read it before that transaction ended
 	}
 	return err
 }
