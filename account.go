@@ -1,6 +1,7 @@
 package vedette
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,6 +74,9 @@ type Properties struct {
 	// CheckReadiness makes a deployment wait for kinds that Clouddriver considers
 	// stable as soon as they exist.
 	CheckReadiness bool `json:"checkReadiness,omitempty"`
+	// DefaultNamespace is the namespace of objects without one, as the account's
+	// kubeconfig context has it; empty means "default".
+	DefaultNamespace string `json:"defaultNamespace,omitempty"`
 	// Debug makes a server that is configured for it record, with Spinnaker's tasks,
 	// the result of each change of the account's cluster.
 	Debug bool `json:"debug,omitempty"`
@@ -83,6 +87,11 @@ type Properties struct {
 
 // ShowsMetrics returns Metrics, or its default.
 func (p Properties) ShowsMetrics() bool { return p.Metrics == nil || *p.Metrics }
+
+// NamespaceOrDefault returns a namespace, or else that of objects without one.
+func (p Properties) NamespaceOrDefault(namespace string) string {
+	return cmp.Or(namespace, p.DefaultNamespace, "default")
+}
 
 // CustomResource configures how a custom kind is treated.
 type CustomResource struct {

@@ -76,7 +76,7 @@ var DefaultKinds = []string{
 // IsNativeGroup reports whether an API group belongs to Kubernetes itself: the core
 // group, the old groups without a dot (apps, batch, autoscaling, policy, extensions),
 // and the groups below k8s.io that the API server defines, or once defined, without a
-// CustomResourceDefinition. Clouddriver drops these groups from the names of kinds.
+// CustomResourceDefinition.
 func IsNativeGroup(group string) bool {
 	if !strings.Contains(group, ".") {
 		return true

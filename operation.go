@@ -62,7 +62,8 @@ type Target struct {
 	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
 	// version that the cluster prefers.
 	APIVersion string `rest:"apiVersion" wire:"2"`
-	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
+	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means the
+	// namespace of the account's kubeconfig context, or "default".
 	Namespace string `rest:"namespace" query:"namespace" wire:"3"`
 	Name      string `rest:"name" query:"pod" wire:"4"`
 }

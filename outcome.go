@@ -24,6 +24,10 @@ const ReasonAlreadyAccepted = "AlreadyAccepted"
 // the caller, with the status "not implemented".
 const ReasonUnknownToAgent = "UnknownToAgent"
 
+// ReasonKindNotServed is the reason if the cluster does not serve the kind of an
+// operation. The status is that of a missing object, 404.
+const ReasonKindNotServed = "KindNotServed"
+
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID

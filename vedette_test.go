@@ -48,6 +48,23 @@ func TestMonikerOf(t *testing.T) {
 			vedette.Moniker{App: "system", Cluster: "system:node-proxier"}},
 		{"a name of Kubernetes may have a sequence", key("ClusterRole.rbac.authorization.k8s.io", "system:node-proxier-v012"), nil,
 			vedette.Moniker{App: "system", Cluster: "system:node-proxier", Sequence: seq(12)}},
+		{"a name with another colon has no parts", key("ClusterRole.rbac.authorization.k8s.io", "cert:manager-v003"), nil, vedette.Moniker{}},
+		{"an illegal name keeps its annotations", key("ClusterRole.rbac.authorization.k8s.io", "cert:manager"),
+			map[string]string{"moniker.spinnaker.io/application": "cert"}, vedette.Moniker{App: "cert"}},
+		{"dots and underscores are letters of an application", key("IPAddress.networking.k8s.io", "10.96.0.1"), nil,
+			vedette.Moniker{App: "10.96.0.1", Cluster: "10.96.0.1"}},
+		{"six digits are a sequence", key("ReplicaSet.apps", "web-v123456"), nil,
+			vedette.Moniker{App: "web", Cluster: "web", Sequence: seq(123456)}},
+		{"seven digits are not", key("ReplicaSet.apps", "web-v1234567"), nil, vedette.Moniker{App: "web", Cluster: "web-v1234567"}},
+		{"a sign is not a digit", key("ReplicaSet.apps", "web-v+03"), nil, vedette.Moniker{}},
+		{"a sequence alone is not a name", key("ReplicaSet.apps", "-v003"), nil, vedette.Moniker{}},
+		{"annotations of early versions are JSON", key("ReplicaSet.apps", "shopper-747c8"),
+			map[string]string{"moniker.spinnaker.io/application": `"shopper"`, "moniker.spinnaker.io/cluster": `"deployment shopper"`,
+				"moniker.spinnaker.io/stack": `"a\u0062"`, "moniker.spinnaker.io/detail": `"`, "moniker.spinnaker.io/sequence": `"3"`},
+			vedette.Moniker{App: "shopper", Cluster: "deployment shopper", Stack: "ab", Detail: `"`, Sequence: seq(3)}},
+		{"an invalid annotation is empty, and the name does not replace it", key("ReplicaSet.apps", "web-v003"),
+			map[string]string{"moniker.spinnaker.io/application": `"a\"`, "moniker.spinnaker.io/cluster": "", "moniker.spinnaker.io/sequence": "007"},
+			vedette.Moniker{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -109,12 +109,14 @@ func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster
 		return err
 	}
 	a.setState("registered", nil)
-	return a.register(identity, namespaces)
+	return a.register(cluster, identity, namespaces)
 }
 
-func (a *account) register(identity vedette.Cluster, namespaces []string) error {
+func (a *account) register(cluster *kube.Cluster, identity vedette.Cluster, namespaces []string) error {
+	properties := a.cfg.Properties
+	properties.DefaultNamespace = cluster.Namespace()
 	return a.agent.link.Register(vedette.Account{
-		Name: a.cfg.Name, Cluster: identity, Properties: a.cfg.Properties, Namespaces: namespaces,
+		Name: a.cfg.Name, Cluster: identity, Properties: properties, Namespaces: namespaces,
 		Shape: projectionHash(a.agent.cfg.Redact, a.cfg.Selection),
 	})
 }
@@ -205,7 +207,7 @@ func (a *account) reregister(ctx context.Context, cluster *kube.Cluster) error {
 		a.setState("reaching", err)
 		return err
 	}
-	return a.register(identity, namespaces)
+	return a.register(cluster, identity, namespaces)
 }
 
 // handleNonCacherRole records that this agent does not report the account, and reports

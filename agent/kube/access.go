@@ -29,11 +29,15 @@ type Access struct {
 	NoProxy            bool   // ignore HTTPS_PROXY and the kubeconfig's proxy-url
 }
 
-// restConfig reads the files that a names. It does not dial.
-func (a Access) restConfig() (*rest.Config, error) {
-	cfg, err := a.load()
+// defaultNamespace is the namespace of objects without one if the kubeconfig names none.
+const defaultNamespace = "default"
+
+// restConfig reads the files that a names. It does not dial. The namespace is that of
+// objects without one.
+func (a Access) restConfig() (cfg *rest.Config, namespace string, err error) {
+	cfg, namespace, err = a.load()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if a.Insecure {
 		cfg.Insecure, cfg.CAData, cfg.CAFile = true, nil, ""
@@ -41,17 +45,18 @@ func (a Access) restConfig() (*rest.Config, error) {
 	if a.NoProxy {
 		cfg.Proxy = noProxy
 	}
-	return cfg, checkExec(cfg)
+	return cfg, namespace, checkExec(cfg)
 }
 
-func (a Access) load() (*rest.Config, error) {
+func (a Access) load() (cfg *rest.Config, namespace string, err error) {
 	switch {
 	case a.InCluster:
-		return inCluster(a.ServiceAccountDir)
+		cfg, err = inCluster(a.ServiceAccountDir)
+		return cfg, defaultNamespace, err
 	case len(a.KubeconfigContents) > 0:
 		raw, err := clientcmd.Load(a.KubeconfigContents)
 		if err != nil {
-			return nil, vedette.Errorf(vedette.Invalid, "read kubeconfigContents: %w", err)
+			return nil, "", vedette.Errorf(vedette.Invalid, "read kubeconfigContents: %w", err)
 		}
 		return a.selectContext(*raw, "kubeconfigContents")
 	case a.KubeconfigFile != "":
@@ -59,18 +64,18 @@ func (a Access) load() (*rest.Config, error) {
 	}
 	raw, err := kubeconfigs.loadMerged()
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read the default kubeconfig: %w", err)
+		return nil, "", vedette.Errorf(vedette.Invalid, "read the default kubeconfig: %w", err)
 	}
 	return a.selectContext(*raw, "the default kubeconfig")
 }
 
-func (a Access) loadFile(file string) (*rest.Config, error) {
+func (a Access) loadFile(file string) (*rest.Config, string, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, vedette.Errorf(vedette.Invalid, "kubeconfig file %s does not exist: %w", file, err)
+		return nil, "", vedette.Errorf(vedette.Invalid, "kubeconfig file %s does not exist: %w", file, err)
 	}
 	raw, err := kubeconfigs.load(file)
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read kubeconfig file %s: %w", file, err)
+		return nil, "", vedette.Errorf(vedette.Invalid, "read kubeconfig file %s: %w", file, err)
 	}
 	return a.selectContext(*raw, "kubeconfig file "+file)
 }
@@ -87,26 +92,27 @@ func Contexts(file string) (names []string, current string, err error) {
 	return contextNames(*raw), raw.CurrentContext, nil
 }
 
-// selectContext returns the configuration of one context of a kubeconfig.
-func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Config, error) {
+// selectContext returns the configuration of one context of a kubeconfig, and its
+// namespace.
+func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Config, string, error) {
 	name := cmp.Or(a.Context, raw.CurrentContext)
 	names := contextNames(raw)
 	switch {
 	case len(names) == 0:
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no contexts", source)
+		return nil, "", vedette.Errorf(vedette.Invalid, "%s has no contexts", source)
 	case name == "" && len(names) == 1:
 		name = names[0]
 	case name == "":
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no current-context: choose one of its contexts (%s)", source,
+		return nil, "", vedette.Errorf(vedette.Invalid, "%s has no current-context: choose one of its contexts (%s)", source,
 			strings.Join(names, ", "))
 	case raw.Contexts[name] == nil:
-		return nil, vedette.Errorf(vedette.Invalid, "%s has no context %q: choose one of %s", source, name, strings.Join(names, ", "))
+		return nil, "", vedette.Errorf(vedette.Invalid, "%s has no context %q: choose one of %s", source, name, strings.Join(names, ", "))
 	}
 	cfg, err := clientcmd.NewNonInteractiveClientConfig(singleContext(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, source, err)
+		return nil, "", vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, source, err)
 	}
-	return cfg, nil
+	return cfg, cmp.Or(raw.Contexts[name].Namespace, defaultNamespace), nil
 }
 
 func contextNames(raw clientcmdapi.Config) []string {

@@ -12,16 +12,16 @@ import (
 )
 
 // AccessChanged reports whether the files that a names have changed since Connect:
-// another address, CA, certificate, token or exec plugin. It returns an error if
+// another address, CA, certificate, token, exec plugin or namespace. It returns an error if
 // the new content cannot be used; c then keeps the credentials that it has. Changes of
 // token files do not count, because client-go reads these again by itself.
 func (c *Cluster) AccessChanged(a Access) (bool, error) {
-	cfg, err := a.restConfig()
+	cfg, namespace, err := a.restConfig()
 	if err != nil {
 		return false, err
 	}
 	digest, err := digestAccess(cfg)
-	if err != nil || digest == c.accessDigest {
+	if err != nil || digest == c.accessDigest && namespace == c.namespace {
 		return false, err
 	}
 	if _, err := newConnConfig(cfg, nil); err != nil {

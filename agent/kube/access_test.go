@@ -23,7 +23,7 @@ func TestServiceAccountTakesPrecedence(t *testing.T) {
 		for _, inCluster := range []bool{false, true} {
 			a.InCluster, a.ServiceAccountDir = inCluster, dir
 			want := map[bool]string{false: "https://elsewhere", true: "https://10.0.0.1:443"}[inCluster]
-			if cfg, err := a.restConfig(); err != nil || cfg.Host != want {
+			if cfg, _, err := a.restConfig(); err != nil || cfg.Host != want {
 				t.Errorf("serviceAccount %t: got %v, %v, want host %s", inCluster, cfg, err, want)
 			}
 		}

@@ -49,6 +49,7 @@ func (o Options) withDefaults() Options {
 type Cluster struct {
 	cfg          *rest.Config
 	base         *url.URL
+	namespace    string // of objects without one
 	opts         Options
 	accessDigest [sha256.Size]byte // of cfg and the files that it names
 	wipe         *tlsWiper         // nil without Options.WipeTLSBuffers
@@ -69,7 +70,7 @@ type Cluster struct {
 // Connect reads the credentials and builds the transports. It does not dial: Identify
 // reports whether the cluster can be reached. The caller must Close the Cluster.
 func Connect(a Access, opts Options) (*Cluster, error) {
-	cfg, err := a.restConfig()
+	cfg, namespace, err := a.restConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, base: base, opts: opts, accessDigest: digest}
+	c := &Cluster{cfg: cfg, base: base, namespace: namespace, opts: opts, accessDigest: digest}
 	if opts.WipeTLSBuffers {
 		c.wipe = newTLSWiper()
 	}
@@ -109,6 +110,11 @@ func baseURL(cfg *rest.Config) (*url.URL, error) {
 
 // Host returns the address of the API server, for example "https://10.0.0.1:6443".
 func (c *Cluster) Host() string { return c.base.String() }
+
+// Namespace returns the namespace of objects without one: that of the kubeconfig's context,
+// as for kubectl, or "default". It is "default" for a service account too, although kubectl
+// would use the namespace of the agent's pod, where nothing but the agent belongs.
+func (c *Cluster) Namespace() string { return c.namespace }
 
 // prepareExec prepares the kubeconfig's exec plugin, if there is one.
 func (c *Cluster) prepareExec() error {

@@ -34,7 +34,7 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 		before := kubeconfigs.parses
 		for i := range 20 {
 			for _, path := range []string{file, ""} {
-				if cfg, err := (Access{KubeconfigFile: path, Context: fmt.Sprint("x", i)}).restConfig(); err != nil || cfg.Host != "https://"+host {
+				if cfg, _, err := (Access{KubeconfigFile: path, Context: fmt.Sprint("x", i)}).restConfig(); err != nil || cfg.Host != "https://"+host {
 					t.Fatalf("got %v, %v, want host %s", cfg, err, host)
 				}
 			}

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -81,8 +82,8 @@ func (r *run) applyOptionsFor(p resourcePath, m manifest.Manifest, s vedette.Str
 // resolveManifest returns the path of a manifest's object, and writes the kind and the namespace
 // into the manifest, as kubectl does.
 func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespace string) (resourcePath, error) {
-	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: firstNonEmpty(m.Namespace, firstNonEmpty(namespace, "default")),
-		Name: m.Name}
+	namespace = cmp.Or(m.Namespace, namespace, r.defaultNamespace())
+	t := vedette.Target{Kind: m.Kind, APIVersion: m.APIVersion, Namespace: namespace, Name: m.Name}
 	p, err := r.resolveTarget(ctx, t)
 	if err != nil {
 		return p, err

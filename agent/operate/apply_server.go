@@ -80,6 +80,9 @@ func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, m
 	err := r.retryOnConflict(ctx, func() (err error) {
 		raw, status, err = r.do(ctx, p,
 			request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
+		if statusErr := asStatusError(err); statusErr != nil {
+			statusErr.explainWrongType(p)
+		}
 		return err
 	})
 	return raw, status, err

@@ -43,7 +43,7 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 	case a.AllNamespaces:
 		p.namespace = ""
 	case p.Namespaced && p.namespace == "":
-		p.namespace = "default"
+		p.namespace = r.defaultNamespace()
 	}
 	return r.deleteSelected(ctx, p, a)
 }

@@ -61,7 +61,7 @@ func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (ve
 	if resource, found := findResource(resources, kind); found {
 		return resource, nil
 	}
-	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
+	return vedette.Resource{}, kindNotServedf(
 		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
 }
 
@@ -80,7 +80,7 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 	switch statusCode(err) {
 	case 0:
 	case http.StatusNotFound:
-		return nil, vedette.Errorf(vedette.NotFound, "the cluster does not serve apiVersion %s", apiVersion)
+		return nil, kindNotServedf("the cluster does not serve apiVersion %s", apiVersion)
 	case http.StatusServiceUnavailable:
 		return nil, vedette.Errorf(vedette.Unavailable, "the API server of apiVersion %s is unavailable: check its APIService (%v)", apiVersion,
 			err)
@@ -158,8 +158,8 @@ func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 			"the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name,
 			strings.Join(cat.UnknownGroups, ", "))
 	}
-	return vedette.Resource{}, vedette.Errorf(vedette.NotFound,
-		"the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first", name)
+	return vedette.Resource{}, kindNotServedf("the cluster serves no kind %q: check its spelling, or create its CustomResourceDefinition first",
+		name)
 }
 
 // invalidate makes the next operations discover kinds again.

@@ -32,7 +32,7 @@ func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
 	if err := manifest.CheckName(a.Name); err != nil {
 		return errorResult(err)
 	}
-	p.namespace = firstNonEmpty(p.namespace, "default")
+	p.namespace = firstNonEmpty(p.namespace, r.defaultNamespace())
 	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
 		return errorResult(err)

@@ -26,10 +26,13 @@ func (r *run) resolveObject(ctx context.Context, t vedette.Target) (resourcePath
 	}
 	p, err := r.resolveTarget(ctx, t)
 	if p.Namespaced && p.namespace == "" {
-		p.namespace = "default"
+		p.namespace = r.defaultNamespace()
 	}
 	return p, err
 }
+
+// defaultNamespace returns the namespace of objects without one.
+func (r *run) defaultNamespace() string { return r.operator.cluster.Namespace() }
 
 // resolveTarget returns the path of a target whose name may be empty.
 func (r *run) resolveTarget(ctx context.Context, t vedette.Target) (resourcePath, error) {

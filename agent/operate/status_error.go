@@ -132,11 +132,28 @@ func (e *lostError) Error() string {
 // Unwrap returns the cause.
 func (e *lostError) Unwrap() error { return e.err }
 
+// kindNotServedError means that the cluster does not serve a kind. Unlike a missing object this is
+// not what a caller who waits for a deletion hopes for.
+type kindNotServedError struct{ message string }
+
+func kindNotServedf(format string, args ...any) error {
+	return &kindNotServedError{fmt.Sprintf(format, args...)}
+}
+
+// Error returns the message.
+func (e *kindNotServedError) Error() string { return e.message }
+
+// Unwrap returns a vedette.NotFound.
+func (e *kindNotServedError) Unwrap() error {
+	return &vedette.Error{Kind: vedette.NotFound, Message: e.message}
+}
+
 // errorOutcome turns an error into an outcome. An error of the API server takes precedence over a
 // deadline that passed after it.
 func errorOutcome(err error) vedette.Outcome {
 	var lost *lostError
 	var r *statusError
+	var noKind *kindNotServedError
 	var ours *vedette.Error
 	switch {
 	case errors.As(err, &lost):
@@ -145,6 +162,8 @@ func errorOutcome(err error) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Failed, Status: r.Status, Reason: r.Reason, Message: err.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		return vedette.Outcome{State: vedette.Failed, Status: http.StatusGatewayTimeout, Reason: "Timeout", Message: err.Error()}
+	case errors.As(err, &noKind):
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusNotFound, Reason: vedette.ReasonKindNotServed, Message: err.Error()}
 	case errors.As(err, &ours):
 		status, reason := statusForErrorKind(ours.Kind)
 		return vedette.Outcome{State: vedette.Failed, Status: status, Reason: reason, Message: err.Error()}

@@ -141,15 +141,17 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 	for _, o := range []object{
 		configMap("c-v009", object{"a": "1"}),
 		of("other-name", object{"artifact.spinnaker.io/name": "d", "artifact.spinnaker.io/version": "v010"}),
-		of("other-type", object{"artifact.spinnaker.io/type": "kubernetes/secret", "artifact.spinnaker.io/version": "v011"}),
-		of("docker", object{"artifact.spinnaker.io/type": "docker/image", "artifact.spinnaker.io/version": "v012"}),
-		of("other-place", object{"artifact.spinnaker.io/location": "elsewhere", "artifact.spinnaker.io/version": "v013"}),
+		of("no-type", object{"artifact.spinnaker.io/type": "", "artifact.spinnaker.io/version": "v011"}),
 	} {
 		b.apply("", o)
 	}
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{})
 	b.apply("", of("c", object{"artifact.spinnaker.io/version": ""}))
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{Latest: "c"}) // it has no version that could be reused
+	b.apply("", of("other-place", object{"artifact.spinnaker.io/location": "elsewhere", "artifact.spinnaker.io/version": "v013"}))
+	if got := b.computeVersion(configMap("c", object{"a": "2"})); got.Number != 14 { // its manifest had no namespace
+		t.Errorf("after a version with another location: got %+v", got)
+	}
 	b.apply("", of("c-v1235", object{"artifact.spinnaker.io/version": "", "artifact.spinnaker.io/type": "kubernetes/CONFIGMAP"}))
 	if got := b.computeVersion(configMap("c", object{"a": "2"})); got.Number != 1236 {
 		t.Errorf("after a version that only the name has: got %+v", got)

@@ -117,7 +117,7 @@ func TestUserAccountsAuthorizeOperations(t *testing.T) {
 	t.Cleanup(server.Close)
 	pause := []string{"rollout", "pause", "deploy/api", "-n", "shop", "--account", "dev", "--server", server.URL}
 	_, errOut, err := runCLI(t.Context(), pause...)
-	if !errors.Is(err, fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access is denied: set the user with --user") {
+	if !errors.Is(err, fanout.FailedError{Failed: 1, Total: 1}) || !strings.HasPrefix(errOut, "Error: dev: pause deployment.apps/api: Access denied to account dev - required authorization: WRITE: set the user with --user") {
 		t.Errorf("got error output %q and error %v", errOut, err)
 	}
 	if out, _, err := runCLI(t.Context(), append(pause, "--user-accounts", "prod-1,dev")...); err != nil || out != "deployment.apps/api paused\n" {

@@ -69,7 +69,7 @@ func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.Accou
 	}
 	p, err := a.permissions.get(ctx, c)
 	if err != nil {
-		return nil, a.toError(ctx, false, err, c, slog.String("account", "*"), Read)
+		return nil, a.toError(ctx, false, err, c, slog.String("account", allAccounts), Read)
 	}
 	return func(account vedette.AccountName) bool { return p.isAccountAllowed(string(account), Read) }, nil
 }
@@ -114,5 +114,18 @@ func (a *Authorizer) toError(ctx context.Context, allowed bool, err error, c Cal
 		a.cfg.Log.Warn("access denied: permissions could not be determined",
 			slog.Any("caller", c), subject, slog.Any("access", access), slog.Any("error", err))
 	}
-	return &vedette.Error{Kind: vedette.Denied, Message: "Access is denied", Err: err}
+	return &vedette.Error{Kind: vedette.Denied, Message: denialMessage(subject, access), Err: err}
 }
+
+// denialMessage returns Clouddriver's message, which names the account or the application, unless
+// the request is not about one.
+func denialMessage(subject slog.Attr, access Access) string {
+	name := subject.Value.String()
+	if name == "" || name == allAccounts {
+		return "Access is denied"
+	}
+	return fmt.Sprintf("Access denied to %s %.300s - required authorization: %s", subject.Key, name, access)
+}
+
+// allAccounts stands for the accounts of a request about all of them, in the log.
+const allAccounts = "*"

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -171,12 +172,15 @@ func TestFiatPermissions(t *testing.T) {
 	}
 }
 
+// denialPattern matches Clouddriver's messages.
+var denialPattern = regexp.MustCompile(`^Access (is denied|denied to (account|application) \S+ - required authorization: (READ|WRITE|EXECUTE))$`)
+
 func checkDecision(t *testing.T, err error, allowed bool) {
 	t.Helper()
 	if allowed && err != nil {
 		t.Errorf("got %v, want access", err)
 	}
-	if !allowed && (vedette.KindOf(err) != vedette.Denied || err.Error() != "Access is denied") {
+	if !allowed && (vedette.KindOf(err) != vedette.Denied || !denialPattern.MatchString(err.Error())) {
 		t.Errorf("got %v, want a denial", err)
 	}
 }
@@ -356,6 +360,27 @@ func TestCallerHeadersAreForwarded(t *testing.T) {
 		}
 		if h := second.header; h.Get("X-SPINNAKER-USER") != Anonymous {
 			t.Errorf("got headers %v", h)
+		}
+	})
+}
+
+// TestDenialsNameTheirSubject compares messages with those of a Clouddriver whose Fiat does not
+// know the user.
+func TestDenialsNameTheirSubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newFakeFiat(t, serveStatus(404)).newAuthorizer(t)
+		_, readable := a.Readable(t.Context(), devCaller)
+		for want, err := range map[string]error{
+			"Access denied to account prod - required authorization: READ":       a.CheckAccount(t.Context(), devCaller, "prod", Read),
+			"Access denied to application web - required authorization: EXECUTE": a.CheckApplication(t.Context(), devCaller, "web", Execute),
+			"Access is denied": a.CheckApplication(t.Context(), devCaller, "", Read),
+		} {
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		if readable == nil || readable.Error() != "Access is denied" {
+			t.Errorf("all accounts: got %v", readable)
 		}
 	})
 }

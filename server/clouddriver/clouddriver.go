@@ -20,9 +20,16 @@ import (
 
 // accountStore reads accounts and feeds.
 type accountStore interface {
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+	credentialStore
+}
+
+// credentialStore reads many accounts at once.
+type credentialStore interface {
+	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
+	Namespaces(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.AccountName][]string, error)
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
 }
 
 // objectStore reads objects.
@@ -84,7 +91,10 @@ type Config struct {
 	OmitPodStatus bool
 }
 
-type api struct{ Config }
+type api struct {
+	Config
+	credentials *credentialCache
+}
 
 // New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
 // because a ServeMux redirects paths with an empty segment. Orca uses an empty segment for the
@@ -108,7 +118,8 @@ func New(cfg Config) http.Handler {
 	if cfg.ChallengeEnvironments == nil {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
-	a := &api{cfg}
+	a := &api{Config: cfg}
+	a.credentials = newCredentialCache(a)
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
 

@@ -152,6 +152,34 @@ func TestManifestPaths(t *testing.T) {
 	}
 }
 
+// TestNamespaceOfTheContext checks that an empty location means the namespace of the account's
+// kubeconfig context, in the store and in the cluster.
+func TestNamespaceOfTheContext(t *testing.T) {
+	w := readtest.New(t)
+	w.Register(vedette.Account{Name: "prod", Properties: vedette.Properties{DefaultNamespace: "shop"}}, "replicasets", "nodes")
+	w.Account("plain", "replicasets")
+	for _, account := range []vedette.AccountName{"prod", "plain"} {
+		w.Put(account, replicaSet("web-v001", "2026-11-20T12:00:00Z", "replicaSet web", 1))
+	}
+	w.Put("prod", readtest.Node("node-1"))
+	cluster := &fakeCluster{answers: map[string]vedette.Outcome{
+		"get configMap shop/settings-v001": objectsOutcome(settings), "list configMap shop": objectsOutcome(settings)}}
+	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: cluster})
+	for path, want := range map[string]int{
+		"/manifests/prod/_/replicaSet%20web-v001": 200, "/manifests/prod//replicaSet%20web-v001": 200, "/manifests/prod/replicaSet%20web-v001": 200,
+		"/manifests/prod/_/node%20node-1": 200, "/manifests/prod/default/replicaSet%20web-v001": 404,
+		"/manifests/plain/_/replicaSet%20web-v001":                                      404,
+		"/manifests/prod/_/configMap%20settings-v001":                                   200,
+		"/manifests/prod/_/replicaSet/cluster/web/replicaSet%20web/dynamic/newest":      200,
+		"/manifests/plain/_/replicaSet/cluster/web/replicaSet%20web/dynamic/newest":     404,
+		"/manifests/prod/_/configMap/cluster/web/configMap%20settings/dynamic/smallest": 200,
+	} {
+		if response, body := get(t, server+path); response.StatusCode != want {
+			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", prodKinds()...)
@@ -175,7 +203,7 @@ func TestErrors(t *testing.T) {
 		{"a kind that RBAC denies", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
 		{"an account without a connected agent", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
 		{"a kind that is syncing", "/manifests/prod/shop/job%20old", 500, "the agent does not watch this kind now: syncing"},
-		{"a name without a kind", "/manifests/prod/shop/nope", 404, "(account: prod, location: shop, name: nope) not found: Expected a full resource name"},
+		{"a name without a kind", "/manifests/prod/shop/nope", 404, "Manifest (account: prod, location: shop, name: nope) not found"},
 		{"credentials of an unknown account", "/credentials/nope", 404, "Account does not exist (name: nope)"},
 		{"credentials of an empty name", "/credentials/", 404, "Account does not exist (name: )"},
 		{"an unknown path", "/nope", 404, "No handler found for GET /nope"},
@@ -259,7 +287,7 @@ type unavailableStore struct{ *store.Store }
 
 func (unavailableStore) Ping(context.Context) error { return errors.New("connection refused") }
 
-func (unavailableStore) Accounts(context.Context) ([]store.AccountRow, error) {
+func (unavailableStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]store.AccountRow, error) {
 	return nil, errors.New("secret text of a driver")
 }
 

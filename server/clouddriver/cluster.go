@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -24,16 +23,19 @@ func coordinatesOf(row store.Row) coordinates {
 	return coordinates{kindName(row.Kind), row.Namespace, row.Name}
 }
 
-// listCluster mirrors ManifestController.getClusterManifestCoordinates.
+// listCluster mirrors ManifestController.getClusterManifestCoordinates. Like Clouddriver it checks
+// no permission, because the answer has nothing but names, and it answers nothing if the kind is
+// unknown. Clouddriver answers nothing to other errors too, which Orca takes for an empty cluster;
+// here it retries.
 func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p pathParams) error {
-	scope, err := a.authorizedScope(r, p)
-	if err != nil {
-		return err
-	}
-	members, err := a.listClusterMembers(r, scope, p, false)
+	members, err := a.listClusterMembers(r, newRequestScope(r, p), p, false)
 	var readErr *readError
-	if errors.As(err, &readErr) {
-		return &readError{"Failed to read " + describeCluster(p) + ": " + readErr.message}
+	switch {
+	case errors.As(err, &readErr) && readErr.unknownKind:
+		w.WriteHeader(http.StatusOK)
+		return nil
+	case errors.As(err, &readErr):
+		return &readError{message: "Failed to read " + describeCluster(p) + ": " + readErr.message}
 	}
 	if vedette.KindOf(err) == vedette.NotFound { // the account does not exist
 		members, err = nil, nil
@@ -63,17 +65,15 @@ var criteria = map[string]criterion{
 }
 
 // getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. As in
-// Clouddriver, the response is empty if the manifests cannot be read; Orca then reports that
-// the target was not found.
+// Clouddriver, no permission is checked, and the response is empty if the manifests cannot be
+// read; Orca then reports that the target was not found. It is empty for unknown criteria too.
 func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	selected, ok := criteria[p["criteria"]]
 	if !ok {
-		return vedette.Errorf(vedette.Invalid, "Unknown criteria: %.100s; use oldest, newest, second_newest, smallest or largest", p["criteria"])
+		w.WriteHeader(http.StatusBadRequest)
+		return nil
 	}
-	scope, err := a.authorizedScope(r, p)
-	if err != nil {
-		return err
-	}
+	scope := newRequestScope(r, p)
 	members, err := a.listClusterMembers(r, scope, p, selected.bySize)
 	var readErr *readError
 	switch {
@@ -100,19 +100,6 @@ func describeCluster(p pathParams) string {
 		text += ", criteria: " + p["criteria"]
 	}
 	return text + ")"
-}
-
-func (a *api) authorizedScope(r *http.Request, p pathParams) (requestScope, error) {
-	scope := newRequestScope(r, p)
-	return scope, a.checkReadAccess(r, scope, p["app"])
-}
-
-// checkReadAccess checks READ for the account and the application in the path.
-func (a *api) checkReadAccess(r *http.Request, scope requestScope, application string) error {
-	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
-		return err
-	}
-	return a.Authorizer.CheckApplication(r.Context(), scope.caller, application, authorize.Read)
 }
 
 // clusterMember is a manifest of a cluster, with the values by which members are sorted.

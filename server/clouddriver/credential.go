@@ -5,7 +5,10 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/etag"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
@@ -43,48 +46,25 @@ type expandedView struct {
 // listCredentials mirrors CredentialsController.list. The list is not filtered by permissions,
 // because Gate and Fiat filter it.
 func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	rows, err := a.Store.Accounts(r.Context())
+	body, err := a.credentials.list(r.Context(), r.URL.Query().Get("expand") == "true")
 	if err != nil {
 		return err
 	}
-	if r.URL.Query().Get("expand") != "true" {
-		list := []credentialView{}
-		for _, row := range rows {
-			list = append(list, a.newCredentialView(row))
-		}
-		return writeJSON(w, r, list)
-	}
-	feeds, err := a.Store.Feeds(r.Context())
-	if err != nil {
-		return err
-	}
-	kinds := map[vedette.AccountName][]vedette.Kind{}
-	for _, f := range feeds {
-		kinds[f.Account] = append(kinds[f.Account], f.Feed.Kind)
-	}
-	list := []expandedView{}
-	for _, row := range rows {
-		list = append(list, a.newExpandedView(row, kinds[row.Name]))
-	}
-	return writeJSON(w, r, list)
+	etag.Write(w, r, body, xxhash.Sum64(body))
+	return nil
 }
 
 // getCredentials mirrors CredentialsController.getAccount.
 func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	name := vedette.AccountName(p["account"])
-	row, err := a.account(r.Context(), name)
+	views, err := a.readCredentials(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	feeds, err := a.Store.Feeds(r.Context(), name)
-	if err != nil {
-		return err
+	if len(views) == 0 {
+		return a.asAccountNotFound(store.ErrNoAccount, name)
 	}
-	var kinds []vedette.Kind
-	for _, f := range feeds {
-		kinds = append(kinds, f.Feed.Kind)
-	}
-	return writeJSON(w, r, a.newExpandedView(row, kinds))
+	return writeJSON(w, r, views[0])
 }
 
 // getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount. Orca uses it to
@@ -126,18 +106,24 @@ func newPermissionView(p *vedette.Permissions) *permissionView {
 	return &permissionView{Read: nonNil(p.Read), Write: nonNil(p.Write), Execute: p.Execute}
 }
 
-func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind) expandedView {
-	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true, Namespaces: visibleNamespaces(row),
-		DockerRegistries: []string{}, SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
+func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind, namespaces []string) expandedView {
+	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true,
+		Namespaces: visibleNamespaces(row, namespaces), DockerRegistries: []string{},
+		SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
 }
 
 // visibleNamespaces returns the namespaces that the account is restricted to, or else all
-// namespaces of the cluster. Omitted namespaces are left out.
-func visibleNamespaces(row store.AccountRow) []string {
+// namespaces of the cluster: those that are stored, or if the account does not cache Namespaces,
+// those that its agent found when it registered. Omitted namespaces are left out.
+func visibleNamespaces(row store.AccountRow, stored []string) []string {
 	if configured := row.Properties.Namespaces; len(configured) > 0 {
 		return configured
 	}
-	return slices.DeleteFunc(nonNil(slices.Clone(row.Namespaces)), func(n string) bool {
+	all := stored
+	if len(all) == 0 {
+		all = row.Namespaces
+	}
+	return slices.DeleteFunc(nonNil(slices.Clone(all)), func(n string) bool {
 		return slices.Contains(row.Properties.OmitNamespaces, n)
 	})
 }

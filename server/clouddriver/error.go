@@ -44,7 +44,10 @@ type errorBody struct {
 // readError means that a manifest may exist but cannot be read. It is answered with status 500
 // like in Clouddriver, because Orca retries then. After 404 Orca assumes that the manifest is
 // deleted.
-type readError struct{ message string }
+type readError struct {
+	message     string
+	unknownKind bool // the cluster answered, and serves no such kind
+}
 
 func (e *readError) Error() string { return e.message }
 
@@ -76,7 +79,8 @@ func specialErrorBody(err error) (errorBody, bool) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &readErr):
-		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
+		return errorBody{Status: http.StatusInternalServerError, Exception: "com.netflix.spinnaker.kork.exceptions.SpinnakerException",
+			Message: readErr.message}, true
 	case errors.As(err, &unsupported):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException",
 			Message: unsupported.Error()}, true

@@ -117,7 +117,7 @@ func prodWorld(t *testing.T) (*readtest.Fixture, *fakeCluster) {
 		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v004","namespace":"shop"},"spec":{"replicas":7}}`,
 		jobPod("migrate-b", `{"phase":"Failed","startTime":"2026-11-20T12:00:09Z","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":2,"reason":"Error","message":"no table"}}}]}`),
 		jobPod("migrate-a", `{"phase":"Failed","startTime":"2026-11-20T12:00:03Z","initContainerStatuses":[{"name":"wait","state":{"terminated":{"exitCode":0}}}],"containerStatuses":[{"name":"main","state":{"waiting":{"reason":"ImagePullBackOff","message":"no such image"}}}]}`),
-		jobPod("migrate-0", `{"phase":"Pending"}`))
+		jobPod("migrate-0", `{"phase":"Pending","conditions":[{"type":"PodScheduled","lastProbeTime":null,"observedGeneration":1}]}`))
 	return w, &fakeCluster{answers: map[string]vedette.Outcome{
 		"get configMap shop/settings-v001":                  objectsOutcome(settings),
 		"get secret shop/hidden":                            failedOutcome(403, `secrets "hidden" is forbidden`),
@@ -128,6 +128,7 @@ func prodWorld(t *testing.T) (*readtest.Fixture, *fakeCluster) {
 		"events Pod shop/web-0":                             objectsOutcome(event("third", "null", `"2026-11-20T12:03:00Z"`), event("first", `"2026-11-20T12:01:00Z"`, "null"), event("second", `"2026-11-20T12:00:00Z"`, `"2026-11-20T12:02:00.5Z"`)),
 		"metrics shop/web-0":                                objectsOutcome(usage),
 		"list configMap shop":                               objectsOutcome(settings, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","labels":{"app":"web"}}}`),
+		"get unknown shop/thing":                            {State: vedette.Failed, Status: 404, Reason: vedette.ReasonKindNotServed, Message: `no kind "unknown"`},
 		"list service shop":                                 failedOutcome(403, "services is forbidden"),
 		"get job.batch shop/running":                        objectsOutcome(job("running", `,"status":{"active":1}`)),
 		"get job.batch shop/new":                            objectsOutcome(job("new", "")),

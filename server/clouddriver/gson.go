@@ -16,10 +16,25 @@ import (
 // becomes a double ("3.0"), and members that are null are left out. Numbers must
 // look like this because Orca casts those below status to Double, and fails on
 // "3". Invalid JSON is returned unchanged; encoding an answer with it fails.
-func asGson(manifest []byte) []byte {
+func asGson(manifest []byte) []byte { return new(gsonCopier).rewrite(manifest) }
+
+// asManifest is asGson for the manifest of a view. It always has annotations, because
+// Clouddriver adds them when it looks for a moniker in them.
+func asManifest(manifest []byte) []byte {
+	g := gsonCopier{addAnnotations: true}
+	return g.rewrite(manifest)
+}
+
+// withoutNulls leaves out members that are null, as Clouddriver's typed objects do.
+func withoutNulls(raw []byte) []byte {
+	g := gsonCopier{keepNumbers: true}
+	return g.rewrite(raw)
+}
+
+func (g *gsonCopier) rewrite(manifest []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(manifest)+len(manifest)/16))
-	g := gsonCopier{in: jsontext.NewDecoder(bytes.NewBuffer(manifest), lenient...),
-		out: jsontext.NewEncoder(out, append(lenient, jsontext.PreserveRawStrings(true))...)}
+	g.in = jsontext.NewDecoder(bytes.NewBuffer(manifest), lenient...)
+	g.out = jsontext.NewEncoder(out, append(lenient, jsontext.PreserveRawStrings(true))...)
 	for {
 		err := g.copyToken()
 		if errors.Is(err, io.EOF) {
@@ -38,6 +53,11 @@ type gsonCopier struct {
 	in      *jsontext.Decoder
 	out     *jsontext.Encoder
 	scratch []byte
+
+	keepNumbers    bool
+	addAnnotations bool // to metadata without them
+	inMetadata     bool // of the whole object
+	hasAnnotations bool
 }
 
 // copyToken copies the next token, or the next member if its value is null.
@@ -47,6 +67,10 @@ func (g *gsonCopier) copyToken() error {
 		return g.copyNumber()
 	case '"':
 		return g.copyString()
+	case '}':
+		if err := g.completeMetadata(); err != nil {
+			return err
+		}
 	}
 	token, err := g.in.ReadToken()
 	if err != nil {
@@ -68,8 +92,32 @@ func (g *gsonCopier) copyString() error {
 		if g.in.PeekKind() == 'n' {
 			return g.in.SkipValue()
 		}
+		g.noteName(text)
 	}
 	return g.out.WriteValue(text)
+}
+
+// noteName keeps track of where the metadata begin, and whether they have annotations.
+func (g *gsonCopier) noteName(quoted []byte) {
+	switch g.in.StackDepth() {
+	case 1:
+		g.inMetadata = string(quoted) == `"metadata"`
+	case 2:
+		g.hasAnnotations = g.hasAnnotations || g.inMetadata && string(quoted) == `"annotations"`
+	}
+}
+
+// completeMetadata adds annotations at the end of metadata without them.
+func (g *gsonCopier) completeMetadata() error {
+	if !g.addAnnotations || g.in.StackDepth() != 2 || !g.inMetadata || g.hasAnnotations {
+		return nil
+	}
+	for _, token := range []jsontext.Token{jsontext.String("annotations"), jsontext.BeginObject, jsontext.EndObject} {
+		if err := g.out.WriteToken(token); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (g *gsonCopier) copyNumber() error {
@@ -78,7 +126,7 @@ func (g *gsonCopier) copyNumber() error {
 		return err
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil { // too large for a double
+	if err != nil || g.keepNumbers { // too large for a double
 		return g.out.WriteValue(text)
 	}
 	g.scratch = appendDouble(g.scratch[:0], f)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,7 +65,7 @@ type containerState struct {
 // getJob mirrors JobController.getJob.
 func (a *api) getJob(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
-	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
+	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
 	row, err := a.findJob(r.Context(), scope, p["id"])
@@ -85,22 +86,28 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p pathParams) error
 	return writeJSON(w, r, view)
 }
 
-// findJob finds a Job by "job migrate" or by its name.
+// checkJobAccess checks READ for the application in the path and the account.
+func (a *api) checkJobAccess(r *http.Request, scope requestScope, application string) error {
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, application, authorize.Read); err != nil {
+		return err
+	}
+	return a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read)
+}
+
+// findJob finds a Job by its full name, for example "job migrate". As in Clouddriver, the name
+// alone is not found.
 func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store.Row, error) {
-	kind, name := "job", id
-	if strings.Contains(id, " ") {
-		var err error
-		kind, name, err = splitName(id)
-		if err != nil {
-			return store.Row{}, err
-		}
+	notFound := vedette.Errorf(vedette.NotFound, "Job not found (account: %s, location: %s, id: %.300s)", scope.account, scope.location, id)
+	kind, name, err := splitName(id)
+	if err != nil {
+		return store.Row{}, notFound
 	}
 	if baseKind, _, _ := strings.Cut(strings.ToLower(kind), "."); baseKind != "job" && baseKind != "jobs" {
 		return store.Row{}, vedette.Errorf(vedette.Invalid, "%.300q is not a Job: use \"job\" and its name", id)
 	}
 	row, err := a.readManifest(ctx, scope, "job.batch "+name)
 	if vedette.KindOf(err) == vedette.NotFound {
-		err = vedette.Errorf(vedette.NotFound, "Job not found (account: %s, location: %s, id: %s)", scope.account, scope.location, id)
+		err = notFound
 	}
 	return row, err
 }
@@ -149,10 +156,11 @@ func newJobPod(row store.Row) (jobPod, error) {
 	if err := json.Unmarshal(row.Body, &raw); err != nil {
 		return jobPod{}, fmt.Errorf("read %s of account %s: %w", row.Key, row.Account, err)
 	}
-	pod := jobPod{Name: row.Name, Status: raw.Status}
+	pod := jobPod{Name: row.Name}
 	if len(raw.Status) == 0 {
 		return pod, nil
 	}
+	pod.Status = withoutNulls(raw.Status)
 	var s struct {
 		Phase, StartTime                         string
 		InitContainerStatuses, ContainerStatuses []containerState
@@ -197,7 +205,7 @@ func firstFailure(pods []jobPod) string {
 	for _, pod := range pods {
 		for _, c := range pod.containerStates {
 			if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-				return pod.failureMessage(c.Name, fmt.Sprint(t.ExitCode), t.Reason, t.Message)
+				return pod.failureMessage(c.Name, strconv.Itoa(t.ExitCode), t.Reason, t.Message)
 			}
 		}
 		for _, c := range pod.containerStates {
@@ -209,7 +217,9 @@ func firstFailure(pods []jobPod) string {
 	return ""
 }
 
+// failureMessage returns Clouddriver's words, in which a missing text is "null".
 func (p jobPod) failureMessage(container, code, status, logs string) string {
+	status, logs = orDefault(status, "null"), orDefault(logs, "null")
 	return fmt.Sprintf("Pod: '%s' had errors.\n Container: '%s' exited with code: %s.\n Status: %s.\n Logs: %s", p.Name, container, code,
 		status, logs)
 }
@@ -237,8 +247,8 @@ func (a *api) cancelJob(w http.ResponseWriter, r *http.Request, p pathParams) er
 	_, err = a.doOperation(ctx, scope, vedette.DeleteArgs{Propagation: "background", MissingOK: true, NoWait: true,
 		Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		return &readError{"Failed to cancel the job (account: " + string(scope.account) + ", location: " + scope.location + ", id: " + p["id"] +
-			"): " + err.Error()}
+		return &readError{message: fmt.Sprintf("Failed to cancel the job (account: %s, location: %s, id: %s): %s", scope.account, scope.location,
+			p["id"], err)}
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil

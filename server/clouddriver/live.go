@@ -45,7 +45,7 @@ func newRequestScope(r *http.Request, p pathParams) requestScope {
 }
 
 // doOperation executes an operation in the cluster and returns its outcome. The error has the
-// cluster's message and the kind vedette.NotFound if the cluster answered 404. ctx must have a
+// cluster's message and the kind vedette.NotFound if the cluster answered 404 for an object. ctx must have a
 // deadline, because it becomes the deadline of the operation.
 func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.Args) (vedette.Outcome, error) {
 	if a.Dispatch == nil {
@@ -57,6 +57,8 @@ func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.
 	switch {
 	case out.State == vedette.Done:
 		return out, nil
+	case out.Reason == vedette.ReasonKindNotServed:
+		return out, &readError{message: out.Message, unknownKind: true}
 	case out.State == vedette.Failed && out.Status == http.StatusNotFound:
 		return out, vedette.Errorf(vedette.NotFound, "%s", orDefault(out.Message, out.Reason))
 	}

@@ -71,6 +71,6 @@ func newManifestView(row *store.Row, readiness bool) (manifestView, error) {
 	}
 	artifacts, err := artifactsOf(row.Kind, row.Body)
 	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: row.Moniker,
-		Manifest: asGson(row.Body), Status: evaluated, Artifacts: artifacts,
+		Manifest: asManifest(row.Body), Status: evaluated, Artifacts: artifacts,
 		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []containerMetrics{}}, err
 }

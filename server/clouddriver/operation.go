@@ -65,6 +65,9 @@ func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 		MayWrite: func(ctx context.Context, account vedette.AccountName) error {
 			return a.Authorizer.CheckAccount(ctx, caller, account, authorize.Write)
 		},
+		MayReadApplication: func(ctx context.Context, application string) error {
+			return a.Authorizer.CheckApplication(ctx, caller, application, authorize.Read)
+		},
 		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
 		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
 	}

@@ -28,13 +28,13 @@ func (s *fakeTasks) record(format string, args ...any) {
 }
 
 func (s *fakeTasks) Submit(_ context.Context, requests []task.Request, o task.Options) (string, error) {
-	o.MayWrite = nil
+	o.MayWrite, o.MayReadApplication = nil, nil
 	s.record("submit %s %+v", requests, o)
 	return taskID, nil
 }
 
 func (s *fakeTasks) Restart(_ context.Context, id string, requests []task.Request, o task.Options) error {
-	o.MayWrite = nil
+	o.MayWrite, o.MayReadApplication = nil, nil
 	s.record("restart %s %s %+v", id, requests, o)
 	return nil
 }
@@ -60,11 +60,11 @@ func (s *fakeTasks) List(ctx context.Context) ([]task.Task, error) {
 
 func TestOperationPaths(t *testing.T) {
 	const taskRefJSON = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
-	const taskJSON = `{"id":"` + taskID + `","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
+	const taskJSON = `{"id":"` + taskID + `","ownerId":"7f3a@vedette-0","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
-	const callerSuffix = " Application:web User:ann MayWrite:<nil>}"
+	const callerSuffix = " Application:web User:ann MayWrite:<nil> MayReadApplication:<nil>}"
 	for _, tt := range []struct {
 		name, method, path, body string
 		code                     int

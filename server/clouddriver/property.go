@@ -19,7 +19,7 @@ import (
 // wrote to its log for later stages.
 func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
-	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
+	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
 	return a.writeProperties(w, r, scope, p["container"], func(ctx context.Context) (string, error) {
@@ -30,7 +30,7 @@ func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathPar
 // getPodProperties mirrors JobController.getFileContentsFromPod.
 func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
-	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
+	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
 	return a.writeProperties(w, r, scope, p["container"], func(context.Context) (string, error) { return p["pod"], nil })

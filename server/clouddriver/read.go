@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -17,23 +18,30 @@ import (
 func (a *api) readManifest(ctx context.Context, scope requestScope, name string) (store.Row, error) {
 	kind, object, err := splitName(name)
 	if err != nil {
-		return store.Row{}, vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found: %w", scope.account,
-			scope.location, name, err)
+		return store.Row{}, manifestNotFound(scope, name)
 	}
 	row, err := a.findObject(ctx, scope, kind, object)
 	var readErr *readError
 	switch {
 	case vedette.KindOf(err) == vedette.NotFound:
-		err = vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %s) not found", scope.account, scope.location, name)
+		err = manifestNotFound(scope, name)
 	case errors.As(err, &readErr):
 		err = readErr.forManifest(scope.account, scope.location, name)
 	}
 	return row, err
 }
 
+func manifestNotFound(scope requestScope, name string) error {
+	return vedette.Errorf(vedette.NotFound, "Manifest (account: %s, location: %s, name: %.300s) not found", scope.account, scope.location, name)
+}
+
 // findObject returns an object. The error is vedette.NotFound if the object or the account
 // does not exist, and a readError if this is unknown.
 func (a *api) findObject(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {
+	scope, err := a.withNamespace(ctx, scope)
+	if err != nil {
+		return store.Row{}, err
+	}
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
 		row, err := a.getLive(ctx, scope, kind, name)
@@ -47,6 +55,17 @@ func (a *api) findObject(ctx context.Context, scope requestScope, kind, name str
 		key.Namespace = ""
 	}
 	return a.Store.Object(ctx, scope.account, key)
+}
+
+// withNamespace returns the scope with the namespace in which objects without one are. Kinds
+// without namespaces ignore it.
+func (a *api) withNamespace(ctx context.Context, scope requestScope) (requestScope, error) {
+	if scope.location != "" {
+		return scope, nil
+	}
+	row, err := a.account(ctx, scope.account)
+	scope.location = row.Properties.NamespaceOrDefault("")
+	return scope, err
 }
 
 // listOptions selects objects of a kind, and the parts of them to read.
@@ -78,11 +97,15 @@ func yieldRows(rows []store.Row, yield func(store.Row, error) bool) bool {
 
 // forEachPage calls do with each page until do returns false.
 func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, opts listOptions, do func([]store.Row) bool) error {
+	scope, err := a.withNamespace(ctx, scope)
+	if err != nil {
+		return err
+	}
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
 		rows, err := a.listLive(ctx, scope, kind, opts.selector)
 		if vedette.KindOf(err) == vedette.NotFound { // the kind is unknown, not the object
-			err = &readError{err.Error()}
+			err = &readError{message: err.Error(), unknownKind: true}
 		}
 		do(rows)
 		return asReadError(ctx, err)
@@ -130,13 +153,14 @@ func (a *api) shouldReadLive(err error) bool {
 // asReadError converts an error of a cluster or an agent to a readError. NotFound errors stay
 // as they are. If ctx is canceled, the error is context.Canceled.
 func asReadError(ctx context.Context, err error) error {
+	var readErr *readError
 	switch {
-	case err == nil || vedette.KindOf(err) == vedette.NotFound:
+	case err == nil || vedette.KindOf(err) == vedette.NotFound || errors.As(err, &readErr):
 		return err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
 	}
-	return &readError{err.Error()}
+	return &readError{message: err.Error()}
 }
 
 // findFeed returns the live feed that reports objects of a kind and namespace.
@@ -149,24 +173,24 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 		if _, err := a.account(ctx, account); err != nil {
 			return store.FeedStatus{}, err
 		}
-		return store.FeedStatus{}, &readError{"the account's agent has not reported yet which kinds it caches"}
+		return store.FeedStatus{}, &readError{message: "the account's agent has not reported yet which kinds it caches"}
 	}
 	feed, err := selectFeed(feeds, kind, location)
 	switch {
 	case err != nil:
 		return feed, err
 	case !a.Connected(account):
-		return feed, &readError{"no agent is connected for this account, so the stored data may be out of date"}
+		return feed, &readError{message: "no agent is connected for this account, so the stored data may be out of date"}
 	case feed.State != vedette.FeedLive:
-		return feed, &readError{"the agent does not watch this kind now: " + string(feed.State) + " " + feed.Message}
+		return feed, &readError{message: "the agent does not watch this kind now: " + string(feed.State) + " " + feed.Message}
 	}
 	return feed, nil
 }
 
 // forManifest adds Clouddriver's words to an error about a manifest.
 func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
-	return &readError{"Failed to read manifest: (account: " + string(account) + ", location: " + location + ", name: " + name + "): " +
-		e.message}
+	return &readError{unknownKind: e.unknownKind,
+		message: fmt.Sprintf("Failed to read manifest: (account: %s, location: %s, name: %s): %s", account, location, name, e.message)}
 }
 
 func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {
@@ -176,7 +200,7 @@ func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStat
 	}
 	resource, err := views.FindResource(resources, kind)
 	if err != nil {
-		return store.FeedStatus{}, &readError{err.Error()}
+		return store.FeedStatus{}, &readError{message: err.Error()}
 	}
 	for _, namespace := range []string{location, ""} {
 		index := slices.IndexFunc(feeds, func(f store.FeedStatus) bool {
@@ -187,7 +211,7 @@ func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStat
 		}
 	}
 	if slices.ContainsFunc(feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == resource.Kind }) {
-		return store.FeedStatus{}, &readError{"the account is restricted to other namespaces"}
+		return store.FeedStatus{}, &readError{message: "the account is restricted to other namespaces"}
 	}
-	return store.FeedStatus{}, &readError{"the account's agent does not cache this kind"}
+	return store.FeedStatus{}, &readError{message: "the account's agent does not cache this kind"}
 }

@@ -148,6 +148,32 @@ func TestAsGson(t *testing.T) {
 	}
 }
 
+func TestAsManifest(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"metadata":{"name":"a"},"spec":{"n":1}}`:          `{"metadata":{"name":"a","annotations":{}},"spec":{"n":1.0}}`,
+		`{"metadata":{"annotations":null,"name":"a"}}`:      `{"metadata":{"name":"a","annotations":{}}}`,
+		`{"metadata":{"annotations":{"b":"c"},"name":"a"}}`: `{"metadata":{"annotations":{"b":"c"},"name":"a"}}`,
+		`{"metadata":{}}`: `{"metadata":{"annotations":{}}}`,
+		`{"kind":"A"}`:    `{"kind":"A"}`,
+		`{"spec":{"metadata":{"name":"b"}},"metadata":{"labels":{}}}`:     `{"spec":{"metadata":{"name":"b"}},"metadata":{"labels":{},"annotations":{}}}`,
+		`{"spec":{"annotations":{}},"metadata":{"name":"a"}}`:             `{"spec":{"annotations":{}},"metadata":{"name":"a","annotations":{}}}`,
+		`{"metadata":{"labels":{"annotations":"x"}},"spec":{"a":{}}}`:     `{"metadata":{"labels":{"annotations":"x"},"annotations":{}},"spec":{"a":{}}}`,
+		`{"metadata":"text","spec":{"a":1}}`:                              `{"metadata":"text","spec":{"a":1.0}}`,
+		`{"metadata":[{"name":"a"}],"spec":{"template":{"metadata":{}}}}`: `{"metadata":[{"name":"a"}],"spec":{"template":{"metadata":{}}}}`,
+	} {
+		if got := string(asManifest([]byte(in))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
+
+func TestWithoutNulls(t *testing.T) {
+	const in, want = `{"a":null,"b":[{"c":null,"d":3,"e":10000000}],"f":1.50}`, `{"b":[{"d":3,"e":10000000}],"f":1.50}`
+	if got := string(withoutNulls([]byte(in))); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // FuzzAsGson checks that valid JSON keeps its meaning except for nulls, and that invalid JSON
 // does not panic.
 func FuzzAsGson(f *testing.F) {

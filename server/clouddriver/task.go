@@ -16,6 +16,7 @@ import (
 // taskView is a task as Orca and Deck read it.
 type taskView struct {
 	ID            string              `json:"id"`
+	OwnerID       string              `json:"ownerId,omitempty"` // the server that runs or ran it
 	Status        taskStatus          `json:"status"`
 	History       []task.HistoryEntry `json:"history"`
 	ResultObjects []json.RawMessage   `json:"resultObjects"`
@@ -35,8 +36,8 @@ type taskStatus struct {
 }
 
 func newTaskView(t task.Task) taskView {
-	v := taskView{ID: t.ID, History: t.History, ResultObjects: []json.RawMessage{}, Outputs: []task.Output{}, SagaIDs: []string{},
-		Retryable: t.Retryable(), StartTimeMs: t.Started.UnixMilli()}
+	v := taskView{ID: t.ID, OwnerID: t.Owner, History: t.History, ResultObjects: []json.RawMessage{}, Outputs: []task.Output{},
+		SagaIDs: []string{}, Retryable: t.Retryable(), StartTimeMs: t.Started.UnixMilli()}
 	v.Status = taskStatus{Complete: !t.Running(), Completed: !t.Running(), Failed: t.Failed(), Retryable: t.Retryable()}
 	if n := len(t.History); n > 0 {
 		v.Status.Phase, v.Status.Status = t.History[n-1].Phase, t.History[n-1].Status

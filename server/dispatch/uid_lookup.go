@@ -74,11 +74,9 @@ func (d *Dispatcher) keyOf(ctx context.Context, account vedette.AccountName, t v
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}
 	if r.Namespaced {
 		key.Namespace = t.Namespace
-		if key.Namespace == "" {
-			key.Namespace = "default"
-		}
 	}
-	return key, true
+	// Without a namespace, the agent's kubeconfig decides.
+	return key, key.Namespace != "" || !r.Namespaced
 }
 
 func groupOf(apiVersion string) string {

@@ -24,7 +24,7 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 		{"by name", named(func(*vedette.DeleteArgs) {}), "a/1: execute op, uid u1"},
 		{"by another name of the kind", named(func(a *vedette.DeleteArgs) { a.Kind = "Deployments.apps" }), "a/1: execute op, uid u1"},
 		{"in a version", named(func(a *vedette.DeleteArgs) { a.APIVersion = "apps/v1" }), "a/1: execute op, uid u1"},
-		{"without a namespace", named(func(a *vedette.DeleteArgs) { a.Namespace = "" }), "a/1: execute op, uid u2"},
+		{"without a namespace, which only the agent knows", named(func(a *vedette.DeleteArgs) { a.Namespace = "" }), "a/1: execute op"},
 		{"of a group without the kind", named(func(a *vedette.DeleteArgs) { a.APIVersion = "example.com/v1" }), "a/1: execute op"},
 		{"of an unknown kind", named(func(a *vedette.DeleteArgs) { a.Kind = "widget" }), "a/1: execute op"},
 		{"an object that is not stored", named(func(a *vedette.DeleteArgs) { a.Name = "api" }), "a/1: execute op"},

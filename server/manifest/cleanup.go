@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
@@ -14,13 +15,13 @@ import (
 // again.
 func Outdated(deployed Manifest, live []Manifest) []string {
 	keep, isLimited := maxVersionHistory(deployed)
-	name := deployed.Annotation(artifactPrefix + "name")
-	if !isLimited || name == "" || deployed.Annotation(artifactPrefix+"type") == "" {
+	name := deployed.artifactAnnotation("name")
+	if !isLimited || name == "" || deployed.artifactAnnotation("type") == "" {
 		return nil
 	}
 	var versions []Manifest
 	for _, m := range live {
-		if m.Annotation(artifactPrefix+"type") == kubernetesArtifact+KindName(deployed.Kind()) && m.Annotation(artifactPrefix+"name") == name {
+		if m.artifactAnnotation("type") == kubernetesArtifact+KindName(deployed.Kind()) && m.artifactAnnotation("name") == name {
 			versions = append(versions, m)
 		}
 	}
@@ -34,6 +35,12 @@ func Outdated(deployed Manifest, live []Manifest) []string {
 		}
 	}
 	return outdated
+}
+
+// artifactAnnotation returns what an annotation says about the artifact that a manifest was
+// deployed as, for example its "name".
+func (m Manifest) artifactAnnotation(part string) string {
+	return vedette.UnquoteAnnotation(m.Annotation(artifactPrefix + part))
 }
 
 // WithoutSecrets returns the part of a manifest that may be shown: of a Secret only its

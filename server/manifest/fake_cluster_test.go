@@ -29,7 +29,7 @@ var clusterScoped = []string{
 // Namespaced knows Kubernetes' kinds and those of live definitions.
 func (c fakeCluster) Namespaced(_ context.Context, apiVersion, kind string) (bool, error) {
 	k := KindOf(apiVersion, kind)
-	if vedette.IsNativeGroup(k.Group) {
+	if isNativeGroup(k.Group) {
 		return !slices.Contains(clusterScoped, kind), nil
 	}
 	for _, m := range c {

@@ -10,7 +10,7 @@ import (
 type kindInfo struct {
 	name          string // in Clouddriver's form
 	alias         string // accepted as a name of the kind
-	spinnakerKind string // the spinnakerKind
+	spinnakerKind string // the spinnakerKind; empty for kinds of which Clouddriver knows the name only
 	priority      int    // deployed in ascending order
 
 	versioned       bool          // by default, each change is a new object
@@ -63,6 +63,8 @@ var kindInfos = func() map[string]kindInfo {
 		{name: "cronJob", spinnakerKind: groups, priority: 100, finders: templateFinders, receivesTraffic: true},
 		{name: "pod", alias: "po", spinnakerKind: "instances", priority: 100, finders: podFinders, receivesTraffic: true, versioned: true},
 		{name: "horizontalpodautoscaler", alias: "hpa", spinnakerKind: Unclassified, priority: 110, finders: autoscalerFinders},
+		{name: "csiDriver", priority: unregisteredPriority},
+		{name: "csiNode", priority: unregisteredPriority},
 		{name: "controllerRevision", spinnakerKind: Unclassified, priority: undeployablePriority},
 		{name: "event", spinnakerKind: Unclassified, priority: undeployablePriority},
 	} {
@@ -76,7 +78,7 @@ var kindInfos = func() map[string]kindInfo {
 
 // lookupKindInfo returns the built-in knowledge of a kind. Custom kinds have none.
 func lookupKindInfo(kind vedette.Kind) (kindInfo, bool) {
-	if !vedette.IsNativeGroup(kind.Group) {
+	if !isNativeGroup(kind.Group) {
 		return kindInfo{}, false
 	}
 	t, ok := kindInfos[strings.ToLower(kind.Name)]
@@ -95,7 +97,7 @@ func KindOf(apiVersion, kind string) vedette.Kind {
 // KindName formats a kind as Clouddriver does: Clouddriver's kinds in its form, other kinds of
 // Kubernetes by name only, custom kinds with their group.
 func KindName(kind vedette.Kind) string {
-	if !vedette.IsNativeGroup(kind.Group) {
+	if !isNativeGroup(kind.Group) {
 		return kind.String()
 	}
 	if t, ok := lookupKindInfo(kind); ok {
@@ -109,7 +111,9 @@ func KindName(kind vedette.Kind) string {
 func SpinnakerKinds() map[string]string {
 	all := map[string]string{}
 	for _, t := range kindInfos {
-		all[t.name] = t.spinnakerKind
+		if t.spinnakerKind != "" {
+			all[t.name] = t.spinnakerKind
+		}
 	}
 	return all
 }

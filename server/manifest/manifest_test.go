@@ -113,6 +113,9 @@ func TestOutdated(t *testing.T) {
 	ensureObject(other.metadata(), "annotations")["artifact.spinnaker.io/name"] = "other"
 	ensureObject(otherKind.metadata(), "annotations")["artifact.spinnaker.io/type"] = "kubernetes/secret"
 	ensureObject(unlimited.metadata(), "annotations")[annotMaxVersionHistory] = "-1"
+	quoted := v0.Clone()
+	ensureObject(quoted.metadata(), "annotations")["artifact.spinnaker.io/type"] = `"kubernetes/configMap"`
+	ensureObject(quoted.metadata(), "annotations")["artifact.spinnaker.io/name"] = `"conf"`
 	none := v3.Clone()
 	ensureObject(none.metadata(), "annotations")[annotMaxVersionHistory] = "0"
 	for _, tt := range []struct {
@@ -126,6 +129,7 @@ func TestOutdated(t *testing.T) {
 		{"other artifacts do not count", v3, []Manifest{v2, other, otherKind, v3}, ""},
 		{"an old version that is in use again stays", v0, []Manifest{v0, v1, v2, v3}, "conf-v001"},
 		{"no limit without a number", unlimited, []Manifest{v0, v1, v2, v3}, ""},
+		{"annotations of early versions of Spinnaker are JSON", v3, []Manifest{quoted, v2, v3}, "conf-v000"},
 		{"a limit of one version", none, []Manifest{v2, v3}, "conf-v002"},
 		{"objects without artifact have no versions", mustParse(t, `{"kind":"ConfigMap","metadata":{"annotations":{"strategy.spinnaker.io/max-version-history":"0"}}}`), []Manifest{v0}, ""},
 	} {

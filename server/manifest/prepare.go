@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,6 +138,9 @@ func (p *planner) configureTraffic(ctx context.Context, m Manifest) error {
 	return p.attachLoadBalancers(ctx, m)
 }
 
+// ErrNothingSelected means that label selectors match none of the manifests.
+var ErrNothingSelected = errors.New("nothing selected")
+
 // validatePlan checks the plan as a whole.
 func (p *planner) validatePlan() error {
 	p.reportf("Checking if all requested artifacts were bound...")
@@ -152,7 +156,8 @@ func (p *planner) validatePlan() error {
 		return vedette.Errorf(vedette.Invalid, "label selectors not supported with replace strategy, not deploying")
 	}
 	if !p.AllowNothingSelected && !slices.ContainsFunc(p.plan.Steps, func(s Step) bool { return s.Selected }) {
-		return vedette.Errorf(vedette.Invalid, "nothing deployed to account %s with label selector(s) %s", p.Account, p.LabelSelectors)
+		return &vedette.Error{Kind: vedette.Invalid, Err: ErrNothingSelected,
+			Message: fmt.Sprintf("nothing deployed to account %s with label selector(s) %s", p.Account, p.LabelSelectors)}
 	}
 	return nil
 }

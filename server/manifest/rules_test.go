@@ -47,7 +47,10 @@ func TestFindArtifacts(t *testing.T) {
 func TestKindName(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ReplicaSet.apps": "replicaSet", "replicaset.apps": "replicaSet", "rs": "replicaSet", "Ingress.extensions": "ingress",
-		"HorizontalPodAutoscaler.autoscaling": "horizontalpodautoscaler", "Lease.coordination.k8s.io": "Lease",
+		"HorizontalPodAutoscaler.autoscaling": "horizontalpodautoscaler", "Lease.coordination.k8s.io": "Lease.coordination.k8s.io",
+		"Event.events.k8s.io": "Event.events.k8s.io", "Event": "event", "FlowSchema.flowcontrol.apiserver.k8s.io": "FlowSchema.flowcontrol.apiserver.k8s.io",
+		"CSIDriver.storage.k8s.io": "csiDriver", "CSINode.storage.k8s.io": "csiNode", "VolumeAttachment.storage.k8s.io": "VolumeAttachment",
+		"PriorityClass.scheduling.k8s.io": "PriorityClass", "RuntimeClass.node.k8s.io": "RuntimeClass.node.k8s.io",
 		"Deployment.example.com": "Deployment.example.com", "CronTab.stable.example.com": "CronTab.stable.example.com", "": "",
 	} {
 		if got := KindName(vedette.ParseKind(kind)); got != want {

@@ -67,6 +67,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 		return AccountRow{}, s.wrapError(action, err)
 	}
 	s.versions.settle(a.Name)
+	s.accountLog.note(a.Name)
 	return s.Account(ctx, a.Name)
 }
 
@@ -172,6 +173,7 @@ type Holder struct {
 // cleared, so that it reports all objects again. Live feeds become pending until the new cacher
 // reports them live, because it may not reach the cluster.
 func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
+	defer s.accountLog.note(account)
 	var term int64
 	var changed bool
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
@@ -322,13 +324,18 @@ const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.v
 	FROM accounts a` + joinFreshness + `WHERE a.name IS NOT NULL`
 
 // Accounts returns all accounts, ordered by name.
-func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
+func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) { return s.AccountsNamed(ctx) }
+
+// AccountsNamed returns those of the accounts that exist, or all accounts if none is given, ordered
+// by name.
+func (s *Store) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]AccountRow, error) {
 	var accounts []AccountRow
+	where, args := accountCondition(names)
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
 		return err
-	}, selectAccounts+` ORDER BY a.name`)
+	}, selectAccounts+` AND `+where+` ORDER BY a.name`, args...)
 	return accounts, s.wrapError("read the accounts", err)
 }
 

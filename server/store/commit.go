@@ -38,6 +38,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		written, more, err = s.writeChunk(ctx, prepared)
 		changes = append(changes, written...)
 	}
+	s.noteNamespaces(b.Account, changes, err)
 	return changes, s.wrapError(action, err)
 }
 
@@ -146,6 +147,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	if err == nil {
 		s.locks.ClearUncertain(account)
 		s.versions.settle(account)
+		s.accountLog.note(account) // readers may have read it before that transaction ended
 	}
 	return err
 }

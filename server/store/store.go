@@ -45,6 +45,7 @@ type Store struct {
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
+	accountLog      accountLog
 	labelGC         labelGC
 	versions        versions
 	cachedNames     accountNames

@@ -30,9 +30,7 @@ func (d *cleanupOp) run(ctx context.Context, t *opContext) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without a namespace the cluster lists all namespaces, but only cluster-scoped
-		// objects have no namespace.
-		live = slices.DeleteFunc(live, func(o manifest.Manifest) bool { return o.Namespace() != m.Namespace() })
+		live = slices.DeleteFunc(live, func(o manifest.Manifest) bool { return !t.isBeside(m, o) })
 		for _, name := range manifest.Outdated(m, live) {
 			target.Name = name
 			t.reportf("Deleting artifact '%s'", displayName(target))
@@ -44,6 +42,13 @@ func (d *cleanupOp) run(ctx context.Context, t *opContext) (*Result, error) {
 		}
 	}
 	return result, nil
+}
+
+// isBeside reports whether an object is in the namespace of a manifest. Without a namespace the
+// cluster lists the objects of all namespaces, and the manifest is cluster-scoped or in the
+// default namespace.
+func (t *opContext) isBeside(m, live manifest.Manifest) bool {
+	return live.Namespace() == m.Namespace() || m.Namespace() == "" && live.Namespace() == t.op.namespace
 }
 
 const maxVersionHistory = "strategy.spinnaker.io/max-version-history"

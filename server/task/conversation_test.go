@@ -112,7 +112,7 @@ func play(t *testing.T, script string) string {
 		id := ulidPattern.FindString(body)
 		_, body = s.request(t, "GET", "/task/"+id, "")
 		responses = append(responses, body)
-		transcript.WriteString(ulidPattern.ReplaceAllString(indent(t, body), "ULID"))
+		transcript.WriteString(ownerPattern.ReplaceAllString(ulidPattern.ReplaceAllString(indent(t, body), "ULID"), `"ownerId": "UUID@`))
 	}
 	if len(scripted) > 0 {
 		t.Errorf("the answer to %s was not requested", scripted[0].verb)
@@ -136,6 +136,9 @@ func indent(t *testing.T, body string) string {
 // historyLines matches the lines of a history, which are easier to read if each is on one
 // line.
 var historyLines = regexp.MustCompile(`\{\n +"phase": (".*"),\n +"status": (".*")\n +\}`)
+
+// ownerPattern matches the beginning of the owner of a task.
+var ownerPattern = regexp.MustCompile(`"ownerId": "[^"@]+@`)
 
 // formatArgs formats arguments with their manifests and patches as JSON.
 func formatArgs(t *testing.T, args vedette.Args) string {

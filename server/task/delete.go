@@ -13,6 +13,7 @@ import (
 )
 
 // deleteOp deletes one object, or all objects of some kinds that match labels: deleteManifest.
+// Without name and kinds it deletes nothing and succeeds, as in Clouddriver.
 type deleteOp struct {
 	commonFields
 	targetFields
@@ -25,9 +26,7 @@ func (d *deleteOp) check(v *validation) {
 	switch {
 	case d.ManifestName != "":
 		v.checkTarget(d.target())
-	case len(d.Kinds) == 0:
-		v.reject("manifestName & kinds", "empty")
-	default:
+	case len(d.Kinds) > 0:
 		v.checkNamespace(d.namespace())
 	}
 }

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -52,6 +53,9 @@ func (d *deployOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	d.Rules = t.tasks.cfg.Rules.WithCustomKinds(t.op.custom)
 	d.Report = func(line string) { t.reportf("%s", line) }
 	plan, err := d.Plan(ctx, t)
+	if errors.Is(err, manifest.ErrNothingSelected) { // the class that Clouddriver has
+		return nil, illegalState(err.Error())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -140,6 +140,13 @@ func (n *optionalInt) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+func (n optionalInt) orZero() int64 {
+	if n.n == nil {
+		return 0
+	}
+	return *n.n
+}
+
 // stringList is a list of strings in JSON. A single string is a list too, and nulls are
 // dropped.
 type stringList []string

@@ -12,14 +12,10 @@ import (
 type scaleOp struct {
 	commonFields
 	targetFields
-	Replicas optionalInt `json:"replicas"`
+	Replicas optionalInt `json:"replicas"` // missing means 0, as in Clouddriver
 }
 
-func (d *scaleOp) check(v *validation) {
-	if v.checkTarget(d.target()) && d.Replicas.n == nil {
-		v.reject("replicas", "empty")
-	}
-}
+func (d *scaleOp) check(v *validation) { v.checkTarget(d.target()) }
 
 func (d *scaleOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	target, err := d.target()
@@ -31,8 +27,8 @@ func (d *scaleOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	if err := t.requireKind(target, "scale", "deployment", "replicaSet", "statefulSet"); err != nil {
 		return nil, err
 	}
-	t.reportf("Calling scale operation for %s in namespace %s with replicas %d...", target.name, target.namespace, *d.Replicas.n)
-	if err := t.setReplicas(ctx, target, *d.Replicas.n); err != nil {
+	t.reportf("Calling scale operation for %s in namespace %s with replicas %d...", target.name, target.namespace, d.Replicas.orZero())
+	if err := t.setReplicas(ctx, target, d.Replicas.orZero()); err != nil {
 		return nil, err
 	}
 	t.reportf("Scale operation completed successfully")

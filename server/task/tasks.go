@@ -64,9 +64,11 @@ type Config struct {
 	Store    taskStore
 	Accounts accountStore
 	Dispatch dispatcher
-	Rules    manifest.Rules // of deployments; those of an account's custom kinds are added
-	Output   OutputPolicy   // which accounts' outputs are kept
-	Log      *slog.Logger   // nil discards the log
+	// ArtifactStore is where Orca moves manifests. If nil, requests that refer to it are rejected.
+	ArtifactStore artifactStore
+	Rules         manifest.Rules // of deployments; those of an account's custom kinds are added
+	Output        OutputPolicy   // which accounts' outputs are kept
+	Log           *slog.Logger   // nil discards the log
 
 	Timeout time.Duration // of one operation in a cluster; default 30 s
 	// DeleteTimeout bounds a deletion until the object is deleted, in addition to the grace
@@ -114,6 +116,9 @@ type Options struct {
 	// vedette.Denied. Any other error means that it is unknown, and denies access too. If
 	// MayWrite is nil, everything is allowed.
 	MayWrite AccessFunc
+	// MayReadApplication decides whether the caller may read what belongs to an application, like
+	// MayWrite. It is asked about manifests in the artifact store.
+	MayReadApplication func(ctx context.Context, application string) error
 }
 
 // Tasks runs tasks, and reads those of other servers. It is safe for concurrent use.

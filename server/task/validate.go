@@ -43,13 +43,20 @@ type validatedOp struct {
 	operation
 	custom []vedette.CustomResource // kinds of the account
 	debug  bool                     // the account's property debug
+	// namespace is the namespace of objects without one.
+	namespace string
 }
 
 // prepare parses and validates a submission before anything is executed.
 func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]validatedOp, error) {
 	var all []validatedOp
 	var errs []string
+	stored := expander{store: t.cfg.ArtifactStore, mayRead: o.MayReadApplication}
 	for _, r := range requests {
+		r, err := stored.expand(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		op, row, err := t.resolve(ctx, r, o.Provider)
 		if err != nil {
 			return nil, err
@@ -95,7 +102,8 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 		return validatedOp{}, row, vedette.Errorf(vedette.Invalid,
 			"credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
-	return validatedOp{s, op, row.Properties.CustomResources, row.Properties.Debug}, row, err
+	p := row.Properties
+	return validatedOp{s, op, p.CustomResources, p.Debug, p.NamespaceOrDefault("")}, row, err
 }
 
 // validate checks the permission of the caller and the content of the description.

@@ -31,7 +31,7 @@ func (s Series) ParseCandidate(raw []byte) (Candidate, bool, error) {
 		return Candidate{}, false, vedette.Errorf(vedette.Unavailable, "the cluster's metadata of a %s is invalid%s", s.Kind,
 			manifest.SyntaxErrorOffset(err))
 	}
-	annotation := func(name string) string { return string(d.Metadata.Annotations[name]) }
+	annotation := func(name string) string { return vedette.UnquoteAnnotation(string(d.Metadata.Annotations[name])) }
 	if !s.includes(annotation) {
 		return Candidate{}, false, nil
 	}

@@ -11,10 +11,9 @@ import (
 
 // The annotations with which Spinnaker marks the versions of an artifact.
 const (
-	typeAnnotation     = "artifact.spinnaker.io/type"
-	nameAnnotation     = "artifact.spinnaker.io/name"
-	locationAnnotation = "artifact.spinnaker.io/location"
-	versionAnnotation  = "artifact.spinnaker.io/version"
+	typeAnnotation    = "artifact.spinnaker.io/type"
+	nameAnnotation    = "artifact.spinnaker.io/name"
+	versionAnnotation = "artifact.spinnaker.io/version"
 )
 
 // Series is all versions of one artifact.
@@ -26,7 +25,7 @@ type Series struct {
 
 // SeriesOf returns the series of an object with a key and a manifest.
 func SeriesOf(key vedette.Key, m manifest.Manifest) Series {
-	name := m.Annotation(nameAnnotation)
+	name := vedette.UnquoteAnnotation(m.Annotation(nameAnnotation))
 	if name == "" {
 		name = m.Name
 	}
@@ -34,14 +33,11 @@ func SeriesOf(key vedette.Key, m manifest.Manifest) Series {
 }
 
 // includes reports whether an object of the series' kind and namespace belongs to the series. An
-// object with its name but without the annotations does not: it was not made by Spinnaker.
+// object with its name but without the annotations does not: it was not made by Spinnaker. Like
+// Clouddriver it compares neither the type nor the location, because the location is empty if the
+// manifest had no namespace.
 func (s Series) includes(annotation func(string) string) bool {
-	kind := s.Kind.String()
-	if vedette.IsNativeGroup(s.Kind.Group) {
-		kind = s.Kind.Name
-	}
-	return strings.EqualFold(annotation(typeAnnotation), "kubernetes/"+kind) && annotation(nameAnnotation) == s.Name &&
-		annotation(locationAnnotation) == s.Namespace
+	return annotation(typeAnnotation) != "" && annotation(nameAnnotation) == s.Name
 }
 
 var versionPattern = regexp.MustCompile(`^v([0-9]+)$`)

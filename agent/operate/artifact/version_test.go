@@ -40,3 +40,27 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+func TestParseCandidate(t *testing.T) {
+	const annotation = `"artifact.spinnaker.io/`
+	for _, tt := range []struct {
+		name, annotations string
+		want              bool
+		wantNumber        int
+	}{
+		{"as Spinnaker writes them", annotation + `type":"kubernetes/configMap",` + annotation + `name":"c",` + annotation + `location":"n",` +
+			annotation + `version":"v003"`, true, 3},
+		{"as early versions wrote them", annotation + `type":"\"kubernetes/configMap\"",` + annotation + `name":"\"c\"",` + annotation +
+			`location":"\"n\"",` + annotation + `version":"\"v003\""`, true, 3},
+		{"without a namespace in its manifest", annotation + `type":"kubernetes/configMap",` + annotation + `name":"c",` + annotation +
+			`version":"v004"`, true, 4},
+		{"another name", annotation + `type":"kubernetes/configMap",` + annotation + `name":"d",` + annotation + `location":"n"`, false, 0},
+		{"no annotations", "", false, 0},
+	} {
+		raw := []byte(`{"metadata":{"name":"x","annotations":{` + tt.annotations + `}}}`)
+		got, ok, err := Series{Kind: configMapKind, Namespace: "n", Name: "c"}.ParseCandidate(raw)
+		if err != nil || ok != tt.want || got.number != tt.wantNumber {
+			t.Errorf("%s: got %+v, %v, %v", tt.name, got, ok, err)
+		}
+	}
+}

@@ -260,6 +260,7 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("account: got last seen %v, want before %v", row.LastSeen, at)
 		}
 	},
+	"their namespaces": testNamespaces,
 	"an account that does not exist": func(t *testing.T, s *store.Store) {
 		_, err := s.Acquire(t.Context(), "nobody", store.Holder{Agent: "a", Server: "s"})
 		if !errors.Is(err, store.ErrNoAccount) || vedette.KindOf(err) != vedette.NotFound {

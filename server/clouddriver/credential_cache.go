@@ -1,0 +1,135 @@
+package clouddriver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// credentialCache keeps the answers about accounts, because Gate, Fiat and Deck ask for those of
+// all accounts every few seconds. The store says which accounts have changed, so a request reads
+// those only, with the same number of statements however many they are.
+type credentialCache struct {
+	api *api
+	// turn holds a value while nobody reads the store. The fields below belong to whoever has taken
+	// it. It is not a mutex, because a request must not wait longer than its client.
+	turn chan struct{}
+
+	mark     uint64 // 0 until the first read
+	isLoaded bool
+	names    []vedette.AccountName // sorted
+	views    map[vedette.AccountName]encodedCredential
+}
+
+// encodedCredential is the JSON of one account.
+type encodedCredential struct{ plain, expanded json.RawMessage }
+
+func newCredentialCache(a *api) *credentialCache {
+	c := &credentialCache{api: a, turn: make(chan struct{}, 1), views: map[vedette.AccountName]encodedCredential{}}
+	c.turn <- struct{}{}
+	return c
+}
+
+// list returns the JSON of all accounts.
+func (c *credentialCache) list(ctx context.Context, expanded bool) ([]byte, error) {
+	select {
+	case <-c.turn:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the accounts: %w", context.Cause(ctx))
+	}
+	defer func() { c.turn <- struct{}{} }()
+	if err := c.refresh(ctx); err != nil {
+		return nil, err
+	}
+	items := make([][]byte, len(c.names))
+	for i, name := range c.names {
+		items[i] = c.views[name].plain
+		if expanded {
+			items[i] = c.views[name].expanded
+		}
+	}
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]\n")), nil
+}
+
+// maxNamedAccounts is how many accounts are read by their names. If more have changed, all are
+// read, because databases limit the parameters of a statement.
+const maxNamedAccounts = 500
+
+// refresh reads the accounts that have changed since the last call.
+func (c *credentialCache) refresh(ctx context.Context) error {
+	changed, now := c.api.Store.ChangedAccounts(c.mark)
+	if c.isLoaded && len(changed) == 0 {
+		return nil
+	}
+	if !c.isLoaded || len(changed) > maxNamedAccounts {
+		changed = nil
+	}
+	read, err := c.api.readCredentials(ctx, changed...)
+	if err != nil {
+		return err
+	}
+	if changed == nil {
+		clear(c.views)
+	}
+	for _, name := range changed { // it may be gone
+		delete(c.views, name)
+	}
+	for _, view := range read {
+		encoded, err := encodeCredential(view)
+		if err != nil {
+			return err
+		}
+		c.views[view.Name] = encoded
+	}
+	c.names = c.names[:0]
+	for name := range c.views {
+		c.names = append(c.names, name)
+	}
+	slices.Sort(c.names)
+	c.mark, c.isLoaded = now, true
+	return nil
+}
+
+func encodeCredential(view expandedView) (encodedCredential, error) {
+	plain, err := encode(view.credentialView)
+	if err != nil {
+		return encodedCredential{}, err
+	}
+	expanded, err := encode(view)
+	return encodedCredential{bytes.TrimSpace(plain), bytes.TrimSpace(expanded)}, err
+}
+
+// readCredentials reads accounts, or all accounts if none is given.
+func (a *api) readCredentials(ctx context.Context, accounts ...vedette.AccountName) ([]expandedView, error) {
+	rows, err := a.Store.AccountsNamed(ctx, accounts...)
+	if err != nil {
+		return nil, err
+	}
+	feeds, err := a.Store.Feeds(ctx, accounts...)
+	if err != nil {
+		return nil, err
+	}
+	namespaces, err := a.Store.Namespaces(ctx, accounts...)
+	if err != nil {
+		return nil, err
+	}
+	kinds := kindsByAccount(feeds)
+	views := make([]expandedView, len(rows))
+	for i, row := range rows {
+		views[i] = a.newExpandedView(row, kinds[row.Name], namespaces[row.Name])
+	}
+	return views, nil
+}
+
+func kindsByAccount(feeds []store.FeedStatus) map[vedette.AccountName][]vedette.Kind {
+	kinds := map[vedette.AccountName][]vedette.Kind{}
+	for _, f := range feeds {
+		kinds[f.Account] = append(kinds[f.Account], f.Feed.Kind)
+	}
+	return kinds
+}
