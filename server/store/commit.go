@@ -181,6 +181,9 @@ func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Chan
 	if p.isEmpty() {
 		return nil, nil
 	}
+	if p.changesState() {
+		defer s.changed.add(p.batch.Account)
+	}
 	if err := write(ctx, p.apply); err != nil {
 		s.locks.MarkUncertain(p.batch.Account)
 		return nil, err

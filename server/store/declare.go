@@ -25,6 +25,7 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 	if err := s.limits.check(account, feeds); err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
+	defer s.changed.add(account)
 	d, err := s.writeDeclaration(ctx, account, term, feeds, unknownGroups)
 	if err != nil {
 		return nil, s.wrapError(action, err)

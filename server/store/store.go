@@ -45,6 +45,8 @@ type Store struct {
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
+	changed         accountLog
+	totals          feedTotals
 	labelGC         labelGC
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
