@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vedette-io/vedette"
 )
 
 // feedTotals caches sums over the feeds of all accounts, because counting the feeds of a large
@@ -58,6 +61,22 @@ func (r *resolvedQuery) sumFeeds(ctx context.Context) (objects, feeds int64, err
 	err = r.store.queryOne(ctx, scanInto(&objects, &feeds), `SELECT COALESCE(SUM(f.objects), 0), COUNT(*)
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+clause, args...)
 	return objects, feeds, err
+}
+
+// ObjectCounts returns the number of objects of each kind in the accounts, or in all accounts if none
+// is given.
+func (s *Store) ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error) {
+	counts := map[vedette.Kind]int64{}
+	where, args := accountCondition(accounts)
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
+		var kind vedette.Kind
+		var objects int64
+		err := rows.Scan(&kind.Name, &kind.Group, &objects)
+		counts[kind] = objects
+		return err
+	}, `SELECT k.name, k.grp, SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id
+		WHERE `+where+` GROUP BY k.name, k.grp`, args...)
+	return counts, s.wrapError("count objects", err)
 }
 
 // kindsKey identifies the kinds of a query, whatever their order.
