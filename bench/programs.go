@@ -127,17 +127,30 @@ func (s *server) awaitCount(ctx context.Context, accounts string, n int, every t
 // awaitLive waits until all feeds are live.
 func (s *server) awaitLive(ctx context.Context, programs ...*process) error {
 	return await(ctx, "all feeds to be live", 200*time.Millisecond, func() (bool, error) {
-		var feeds struct{ Items []struct{ State string } }
-		if err := s.get(ctx, "/vedette/v1/feeds", nil, &feeds); err != nil || len(feeds.Items) == 0 {
-			return false, err
-		}
-		for _, f := range feeds.Items {
-			if f.State != "live" {
-				return false, nil
-			}
-		}
-		return true, nil
+		states, err := s.feedStates(ctx)
+		return len(states) == 1 && states["live"] > 0, err
 	}, append(programs, s.process)...)
+}
+
+// feedStates returns the number of feeds in each state.
+func (s *server) feedStates(ctx context.Context) (map[string]int, error) {
+	states, cursor := map[string]int{}, ""
+	for {
+		var page struct {
+			Items  []struct{ State string }
+			Cursor string
+		}
+		if err := s.get(ctx, "/vedette/v1/feeds", url.Values{"limit": {"5000"}, "cursor": {cursor}}, &page); err != nil {
+			return nil, err
+		}
+		for _, f := range page.Items {
+			states[f.State]++
+		}
+		cursor = page.Cursor
+		if cursor == "" {
+			return states, nil
+		}
+	}
 }
 
 // account is an account of an agent's configuration.

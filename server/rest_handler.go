@@ -71,15 +71,39 @@ type fleet struct {
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
-		a := api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-			LastHeartbeat: m.Freshness()}
+		a := f.newAgent(m)
 		for _, role := range m.Roles() {
-			a.Accounts = append(a.Accounts,
-				api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice})
+			a.Accounts = append(a.Accounts, newAgentAccount(role))
 		}
 		slices.SortFunc(a.Accounts, func(x, y api.AgentAccount) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		agents = append(agents, a)
 	}
+	return sortAgents(agents)
+}
+
+// AgentsOf returns the connected agents with a role for an account, with that role only.
+func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
+	var agents []api.Agent
+	for _, m := range f.assignments.Members() {
+		if role, ok := m.Role(account); ok {
+			a := f.newAgent(m)
+			a.Accounts = []api.AgentAccount{newAgentAccount(role)}
+			agents = append(agents, a)
+		}
+	}
+	return sortAgents(agents)
+}
+
+func (f fleet) newAgent(m *assignment.Member) api.Agent {
+	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
+		LastHeartbeat: m.Freshness()}
+}
+
+func newAgentAccount(role assignment.Assignment) api.AgentAccount {
+	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice}
+}
+
+func sortAgents(agents []api.Agent) []api.Agent {
 	slices.SortFunc(agents, func(x, y api.Agent) int { return strings.Compare(string(x.ID), string(y.ID)) })
 	return agents
 }

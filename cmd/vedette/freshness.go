@@ -13,9 +13,9 @@ import (
 const maxWarnings = 10
 
 // warnStale prints a line for each cluster whose objects may be out of date, once.
-func (g *getter) warnStale(fresh []client.FeedFreshness) {
+func (g *getter) warnStale(fresh client.Freshness) {
 	more := 0
-	for _, f := range fresh {
+	for _, f := range fresh.Feeds {
 		text := staleWarning(f)
 		// The kinds of an account mostly have the same reason: its agent is not connected.
 		// The key omits the lag, because it differs slightly between kinds.
@@ -30,8 +30,8 @@ func (g *getter) warnStale(fresh []client.FeedFreshness) {
 		}
 		fmt.Fprintln(g.errOut, text)
 	}
-	if more > 0 {
-		fmt.Fprintf(g.errOut, "and %d more: see `vedette accounts` and `vedette feeds`\n", more)
+	if more > 0 { // there are more reasons than feeds with the same ones
+		fmt.Fprintf(g.errOut, "and %d more: see `vedette accounts` and `vedette feeds`\n", more+fresh.Unlisted)
 	}
 }
 

@@ -138,7 +138,7 @@ func (g *getter) runTables(ctx context.Context, resourceArgs []target.ResourceAr
 	for _, arg := range resourceArgs {
 		table, err := g.table(ctx, arg)
 		errs = append(errs, err)
-		cached = cached || isCached(table.Freshness)
+		cached = cached || table.IsCached()
 		if err != nil || len(table.Rows) == 0 {
 			continue
 		}
@@ -183,11 +183,6 @@ func (g *getter) notCachedHint(resourceArgs []target.ResourceArg) string {
 		accounts = " matching " + g.account
 	}
 	return fmt.Sprintf("no account%s caches %s", accounts, names) + g.liveHint()
-}
-
-// isCached reports whether an account caches the kind of an answer.
-func isCached(fresh []client.FeedFreshness) bool {
-	return slices.ContainsFunc(fresh, func(f client.FeedFreshness) bool { return f.State != "absent" })
 }
 
 // table reads all pages of an argument's objects.

@@ -43,7 +43,7 @@ func (g *getter) manifests(ctx context.Context, arg target.ResourceArg) (found [
 		if err != nil {
 			return found, cached, err
 		}
-		cached = cached || isCached(page.Freshness)
+		cached = cached || page.IsCached()
 		g.warnStale(page.Freshness)
 		for _, o := range page.Items {
 			m, err := manifests.WithAccountAnnotation(o)

@@ -31,13 +31,13 @@ func TestStaleWarning(t *testing.T) {
 func TestStaleWarningsAreLimited(t *testing.T) {
 	var b bytes.Buffer
 	g := &getter{errOut: &b, warned: map[string]bool{}}
-	var fresh []client.FeedFreshness
+	fresh := client.Freshness{Unlisted: 7}
 	for i := range 1000 {
-		fresh = append(fresh, client.FeedFreshness{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
+		fresh.Feeds = append(fresh.Feeds, client.FeedFreshness{Account: fmt.Sprintf("prod-%d", i), State: "live", Stale: true})
 	}
 	g.warnStale(fresh)
 	g.warnStale(fresh) // of the next page
-	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 990 more:") {
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 11 || !strings.HasPrefix(lines[10], "and 997 more:") {
 		t.Errorf("got %d lines, want 11: %s", len(lines), b.String())
 	}
 }

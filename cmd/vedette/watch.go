@@ -225,10 +225,10 @@ func (w *watcher) handleReady(data []byte) error {
 }
 
 func (w *watcher) handleFreshness(data []byte) error {
-	var f struct{ Freshness []client.FeedFreshness }
+	var f client.Freshness
 	if err := json.Unmarshal(data, &f); err != nil {
 		return fmt.Errorf("decode freshness: %w", err)
 	}
-	w.warnStale(f.Freshness)
+	w.warnStale(f)
 	return nil
 }

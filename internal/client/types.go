@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -51,6 +52,21 @@ type FeedFreshness struct {
 	Stale                    bool
 }
 
+// Freshness is how far a response may be behind the clusters.
+type Freshness struct {
+	Stale     bool
+	Watermark *time.Time
+	FeedCount int             `json:"feeds"`     // number of feeds that the response depends on
+	Feeds     []FeedFreshness `json:"freshness"` // stale and absent feeds, if they are few
+	Unlisted  int             // number of further stale and absent feeds
+}
+
+// IsCached reports whether any account caches the kinds of the response. Servers of earlier
+// versions list all feeds and do not count them.
+func (f Freshness) IsCached() bool {
+	return f.FeedCount > 0 || slices.ContainsFunc(f.Feeds, func(f FeedFreshness) bool { return f.State != "absent" })
+}
+
 // Columns are the header of a table.
 type Columns struct {
 	Kind       string
@@ -73,11 +89,11 @@ type Row struct {
 
 // Table is a page of objects of one kind as a table.
 type Table struct {
-	Columns   `json:",inline"`
-	Rows      []Row
-	Total     int64
-	Cursor    string
-	Freshness []FeedFreshness
+	Columns `json:",inline"`
+	Freshness
+	Rows   []Row
+	Total  int64
+	Cursor string
 }
 
 // Object is an object, with its manifest if Query.Manifests is set.
@@ -89,10 +105,10 @@ type Object struct {
 
 // Objects is a page of objects.
 type Objects struct {
-	Items     []Object
-	Total     int64
-	Cursor    string
-	Freshness []FeedFreshness
+	Freshness
+	Items  []Object
+	Total  int64
+	Cursor string
 }
 
 // Account is an account as GET accounts returns it.
@@ -122,7 +138,31 @@ type Feed struct {
 	Synced  *time.Time
 }
 
-type list[T any] struct{ Items []T }
+// list is a page.
+type list[T any] struct {
+	Items  []T
+	Cursor string
+}
+
+// pageSize is the number of accounts or feeds per request.
+const pageSize = 1000
+
+// readAll returns the items of all pages.
+func readAll[T any](ctx context.Context, c *Client, path string, q Query) ([]T, error) {
+	var items []T
+	q.Limit = pageSize
+	for {
+		var page list[T]
+		if err := c.get(ctx, path, q.values(), &page); err != nil {
+			return nil, err
+		}
+		items = append(items, page.Items...)
+		q.Cursor = page.Cursor
+		if q.Cursor == "" {
+			return items, nil
+		}
+	}
+}
 
 // Table returns a page of objects as a table.
 func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
@@ -141,9 +181,7 @@ func (c *Client) Objects(ctx context.Context, q Query) (Objects, error) {
 
 // Accounts returns the accounts that match a pattern; all for an empty pattern.
 func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
-	var l list[Account]
-	err := c.get(ctx, "/accounts", Query{Account: pattern}.values(), &l)
-	return l.Items, err
+	return readAll[Account](ctx, c, "/accounts", Query{Account: pattern})
 }
 
 // Agents returns the agents that serve an account that matches a pattern.
@@ -155,9 +193,7 @@ func (c *Client) Agents(ctx context.Context, pattern string) ([]Agent, error) {
 
 // Feeds returns the feeds of the accounts that match a pattern.
 func (c *Client) Feeds(ctx context.Context, pattern, kind string) ([]Feed, error) {
-	var l list[Feed]
-	err := c.get(ctx, "/feeds", Query{Account: pattern, Kind: kind}.values(), &l)
-	return l.Items, err
+	return readAll[Feed](ctx, c, "/feeds", Query{Account: pattern, Kind: kind})
 }
 
 // Version returns the server's version.

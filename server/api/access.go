@@ -36,17 +36,17 @@ func (a *api) restrictFilter(r *http.Request, f *filter) (err error) {
 
 // readableAccounts returns the accounts that may be read. It fails if an account without
 // permission was requested by name, because an empty result would look like an empty account.
-func (f filter) readableAccounts(accounts []vedette.AccountName) ([]vedette.AccountName, error) {
+func (f filter) readableAccounts(accounts []*accountEntry) ([]*accountEntry, error) {
 	if f.canRead == nil {
 		return accounts, nil
 	}
-	var kept []vedette.AccountName
+	var kept []*accountEntry
 	for _, account := range accounts {
 		switch {
-		case f.canRead(account):
+		case f.canRead(account.name):
 			kept = append(kept, account)
-		case slices.Contains(f.accountPatterns, string(account)):
-			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account)
+		case slices.Contains(f.accountPatterns, string(account.name)):
+			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account.name)
 		}
 	}
 	return kept, nil

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,25 +40,73 @@ type clusterView struct {
 }
 
 func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account")
+	values, err := parseParameters(r, "account", "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	limit, after, err := parsePaging(values, 1)
 	if err != nil {
 		return err
 	}
 	patterns := listValues(values, "account")
-	i, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*inventory, error) {
-		_, err := i.matchAccounts(patterns)
-		return i, err
+	accounts, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]*accountEntry, error) {
+		return i.selectAccounts(patterns)
 	})
 	if err != nil {
 		return err
 	}
-	items, now, errs := []accountView{}, time.Now(), errorsByAccount(a.Fleet.Agents())
-	for _, row := range i.accounts {
-		if len(patterns) == 0 || matchAny(patterns, row.Name) {
-			items = append(items, a.accountView(row, i.feedsByAccount[row.Name], errs[row.Name], now))
+	list := listView[accountView]{Total: int64(len(accounts))}
+	if after != nil {
+		accounts = accountsAfter(accounts, vedette.AccountName(after[0]))
+	}
+	if len(accounts) > limit {
+		accounts = accounts[:limit]
+		list.Cursor = newCursor(string(accounts[limit-1].name))
+	}
+	list.Items, err = a.accountViews(r.Context(), accounts)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, list)
+}
+
+// accountsAfter returns the accounts whose names are greater.
+func accountsAfter(accounts []*accountEntry, name vedette.AccountName) []*accountEntry {
+	at, found := slices.BinarySearchFunc(accounts, name, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
+	if found {
+		at++
+	}
+	return accounts[at:]
+}
+
+// accountViews reads accounts and their feeds, some at a time, because their feeds take more memory
+// than their views.
+func (a *api) accountViews(ctx context.Context, accounts []*accountEntry) ([]accountView, error) {
+	views, errs := make([]accountView, 0, len(accounts)), errorsByAccount(a.Fleet.Agents())
+	for chunk := range slices.Chunk(accounts, accountsPerRead) {
+		names := namesOf(chunk)
+		rows, err := a.Store.AccountsNamed(ctx, names...)
+		if err != nil {
+			return nil, err
+		}
+		feeds, err := a.Store.Feeds(ctx, names...)
+		if err != nil {
+			return nil, err
+		}
+		byAccount, now := groupFeeds(feeds), time.Now()
+		for _, row := range rows {
+			views = append(views, a.accountView(row, byAccount[row.Name], errs[row.Name], now))
 		}
 	}
-	return writeJSON(w, r, listView[accountView]{Items: items, Total: int64(len(items))})
+	return views, nil
+}
+
+func namesOf(accounts []*accountEntry) []vedette.AccountName {
+	names := make([]vedette.AccountName, len(accounts))
+	for n, account := range accounts {
+		names[n] = account.name
+	}
+	return names
 }
 
 func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
@@ -64,17 +114,22 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := vedette.AccountName(r.PathValue("name"))
-	view, err := withInventory(r.Context(), a.inventory, func(i *inventory) (accountView, error) {
-		row, ok := i.account(name)
-		if !ok {
-			return accountView{}, i.accountNotFound(string(name))
-		}
-		return a.accountView(row, i.feedsByAccount[name], errorsByAccount(a.Fleet.Agents())[name], time.Now()), nil
-	})
+	rows, err := a.Store.AccountsNamed(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, view)
+	if len(rows) == 0 {
+		i, err := a.inventory.get(r.Context())
+		if err != nil {
+			return err
+		}
+		return i.accountNotFound(string(name))
+	}
+	feeds, err := a.Store.Feeds(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, a.accountView(rows[0], feeds, errorsByAccount(a.Fleet.AgentsOf(name))[name], time.Now()))
 }
 
 func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs []accountError, now time.Time) accountView {
@@ -85,22 +140,27 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	if v.Namespaces == nil {
 		v.Namespaces = []string{}
 	}
-	seen, connected := a.Fleet.Freshness(row.Name)
-	if seen.After(row.LastSeen) {
-		v.LastSeen = timestamp(seen)
+	agent := a.agentState(row.Name)
+	if agent.seen.After(row.LastSeen) {
+		v.LastSeen = timestamp(agent.seen)
 	}
-	if connected {
+	if agent.connected {
 		v.Orphaned = timestamp{}
 	}
-	feedFreshnesses := make([]feedFreshness, len(feeds))
-	for i, f := range feeds {
+	// Feeds that RBAC denies have no watermark and would hide that of the other feeds. They are
+	// counted as denied.
+	b := newFreshnessBuilder()
+	for _, f := range feeds {
 		v.Objects += f.Objects
 		v.Feeds[f.State]++
-		feedFreshnesses[i] = a.feedFreshness(f, now)
+		if f.State != vedette.FeedDenied {
+			b.add(a.feedFreshness(f, agent, now))
+		}
 	}
-	v.Watermark, v.LagMs = overallWatermark(feedFreshnesses, now)
+	fresh := b.freshness()
+	v.Watermark, v.LagMs = fresh.Watermark, lagOf(time.Time(fresh.Watermark), now)
 	// Before the first feed is declared, nothing is known about the cluster.
-	v.Stale = !connected || len(feeds) == 0 || slices.ContainsFunc(feedFreshnesses, isLagging)
+	v.Stale = !agent.connected || len(feeds) == 0 || fresh.Stale
 	v.Message = accountErrorText(errs, row.Holder)
 	return v
 }
@@ -138,18 +198,3 @@ func accountErrorText(errs []accountError, holder vedette.AgentID) string {
 	}
 	return strings.Join(messages, "; ")
 }
-
-// overallWatermark returns the watermark that all feeds have reached. Feeds that RBAC denies
-// are left out, because they have no watermark and would hide that of the other feeds; they
-// are counted as denied.
-func overallWatermark(feeds []feedFreshness, now time.Time) (timestamp, *int64) {
-	all := freshness{Feeds: slices.DeleteFunc(slices.Clone(feeds), func(f feedFreshness) bool { return f.State == vedette.FeedDenied })}
-	watermark := all.watermark()
-	if watermark.IsZero() {
-		return timestamp{}, nil
-	}
-	lag := max(0, now.Sub(watermark).Milliseconds())
-	return timestamp(watermark), &lag
-}
-
-func isLagging(f feedFreshness) bool { return f.Stale && f.State != vedette.FeedDenied }

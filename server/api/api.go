@@ -30,7 +30,10 @@ type objectStore interface {
 // accountStore reads accounts and the state of their feeds.
 type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, position uint64, complete bool)
+	ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error)
 }
 
 // operationStore reads the history of operations.
@@ -53,6 +56,8 @@ type hub interface {
 // fleet knows the connected agents.
 type fleet interface {
 	Agents() []Agent
+	// AgentsOf returns the agents that serve an account or tried to, with no other account.
+	AgentsOf(account vedette.AccountName) []Agent
 	// Freshness returns the time up to which everything that the account's agent knew is
 	// stored, and whether an agent reports the account now. The time is zero if it is unknown.
 	Freshness(account vedette.AccountName) (seen time.Time, connected bool)
@@ -86,8 +91,10 @@ type Config struct {
 
 type api struct {
 	Config
-	inventory *inventoryCache
-	dedup     *operationDedup
+	inventory  *inventoryCache
+	fleetCache fleetFreshnessCache
+	kindCache  kindCache
+	dedup      *operationDedup
 }
 
 // New returns the handler of all paths below /vedette/v1.

@@ -168,7 +168,10 @@ type objectList struct {
 	Total     int
 	Cursor    string
 	Stale     bool
+	Watermark *time.Time
+	Feeds     int
 	Freshness []feedFreshness
+	Unlisted  int
 }
 
 func (o objectList) names() string {
@@ -238,9 +241,10 @@ func TestObjectView(t *testing.T) {
 	one := getJSON[struct {
 		Name      string
 		Manifest  map[string]any
+		Feeds     int
 		Freshness []feedFreshness
 	}](w, "/objects/dev/node/_/node-1")
-	if one.Name != "node-1" || one.Manifest["kind"] != "Node" || len(one.Freshness) != 1 || one.Freshness[0].Kind != "Node" {
+	if one.Name != "node-1" || one.Manifest["kind"] != "Node" || one.Feeds != 1 || len(one.Freshness) != 0 {
 		t.Errorf("one object: got %+v", one)
 	}
 }
@@ -382,20 +386,16 @@ func TestFreshness(t *testing.T) {
 	w := serve(t, configOf(world))
 
 	pods := getJSON[objectList](w, "/objects?kind=pods")
-	for i, want := range []struct {
-		account string
-		stale   bool
-	}{{"dev", false}, {"prod-1", false}, {"prod-3", true}} {
-		f := pods.Freshness[i]
-		if f.Account != want.account || f.Kind != "Pod" || f.State != "live" || f.Stale != want.stale || f.LagMs == nil || f.Watermark == nil || *f.LagMs > 10_000 {
-			t.Errorf("freshness: got %+v, want %+v", f, want)
-		}
+	if !pods.Stale || pods.Watermark == nil || pods.Feeds != 3 || len(pods.Freshness) != 1 || pods.Unlisted != 0 {
+		t.Fatalf("got stale %v, watermark %v and %d feeds: %+v", pods.Stale, pods.Watermark, pods.Feeds, pods.Freshness)
 	}
-	if !pods.Stale || pods.Freshness[2].Message != "no agent is connected for this account" {
-		t.Errorf("got stale %v and %+v", pods.Stale, pods.Freshness[2])
+	f := pods.Freshness[0]
+	if f.Account != "prod-3" || f.Kind != "Pod" || f.State != "live" || !f.Stale || f.LagMs == nil || f.Watermark == nil || *f.LagMs > 10_000 ||
+		f.Message != "no agent is connected for this account" || f.Watermark.Before(*pods.Watermark) {
+		t.Errorf("freshness: got %+v, want the pods of prod-3 with a watermark that is not before %v", f, pods.Watermark)
 	}
-	if got := getJSON[objectList](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale {
-		t.Errorf("got stale accounts %+v, want fresh ones", got.Freshness)
+	if got := getJSON[objectList](w, "/objects?account=dev,prod-1&kind=pods"); got.Stale || got.Feeds != 2 || len(got.Freshness) != 0 || got.Watermark == nil {
+		t.Errorf("got %+v, want two fresh accounts", got)
 	}
 	if got := getJSON[objectList](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
 		t.Errorf("a failing feed: got %+v", got.Freshness)

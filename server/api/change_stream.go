@@ -229,30 +229,21 @@ func (s *changeStream) markMatched(ref objectRef) {
 	}
 }
 
-// sendFreshness sends the stale feeds. Other feeds are left out, because a large fleet has too
-// many to repeat them every few seconds.
+// sendFreshness sends the freshness of the accounts that match now.
 func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
 	i, err := s.inventory.get(ctx)
 	if err != nil {
 		return err
 	}
 	f := s.filter
-	f.accounts, err = i.matchAccounts(f.accountPatterns)
-	if vedette.KindOf(err) == vedette.NotFound {
-		err = nil // the account was removed, so there are no more changes
-	}
-	if err == nil {
-		f.accounts, err = f.readableAccounts(f.accounts)
-	}
-	if err != nil {
-		return err
-	}
-	fresh := s.freshnessOf(i, f, time.Now())
-	stale := []feedFreshness{}
-	for _, feed := range fresh.Feeds {
-		if feed.Stale {
-			stale = append(stale, feed)
+	if f.isRestricted() {
+		f.accounts, err = f.selectAccounts(i)
+		if vedette.KindOf(err) == vedette.NotFound {
+			err = nil // the account was removed, so there are no more changes
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return s.out.send(event, freshness{Stale: fresh.Stale, Feeds: stale})
+	return s.out.send(event, s.freshnessOf(i, f, time.Now()))
 }

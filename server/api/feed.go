@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // feedView is a feed: one kind of one account, and its state.
@@ -15,10 +18,11 @@ type feedView struct {
 	Synced     timestamp `json:"synced"` // end of the last snapshot; null before the first
 	Mark       string    `json:"mark"`   // resourceVersion up to which the feed is stored
 	APIVersion string    `json:"apiVersion"`
+	cursor     string    // of the page after this feed
 }
 
 func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account", "kind")
+	values, err := parseParameters(r, "account", "kind", "limit", "cursor")
 	if err != nil {
 		return err
 	}
@@ -26,40 +30,7 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	i, err := a.resolve(r.Context(), &f)
-	if err != nil {
-		return err
-	}
-	items, now := []feedView{}, time.Now()
-	for _, feed := range i.feeds {
-		if (len(f.kinds) == 0 || slices.Contains(f.kinds, feed.Feed.Kind)) && (len(f.accountPatterns) == 0 ||
-			matchAny(f.accountPatterns, feed.Account)) {
-			items = append(items, feedView{feedFreshness: a.feedFreshness(feed, now), Objects: feed.Objects, Synced: timestamp(feed.Synced),
-				Mark: string(feed.Mark), APIVersion: feed.Resource.APIVersion()})
-		}
-	}
-	return writeJSON(w, r, listView[feedView]{Items: items, Total: int64(len(items))})
-}
-
-// kindView is a kind that at least one account reports.
-type kindView struct {
-	Kind       string                `json:"kind"`
-	Group      string                `json:"group,omitempty"`
-	Versions   []string              `json:"versions"` // versions differ between clusters
-	Plural     string                `json:"plural"`
-	Singular   string                `json:"singular,omitempty"`
-	ShortNames []string              `json:"shortNames"`
-	Namespaced bool                  `json:"namespaced"`
-	Accounts   []vedette.AccountName `json:"accounts"`
-	Objects    int64                 `json:"objects"`
-}
-
-func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account")
-	if err != nil {
-		return err
-	}
-	f, err := parseFilter(values)
+	limit, after, err := parsePaging(values, 4)
 	if err != nil {
 		return err
 	}
@@ -67,32 +38,106 @@ func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	items := i.kindViews(f)
-	return writeJSON(w, r, listView[kindView]{Items: items, Total: int64(len(items))})
+	accounts, total := i.accounts, int64(i.countFeeds(f))
+	if f.isRestricted() {
+		accounts, total = f.accounts, f.countFeeds(f.accounts)
+	}
+	page := feedPage{api: a, filter: f, limit: limit}
+	if after != nil {
+		page.after = feedPosition{vedette.AccountName(after[0]), vedette.Kind{Name: after[1], Group: after[2]}, after[3]}
+	}
+	list := listView[feedView]{Total: total}
+	list.Items, list.Cursor, err = page.read(r.Context(), accounts)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, list)
 }
 
-func (i *inventory) kindViews(f filter) []kindView {
-	items, index := []kindView{}, map[vedette.Kind]int{}
-	for _, feed := range i.feeds {
-		if len(f.accountPatterns) > 0 && !matchAny(f.accountPatterns, feed.Account) {
-			continue
-		}
-		kind, res := feed.Feed.Kind, feed.Resource
-		n, ok := index[kind]
-		if !ok {
-			n, index[kind] = len(items), len(items)
-			items = append(items, kindView{Kind: kind.String(), Group: kind.Group, Plural: res.Plural, Singular: res.Singular,
-				ShortNames: append([]string{}, res.ShortNames...), Namespaced: res.Namespaced})
-		}
-		v := &items[n]
-		v.Objects += feed.Objects
-		if !slices.Contains(v.Versions, res.Version) {
-			v.Versions = append(v.Versions, res.Version)
-		}
-		if l := len(v.Accounts); l == 0 || v.Accounts[l-1] != feed.Account { // feeds are sorted by account
-			v.Accounts = append(v.Accounts, feed.Account)
+// countFeeds returns the number of feeds of accounts that the filter selects.
+func (f *filter) countFeeds(accounts []*accountEntry) (n int64) {
+	for _, account := range accounts {
+		n += int64(account.countFeeds(f))
+	}
+	return n
+}
+
+func (e *accountEntry) countFeeds(f *filter) (n int) {
+	for _, feed := range e.feeds {
+		if f.selectsFeed(feed.Feed) {
+			n++
 		}
 	}
-	slices.SortFunc(items, func(x, y kindView) int { return compareStrings(x.Kind, y.Kind) })
-	return items
+	return n
+}
+
+// feedPosition is the place of a feed in the order of all feeds.
+type feedPosition struct {
+	account   vedette.AccountName
+	kind      vedette.Kind
+	namespace string
+}
+
+func (p feedPosition) compare(f store.FeedStatus) int {
+	return cmp.Or(cmp.Compare(p.account, f.Account), cmp.Compare(p.kind.Name, f.Feed.Kind.Name), cmp.Compare(p.kind.Group, f.Feed.Kind.Group),
+		cmp.Compare(p.namespace, f.Feed.Namespace))
+}
+
+// feedPage reads one page of feeds.
+type feedPage struct {
+	api    *api
+	filter filter
+	limit  int
+	after  feedPosition // the last feed of the previous page; zero on the first
+	items  []feedView
+}
+
+// read reads the feeds of as many accounts as the page needs, by the feeds that the inventory
+// knows. It returns the cursor of the next page.
+func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []feedView, cursor string, err error) {
+	p.items = []feedView{}
+	at, _ := slices.BinarySearchFunc(accounts, p.after.account, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
+	for accounts = accounts[at:]; len(accounts) > 0 && len(p.items) <= p.limit; {
+		n := p.accountsToRead(accounts)
+		if err := p.readAccounts(ctx, namesOf(accounts[:n])); err != nil {
+			return nil, "", err
+		}
+		accounts = accounts[n:]
+	}
+	if len(p.items) > p.limit {
+		p.items = p.items[:p.limit]
+		cursor = p.items[p.limit-1].cursor
+	}
+	return p.items, cursor, nil
+}
+
+// accountsToRead returns how many of the accounts have enough feeds for the rest of the page, but
+// not more than one query reads.
+func (p *feedPage) accountsToRead(accounts []*accountEntry) int {
+	n, feeds := 0, 0
+	for n < min(len(accounts), accountsPerRead) && feeds <= p.limit-len(p.items) {
+		feeds += accounts[n].countFeeds(&p.filter)
+		n++
+	}
+	return n
+}
+
+func (p *feedPage) readAccounts(ctx context.Context, names []vedette.AccountName) error {
+	feeds, err := p.api.Store.Feeds(ctx, names...)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, feed := range feeds {
+		if p.filter.selectsFeed(feed.Feed) && p.after.compare(feed) < 0 {
+			p.items = append(p.items, p.api.feedView(feed, now))
+		}
+	}
+	return nil
+}
+
+func (a *api) feedView(f store.FeedStatus, now time.Time) feedView {
+	return feedView{feedFreshness: a.feedFreshness(f, a.agentState(f.Account), now), Objects: f.Objects, Synced: timestamp(f.Synced),
+		Mark: string(f.Mark), APIVersion: f.Resource.APIVersion(),
+		cursor: newCursor(string(f.Account), f.Feed.Kind.Name, f.Feed.Kind.Group, f.Feed.Namespace)}
 }

@@ -14,10 +14,10 @@ var filterParameters = []string{"account", "kind", "namespace", "application", "
 
 // filter selects objects by the parameters of a request.
 type filter struct {
-	store.Query              // without accounts and kinds
-	accountPatterns []string // patterns of account names
-	kindNames       []string // as the user wrote them
-	accounts        []vedette.AccountName
+	store.Query                     // without accounts and kinds
+	accountPatterns []string        // patterns of account names
+	kindNames       []string        // as the user wrote them
+	accounts        []*accountEntry // that are selected; nil for all accounts, see isRestricted
 	kinds           []vedette.Kind
 	resources       []vedette.Resource // resources of the kinds
 	// canRead reports whether an account may be read. Nil means all accounts.
@@ -47,25 +47,29 @@ func parseFilter(values url.Values) (filter, error) {
 // used.
 func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 	return withInventory(ctx, a.inventory, func(i *inventory) (*inventory, error) {
+		served := i.resources
+		if f.isRestricted() {
+			var err error
+			f.accounts, err = f.selectAccounts(i)
+			if err != nil {
+				return nil, err
+			}
+			served = resourcesOf(f.accounts)
+		}
 		var err error
-		f.accounts, err = i.matchAccounts(f.accountPatterns)
-		if err != nil {
-			return nil, err
-		}
-		f.accounts, err = f.readableAccounts(f.accounts)
-		if err != nil {
-			return nil, err
-		}
-		f.resources, err = i.resolveKinds(f.accounts, f.kindNames)
-		if err != nil {
-			return nil, err
-		}
-		f.kinds = nil
-		for _, r := range f.resources {
-			f.kinds = append(f.kinds, r.Kind)
-		}
-		return i, nil
+		f.resources, err = findResources(served, f.kindNames)
+		f.kinds = kindsOf(f.resources)
+		return i, err
 	})
+}
+
+// selectAccounts returns the accounts that the filter selects and the caller may read.
+func (f *filter) selectAccounts(i *inventory) ([]*accountEntry, error) {
+	accounts, err := i.selectAccounts(f.accountPatterns)
+	if err != nil {
+		return nil, err
+	}
+	return f.readableAccounts(accounts)
 }
 
 // query returns the query for the store.
@@ -73,7 +77,9 @@ func (f filter) query() store.Query {
 	q := f.Query
 	q.Kinds = f.kinds
 	if f.isRestricted() {
-		q.Accounts = f.accounts
+		for _, account := range f.accounts {
+			q.Accounts = append(q.Accounts, account.name)
+		}
 	}
 	return q
 }

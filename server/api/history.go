@@ -120,9 +120,9 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 		return nil, err
 	}
 	names := []vedette.AccountName{}
-	for _, row := range i.accounts {
-		if (len(patterns) == 0 || matchAny(patterns, row.Name)) && (canRead == nil || canRead(row.Name)) {
-			names = append(names, row.Name)
+	for _, account := range i.accounts {
+		if (len(patterns) == 0 || matchAny(patterns, account.name)) && (canRead == nil || canRead(account.name)) {
+			names = append(names, account.name)
 		}
 	}
 	for _, p := range patterns {
@@ -140,7 +140,7 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 
 // checkAccounts returns an error if a history without entries is due to an unknown account.
 func (a *api) checkAccounts(r *http.Request, patterns []string) error {
-	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]vedette.AccountName, error) { return i.matchAccounts(patterns) })
+	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]*accountEntry, error) { return i.selectAccounts(patterns) })
 	return err
 }
 

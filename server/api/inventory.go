@@ -1,12 +1,10 @@
 package api
 
 import (
-	"context"
+	"cmp"
+	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/nearest"
@@ -14,144 +12,145 @@ import (
 	"github.com/vedette-io/vedette/server/views"
 )
 
-// inventoryCache caches the accounts and feeds, because every request needs them and they
-// rarely change. A large fleet has ten thousand rows, so they are read at most once per
-// inventoryMaxAge, and once more if a request names something that is missing.
-type inventoryCache struct {
-	store accountStore
-	group singleflight.Group
-	last  atomic.Pointer[inventory]
-}
-
-const inventoryMaxAge = time.Second
-
-// inventoryTimeout bounds a read. Waiting requests can leave earlier.
-const inventoryTimeout = 30 * time.Second
-
 // inventory is the state at one time. It is immutable.
 type inventory struct {
-	readAt         time.Time          // start of the read
-	accounts       []store.AccountRow // sorted by name
-	feeds          []store.FeedStatus // sorted by account, kind and namespace
-	feedsByAccount map[vedette.AccountName][]store.FeedStatus
+	checkedAt time.Time       // when the last look for changes began
+	position  uint64          // in the store's log of changes, at that time
+	readAt    time.Time       // when the last read of all accounts began
+	readTook  time.Duration   // how long that took
+	accounts  []*accountEntry // sorted by name
+	kinds     map[vedette.Kind]*kindEntry
+	resources []vedette.Resource // of all accounts, each kind once, sorted
+	attention []*accountEntry    // accounts with feeds that are not live
 }
 
-func (c *inventoryCache) get(ctx context.Context) (*inventory, error) {
-	return c.getFresh(ctx, inventoryMaxAge)
+// kindEntry is a kind that at least one account reports.
+type kindEntry struct {
+	resource vedette.Resource // as one of the accounts serves it
+	total    int              // number of feeds
+	feeds    map[string]int   // number of feeds by namespace; "" is all namespaces
 }
 
-// getFresh returns an inventory that is at most maxAge old. Requests that wait share one read,
-// which began after they arrived.
-func (c *inventoryCache) getFresh(ctx context.Context, maxAge time.Duration) (*inventory, error) {
-	notBefore := time.Now().Add(-maxAge)
-	for {
-		if i := c.cached(notBefore); i != nil {
-			return i, nil
+func cloneKinds(kinds map[vedette.Kind]*kindEntry) map[vedette.Kind]*kindEntry {
+	clone := make(map[vedette.Kind]*kindEntry, len(kinds))
+	for kind, entry := range kinds {
+		clone[kind] = &kindEntry{entry.resource, entry.total, maps.Clone(entry.feeds)}
+	}
+	return clone
+}
+
+// accountEntry is an account with its feeds. It is immutable.
+type accountEntry struct {
+	name    vedette.AccountName
+	feeds   []store.FeedStatus // sorted by kind and namespace
+	notLive []store.FeedStatus
+}
+
+// replace replaces the named accounts by those that exist of them. It changes no map or slice in
+// place, because earlier inventories share them.
+func (i *inventory) replace(names []vedette.AccountName, entries []*accountEntry) {
+	gone := make(map[vedette.AccountName]bool, len(names))
+	for _, name := range names {
+		gone[name] = true
+	}
+	i.kinds = cloneKinds(i.kinds)
+	kept := make([]*accountEntry, 0, len(i.accounts)+len(entries))
+	for _, account := range i.accounts {
+		if gone[account.name] {
+			i.count(account, -1)
+			continue
 		}
-		done := c.group.DoChan("", func() (any, error) { return nil, c.refresh(context.WithoutCancel(ctx), notBefore) })
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case result := <-done:
-			if result.Err != nil {
-				return nil, result.Err
-			}
+		kept = append(kept, account)
+	}
+	for _, account := range entries {
+		i.count(account, 1)
+	}
+	i.accounts = append(kept, entries...)
+	slices.SortFunc(i.accounts, func(a, b *accountEntry) int { return cmp.Compare(a.name, b.name) })
+	i.summarize()
+}
+
+// count adds n to the numbers of an account's feeds.
+func (i *inventory) count(account *accountEntry, n int) {
+	for _, f := range account.feeds {
+		kind := i.kinds[f.Feed.Kind]
+		if kind == nil {
+			kind = &kindEntry{resource: f.Resource, feeds: map[string]int{}}
+			i.kinds[f.Feed.Kind] = kind
+		}
+		kind.total += n
+		kind.feeds[f.Feed.Namespace] += n
+		if kind.feeds[f.Feed.Namespace] == 0 {
+			delete(kind.feeds, f.Feed.Namespace)
+		}
+		if kind.total == 0 {
+			delete(i.kinds, f.Feed.Kind)
 		}
 	}
 }
 
-// cached returns the inventory if it was read after notBefore, otherwise nil.
-func (c *inventoryCache) cached(notBefore time.Time) *inventory {
-	if i := c.last.Load(); i != nil && !i.readAt.Before(notBefore) {
-		return i
+// summarize sets what follows from the accounts and kinds.
+func (i *inventory) summarize() {
+	i.attention, i.resources = nil, nil
+	for _, account := range i.accounts {
+		if len(account.notLive) > 0 {
+			i.attention = append(i.attention, account)
+		}
 	}
-	return nil
+	for _, kind := range i.kinds {
+		i.resources = append(i.resources, kind.resource)
+	}
+	slices.SortFunc(i.resources, func(a, b vedette.Resource) int {
+		return cmp.Or(cmp.Compare(a.Kind.Name, b.Kind.Name), cmp.Compare(a.Kind.Group, b.Kind.Group))
+	})
 }
 
-func (c *inventoryCache) refresh(ctx context.Context, notBefore time.Time) error {
-	if c.cached(notBefore) != nil { // another read ended in the meantime
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
-	defer cancel()
-	i, err := readInventory(ctx, c.store)
-	if err == nil {
-		c.last.Store(i)
-	}
-	return err
-}
-
-func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
-	i := &inventory{readAt: time.Now(), feedsByAccount: map[vedette.AccountName][]store.FeedStatus{}}
-	var err error
-	i.accounts, err = s.Accounts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	i.feeds, err = s.Feeds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range i.feeds {
-		i.feedsByAccount[f.Account] = append(i.feedsByAccount[f.Account], f)
-	}
-	return i, nil
-}
-
-// withInventory calls do with the inventory. If do reports that something is missing, it calls
-// do again with a new inventory, because the missing thing may be new.
-func withInventory[T any](ctx context.Context, c *inventoryCache, do func(*inventory) (T, error)) (T, error) {
-	var zero T
-	i, err := c.get(ctx)
-	if err != nil {
-		return zero, err
-	}
-	v, err := do(i)
-	if kind := vedette.KindOf(err); kind != vedette.NotFound && kind != vedette.Invalid {
-		return v, err
-	}
-	i, err = c.getFresh(ctx, 0)
-	if err != nil {
-		return zero, err
-	}
-	return do(i)
-}
-
-func (i *inventory) account(name vedette.AccountName) (store.AccountRow, bool) {
-	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a store.AccountRow, name vedette.AccountName) int {
-		return compareStrings(string(a.Name), string(name))
+// account returns an account, or nil.
+func (i *inventory) account(name vedette.AccountName) *accountEntry {
+	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a *accountEntry, name vedette.AccountName) int {
+		return cmp.Compare(a.name, name)
 	})
 	if !ok {
-		return store.AccountRow{}, false
+		return nil
 	}
-	return i.accounts[at], true
+	return i.accounts[at]
 }
 
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// matchAccounts returns the accounts that match any of the patterns, or all accounts if there
-// are no patterns. It fails if a pattern without wildcards matches nothing.
-func (i *inventory) matchAccounts(patterns []string) ([]vedette.AccountName, error) {
-	var names []vedette.AccountName
-	for _, a := range i.accounts {
-		if len(patterns) == 0 || matchAny(patterns, a.Name) {
-			names = append(names, a.Name)
-		}
-	}
+// matchAccounts returns the accounts that match any of the patterns. It fails if a pattern without
+// wildcards matches nothing.
+func (i *inventory) matchAccounts(patterns []string) ([]*accountEntry, error) {
+	var matched []*accountEntry
+	wild := false
 	for _, p := range patterns {
-		if _, ok := i.account(vedette.AccountName(p)); !ok && !glob(p).hasWildcards() {
+		account := i.account(vedette.AccountName(p))
+		switch {
+		case glob(p).hasWildcards():
+			wild = true
+		case account == nil:
 			return nil, i.accountNotFound(p)
+		default:
+			matched = append(matched, account)
 		}
 	}
-	return names, nil
+	if !wild {
+		slices.SortFunc(matched, func(a, b *accountEntry) int { return cmp.Compare(a.name, b.name) })
+		return slices.Compact(matched), nil
+	}
+	matched = nil
+	for _, account := range i.accounts {
+		if matchAny(patterns, account.name) {
+			matched = append(matched, account)
+		}
+	}
+	return matched, nil
+}
+
+// selectAccounts is matchAccounts, or all accounts if there are no patterns.
+func (i *inventory) selectAccounts(patterns []string) ([]*accountEntry, error) {
+	if len(patterns) == 0 {
+		return i.accounts, nil
+	}
+	return i.matchAccounts(patterns)
 }
 
 func matchAny(patterns []string, name vedette.AccountName) bool {
@@ -161,17 +160,17 @@ func matchAny(patterns []string, name vedette.AccountName) bool {
 func (i *inventory) accountNotFound(name string) error {
 	var names []string
 	for _, a := range i.accounts {
-		names = append(names, string(a.Name))
+		names = append(names, string(a.name))
 	}
 	return vedette.Errorf(vedette.NotFound, "there is no account %.255q%s", name, nearest.Hint(name, names))
 }
 
-// resources returns the resources of the accounts, each kind once.
-func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource {
+// resourcesOf returns the resources of some accounts, each kind once.
+func resourcesOf(accounts []*accountEntry) []vedette.Resource {
 	seen := map[vedette.Kind]bool{}
 	var out []vedette.Resource
 	for _, a := range accounts {
-		for _, f := range i.feedsByAccount[a] {
+		for _, f := range a.feeds {
 			if !seen[f.Feed.Kind] {
 				seen[f.Feed.Kind] = true
 				out = append(out, f.Resource)
@@ -181,9 +180,8 @@ func (i *inventory) resources(accounts []vedette.AccountName) []vedette.Resource
 	return out
 }
 
-// resolveKinds resolves kinds as users write them.
-func (i *inventory) resolveKinds(accounts []vedette.AccountName, names []string) ([]vedette.Resource, error) {
-	served := i.resources(accounts)
+// findResources resolves kinds as users write them.
+func findResources(served []vedette.Resource, names []string) ([]vedette.Resource, error) {
 	var out []vedette.Resource
 	for _, name := range names {
 		r, err := views.FindResource(served, name)

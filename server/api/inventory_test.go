@@ -3,6 +3,10 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +29,18 @@ func (h *blockingStore) Accounts(ctx context.Context) ([]store.AccountRow, error
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (*blockingStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]store.AccountRow, error) {
+	return nil, nil
+}
+
+func (*blockingStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64, bool) {
+	return nil, 0, false // so that all accounts are read each time
+}
+
+func (*blockingStore) ObjectCounts(context.Context, ...vedette.AccountName) (map[vedette.Kind]int64, error) {
+	return nil, nil
 }
 
 func (*blockingStore) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
@@ -63,4 +79,142 @@ func TestInventoryReadIsSharedWhileDatabaseHangs(t *testing.T) {
 			t.Errorf("got %d reads, want 2: the blocked one and one later", h.reads)
 		}
 	})
+}
+
+// countingStore counts reads of all accounts.
+type countingStore struct {
+	*store.Store
+	all int
+}
+
+func (s *countingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+	s.all++
+	return s.Store.Accounts(ctx)
+}
+
+// storeWith returns a store with accounts that have no feeds.
+func storeWith(t *testing.T, accounts ...vedette.AccountName) *countingStore {
+	t.Helper()
+	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, name := range accounts {
+		if _, err := st.Register(t.Context(), vedette.Account{Name: name, Cluster: vedette.Cluster{UID: string(name)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &countingStore{Store: st}
+}
+
+// describe returns the inventory's accounts with the states of their feeds.
+func (i *inventory) describe() (text string) {
+	for _, account := range i.accounts {
+		text += string(account.name)
+		for _, f := range account.feeds {
+			text += fmt.Sprintf(" %s=%s", f.Feed.Kind, f.State)
+		}
+		text += "; "
+	}
+	return text + fmt.Sprintf("%d kinds, %d need attention", len(i.kinds), len(i.attention))
+}
+
+// TestInventoryFollowsChanges checks that the inventory has each change, although it reads only the
+// accounts that changed.
+func TestInventoryFollowsChanges(t *testing.T) {
+	st := storeWith(t, "a", "b", "c")
+	c := &inventoryCache{store: st}
+	pod, node := vedette.Kind{Name: "Pod"}, vedette.Kind{Name: "Node"}
+	var term vedette.Term
+	declare := func(kinds ...vedette.Kind) error {
+		var feeds []store.DeclaredFeed
+		for _, kind := range kinds {
+			feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: kind}, Resource: vedette.Resource{Kind: kind, Version: "v1"}})
+		}
+		_, err := st.Declare(t.Context(), "b", term, feeds, nil)
+		return err
+	}
+	commit := func(u store.FeedUpdate) error {
+		_, err := st.Commit(t.Context(), store.Batch{Account: "b", Term: term, Feeds: []store.FeedUpdate{u}})
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"at first", func() error { return nil }, "a; b; c; 0 kinds, 0 need attention"},
+		{"an agent", func() (err error) { term, err = st.Acquire(t.Context(), "b", store.Holder{Agent: "x"}); return err },
+			"a; b; c; 0 kinds, 0 need attention"},
+		{"feeds", func() error { return declare(pod, node) }, "a; b Node=pending Pod=pending; c; 2 kinds, 1 need attention"},
+		{"a live feed", func() error { return commit(store.FeedUpdate{Feed: vedette.Feed{Kind: pod}, State: vedette.FeedLive}) },
+			"a; b Node=pending Pod=live; c; 2 kinds, 1 need attention"},
+		{"a snapshot", func() error { return st.BeginSnapshot(t.Context(), "b", term, vedette.Feed{Kind: pod}) },
+			"a; b Node=pending Pod=syncing; c; 2 kinds, 1 need attention"},
+		{"a withdrawn feed", func() error { return declare(node) }, "a; b Node=pending; c; 1 kinds, 1 need attention"},
+		{"all live", func() error { return commit(store.FeedUpdate{Feed: vedette.Feed{Kind: node}, State: vedette.FeedLive}) },
+			"a; b Node=live; c; 1 kinds, 0 need attention"},
+		{"a failure", func() error {
+			return commit(store.FeedUpdate{Feed: vedette.Feed{Kind: node}, State: vedette.FeedFailing, Message: "refused"})
+		}, "a; b Node=failing; c; 1 kinds, 1 need attention"},
+		{"a new account", func() error {
+			_, err := st.Register(t.Context(), vedette.Account{Name: "aa", Cluster: vedette.Cluster{UID: "aa"}})
+			return err
+		}, "a; aa; b Node=failing; c; 1 kinds, 1 need attention"},
+		{"a removed account", func() error { return st.RemoveAccount(t.Context(), "b") }, "a; aa; c; 0 kinds, 0 need attention"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		i, err := c.getFresh(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := i.describe(); got != step.want {
+			t.Errorf("%s: got %q, want %q", step.name, got, step.want)
+		}
+		want, err := readInventory(t.Context(), st.Store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.describe() != want.describe() || !slices.EqualFunc(i.resources, want.resources, func(a, b vedette.Resource) bool { return a.Kind == b.Kind }) {
+			t.Errorf("%s: got %q, but the store has %q", step.name, i.describe(), want.describe())
+		}
+	}
+	if st.all != 1 {
+		t.Errorf("got %d reads of all accounts, want 1", st.all)
+	}
+}
+
+// TestInventoryIsReadAgain checks that all accounts are read again after a while, in the
+// background, and when the log of changes does not reach back.
+func TestInventoryIsReadAgain(t *testing.T) {
+	st := storeWith(t, "a")
+	c := &inventoryCache{store: st}
+	i, err := c.getFresh(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := *i
+	old.readAt, old.accounts = time.Now().Add(-time.Hour), nil // as if the account had been added without the log
+	c.last.Store(&old)
+	for deadline, found := time.Now().Add(20*time.Second), false; !found; found = len(i.accounts) == 1 {
+		i, err = c.getFresh(t.Context(), 0)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("got no new inventory: %v", err)
+		}
+		runtime.Gosched() // the read runs in the background
+	}
+	if err := st.ReleaseAll(t.Context()); err != nil { // the log does not say which accounts
+		t.Fatal(err)
+	}
+	before := st.all
+	if _, err := c.getFresh(t.Context(), 0); err != nil || st.all != before+1 {
+		t.Errorf("after all were released: got %d reads and error %v, want one", st.all-before, err)
+	}
 }

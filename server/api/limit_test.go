@@ -48,8 +48,8 @@ func TestPageBytesLimit(t *testing.T) {
 			t.Errorf("page %d: got %d bytes", pages, len(body))
 		}
 		page := getJSON[objectList](w, "/objects?limit=5000&include=body"+cursor)
-		if page.Total != 20 || len(page.Freshness) != 1 {
-			t.Errorf("page %d: got a total of %d and %d feeds", pages, page.Total, len(page.Freshness))
+		if page.Total != 20 || page.Feeds != 1 {
+			t.Errorf("page %d: got a total of %d and %d feeds", pages, page.Total, page.Feeds)
 		}
 		for _, item := range page.Items {
 			names = append(names, item.Name)

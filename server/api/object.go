@@ -89,12 +89,12 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
 		return err
 	}
-	i, key, err := a.resolveKey(r, account)
+	entry, key, err := a.resolveKey(r, account)
 	if err != nil {
 		return err
 	}
-	fresh := a.freshnessOf(i, filter{accounts: []vedette.AccountName{vedette.AccountName(account)}, kinds: []vedette.Kind{key.Kind},
-		Query: store.Query{Namespace: key.Namespace}}, time.Now())
+	fresh := a.accountFreshness([]*accountEntry{entry}, filter{kinds: []vedette.Kind{key.Kind}, Query: store.Query{Namespace: key.Namespace}},
+		time.Now())
 	row, release, err := a.readObject(r, vedette.AccountName(account), key)
 	if err != nil {
 		return err
@@ -116,24 +116,25 @@ func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedet
 // the response, whose buffer grows by doubling.
 const objectCopies = 3
 
-// resolveKey returns the key of the object in a path.
-func (a *api) resolveKey(r *http.Request, account string) (*inventory, vedette.Key, error) {
+// resolveKey returns the account and the key of the object in a path.
+func (a *api) resolveKey(r *http.Request, account string) (*accountEntry, vedette.Key, error) {
 	key := vedette.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if key.Namespace == clusterScoped {
 		key.Namespace = ""
 	}
-	i, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*inventory, error) {
-		if _, ok := i.account(vedette.AccountName(account)); !ok {
+	entry, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*accountEntry, error) {
+		entry := i.account(vedette.AccountName(account))
+		if entry == nil {
 			return nil, i.accountNotFound(account)
 		}
-		kinds, err := i.resolveKinds([]vedette.AccountName{vedette.AccountName(account)}, []string{r.PathValue("kind")})
+		kinds, err := findResources(resourcesOf([]*accountEntry{entry}), []string{r.PathValue("kind")})
 		if err != nil {
 			return nil, err
 		}
 		key.Kind = kinds[0].Kind
-		return i, checkScope(kinds[0], key)
+		return entry, checkScope(kinds[0], key)
 	})
-	return i, key, err
+	return entry, key, err
 }
 
 func checkScope(resource vedette.Resource, key vedette.Key) error {

@@ -108,7 +108,7 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 		access = authorize.Read
 	}
 	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) (struct{}, error) {
-		if _, ok := i.account(op.Account); !ok {
+		if i.account(op.Account) == nil {
 			return struct{}{}, i.accountNotFound(string(op.Account))
 		}
 		return struct{}{}, nil

@@ -43,6 +43,8 @@ func (pageStore) Accounts(context.Context) ([]store.AccountRow, error) {
 	return []store.AccountRow{{Account: vedette.Account{Name: "prod"}}}, nil
 }
 
+func (pageStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64, bool) { return nil, 0, true }
+
 func (pageStore) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
 	return nil, nil
 }
@@ -57,7 +59,9 @@ func (pageStore) Objects(context.Context, store.Query) (store.Page, error) {
 
 type emptyFleet struct{}
 
-func (emptyFleet) Agents() []api.Agent { return nil }
+func (emptyFleet) Agents() []api.Agent                      { return nil }
+func (emptyFleet) AgentsOf(vedette.AccountName) []api.Agent { return nil }
+
 func (emptyFleet) Freshness(vedette.AccountName) (seen time.Time, connected bool) {
 	return time.Time{}, true
 }

@@ -187,13 +187,25 @@ func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	defer m.mu.Unlock()
 	roles := maps.Clone(m.roles)
 	for name, a := range roles {
-		a.Message = a.displayMessage()
-		if s, stalled := m.stalls[name]; stalled && a.Message == "" {
-			a.Message = s.message
-		}
-		roles[name] = a
+		roles[name] = m.forOperatorsLocked(a)
 	}
 	return roles
+}
+
+// Role returns the agent's role for one account, as Roles does.
+func (m *Member) Role(account vedette.AccountName) (a Assignment, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, ok = m.roles[account]
+	return m.forOperatorsLocked(a), ok
+}
+
+func (m *Member) forOperatorsLocked(a Assignment) Assignment {
+	a.Message = a.displayMessage()
+	if s, stalled := m.stalls[a.Account]; stalled && a.Message == "" {
+		a.Message = s.message
+	}
+	return a
 }
 
 // displayMessage returns the message for operators.

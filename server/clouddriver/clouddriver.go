@@ -27,9 +27,10 @@ type accountStore interface {
 
 // credentialStore reads many accounts at once.
 type credentialStore interface {
+	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
 	Namespaces(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.AccountName][]string, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, position uint64, complete bool)
 }
 
 // objectStore reads objects.

@@ -57,7 +57,7 @@ func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathPara
 // getCredentials mirrors CredentialsController.getAccount.
 func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	name := vedette.AccountName(p["account"])
-	views, err := a.readCredentials(r.Context(), name)
+	views, err := a.readCredentials(r.Context(), []vedette.AccountName{name})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type credentialCache struct {
 	// it. It is not a mutex, because a request must not wait longer than its client.
 	turn chan struct{}
 
-	mark     uint64 // 0 until the first read
+	position uint64 // in the store's log of changed accounts
 	isLoaded bool
 	names    []vedette.AccountName // sorted
 	views    map[vedette.AccountName]encodedCredential
@@ -62,14 +62,15 @@ const maxNamedAccounts = 500
 
 // refresh reads the accounts that have changed since the last call.
 func (c *credentialCache) refresh(ctx context.Context) error {
-	changed, now := c.api.Store.ChangedAccounts(c.mark)
-	if c.isLoaded && len(changed) == 0 {
+	changed, position, complete := c.api.Store.ChangedAccounts(c.position) // before the read, so that no change is missed
+	isKnown := c.isLoaded && complete
+	if isKnown && len(changed) == 0 {
 		return nil
 	}
-	if !c.isLoaded || len(changed) > maxNamedAccounts {
+	if !isKnown || len(changed) > maxNamedAccounts {
 		changed = nil
 	}
-	read, err := c.api.readCredentials(ctx, changed...)
+	read, err := c.api.readCredentials(ctx, changed)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (c *credentialCache) refresh(ctx context.Context) error {
 		c.names = append(c.names, name)
 	}
 	slices.Sort(c.names)
-	c.mark, c.isLoaded = now, true
+	c.position, c.isLoaded = position, true
 	return nil
 }
 
@@ -105,8 +106,8 @@ func encodeCredential(view expandedView) (encodedCredential, error) {
 }
 
 // readCredentials reads accounts, or all accounts if none is given.
-func (a *api) readCredentials(ctx context.Context, accounts ...vedette.AccountName) ([]expandedView, error) {
-	rows, err := a.Store.AccountsNamed(ctx, accounts...)
+func (a *api) readCredentials(ctx context.Context, accounts []vedette.AccountName) ([]expandedView, error) {
+	rows, err := a.readAccounts(ctx, accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +125,13 @@ func (a *api) readCredentials(ctx context.Context, accounts ...vedette.AccountNa
 		views[i] = a.newExpandedView(row, kinds[row.Name], namespaces[row.Name])
 	}
 	return views, nil
+}
+
+func (a *api) readAccounts(ctx context.Context, names []vedette.AccountName) ([]store.AccountRow, error) {
+	if len(names) == 0 {
+		return a.Store.Accounts(ctx)
+	}
+	return a.Store.AccountsNamed(ctx, names...)
 }
 
 func kindsByAccount(feeds []store.FeedStatus) map[vedette.AccountName][]vedette.Kind {

@@ -89,6 +89,11 @@ func (s *countingStore) count(what string, accounts []vedette.AccountName) {
 	s.reads = append(s.reads, fmt.Sprint(what, accounts))
 }
 
+func (s *countingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+	s.count("accounts", nil)
+	return s.Store.Accounts(ctx)
+}
+
 func (s *countingStore) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
 	s.count("accounts", names)
 	return s.Store.AccountsNamed(ctx, names...)

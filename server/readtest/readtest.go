@@ -4,6 +4,7 @@ package readtest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -180,6 +181,18 @@ func (f *Fleet) Agents() []api.Agent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.list
+}
+
+// AgentsOf returns the agents that SetAgents set with an account.
+func (f *Fleet) AgentsOf(account vedette.AccountName) []api.Agent {
+	var agents []api.Agent
+	for _, agent := range f.Agents() {
+		agent.Accounts = slices.DeleteFunc(slices.Clone(agent.Accounts), func(a api.AgentAccount) bool { return a.Name != account })
+		if len(agent.Accounts) > 0 {
+			agents = append(agents, agent)
+		}
+	}
+	return agents
 }
 
 // Freshness returns what Connect and Disconnect set.

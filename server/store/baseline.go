@@ -73,6 +73,7 @@ type baseline struct {
 	accountID int64
 	covered   coverage
 	marks     map[feedKey]vedette.Mark // of the feeds that have one
+	live      map[feedKey]bool         // feeds that are live and have no message
 	lookedUp  map[rowKey]bool          // whether the key is stored is known
 	existing  map[rowKey]storedRow     // the keys in lookedUp that are stored
 }
@@ -87,7 +88,7 @@ func (s *Store) refreshBaseline(ctx context.Context, p *preparedBatch) (err erro
 // readBaseline reads an account and its feeds; rows are read by lookup. The error is ErrTerm if
 // the writer has been replaced.
 func (s *Store) readBaseline(ctx context.Context, account vedette.AccountName, term vedette.Term) (*baseline, error) {
-	base := &baseline{covered: coverage{}, marks: map[feedKey]vedette.Mark{}, lookedUp: map[rowKey]bool{}, existing: map[rowKey]storedRow{}}
+	base := &baseline{covered: coverage{}, marks: map[feedKey]vedette.Mark{}, live: map[feedKey]bool{}, lookedUp: map[rowKey]bool{}, existing: map[rowKey]storedRow{}}
 	var stored int64
 	err := s.queryEach(ctx, func(rows *sql.Rows) error { return base.scan(rows, &stored) }, selectBaseline, string(account))
 	switch {
@@ -103,17 +104,22 @@ func (s *Store) readBaseline(ctx context.Context, account vedette.AccountName, t
 
 // selectBaseline reads an account and its feeds in one query, because each query costs a
 // round trip.
-const selectBaseline = `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark FROM accounts a LEFT JOIN feeds f ON f.account_id = a.id WHERE a.name = ?`
+const selectBaseline = `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark, CASE WHEN f.state = 'live' AND f.message = '' THEN 1 ELSE 0 END
+	FROM accounts a LEFT JOIN feeds f ON f.account_id = a.id WHERE a.name = ?`
 
 // scan reads a row of selectBaseline.
 func (b *baseline) scan(rows *sql.Rows, term *int64) error {
 	var kind sql.NullInt64 // NULL, like the other columns of feeds, if the account has no feeds
 	var namespace, mark sql.NullString
-	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark); err != nil || !kind.Valid {
+	var live bool
+	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark, &live); err != nil || !kind.Valid {
 		return err
 	}
 	key := feedKey{kind.Int64, namespace.String}
 	b.covered[key] = true
+	if live {
+		b.live[key] = true
+	}
 	if mark.String != "" {
 		b.marks[key] = vedette.Mark(mark.String)
 	}

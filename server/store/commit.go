@@ -147,7 +147,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	if err == nil {
 		s.locks.ClearUncertain(account)
 		s.versions.settle(account)
-		s.accountLog.note(account) // readers may have read it before that transaction ended
+		s.changed.add(account) // readers may have read it before that transaction ended
 	}
 	return err
 }
@@ -183,6 +183,9 @@ func (s *Store) filterStale(ctx context.Context, b *Batch, covered coverage) *ov
 func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Change, error) {
 	if p.isEmpty() {
 		return nil, nil
+	}
+	if p.changesState() {
+		defer s.changed.add(p.batch.Account)
 	}
 	effect := p.effect()
 	err := write(ctx, p.apply)

@@ -37,7 +37,8 @@ func (s *Store) Objects(ctx context.Context, q Query) (Page, error) {
 type resolvedQuery struct {
 	Query
 	store    *Store
-	scope    conditions  // on accounts, kinds and feeds
+	account  condition   // on accounts
+	scope    conditions  // on accounts and kinds
 	filters  conditions  // on objects
 	narrow   bool        // selects few rows, anywhere in the order
 	indexed  bool        // narrow, by a column of objects that has an index
@@ -74,7 +75,8 @@ func (s *Store) resolve(ctx context.Context, q Query) (*resolvedQuery, error) {
 
 func (r *resolvedQuery) resolveAccounts(ctx context.Context) error {
 	if len(r.Accounts) == 0 {
-		r.scope = append(r.scope, condition{"a.name IS NOT NULL", nil})
+		r.account = condition{"a.name IS NOT NULL", nil}
+		r.scope = append(r.scope, r.account)
 		return nil
 	}
 	where, args := accountCondition(r.Accounts)
@@ -85,7 +87,8 @@ func (r *resolvedQuery) resolveAccounts(ctx context.Context) error {
 		r.accounts = append(r.accounts, id)
 		return err
 	}, `SELECT a.id FROM accounts a WHERE `+where, args...)
-	r.scope = append(r.scope, r.store.dialect.in("a.id", r.accounts))
+	r.account = r.store.dialect.in("a.id", r.accounts)
+	r.scope = append(r.scope, r.account)
 	r.empty = r.empty || len(r.accounts) == 0
 	return err
 }
@@ -183,13 +186,11 @@ func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
 	if r.empty {
 		return 0, nil
 	}
-	query, where := `SELECT COALESCE(SUM(f.objects), 0) FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`,
-		r.scope
-	if len(r.filters) > 0 {
-		query, where = `SELECT COUNT(*) FROM `+r.tables(), slices.Concat(r.scope, r.filters)
+	if len(r.filters) == 0 {
+		return r.feedTotal(ctx)
 	}
-	clause, args := where.where()
-	err = r.store.queryOne(ctx, scanInto(&total), query+clause, args...)
+	clause, args := slices.Concat(r.scope, r.filters).where()
+	err = r.store.queryOne(ctx, scanInto(&total), `SELECT COUNT(*) FROM `+r.tables()+clause, args...)
 	return total, err
 }
 
@@ -227,14 +228,54 @@ type accountKind struct {
 
 const accountKindsPerQuery = 256
 
+// The first page of most queries is in the first few accounts. The number grows with each query,
+// so that a query for kinds that few accounts have takes few queries, too.
+const (
+	minAccountsPerQuery = 16
+	maxAccountsPerQuery = 1024
+)
+
 // scanInOrder reads accounts and kinds one after the other, because no index orders the rows of
-// several: sorting all objects for each page of 500 would take seconds. The counts of feeds show
-// which pairs have any objects.
+// several: sorting all objects for each page of 500 would take seconds. It reads which kinds the
+// accounts have for a few accounts at a time, because a fleet has hundreds of thousands of them.
 func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
 	var scanned []scannedRow
-	where := r.scope
+	next := conditions{r.account}
 	if r.after != nil {
-		where = slices.Concat(r.scope, conditions{r.after.fromAccountKind()})
+		next = append(next, condition{"a.name >= ?", []any{r.after.account}})
+	}
+	for n := minAccountsPerQuery; len(scanned) <= r.Limit && !r.budget.isExhausted(); n = min(2*n, maxAccountsPerQuery) {
+		ids, last, err := r.nextAccounts(ctx, next, n)
+		if err != nil || len(ids) == 0 {
+			return scanned, err
+		}
+		scanned, err = r.scanAccounts(ctx, ids, scanned)
+		if err != nil || len(ids) < n {
+			return scanned, err
+		}
+		next = conditions{r.account, {"a.name > ?", []any{last}}}
+	}
+	return scanned, nil
+}
+
+// nextAccounts returns at most n accounts, in the order of their names, and the last name.
+func (r *resolvedQuery) nextAccounts(ctx context.Context, where conditions, n int) (ids []int64, last string, err error) {
+	clause, args := where.where()
+	err = r.store.queryEach(ctx, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id, &last)
+		ids = append(ids, id)
+		return err
+	}, fmt.Sprintf(`SELECT a.id, a.name FROM accounts a%s ORDER BY a.name LIMIT %d`, clause, n), args...)
+	return ids, last, err
+}
+
+// scanAccounts reads the objects of accounts, until there are enough.
+func (r *resolvedQuery) scanAccounts(ctx context.Context, ids []int64, scanned []scannedRow) ([]scannedRow, error) {
+	scope := slices.Concat(r.scope, conditions{r.store.dialect.in("a.id", ids)})
+	where := scope
+	if r.after != nil {
+		where = slices.Concat(scope, conditions{r.after.fromAccountKind()})
 	}
 	for len(scanned) <= r.Limit && !r.budget.isExhausted() {
 		pairs, err := r.accountKinds(ctx, where)
@@ -242,17 +283,15 @@ func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
 			return scanned, err
 		}
 		scanned, err = r.scanAccountKinds(ctx, pairs, scanned)
-		if err != nil {
-			return nil, err
+		if err != nil || len(pairs) < accountKindsPerQuery {
+			return scanned, err
 		}
-		if len(pairs) < accountKindsPerQuery {
-			break
-		}
-		where = slices.Concat(r.scope, conditions{pairs[len(pairs)-1].position.afterAccountKind()})
+		where = slices.Concat(scope, conditions{pairs[len(pairs)-1].position.afterAccountKind()})
 	}
 	return scanned, nil
 }
 
+// accountKinds returns the pairs that have any objects, by the counts of feeds.
 func (r *resolvedQuery) accountKinds(ctx context.Context, where conditions) ([]accountKind, error) {
 	if r.Namespace != "" {
 		where = slices.Concat(where, conditions{{"f.namespace IN ('', ?)", []any{r.Namespace}}})

@@ -45,7 +45,8 @@ type Store struct {
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
-	accountLog      accountLog
+	changed         accountLog
+	totals          feedTotals
 	labelGC         labelGC
 	versions        versions
 	cachedNames     accountNames

@@ -15,39 +15,41 @@ type workload struct {
 	annotations map[string]string
 }
 
+// Workload returns a workload of an application, in the namespace of that name: the objects that Next
+// describes, with the given number of Pods.
+func (c *Corpus) Workload(application, name string, pods int) []Item {
+	return c.items(c.newWorkload("shop", application, application, name), func() int { return pods })
+}
+
 func (c *Corpus) workload() []Item {
-	w := c.newWorkload()
-	deployment := c.deployment(w)
-	items := []Item{deployment}
-	var pods int
-	for revision := range 3 {
-		current := revision == 2
-		replicas := 0
-		if current {
-			replicas = 1 + c.random.IntN(20)
-			pods = replicas
-		}
-		items = append(items, c.replicaSet(w, deployment.Object, revision+1, replicas))
+	environment := []string{"prod", "staging", "canary"}[c.workloadCount%3]
+	if environment == "prod" { // each application has all three
+		c.team = c.pick("payments", "search", "identity", "logistics", "media", "growth", "platform", "risk")
+		c.app = c.team[:4] + c.pick("gateway", "worker", "api", "frontend", "indexer", "scheduler", "importer") + fmt.Sprint(c.workloadCount/3)
 	}
+	c.workloadCount++
+	w := c.newWorkload(c.team, c.app, c.team+"-"+environment, c.app+"-"+environment)
+	w.vars["environment"] = environment
+	return c.items(w, func() int { return 1 + c.random.IntN(20) })
+}
+
+// items returns the objects of a workload. It calls pods for the number of Pods.
+func (c *Corpus) items(w *workload, pods func() int) []Item {
+	deployment := c.deployment(w)
+	items := []Item{deployment, c.replicaSet(w, deployment.Object, 1, 0), c.replicaSet(w, deployment.Object, 2, 0)}
+	replicas := pods()
+	items = append(items, c.replicaSet(w, deployment.Object, 3, replicas))
 	owner := items[len(items)-1].Object
-	for range pods {
+	for range replicas {
 		items = append(items, c.pod(w, owner))
 	}
 	return append(items, c.otherObject(w, Kinds[3], "service", w.vars["workload"]),
 		c.otherObject(w, Kinds[4], "configmap", w.vars["workload"]+"-config"))
 }
 
-func (c *Corpus) newWorkload() *workload {
-	environment := []string{"prod", "staging", "canary"}[c.workloadCount%3]
-	if environment == "prod" { // each application has all three
-		c.team = c.pick("payments", "search", "identity", "logistics", "media", "growth", "platform", "risk")
-		c.app = c.team[:4] + c.pick("gateway", "worker", "api", "frontend", "indexer", "scheduler", "importer") + fmt.Sprint(c.workloadCount/3)
-	}
-	team, app := c.team, c.app
-	c.workloadCount++
-	name := app + "-" + environment
+func (c *Corpus) newWorkload(team, app, namespace, name string) *workload {
 	w := &workload{vars: map[string]string{
-		"team": team, "app": app, "environment": environment, "workload": name, "namespace": team + "-" + environment,
+		"team": team, "app": app, "environment": "prod", "workload": name, "namespace": namespace,
 		"tag": fmt.Sprintf("v%d.%d.%d-%s", c.random.IntN(5), c.random.IntN(40), c.random.IntN(20), c.hex(8)), "image": c.hex(64),
 		"proxyImage": c.proxy,
 		"port":       c.pick("8080", "8443", "3000", "5000"), "level": c.pick("info", "warn", "debug"),

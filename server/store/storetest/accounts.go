@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,47 @@ import (
 )
 
 var accountTests = map[string]func(*testing.T, *store.Store){
+	"accounts are read by name, and those that changed are known": func(t *testing.T, s *store.Store) {
+		for _, name := range []vedette.AccountName{"b", "a", "c"} {
+			newWriter(t, s, name, feedOf(pods))
+		}
+		_, position, complete := s.ChangedAccounts(0)
+		if !complete {
+			t.Error("the log of changes is not complete after three accounts")
+		}
+		rows, err := s.AccountsNamed(t.Context(), "c", "a", "nobody")
+		if err != nil || len(rows) != 2 || rows[0].Name != "a" || rows[1].Name != "c" || rows[0].Holder != "agent-1" {
+			t.Errorf("got %+v, %v, want a and c", rows, err)
+		}
+		w := acquire(t, s, "b")
+		mark := vedette.Mark("7")
+		for _, step := range []struct {
+			name    string
+			do      func()
+			changed bool
+		}{
+			{"live", func() {
+				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+			}, true},
+			{"a mark", func() {
+				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+			}, false},
+			{"an object", func() { w.put(object(pods, "n", "a", "1")) }, false},
+			{"failing", func() {
+				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedFailing, Message: "refused"}}})
+			}, true},
+			{"live again", func() {
+				w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+			}, true},
+		} {
+			_, position, _ = s.ChangedAccounts(position)
+			step.do()
+			names, _, _ := s.ChangedAccounts(position)
+			if got := slices.Equal(names, []vedette.AccountName{"b"}); got != step.changed || !got && len(names) > 0 {
+				t.Errorf("%s: got changed accounts %v, want b: %v", step.name, names, step.changed)
+			}
+		}
+	},
 	"an account is read back as it was stored": func(t *testing.T, s *store.Store) {
 		namespaced := true
 		want := vedette.Account{

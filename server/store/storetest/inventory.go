@@ -170,7 +170,7 @@ func checkInventory(t *testing.T, s *store.Store) {
 	}
 	want, got := map[cluster][2]int64{}, map[cluster][2]int64{}
 	for _, r := range rows {
-		if r.Ignored || !attributes.IsClusterMember(r.Kind) {
+		if r.Ignored || !attributes.IsClusterMember(r.Kind) || r.Moniker.App == "" || r.Moniker.Cluster == "" {
 			continue
 		}
 		key := cluster{r.Moniker.App, r.Account, r.Moniker.Cluster}

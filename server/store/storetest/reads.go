@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -29,6 +30,33 @@ var readTests = map[string]func(*testing.T, *store.Store){
 				got = append(got, fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s", r.Account, r.Kind.Name, r.Kind.Group, r.Namespace, r.Name))
 			}
 			equal(t, fmt.Sprint("pages of ", limit), got, want)
+		}
+	},
+	"pages of many accounts, of which few have objects": func(t *testing.T, s *store.Store) {
+		var want []string
+		for i := range 60 { // more than are read at once, twice
+			w := newWriter(t, s, vedette.AccountName(fmt.Sprintf("prod-%02d", i)), feedOf(pods), feedOf(services))
+			if i%20 == 19 {
+				w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"), object(services, "n", "a", "1"))
+				want = append(want, fmt.Sprintf("prod-%02d Pod n/a@1", i), fmt.Sprintf("prod-%02d Pod n/b@1", i))
+			}
+		}
+		for _, limit := range []int{1, 2, 3, 100} {
+			equal(t, fmt.Sprint("pods in pages of ", limit), rowNames(queryAll(t, s, store.Query{Limit: limit, Kinds: []vedette.Kind{pods}})), want)
+		}
+		if total := len(queryAll(t, s, store.Query{Limit: 2})); total != 9 {
+			t.Errorf("got %d objects, want 9", total)
+		}
+		for accounts, want := range map[string]map[vedette.Kind]int64{
+			"": {pods: 6, services: 3}, "prod-19": {pods: 2, services: 1}, "prod-20": {pods: 0, services: 0}, "nobody": {},
+		} {
+			var names []vedette.AccountName
+			if accounts != "" {
+				names = append(names, vedette.AccountName(accounts))
+			}
+			if got, err := s.ObjectCounts(t.Context(), names...); err != nil || !maps.Equal(got, want) {
+				t.Errorf("numbers of objects of %q: got %v, %v, want %v", accounts, got, err, want)
+			}
 		}
 	},
 	"each filter, alone and combined":       testFilters,

@@ -64,7 +64,7 @@ var resources = map[vedette.Kind]vedette.Resource{
 		Namespaced: true},
 	replicaSets: {Kind: replicaSets, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"},
 		Namespaced: true},
-	roles: {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
+	roles:      {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
 	namespaces: {Kind: namespaces, Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}},
 }
 

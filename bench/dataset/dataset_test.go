@@ -1,0 +1,92 @@
+package dataset_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/bench/dataset"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+func fill(t *testing.T, d dataset.Dataset) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := dataset.Fill(t.Context(), st, d); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func count(t *testing.T, st *store.Store, q store.Query) int64 {
+	t.Helper()
+	page, err := st.Objects(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Total
+}
+
+// TestFillWritesTheDescribedNumbers checks accounts, objects, applications and Pods of a small
+// dataset.
+func TestFillWritesTheDescribedNumbers(t *testing.T) {
+	st := fill(t, dataset.Dataset{Accounts: 3, Objects: 301, OtherApplications: 5, Applications: []dataset.Application{
+		{Name: "shop", Workloads: 5, PodsPerWorkload: 4, Accounts: 2}}})
+	accounts, err := st.Accounts(t.Context())
+	if err != nil || len(accounts) != 3 || accounts[2].Name != dataset.AccountName(2) {
+		t.Fatalf("got accounts %v, %v", accounts, err)
+	}
+	pods := []vedette.Kind{{Name: "Pod"}}
+	for name, c := range map[string]struct {
+		query store.Query
+		want  int64
+	}{
+		"objects":                        {store.Query{}, 301},
+		"objects of an account":          {store.Query{Accounts: []vedette.AccountName{dataset.AccountName(2)}}, 100},
+		"objects of the application":     {store.Query{Application: "shop"}, 5 * (6 + 4)},
+		"pods of the application":        {store.Query{Application: "shop", Kinds: pods}, 20},
+		"pods in the second account":     {store.Query{Application: "shop", Kinds: pods, Accounts: []vedette.AccountName{dataset.AccountName(1)}}, 8},
+		"the last of the applications":   {store.Query{Application: "app00002000", Kinds: []vedette.Kind{{Group: "apps", Name: "Deployment"}}}, 11},
+		"applications beyond the shares": {store.Query{Application: "app00002001"}, 0},
+	} {
+		if got := count(t, st, c.query); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+	feeds, err := st.Feeds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range feeds {
+		if f.State != vedette.FeedLive || f.Mark == "" {
+			t.Errorf("feed %s of %s: got state %s and mark %q", f.Feed, f.Account, f.State, f.Mark)
+		}
+	}
+}
+
+// TestObjectsHaveProjections checks that objects have the summaries that table views read.
+func TestObjectsHaveProjections(t *testing.T) {
+	st := fill(t, dataset.Mixed().Scale(500))
+	page, err := st.Objects(t.Context(), store.Query{Kinds: []vedette.Kind{{Name: "Pod"}}, Limit: 1})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("got %d pods, %v", len(page.Items), err)
+	}
+	if pod := page.Items[0]; len(pod.Summary) == 0 || pod.Owner.Kind.Name != "ReplicaSet" || pod.Moniker.App == "" {
+		t.Errorf("got the pod %+v", pod)
+	}
+}
+
+func TestScaleKeepsTheProportions(t *testing.T) {
+	d := dataset.Mixed().Scale(10)
+	if d.Accounts != 5 || d.Objects != 10_000 || d.Applications[0].Workloads != 100 || d.Applications[0].Accounts != 1 || d.Applications[1].Workloads != 1 {
+		t.Errorf("got %+v", d)
+	}
+}

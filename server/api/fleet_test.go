@@ -1,0 +1,122 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/readtest"
+)
+
+// fleetOf returns a world of n accounts without objects, each with a feed of nodes and one of pods.
+func fleetOf(t testing.TB, n int) *readtest.Fixture {
+	t.Helper()
+	world := readtest.New(t)
+	for i := range n {
+		world.Account(vedette.AccountName(fmt.Sprintf("prod-%04d", i)), "nodes", "pods")
+	}
+	return world
+}
+
+type namedItem struct{ Name, Account, Kind string }
+
+// readPages returns the items of all pages, in the form "name" or "account/kind".
+func readPages(w *validatingClient, path string) (items []string, pages int) {
+	w.t.Helper()
+	for cursor := ""; ; {
+		page := getJSON[struct {
+			Items  []namedItem
+			Total  int
+			Cursor string
+		}](w, path+cursor)
+		for _, item := range page.Items {
+			items = append(items, strings.Trim(item.Name+item.Account+"/"+item.Kind, "/"))
+		}
+		pages++
+		if page.Cursor == "" {
+			if page.Total != len(items) {
+				w.t.Errorf("%s: got a total of %d and %d items", path, page.Total, len(items))
+			}
+			return items, pages
+		}
+		cursor = "&cursor=" + page.Cursor
+	}
+}
+
+// TestPages reads accounts and feeds page by page: each item is on one page, in order.
+func TestPages(t *testing.T) {
+	w := serve(t, configOf(fleetOf(t, 23)))
+	for path, want := range map[string]struct {
+		items, pages int
+		last         string
+	}{
+		"/accounts?limit=23":                             {23, 1, "prod-0022"},
+		"/accounts?limit=10":                             {23, 3, "prod-0022"},
+		"/accounts?limit=22":                             {23, 2, "prod-0022"},
+		"/accounts?limit=4&account=prod-001*":            {10, 3, "prod-0019"},
+		"/accounts?limit=1&account=prod-0003,prod-0001":  {2, 2, "prod-0003"},
+		"/feeds?limit=46":                                {46, 1, "prod-0022/Pod"},
+		"/feeds?limit=7":                                 {46, 7, "prod-0022/Pod"},
+		"/feeds?limit=1&account=prod-002*":               {6, 6, "prod-0022/Pod"},
+		"/feeds?limit=5&kind=nodes":                      {23, 5, "prod-0022/Node"},
+		"/feeds?limit=2&kind=nodes&account=prod-000[3]*": {0, 1, ""},
+	} {
+		items, pages := readPages(w, path)
+		last := ""
+		for n, item := range items {
+			if n > 0 && item <= items[n-1] {
+				t.Errorf("%s: got %s after %s", path, item, items[n-1])
+			}
+			last = item
+		}
+		if len(items) != want.items || pages != want.pages || last != want.last {
+			t.Errorf("%s: got %d items on %d pages, the last is %q; want %+v", path, len(items), pages, last, want)
+		}
+	}
+}
+
+func TestInvalidPages(t *testing.T) {
+	w := serve(t, configOf(fleetOf(t, 2)))
+	feedCursor := getJSON[struct{ Cursor string }](w, "/feeds?limit=1").Cursor
+	for _, path := range []string{"/accounts?limit=0", "/accounts?limit=5001", "/feeds?limit=x", "/accounts?cursor=%25", "/feeds?cursor=WyJhIl0",
+		"/accounts?cursor=" + feedCursor, "/feeds?cursor=a&cursor=b"} {
+		if response, body := w.get(path); response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s, want 400", path, response.StatusCode, body)
+		}
+	}
+}
+
+// TestFreshnessOfLargeFleets checks that the freshness of a fleet is complete in its numbers and
+// bounded in its list.
+func TestFreshnessOfLargeFleets(t *testing.T) {
+	world := fleetOf(t, 510) // more than are looked at for each request
+	world.SetFeedState("prod-0100", vedette.Kind{Name: "Pod"}, vedette.FeedDenied, "pods is forbidden")
+	fresh := getJSON[objectList](serve(t, configOf(world)), "/objects?limit=1")
+	if !fresh.Stale || fresh.Feeds != 1020 || len(fresh.Freshness) != 1 || fresh.Freshness[0].Account != "prod-0100" || fresh.Unlisted != 0 || fresh.Watermark == nil {
+		t.Errorf("with one feed that is denied: got %+v", fresh)
+	}
+	for i := range 30 {
+		world.Fleet.Disconnect(vedette.AccountName(fmt.Sprintf("prod-%04d", i)))
+	}
+	w := serve(t, configOf(world))
+	got := getJSON[objectList](w, "/objects?limit=1")
+	if !got.Stale || got.Feeds != 1020 || len(got.Freshness) != 20 || got.Unlisted != 2*30+1-20 || got.Watermark == nil || got.Watermark.After(*fresh.Watermark) {
+		t.Errorf("with 30 accounts without agent: got %+v", got)
+	}
+	if nodes := getJSON[objectList](w, "/objects?limit=1&kind=nodes"); !nodes.Stale || nodes.Feeds != 510 || nodes.Unlisted != 30-20 {
+		t.Errorf("nodes: got %+v", nodes)
+	}
+	if kinds := getJSON[struct {
+		Items []struct {
+			Accounts     []string
+			AccountCount int
+		}
+	}](w, "/kinds"); len(kinds.Items) != 2 || len(kinds.Items[0].Accounts) != 100 || kinds.Items[1].AccountCount != 510 {
+		t.Errorf("kinds: got %+v", kinds)
+	}
+	if one := getJSON[objectList](w, "/objects?limit=1&account=prod-0100&kind=nodes"); one.Stale || one.Feeds != 1 {
+		t.Errorf("nodes of the account whose pods are denied: got %+v", one)
+	}
+}
