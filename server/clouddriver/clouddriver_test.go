@@ -287,6 +287,10 @@ type unavailableStore struct{ *store.Store }
 
 func (unavailableStore) Ping(context.Context) error { return errors.New("connection refused") }
 
+func (unavailableStore) Accounts(context.Context) ([]store.AccountRow, error) {
+	return nil, errors.New("secret text of a driver")
+}
+
 func (unavailableStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]store.AccountRow, error) {
 	return nil, errors.New("secret text of a driver")
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/etag"
 	"github.com/vedette-io/vedette/server/authorize"
@@ -46,11 +44,11 @@ type expandedView struct {
 // listCredentials mirrors CredentialsController.list. The list is not filtered by permissions,
 // because Gate and Fiat filter it.
 func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	body, err := a.credentials.list(r.Context(), r.URL.Query().Get("expand") == "true")
+	list, err := a.credentials.list(r.Context(), r.URL.Query().Get("expand") == "true")
 	if err != nil {
 		return err
 	}
-	etag.Write(w, r, body, xxhash.Sum64(body))
+	etag.Write(w, r, list.body, list.tag)
 	return nil
 }
 
@@ -106,10 +104,10 @@ func newPermissionView(p *vedette.Permissions) *permissionView {
 	return &permissionView{Read: nonNil(p.Read), Write: nonNil(p.Write), Execute: p.Execute}
 }
 
-func (a *api) newExpandedView(row store.AccountRow, reported []vedette.Kind, namespaces []string) expandedView {
+func (a *api) newExpandedView(row store.AccountRow, namespaces []string) expandedView {
 	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true,
 		Namespaces: visibleNamespaces(row, namespaces), DockerRegistries: []string{},
-		SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources, reported)}
+		SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources)}
 }
 
 // visibleNamespaces returns the namespaces that the account is restricted to, or else all
@@ -128,15 +126,10 @@ func visibleNamespaces(row store.AccountRow, stored []string) []string {
 	})
 }
 
-// spinnakerKindMap maps kinds to Spinnaker's kinds: Clouddriver's own kinds, other kinds that
-// the account reports, and custom kinds as configured.
-func spinnakerKindMap(custom []vedette.CustomResource, reported []vedette.Kind) map[string]string {
+// spinnakerKindMap maps kinds to Spinnaker's kinds: Clouddriver's own kinds, and custom kinds as
+// configured. Other kinds that the account has are not in it, as in Clouddriver.
+func spinnakerKindMap(custom []vedette.CustomResource) map[string]string {
 	m := manifest.SpinnakerKinds()
-	for _, kind := range reported {
-		if name := kindName(kind); m[name] == "" {
-			m[name] = manifest.Unclassified
-		}
-	}
 	for _, c := range custom {
 		m[kindName(vedette.ParseKind(c.KubernetesKind))] = orDefault(c.SpinnakerKind, manifest.Unclassified)
 	}

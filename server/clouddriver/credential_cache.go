@@ -3,9 +3,10 @@ package clouddriver
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -24,19 +25,34 @@ type credentialCache struct {
 	isLoaded bool
 	names    []vedette.AccountName // sorted
 	views    map[vedette.AccountName]encodedCredential
+	lists    map[bool]*credentialList // by whether they are expanded; emptied by a change
+}
+
+// credentialList is the answer with all accounts. It is not changed anymore.
+type credentialList struct {
+	body []byte
+	tag  uint64
 }
 
 // encodedCredential is the JSON of one account.
-type encodedCredential struct{ plain, expanded json.RawMessage }
+type encodedCredential struct{ plain, expanded []byte }
+
+func (e encodedCredential) get(expanded bool) []byte {
+	if expanded {
+		return e.expanded
+	}
+	return e.plain
+}
 
 func newCredentialCache(a *api) *credentialCache {
-	c := &credentialCache{api: a, turn: make(chan struct{}, 1), views: map[vedette.AccountName]encodedCredential{}}
+	c := &credentialCache{api: a, turn: make(chan struct{}, 1), views: map[vedette.AccountName]encodedCredential{},
+		lists: map[bool]*credentialList{}}
 	c.turn <- struct{}{}
 	return c
 }
 
 // list returns the JSON of all accounts.
-func (c *credentialCache) list(ctx context.Context, expanded bool) ([]byte, error) {
+func (c *credentialCache) list(ctx context.Context, expanded bool) (*credentialList, error) {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
@@ -46,14 +62,27 @@ func (c *credentialCache) list(ctx context.Context, expanded bool) ([]byte, erro
 	if err := c.refresh(ctx); err != nil {
 		return nil, err
 	}
-	items := make([][]byte, len(c.names))
-	for i, name := range c.names {
-		items[i] = c.views[name].plain
-		if expanded {
-			items[i] = c.views[name].expanded
-		}
+	if c.lists[expanded] == nil {
+		body := c.join(expanded)
+		c.lists[expanded] = &credentialList{body, xxhash.Sum64(body)}
 	}
-	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]\n")), nil
+	return c.lists[expanded], nil
+}
+
+// join returns the JSON of all accounts as a list.
+func (c *credentialCache) join(expanded bool) []byte {
+	size := len("[]\n")
+	for _, name := range c.names {
+		size += len(c.views[name].get(expanded)) + len(",")
+	}
+	body := append(make([]byte, 0, size), '[')
+	for i, name := range c.names {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, c.views[name].get(expanded)...)
+	}
+	return append(body, "]\n"...)
 }
 
 // maxNamedAccounts is how many accounts are read by their names. If more have changed, all are
@@ -92,6 +121,7 @@ func (c *credentialCache) refresh(ctx context.Context) error {
 		c.names = append(c.names, name)
 	}
 	slices.Sort(c.names)
+	clear(c.lists)
 	c.position, c.isLoaded = position, true
 	return nil
 }
@@ -111,18 +141,13 @@ func (a *api) readCredentials(ctx context.Context, accounts []vedette.AccountNam
 	if err != nil {
 		return nil, err
 	}
-	feeds, err := a.Store.Feeds(ctx, accounts...)
-	if err != nil {
-		return nil, err
-	}
 	namespaces, err := a.Store.Namespaces(ctx, accounts...)
 	if err != nil {
 		return nil, err
 	}
-	kinds := kindsByAccount(feeds)
 	views := make([]expandedView, len(rows))
 	for i, row := range rows {
-		views[i] = a.newExpandedView(row, kinds[row.Name], namespaces[row.Name])
+		views[i] = a.newExpandedView(row, namespaces[row.Name])
 	}
 	return views, nil
 }
@@ -132,12 +157,4 @@ func (a *api) readAccounts(ctx context.Context, names []vedette.AccountName) ([]
 		return a.Store.Accounts(ctx)
 	}
 	return a.Store.AccountsNamed(ctx, names...)
-}
-
-func kindsByAccount(feeds []store.FeedStatus) map[vedette.AccountName][]vedette.Kind {
-	kinds := map[vedette.AccountName][]vedette.Kind{}
-	for _, f := range feeds {
-		kinds[f.Account] = append(kinds[f.Account], f.Feed.Kind)
-	}
-	return kinds
 }

@@ -89,3 +89,19 @@ func TestStoredManifestsThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// FuzzStoredManifests checks that no request with references causes a panic, and that what a
+// reference hides is validated like what is not hidden.
+func FuzzStoredManifests(f *testing.F) {
+	for _, seed := range []string{`{"manifests":[` + stored("ref://shop/a") + `]}`, `{"manifest":` + stored("ref://shop/text") + `}`,
+		`{"manifests":{"type":"remote/map/base64"}}`, `{"manifests":[[` + stored("ref://a/b") + `]],"patchBody":null}`, `["remote/map/base64"]`} {
+		f.Add(seed, configMap("a"))
+	}
+	f.Fuzz(func(t *testing.T, description, content string) {
+		s := newServer(task.Config{ArtifactStore: fakeArtifactStore{"shop/a": content, "shop/text": "x"}})
+		status, response := s.request(t, http.MethodPost, "/kubernetes/ops/deployManifest", description)
+		if status == http.StatusInternalServerError {
+			t.Errorf("%s: got %d %s", description, status, response)
+		}
+	})
+}
