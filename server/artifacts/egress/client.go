@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -61,9 +62,6 @@ func New(policy Policy, limits Limits) *Client {
 
 // Limits returns the limits in effect.
 func (c *Client) Limits() Limits { return c.limits }
-
-// Transport returns the transport for libraries that make requests of their own.
-func (c *Client) Transport() http.RoundTripper { return c.transport }
 
 // Dial connects to an address if the policy allows it.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -175,4 +173,32 @@ func describe(ctx context.Context, u *url.URL, err error) error {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("request to %s: %w", u.Host, err)
+}
+
+// RoundTrip makes one request for a library that builds its own, under the policy and the limits
+// of answers.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, end := context.WithCancelCause(r.Context())
+	response, err := c.transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		end(nil)
+		return nil, err
+	}
+	response.Body = newBody(ctx, end, response.Body, c.limits.MaxBytes, c.limits.StallTimeout)
+	return response, nil
+}
+
+// Resolve returns an address of a host that the policy allows, for protocols other than HTTP. The
+// caller connects to that address, and not to the name.
+func (c *Client) Resolve(ctx context.Context, host string) (netip.Addr, error) {
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("resolve the host: %w", err)
+	}
+	for _, address := range addresses {
+		if err = c.policy.Check(address); err == nil {
+			return address.Unmap(), nil
+		}
+	}
+	return netip.Addr{}, err
 }
