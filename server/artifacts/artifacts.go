@@ -9,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -210,15 +210,15 @@ func classify(ctx context.Context, what string, err error) error {
 	return &DownloadError{Message: what + ": " + err.Error(), Err: err}
 }
 
-// nameOf returns what users know an artifact by. References may contain tokens, so that only the
-// part before a query is shown.
+// nameOf returns what users know an artifact by. References may contain passwords and tokens, so
+// that only their host is shown.
 func nameOf(artifact manifest.Artifact) string {
 	if artifact.Name != "" {
 		return artifact.Name
 	}
-	reference, _, _ := strings.Cut(artifact.Reference, "?")
-	if len(reference) > 100 {
+	u, err := url.Parse(artifact.Reference)
+	if err != nil {
 		return ""
 	}
-	return reference
+	return u.Host
 }

@@ -18,7 +18,8 @@ type chart struct {
 	URLs    []string `json:"urls" yaml:"urls"`
 }
 
-// indexEntry is a chart's name and the text of its versions, which is parsed only if it is needed.
+// indexEntry is a chart's name and the text of its versions, which is parsed only if it is needed. It
+// is valid during the visit only.
 type indexEntry struct {
 	name  string
 	parse func() ([]chart, error)
@@ -125,8 +126,8 @@ func (s *indexSplitter) flush() error {
 	if s.block.Len() == 0 {
 		return nil
 	}
-	text := bytes.Clone(s.block.Bytes())
-	s.block.Reset()
+	text := s.block.Bytes()
+	defer s.block.Reset()
 	name, err := chartName(text)
 	if err != nil {
 		return err
