@@ -282,4 +282,3 @@ func TestFront50(t *testing.T) {
 	_, err = fetch(t, accounts, artifact(artifactType, account, "", "t"))
 	expectError(t, "no scheme", err, vedette.Invalid, "starting with spinnaker://")
 }
-

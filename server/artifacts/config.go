@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -32,6 +34,8 @@ type Config struct {
 	Limits egress.Limits
 	// MaxIndexBytes is the size of a Helm repository's index; 0 means 64 MiB.
 	MaxIndexBytes int64
+	// MaxGitObjectBytes is the size of a file in a Git repository; 0 means 64 MiB.
+	MaxGitObjectBytes int64
 	// MaxConcurrent is the number of artifacts that are fetched at the same time; 0 means 16.
 	MaxConcurrent int
 	// TempDir holds clones of Git repositories while they are archived. Empty means the system's.
@@ -45,6 +49,9 @@ func New(cfg Config) *Accounts {
 	}
 	if cfg.MaxIndexBytes == 0 {
 		cfg.MaxIndexBytes = 64 << 20
+	}
+	if cfg.MaxGitObjectBytes == 0 {
+		cfg.MaxGitObjectBytes = 64 << 20
 	}
 	a := &Accounts{running: make(chan struct{}, cfg.MaxConcurrent), enabled: !cfg.Disabled}
 	if cfg.Disabled {
@@ -85,8 +92,9 @@ func fileSources(cfg Config, client *egress.Client) []source {
 
 func repositorySources(cfg Config, client *egress.Client) []source {
 	var sources []source
+	unpacking := semaphore.NewWeighted(1)
 	for _, account := range cfg.Git {
-		sources = append(sources, account.source(cfg, client))
+		sources = append(sources, account.source(cfg, client, unpacking))
 	}
 	for _, account := range cfg.Helm {
 		sources = append(sources, account.source(cfg, client))

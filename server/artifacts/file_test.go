@@ -60,7 +60,9 @@ func TestGitHub(t *testing.T) {
 
 // TestGitHubPointsInside checks that a server cannot send Vedette to an address that is denied.
 func TestGitHubPointsInside(t *testing.T) {
-	api := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"download_url":"http://169.254.169.254/"}`) })
+	api := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"download_url":"http://169.254.169.254/"}`)
+	})
 	accounts := newAccounts(artifacts.Config{GitHub: []artifacts.GitHubAccount{{Name: "gh"}}})
 	_, err := fetch(t, accounts, artifact("github/file", "gh", "", api))
 	expectError(t, "metadata", err, vedette.Invalid, "link-local")

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
@@ -38,15 +39,18 @@ type GitAccount struct {
 
 // gitSource clones repositories and archives them.
 type gitSource struct {
-	config  GitAccount
-	client  *egress.Client
-	tempDir string
+	config    GitAccount
+	client    *egress.Client
+	tempDir   string
+	limits    packLimits
+	unpacking *semaphore.Weighted
 }
 
 const gitType = "git/repo"
 
-func (a GitAccount) source(cfg Config, client *egress.Client) source {
-	return gitSource{config: a, client: client, tempDir: cfg.TempDir}
+func (a GitAccount) source(cfg Config, client *egress.Client, unpacking *semaphore.Weighted) source {
+	return gitSource{config: a, client: client, tempDir: cfg.TempDir, unpacking: unpacking,
+		limits: packLimits{bytes: client.Limits().MaxBytes, objectBytes: cfg.MaxGitObjectBytes}}
 }
 
 func (s gitSource) account() Account {
@@ -85,12 +89,12 @@ func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, di
 		return nil, err
 	}
 	defer session.Close()
-	clone := newGitClone(dir, s.client.Limits().MaxBytes)
+	clone := newGitClone(dir, s.limits, s.unpacking)
 	commit, err := clone.fetch(ctx, session, version, func() (transport.UploadPackSession, error) { return s.connect(ctx, endpoint) })
 	if err != nil {
 		return nil, gitError(endpoint, err)
 	}
-	return archiveCommit(commit, subPath)
+	return archiveCommit(commit, subPath, s.limits.bytes*expansion)
 }
 
 // gitError hides the URL of an error of HTTP, which may contain a password.

@@ -14,12 +14,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
 // archiveCommit returns a compressed tar archive of a commit, or of one path of it, as "git archive"
 // writes it: entries have their whole paths, the time is that of the commit, and files with the
 // attribute export-ignore are left out. A path that does not exist is reported at once.
-func archiveCommit(commit *object.Commit, subPath string) (io.ReadCloser, error) {
+func archiveCommit(commit *object.Commit, subPath string, maxBytes int64) (io.ReadCloser, error) {
 	root, err := commit.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("read the commit %s: %w", commit.Hash, err)
@@ -31,15 +32,17 @@ func archiveCommit(commit *object.Commit, subPath string) (io.ReadCloser, error)
 		}
 	}
 	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(writeArchive(writer, commit, root, subPath)) }()
+	go func() {
+		writer.CloseWithError(writeArchive(writer, &archiver{commit: commit, subPath: subPath, remaining: maxBytes, limit: maxBytes}, root))
+	}()
 	return reader, nil
 }
 
-func writeArchive(w io.Writer, commit *object.Commit, root *object.Tree, subPath string) error {
+func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
 	compressed := gzip.NewWriter(w)
-	a := &archiver{tar: tar.NewWriter(compressed), commit: commit, subPath: subPath}
+	a.tar = tar.NewWriter(compressed)
 	header := &tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header",
-		PAXRecords: map[string]string{"comment": commit.Hash.String()}}
+		PAXRecords: map[string]string{"comment": a.commit.Hash.String()}}
 	if err := a.tar.WriteHeader(header); err != nil {
 		return err
 	}
@@ -54,6 +57,9 @@ type archiver struct {
 	tar     *tar.Writer
 	commit  *object.Commit
 	subPath string
+	// remaining is the size that the archive may still grow by, uncompressed. Folders of a few
+	// bytes that contain each other many times would otherwise make it endless.
+	remaining, limit int64
 }
 
 // wants reports whether a path is in the archive: below the path that was asked for, or on the
@@ -139,7 +145,19 @@ func (a *archiver) writeLink(file *object.File, name string) error {
 	return a.writeHeader(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: string(target), Mode: 0o777})
 }
 
+// tarBlock is the size of a header, and what sizes of files are rounded up to.
+const tarBlock = 512
+
+// maxPathBytes is the limit of Linux. It bounds how deep folders are nested.
+const maxPathBytes = 4096
+
 func (a *archiver) writeHeader(h tar.Header) error {
+	if len(h.Name) > maxPathBytes {
+		return fmt.Errorf("the path is longer than %d bytes", maxPathBytes)
+	}
+	if a.remaining -= tarBlock + h.Size; a.remaining < 0 {
+		return &egress.SizeError{Limit: a.limit}
+	}
 	h.ModTime, h.Uname, h.Gname = a.commit.Committer.When, "root", "root"
 	return a.tar.WriteHeader(&h)
 }

@@ -3,9 +3,9 @@ package artifacts
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,23 +20,25 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-
-	"github.com/vedette-io/vedette/server/artifacts/egress"
+	"golang.org/x/sync/semaphore"
 )
 
 // gitClone is a bare repository in a folder. It keeps objects on disk, so that the size of a
 // repository does not count as memory.
 type gitClone struct {
-	storage  *filesystem.Storage
-	maxBytes int64
+	dir     string
+	storage *filesystem.Storage
+	limits  packLimits
+	// unpacking lets one clone unpack at a time, because unpacking takes memory.
+	unpacking *semaphore.Weighted
 }
 
 // largeObject is the size above which objects are streamed instead of read into memory.
 const largeObject = 1 << 20
 
-func newGitClone(dir string, maxBytes int64) gitClone {
-	return gitClone{storage: filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(16*cache.MiByte),
-		filesystem.Options{ExclusiveAccess: true, LargeObjectThreshold: largeObject}), maxBytes: maxBytes}
+func newGitClone(dir string, limits packLimits, unpacking *semaphore.Weighted) gitClone {
+	return gitClone{dir: dir, limits: limits, unpacking: unpacking, storage: filesystem.NewStorageWithOptions(osfs.New(filepath.Join(dir, "git")), cache.NewObjectLRU(16*cache.MiByte),
+		filesystem.Options{ExclusiveAccess: true, LargeObjectThreshold: largeObject})}
 }
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
@@ -184,32 +186,19 @@ func (c gitClone) receive(ctx context.Context, session transport.UploadPackSessi
 	case request.Capabilities.Supports(capability.Sideband):
 		pack = sideband.NewDemuxer(sideband.Sideband, response)
 	}
-	limited := &packReader{from: pack, remaining: c.maxBytes, limit: c.maxBytes}
-	err = packfile.UpdateObjectStorage(c.storage, limited)
-	if limited.err != nil {
-		return limited.err // the parser replaces it
-	}
-	if errors.Is(err, packfile.ErrEmptyPackfile) {
-		return errors.New("the server sent no objects")
-	}
-	return err
+	return c.store(ctx, pack)
 }
 
-// packReader bounds the size of a pack and remembers why reading failed.
-type packReader struct {
-	from             io.Reader
-	remaining, limit int64
-	err              error
-}
-
-// Read is for io.Reader.
-func (r *packReader) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	if r.remaining -= int64(n); r.remaining < 0 {
-		n, err = 0, &egress.SizeError{Limit: r.limit}
+// store unpacks a pack after it was received and checked.
+func (c gitClone) store(ctx context.Context, pack io.Reader) error {
+	file, err := savePack(ctx, filepath.Join(c.dir, "received.pack"), pack, c.limits)
+	if err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
+	defer file.Close()
+	if err := c.unpacking.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	return n, err
+	defer c.unpacking.Release(1)
+	return packfile.UpdateObjectStorage(c.storage, file)
 }

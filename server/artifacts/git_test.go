@@ -250,6 +250,26 @@ func TestGitFails(t *testing.T) {
 	small := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{MaxBytes: 1 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	_, err := fetch(t, small, artifact("git/repo", "git", "", server))
 	expectError(t, "a large repository", err, "", "larger than the limit of 1024 bytes")
+	expanding := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{MaxBytes: 100 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
+	_, err = fetch(t, expanding, artifact("git/repo", "git", "", server))
+	expectError(t, "a repository that expands", err, "", "larger than the limit of 819200 bytes")
+	largeFile := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, MaxGitObjectBytes: 1 << 20, Git: []artifacts.GitAccount{{Name: "git"}}})
+	_, err = fetch(t, largeFile, artifact("git/repo", "git", "", server))
+	expectError(t, "a large file", err, "", "has a file of 3 MiB, and the limit artifacts.limits.maxGitObjectBytes is 1 MiB")
+	// A file that is nearly the same as another one is sent as a difference.
+	similar := newAccounts(artifacts.Config{TempDir: dir, MaxGitObjectBytes: 5 << 20, Git: []artifacts.GitAccount{{Name: "git"}}})
+	git(t, r.root+"/work", "checkout", "-qb", "similar", "master")
+	text, err := os.ReadFile(r.root + "/work/k8s/large.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, r.root+"/work/k8s/larger.bin", string(text)+"more")
+	git(t, r.root+"/work", "add", "k8s/larger.bin")
+	git(t, r.root+"/work", "commit", "-qm", "similar")
+	git(t, r.root+"/work", "push", "-q", r.root+"/repo.git", "similar")
+	git(t, r.root+"/repo.git", "repack", "-qadf")
+	_, err = fetch(t, similar, withVersion(artifact("git/repo", "git", "", server), "similar"))
+	expectError(t, "a large difference", err, "", "stored as a difference to another one")
 	missing := artifact("git/repo", "git", "", server)
 	path := "k8s/missing"
 	missing.Location = &path

@@ -46,7 +46,9 @@ func helmAccounts(repository string) *artifacts.Accounts {
 }
 
 func TestHelm(t *testing.T) {
-	other := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "other %s", r.Header.Get("Authorization")) })
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "other %s", r.Header.Get("Authorization"))
+	})
 	for _, file := range []string{"index.yaml", "index.json"} {
 		index := strings.ReplaceAll(readTestdata(t, file), "https://other.example.com", other)
 		accounts := helmAccounts(newRepository(t, index))

@@ -56,6 +56,9 @@ func (c *Config) checkArtifactLimits(l ArtifactLimits) {
 	if l.MaxIndexBytes < 1<<10 || l.MaxIndexBytes > 1<<30 {
 		c.addProblem(prefix+"maxIndexBytes", "%q must be from 1KiB to 1GiB, got %s", prefix+"maxIndexBytes", l.MaxIndexBytes)
 	}
+	if l.MaxGitObjectBytes < 1<<10 || l.MaxGitObjectBytes > 8<<30 {
+		c.addProblem(prefix+"maxGitObjectBytes", "%q must be from 1KiB to 8GiB, got %s", prefix+"maxGitObjectBytes", l.MaxGitObjectBytes)
+	}
 	if l.MaxConcurrent < 1 || l.MaxConcurrent > 1000 {
 		c.addProblem(prefix+"maxConcurrent", "%q must be from 1 to 1000, got %d", prefix+"maxConcurrent", l.MaxConcurrent)
 	}

@@ -22,7 +22,8 @@ func (c *Config) ArtifactConfig() artifacts.Config {
 		Policy: egress.Policy{Allowed: networks(a.Network.AllowedAddresses), Denied: networks(a.Network.DeniedAddresses)},
 		Limits: egress.Limits{MaxBytes: int64(a.Limits.MaxBytes), Timeout: time.Duration(a.Limits.Timeout),
 			StallTimeout: time.Duration(a.Limits.StallTimeout), ConnectTimeout: time.Duration(a.Limits.ConnectTimeout)},
-		MaxIndexBytes: int64(a.Limits.MaxIndexBytes), MaxConcurrent: a.Limits.MaxConcurrent, TempDir: a.Limits.TempDir,
+		MaxIndexBytes: int64(a.Limits.MaxIndexBytes), MaxGitObjectBytes: int64(a.Limits.MaxGitObjectBytes),
+		MaxConcurrent: a.Limits.MaxConcurrent, TempDir: a.Limits.TempDir,
 	}
 	a.addFileAccounts(&cfg)
 	a.addRepositories(&cfg)
