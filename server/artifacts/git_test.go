@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts"
@@ -277,5 +278,40 @@ func TestGitFails(t *testing.T) {
 	expectError(t, "a path that does not exist", err, vedette.NotFound, `"k8s/missing" does not exist`)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("got %v, %v in the folder for clones, want nothing", left, err)
+	}
+}
+
+// TestGitStalls checks servers that stop in the middle of each answer.
+func TestGitStalls(t *testing.T) {
+	r := newGitRepository(t)
+	response, err := http.Get(r.serveHTTP(t, "") + "/info/refs?service=git-upload-pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	refs, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stalling, start := range map[string]string{"/repo.git/info/refs": string(refs[:50]), "/repo.git/git-upload-pack": "0008NAK\n"} {
+		proxy := serve(t, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+			if req.URL.Path != stalling {
+				_, _ = w.Write(refs)
+				return
+			}
+			_, _ = io.Copy(io.Discard, req.Body)
+			fmt.Fprint(w, start)
+			_ = http.NewResponseController(w).Flush()
+			<-req.Context().Done()
+		})
+		dir := t.TempDir()
+		accounts := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{StallTimeout: time.Second},
+			Git: []artifacts.GitAccount{{Name: "git"}}})
+		_, err := fetch(t, accounts, artifact("git/repo", "git", "", proxy+"/repo.git"))
+		expectError(t, stalling, err, "", "the server sent nothing more after 1s")
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%s: got %v, %v in the folder for clones, want nothing", stalling, err, left)
+		}
 	}
 }

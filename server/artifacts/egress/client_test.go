@@ -178,7 +178,7 @@ func TestLimits(t *testing.T) {
 			fmt.Fprint(w, "half")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, egress.Limits{StallTimeout: 20 * time.Millisecond}, "the server sent nothing more"},
+		}, egress.Limits{StallTimeout: time.Second}, "the server sent nothing more"},
 		{"an answer that never ends", endless, egress.Limits{Timeout: 50 * time.Millisecond, MaxBytes: 1 << 50}, "the answer is not complete"},
 		{"half an answer", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
