@@ -221,6 +221,19 @@ func TestGitFails(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 		fmt.Fprint(w, "001e# service=git-upload-pack\n0000ffffgarbage")
 	})
+	endless := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		fmt.Fprint(w, "001e# service=git-upload-pack\n0000")
+		for i := 0; ; i++ {
+			line := fmt.Sprintf("%040x refs/heads/b%d\x00\n", i+1, i)
+			if i > 0 {
+				line = strings.ReplaceAll(line, "\x00", "")
+			}
+			if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
+				return
+			}
+		}
+	})
 	for _, tt := range []struct {
 		name, account, reference, version string
 		kind                              vedette.ErrorKind
@@ -235,6 +248,7 @@ func TestGitFails(t *testing.T) {
 		{"a denied address over SSH", "git", "ssh://git@127.0.0.2/x", "", vedette.Invalid, "allowedAddresses"},
 		{"a redirect to a denied address", "git", redirect, "", vedette.Invalid, "link-local"},
 		{"garbage", "git", garbage, "", "", "clone from 127.0.0.1"},
+		{"endless branches", "git", endless, "", "", "larger than the limit of 1 MiB"},
 		{"a file", "git", "file://" + r.root + "/repo.git", "", vedette.Invalid, "must be the URL of a Git repository"},
 		{"a path", "git", r.root + "/repo.git", "", vedette.Invalid, "must be the URL of a Git repository"},
 		{"the protocol of git", "git", "git://127.0.0.1/x", "", vedette.Invalid, "must be the URL of a Git repository"},
