@@ -80,6 +80,7 @@ func (s front50Source) names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+//nolint:unparam // the interface has the result
 func (s front50Source) versions(context.Context, string) ([]string, error) {
 	return nil, &DownloadError{Message: "Artifact versions are not supported for artifact types that 'front50ArtifactCredentials' account handles"}
 }

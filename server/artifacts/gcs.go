@@ -117,6 +117,7 @@ func (c *gcsClient) credentials(ctx context.Context) (*google.Credentials, error
 	if err != nil {
 		return nil, err
 	}
+	//nolint:staticcheck // it warns of files from others, and this one is the operator's
 	credentials, err := google.CredentialsFromJSONWithParams(ctx, key, google.CredentialsParams{Scopes: []string{gcsScope}})
 	if err != nil {
 		return nil, fmt.Errorf("the file %s is not a key of a service account: %w", c.account.JSONPath, err)

@@ -44,7 +44,7 @@ func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
 	header := &tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header",
 		PAXRecords: map[string]string{"comment": a.commit.Hash.String()}}
 	if err := a.tar.WriteHeader(header); err != nil {
-		return err
+		return fmt.Errorf("write the archive: %w", err)
 	}
 	if err := a.writeTree(root, "", nil); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name st
 		}
 		child, err := tree.Tree(entry.Name)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the folder: %w", err)
 		}
 		return a.writeTree(child, name, attributes)
 	case filemode.Submodule:
@@ -104,7 +104,7 @@ func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name st
 	}
 	file, err := tree.TreeEntryFile(&entry)
 	if err != nil {
-		return err
+		return fmt.Errorf("read the file: %w", err)
 	}
 	if entry.Mode == filemode.Symlink {
 		return a.writeLink(file, name)
@@ -122,7 +122,7 @@ func (a *archiver) writeFile(file *object.File, name string) error {
 	}
 	content, err := file.Reader()
 	if err != nil {
-		return err
+		return fmt.Errorf("read the file: %w", err)
 	}
 	defer content.Close()
 	_, err = io.Copy(a.tar, content)
@@ -135,12 +135,12 @@ const maxLinkBytes = 64 << 10
 func (a *archiver) writeLink(file *object.File, name string) error {
 	content, err := file.Reader()
 	if err != nil {
-		return err
+		return fmt.Errorf("read the file: %w", err)
 	}
 	defer content.Close()
 	target, err := io.ReadAll(io.LimitReader(content, maxLinkBytes))
 	if err != nil {
-		return err
+		return fmt.Errorf("read the link: %w", err)
 	}
 	return a.writeHeader(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: string(target), Mode: 0o777})
 }
@@ -159,7 +159,10 @@ func (a *archiver) writeHeader(h tar.Header) error {
 		return &egress.SizeError{Limit: a.limit}
 	}
 	h.ModTime, h.Uname, h.Gname = a.commit.Committer.When, "root", "root"
-	return a.tar.WriteHeader(&h)
+	if err := a.tar.WriteHeader(&h); err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	return nil
 }
 
 // maxAttributeBytes bounds the size of a .gitattributes file.

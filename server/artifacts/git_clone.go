@@ -37,8 +37,9 @@ type gitClone struct {
 const largeObject = 1 << 20
 
 func newGitClone(dir string, limits packLimits, unpacking *semaphore.Weighted) gitClone {
-	return gitClone{dir: dir, limits: limits, unpacking: unpacking, storage: filesystem.NewStorageWithOptions(osfs.New(filepath.Join(dir, "git")), cache.NewObjectLRU(16*cache.MiByte),
-		filesystem.Options{ExclusiveAccess: true, LargeObjectThreshold: largeObject})}
+	storage := filesystem.NewStorageWithOptions(osfs.New(filepath.Join(dir, "git")), cache.NewObjectLRU(16*cache.MiByte),
+		filesystem.Options{ExclusiveAccess: true, LargeObjectThreshold: largeObject})
+	return gitClone{dir: dir, storage: storage, limits: limits, unpacking: unpacking}
 }
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
@@ -49,7 +50,7 @@ func (c gitClone) fetch(ctx context.Context, session transport.UploadPackSession
 	reconnect func() (transport.UploadPackSession, error)) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list branches and tags: %w", err)
 	}
 	if hash, ok := tip(refs, version); ok {
 		return c.fetchTip(ctx, session, refs, hash)
@@ -88,7 +89,8 @@ func allowsAnyCommit(refs *packp.AdvRefs) bool {
 	return refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) || refs.Capabilities.Supports("allow-any-sha1-in-want")
 }
 
-func (c gitClone) fetchTip(ctx context.Context, session transport.UploadPackSession, refs *packp.AdvRefs, hash plumbing.Hash) (*object.Commit, error) {
+func (c gitClone) fetchTip(ctx context.Context, session transport.UploadPackSession, refs *packp.AdvRefs,
+	hash plumbing.Hash) (*object.Commit, error) {
 	request := newPackRequest(refs, hash)
 	if refs.Capabilities.Supports(capability.Shallow) {
 		request.Depth = packp.DepthCommits(1)
@@ -104,7 +106,7 @@ func (c gitClone) fetchTip(ctx context.Context, session transport.UploadPackSess
 func (c gitClone) fetchAll(ctx context.Context, session transport.UploadPackSession, id string) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list branches and tags: %w", err)
 	}
 	var wants []plumbing.Hash
 	for name, hash := range refs.References {
@@ -125,11 +127,11 @@ func (c gitClone) fetchAll(ctx context.Context, session transport.UploadPackSess
 func (c gitClone) find(id string) (*object.Commit, error) {
 	prefix, err := hex.DecodeString(id[:len(id)&^1])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the ID: %w", err)
 	}
 	hashes, err := c.storage.HashesWithPrefix(prefix)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find commit %s: %w", id, err)
 	}
 	var found []*object.Commit
 	for _, hash := range hashes {
@@ -152,7 +154,11 @@ func (c gitClone) commit(hash plumbing.Hash) (*object.Commit, error) {
 		}
 		hash = tag.Target
 	}
-	return object.GetCommit(c.storage, hash)
+	commit, err := object.GetCommit(c.storage, hash)
+	if err != nil {
+		return nil, fmt.Errorf("read commit %s: %w", hash, err)
+	}
+	return commit, nil
 }
 
 func newPackRequest(refs *packp.AdvRefs, wants ...plumbing.Hash) *packp.UploadPackRequest {
@@ -176,7 +182,7 @@ func newPackRequest(refs *packp.AdvRefs, wants ...plumbing.Hash) *packp.UploadPa
 func (c gitClone) receive(ctx context.Context, session transport.UploadPackSession, request *packp.UploadPackRequest) error {
 	response, err := session.UploadPack(ctx, request)
 	if err != nil {
-		return err
+		return fmt.Errorf("request objects: %w", err)
 	}
 	defer response.Close()
 	var pack io.Reader = response
@@ -197,8 +203,11 @@ func (c gitClone) store(ctx context.Context, pack io.Reader) error {
 	}
 	defer file.Close()
 	if err := c.unpacking.Acquire(ctx, 1); err != nil {
-		return err
+		return fmt.Errorf("wait for other clones: %w", err)
 	}
 	defer c.unpacking.Release(1)
-	return packfile.UpdateObjectStorage(c.storage, file)
+	if err := packfile.UpdateObjectStorage(c.storage, file); err != nil {
+		return fmt.Errorf("unpack objects: %w", err)
+	}
+	return nil
 }

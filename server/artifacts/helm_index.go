@@ -134,8 +134,10 @@ func (s *indexSplitter) flush() error {
 	}
 	return s.visit(indexEntry{name, func() ([]chart, error) {
 		var entry map[string][]chart
-		err := yaml.Unmarshal(text, &entry)
-		return entry[name], err
+		if err := yaml.Unmarshal(text, &entry); err != nil {
+			return nil, fmt.Errorf("parse its versions: %w", err)
+		}
+		return entry[name], nil
 	}})
 }
 
@@ -164,7 +166,7 @@ func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
 		return err
 	}
 	for decoder.More() {
-		name, err := decoder.Token()
+		name, err := nextToken(decoder)
 		if err != nil {
 			return err
 		}
@@ -178,21 +180,29 @@ func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
 			return err
 		}
 	}
-	_, err := decoder.Token()
+	_, err := nextToken(decoder)
 	return err
 }
 
+func nextToken(decoder *json.Decoder) (json.Token, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, fmt.Errorf("parse JSON: %w", err)
+	}
+	return token, nil
+}
+
 func skipToJSONEntries(decoder *json.Decoder) error {
-	if _, err := decoder.Token(); err != nil {
+	if _, err := nextToken(decoder); err != nil {
 		return err
 	}
 	for decoder.More() {
-		key, err := decoder.Token()
+		key, err := nextToken(decoder)
 		if err != nil {
 			return err
 		}
 		if key == "entries" {
-			start, err := decoder.Token()
+			start, err := nextToken(decoder)
 			if err == nil && start != json.Delim('{') {
 				err = errors.New("its entries are not an object")
 			}

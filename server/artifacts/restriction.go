@@ -12,16 +12,26 @@ import (
 )
 
 // Restrictions are an account's rules for the hosts that references may name (urlRestrictions).
-// They are in addition to the policy for addresses. Nil means no rules.
+// They are in addition to the policy for addresses. Nil means no rules. Patterns come from
+// CompilePattern.
 type Restrictions struct {
-	AllowedHostnames *regexp.Regexp   // must match the whole name; nil allows all
-	ExcludedPatterns []*regexp.Regexp // must not match the whole name
-	AllowedDomains   []*regexp.Regexp // if there are any, one must match the whole name
+	AllowedHostnames *regexp.Regexp   // must match; nil allows all
+	ExcludedPatterns []*regexp.Regexp // must not match
+	AllowedDomains   []*regexp.Regexp // if there are any, one must match
 	AllowedSchemes   []string         // none means http and https
 	RejectIPs        bool             // reject addresses in place of names
 	RejectedNetworks []netip.Prefix
 	AllowLoopback    bool
 	AllowLinkLocal   bool
+}
+
+// CompilePattern compiles an expression that matches whole host names, like Java's matches.
+func CompilePattern(expression string) (*regexp.Regexp, error) {
+	p, err := regexp.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "invalid regular expression: %w", err)
+	}
+	return p, nil
 }
 
 // Check returns an error if a URL, or a redirect to it, is against the rules.
@@ -49,7 +59,7 @@ func (r *Restrictions) allowsName(host string) bool {
 	if matchesAny(r.AllowedDomains, host) {
 		return true
 	}
-	return (r.AllowedHostnames == nil || matches(r.AllowedHostnames, host)) && !matchesAny(r.ExcludedPatterns, host)
+	return (r.AllowedHostnames == nil || r.AllowedHostnames.MatchString(host)) && !matchesAny(r.ExcludedPatterns, host)
 }
 
 func rejected(host, reason string) error {
@@ -57,15 +67,7 @@ func rejected(host, reason string) error {
 }
 
 func matchesAny(patterns []*regexp.Regexp, host string) bool {
-	return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return matches(p, host) })
-}
-
-// matches reports whether a pattern matches all of a text, like Java's matches.
-func matches(p *regexp.Regexp, text string) bool {
-	p = p.Copy()
-	p.Longest()
-	span := p.FindStringIndex(text)
-	return span != nil && span[0] == 0 && span[1] == len(text)
+	return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(host) })
 }
 
 var (

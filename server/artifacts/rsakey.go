@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 
 	"github.com/youmark/pkcs8"
 )
@@ -23,10 +24,15 @@ func parseRSAKey(block *pem.Block, passphrase []byte) (*rsa.PrivateKey, error) {
 	default:
 		return nil, errors.New("it is a " + block.Type)
 	}
-	if len(passphrase) == 0 {
-		return pkcs8.ParsePKCS8PrivateKeyRSA(block.Bytes)
+	var passphrases [][]byte
+	if len(passphrase) > 0 {
+		passphrases = [][]byte{passphrase}
 	}
-	return pkcs8.ParsePKCS8PrivateKeyRSA(block.Bytes, passphrase)
+	key, err := pkcs8.ParsePKCS8PrivateKeyRSA(block.Bytes, passphrases...)
+	if err != nil {
+		return nil, fmt.Errorf("parse PKCS#8: %w", err)
+	}
+	return key, nil
 }
 
 // parsePKCS1 parses the older form, which Oracle's own instructions produce, encrypted or not.
@@ -36,7 +42,7 @@ func parsePKCS1(block *pem.Block, passphrase []byte) (*rsa.PrivateKey, error) {
 	if x509.IsEncryptedPEMBlock(block) {
 		var err error
 		if der, err = x509.DecryptPEMBlock(block, passphrase); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("decrypt it: %w", err)
 		}
 	}
 	return x509.ParsePKCS1PrivateKey(der)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -88,10 +89,13 @@ func (s *objectStore) read(ctx context.Context, key string, mayRead func(context
 	}
 	defer body.Close()
 	content, err := io.ReadAll(io.LimitReader(body, maxStoredBytes+1))
-	if err == nil && len(content) > maxStoredBytes {
+	if err != nil {
+		return nil, fmt.Errorf("read the artifact store: %w", err)
+	}
+	if len(content) > maxStoredBytes {
 		return nil, &egress.SizeError{Limit: maxStoredBytes}
 	}
-	return content, err
+	return content, nil
 }
 
 // objectTags is S3's answer to ?tagging.

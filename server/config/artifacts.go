@@ -45,7 +45,8 @@ type ArtifactLimits struct {
 	MaxBytes configfile.Bytes `config:"maxBytes" default:"512MiB"`
 	// Size of the index of a Helm repository.
 	MaxIndexBytes configfile.Bytes `config:"maxIndexBytes" default:"64MiB"`
-	// Size of a file in a Git repository, which is in memory while a clone is unpacked. A quarter of it for files that Git stores as differences, because these take several times their size.
+	// Size of a file in a Git repository, which is in memory while a clone is unpacked. A quarter of it for files
+	// that Git stores as differences, because these take several times their size.
 	MaxGitObjectBytes configfile.Bytes `config:"maxGitObjectBytes" default:"64MiB"`
 	// Time for an artifact as a whole.
 	Timeout configfile.Duration `config:"timeout" default:"10m"`

@@ -3,11 +3,11 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/artifacts"
 )
 
 // checkArtifacts validates artifact accounts.
@@ -62,7 +62,8 @@ func (c *Config) checkArtifactLimits(l ArtifactLimits) {
 	if l.MaxConcurrent < 1 || l.MaxConcurrent > 1000 {
 		c.addProblem(prefix+"maxConcurrent", "%q must be from 1 to 1000, got %d", prefix+"maxConcurrent", l.MaxConcurrent)
 	}
-	for key, d := range map[string]configfile.Duration{"timeout": l.Timeout, "stallTimeout": l.StallTimeout, "connectTimeout": l.ConnectTimeout} {
+	times := map[string]configfile.Duration{"timeout": l.Timeout, "stallTimeout": l.StallTimeout, "connectTimeout": l.ConnectTimeout}
+	for key, d := range times {
 		if time.Duration(d) < time.Second || time.Duration(d) > 24*time.Hour {
 			c.addProblem(prefix+key, "%q must be from 1s to 24h, got %s", prefix+key, d)
 		}
@@ -120,7 +121,7 @@ func (c *Config) checkRestrictions(account string, u *URLRestrictions, hasCreden
 	}
 	expressions := slices.Concat([]string{u.AllowedHostnamesRegex}, u.AllowedDomains, u.ExtraExcludedPatterns)
 	for _, expression := range expressions {
-		if _, err := regexp.Compile(expression); err != nil {
+		if _, err := artifacts.CompilePattern(expression); err != nil {
 			c.addProblem(path, "%q has an invalid regular expression, %q: Go's expressions have no lookarounds and no backreferences", path, expression)
 		}
 	}

@@ -2,9 +2,11 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +107,8 @@ func (s ArtifactStore) config() *artifacts.StoreConfig {
 // login returns the credentials of an account. Each file takes precedence over the same credential
 // in the configuration.
 func login(username string, password configfile.Secret, file string, token artifacts.Credential) artifacts.Login {
-	return artifacts.Login{Username: username, Password: artifacts.Text(password.Reveal()), UsernamePassword: artifacts.File(file), Token: token}
+	return artifacts.Login{Username: username, Password: artifacts.Text(password.Reveal()), UsernamePassword: artifacts.File(file),
+		Token: token}
 }
 
 func token(inline configfile.Secret, file string) artifacts.Credential {
@@ -122,18 +125,19 @@ func (u *URLRestrictions) restrictions() *artifacts.Restrictions {
 	}
 	r := &artifacts.Restrictions{AllowedSchemes: u.AllowedSchemes, RejectIPs: u.RejectVerbatimIPs, RejectedNetworks: networks(u.RejectedIPs),
 		AllowLoopback: !u.RejectLocalhost, AllowLinkLocal: !u.RejectLinkLocal}
-	r.AllowedHostnames, _ = regexp.Compile(u.AllowedHostnamesRegex)
+	r.AllowedHostnames, _ = artifacts.CompilePattern(u.AllowedHostnamesRegex) // Load has validated it
 	r.AllowedDomains = patterns(u.AllowedDomains)
-	domains := u.ExcludedDomains
+	domains := slices.Clone(u.ExcludedDomains)
 	for _, name := range u.ExcludedDomainsFromEnvironment {
 		if domain := os.Getenv(name); domain != "" {
 			domains = append(domains, domain)
 		}
 	}
-	r.ExcludedPatterns = patterns(u.ExtraExcludedPatterns)
+	excluded := slices.Clone(u.ExtraExcludedPatterns)
 	for _, domain := range domains {
-		r.ExcludedPatterns = append(r.ExcludedPatterns, regexp.MustCompile(`.+\.`+regexp.QuoteMeta(strings.ToLower(domain))))
+		excluded = append(excluded, `.+\.`+regexp.QuoteMeta(strings.ToLower(domain)))
 	}
+	r.ExcludedPatterns = patterns(excluded)
 	return r
 }
 
@@ -141,7 +145,7 @@ func (u *URLRestrictions) restrictions() *artifacts.Restrictions {
 func patterns(expressions []string) []*regexp.Regexp {
 	var out []*regexp.Regexp
 	for _, expression := range expressions {
-		if p, err := regexp.Compile(expression); err == nil {
+		if p, err := artifacts.CompilePattern(expression); err == nil {
 			out = append(out, p)
 		}
 	}
@@ -163,11 +167,14 @@ func networks(texts []string) []netip.Prefix {
 func parseNetwork(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		n, err := netip.ParsePrefix(text)
-		return n.Masked(), err
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("parse the network: %w", err)
+		}
+		return n.Masked(), nil
 	}
 	address, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Prefix{}, err
+		return netip.Prefix{}, fmt.Errorf("parse the address: %w", err)
 	}
 	return netip.PrefixFrom(address, address.BitLen()), nil
 }

@@ -28,7 +28,7 @@ artifact-store: {type: s3, s3: {enabled: true, bucket: store, url: "http://seawe
 `
 
 func TestArtifactConfig(t *testing.T) {
-	c, err := parse("c.yml", []byte(clouddriverArtifacts), nil)
+	c, err := parse("vedette-server.yml", []byte(clouddriverArtifacts), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

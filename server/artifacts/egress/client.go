@@ -66,7 +66,7 @@ func (c *Client) Limits() Limits { return c.limits }
 // Dial connects to an address if the policy allows it.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: c.limits.ConnectTimeout, Control: c.policy.Control}
-	return dialer.DialContext(ctx, network, address)
+	return dialer.DialContext(ctx, network, address) //nolint:wrapcheck // it is wrapped with the host where the answer is read
 }
 
 // Request is what to get, and how.
@@ -125,7 +125,8 @@ func (c *Client) Get(ctx context.Context, r Request) (io.ReadCloser, error) {
 }
 
 // acceptResponse returns the body of a successful answer, and closes every other one.
-func (c *Client) acceptResponse(ctx context.Context, end context.CancelCauseFunc, r Request, response *http.Response) (io.ReadCloser, error) {
+func (c *Client) acceptResponse(ctx context.Context, end context.CancelCauseFunc, r Request,
+	response *http.Response) (io.ReadCloser, error) {
 	limit := c.limits.MaxBytes
 	if r.MaxBytes > 0 {
 		limit = min(limit, r.MaxBytes)
