@@ -176,6 +176,11 @@ func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (t
 // "token", as Clouddriver has it.
 func (s gitSource) httpAuth() (transport.AuthMethod, error) {
 	login, secret := s.config.Login, s.config.Login.Token
+	if login.UsernamePassword != nil {
+		text, err := login.UsernamePassword()
+		user, password, _ := strings.Cut(text, ":")
+		return &githttp.BasicAuth{Username: user, Password: password}, err
+	}
 	if login.Username != "" && login.Password != nil {
 		secret = login.Password
 	}

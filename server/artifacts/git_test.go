@@ -194,6 +194,7 @@ func TestGitLogin(t *testing.T) {
 		{"user and password", "u:p", artifacts.Login{Username: "u", Password: artifacts.Text("p")}},
 		{"user and token", "u:t", artifacts.Login{Username: "u", Token: artifacts.Text("t")}},
 		{"token", "token:t", artifacts.Login{Token: artifacts.Text("t")}},
+		{"user and password in one file", "u:p:q", artifacts.Login{UsernamePassword: artifacts.Text("u:p:q")}},
 	} {
 		accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git", Login: tt.login}, {Name: "anonymous"}}, TempDir: t.TempDir()})
 		server := r.serveHTTP(t, tt.secret)

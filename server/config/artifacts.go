@@ -31,6 +31,8 @@ type Artifacts struct {
 	// Addresses from which artifacts may be fetched.
 	Network ArtifactNetwork `config:"network"`
 
+	// Halyard's templates for Jenkins messages, which other services use.
+	Templates configfile.Ignored `config:"templates,ignored"`
 	// Settings of charts in OCI registries.
 	HelmOCI configfile.Ignored `config:"helm-oci,alias=helmOci,planned"`
 	// Artifacts of Maven repositories.

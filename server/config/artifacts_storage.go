@@ -29,6 +29,8 @@ type GitArtifactAccount struct {
 	Username string `config:"username"`
 	// Password of the user.
 	Password configfile.Secret `config:"password"`
+	// File with user:password.
+	UsernamePasswordFile string `config:"usernamePasswordFile"`
 	// Access token.
 	Token configfile.Secret `config:"token"`
 	// File with an access token. It is used instead of token.

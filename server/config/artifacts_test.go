@@ -13,7 +13,7 @@ import (
 // clouddriverArtifacts are all keys as they stand in the configuration of a Clouddriver.
 const clouddriverArtifacts = `
 artifacts:
-  github: {enabled: true, accounts: [{name: gh, token: t0ken, useContentAPI: true, urlRestrictions: {allowedHostnamesRegex: 'api\.github\.com'}}]}
+  github: {enabled: true, accounts: [{name: gh, token: "${GH_TOKEN}", useContentAPI: true, urlRestrictions: {allowedHostnamesRegex: 'api\.github\.com'}}]}
   gitlab: {enabled: true, accounts: [{name: gl, tokenFile: /etc/gl-token}]}
   bitbucket: {enabled: true, accounts: [{name: bb, username: u, password: p4ss}]}
   gitrepo: {enabled: true, cloneRetentionMinutes: 5, accounts: [{name: git, sshPrivateKeyFilePath: /k, sshTrustUnknownHosts: true, allowedHosts: [github.com]}]}
@@ -22,13 +22,14 @@ artifacts:
   gcs: {enabled: true, accounts: [{name: gcs, jsonPath: /key.json}]}
   s3: {enabled: true, maxConnections: 50, accounts: [{name: s3, apiEndpoint: "http://minio:9000", apiRegion: here, region: there, awsAccessKeyId: k, awsSecretAccessKey: s}]}
   oracle: {enabled: true, accounts: [{name: oci, namespace: n, region: us-phoenix-1, userId: u, fingerprint: f, tenancyId: t, sshPrivateKeyFilePath: /k}]}
+  templates: []
   limits: {maxBytes: 1GiB, timeout: 5m}
   network: {allowedAddresses: [127.0.0.1, "fd00::/8"], deniedAddresses: [10.1.2.3/8]}
 artifact-store: {type: s3, s3: {enabled: true, bucket: store, url: "http://seaweed:8333"}}
 `
 
 func TestArtifactConfig(t *testing.T) {
-	c, err := parse("vedette-server.yml", []byte(clouddriverArtifacts), nil)
+	c, err := parse("vedette-server.yml", []byte(clouddriverArtifacts), func(name string) (string, bool) { return "t0ken", name == "GH_TOKEN" })
 	if err != nil {
 		t.Fatal(err)
 	}
