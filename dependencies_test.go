@@ -50,6 +50,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/dispatch", "google.golang.org/", "dispatch decides which agent gets an operation; only agentserver uses gRPC"},
 		{"./server/task", "google.golang.org/", "tasks must not depend on how operations reach an agent"},
 		{"./server/task", module + "/server/dispatch", "tasks execute operations through an interface, so that tests can implement it"},
+		{"./server/artifacts", module + "/server/store", "artifacts are fetched from other services; they do not depend on clusters"},
+		{"./server/artifacts", "google.golang.org/grpc", "libraries that bring gRPC for buckets add 6 MB; one GET is enough"},
+		{"./server/artifacts", "helm.sh/helm", "Helm's packages add 17 MB for parsing one index"},
+		{"./server/artifacts/egress", module, "egress is a general HTTP client; it must not depend on packages that use it"},
 		{"./server/manifest", module + "/server/store", "deployment rules do no I/O; they get data from the interface Cluster"},
 		{"./server/manifest", "google.golang.org/", "deployment rules do no I/O; they get data from the interface Cluster"},
 		{"./internal/cli/...", module + "/agent", "commands send requests to a server; only `vedette up` in cmd/vedette runs an agent"},
@@ -84,6 +88,7 @@ func TestDirectImports(t *testing.T) {
 	}{
 		{"k8s.io/client-go/rest", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
 		{"k8s.io/client-go/transport", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
+		{"github.com/go-git/go-git/v5/plumbing/format/packfile", "/server/artifacts", "packs must be checked before go-git unpacks them into memory"},
 		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "only agent/kube reads kubeconfigs, because it caches them"},
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./agent/...", "./server/...", "./cmd/...", "./internal/...").Output()

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -44,6 +45,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
 			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
+			Artifacts:             artifacts.New(cfg.ArtifactConfig()),
 		},
 	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()

@@ -1,41 +1,42 @@
 package clouddriver
 
 import (
-	"encoding/base64"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
-	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// artifactAccount is an account with which artifacts of some types are fetched.
-type artifactAccount struct {
-	Name  string   `json:"name"`
-	Types []string `json:"types"`
-	Type  string   `json:"type"`
+// artifactFetcher returns the content of artifacts.
+type artifactFetcher interface {
+	Fetch(ctx context.Context, r artifacts.Request) (io.ReadCloser, error)
+	Stored(ctx context.Context, application, hash string, mayRead func(context.Context, string) error) (string, error)
 }
 
-// artifactAccounts are the accounts that Clouddriver has without any configuration. The
-// artifacts of the second one are objects in clusters: editors offer them, but they cannot be
-// fetched.
-var artifactAccounts = []artifactAccount{
-	{embeddedAccount, []string{embeddedType}, "artifacts-embedded"},
-	{"kubernetes", []string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"},
-		"artifacts-kubernetes"},
+// artifactLister says what can be fetched.
+type artifactLister interface {
+	List() []artifacts.Account
+	Names(ctx context.Context, account, artifactType string) ([]string, error)
+	Versions(ctx context.Context, account, artifactType, name string) ([]string, error)
 }
 
-// embeddedType is the type of artifacts that contain their own content. A bake produces them,
-// and a deployment with "source: artifact" consumes them.
-const (
-	embeddedType    = "embedded/base64"
-	embeddedAccount = "embedded-artifact"
-)
+type artifactService interface {
+	artifactFetcher
+	artifactLister
+}
 
 // listArtifactAccounts mirrors ArtifactController.list.
 func (a *api) listArtifactAccounts(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	return writeJSON(w, r, artifactAccounts)
+	return writeJSON(w, r, a.Artifacts.List())
 }
 
 // fetchArtifact mirrors ArtifactController.fetch.
@@ -48,28 +49,108 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ pathParams
 	if err := json.Unmarshal(raw, &artifact); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the body is not an artifact: %w", err)
 	}
-	content, err := artifactContent(artifact)
+	content, err := a.Artifacts.Fetch(r.Context(), artifacts.Request{Artifact: artifact, MayRead: a.mayReadApplication(r)})
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = w.Write(content) // an error means that the client is gone
-	return nil
+	defer content.Close()
+	return a.stream(w, r, content)
 }
 
-func artifactContent(artifact manifest.Artifact) ([]byte, error) {
-	if artifact.ArtifactAccount == "" {
-		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: %.300s", artifact.Name)
+// mayReadApplication returns what checks whether the sender of a request may read an application.
+func (a *api) mayReadApplication(r *http.Request) func(context.Context, string) error {
+	caller := authorize.CallerOf(r)
+	return func(ctx context.Context, application string) error {
+		return a.Authorizer.CheckApplication(ctx, caller, application, authorize.Read)
 	}
-	if artifact.ArtifactAccount != embeddedAccount || artifact.Type != embeddedType {
-		return nil, vedette.Errorf(vedette.NotFound, "Credentials '%.300s' supporting artifact type '%.300s' cannot be found: "+
-			"this server can only fetch artifacts of type %s with account %s; bake the artifact into one of these, or let Orca and Rosco fetch it from a Clouddriver that has the account",
-			artifact.ArtifactAccount, artifact.Type, embeddedType, embeddedAccount)
+}
+
+// streamTimeout is the time that a client has to take one chunk.
+const streamTimeout = 30 * time.Second
+
+// stream sends content as it is read. It returns an error if there is no content. If reading fails
+// halfway, the connection is closed, because the client would otherwise take the half for the
+// whole.
+func (a *api) stream(w http.ResponseWriter, r *http.Request, content io.Reader) error {
+	control := http.NewResponseController(w)
+	chunk := make([]byte, 64<<10)
+	for begun := false; ; {
+		n, err := content.Read(chunk)
+		if err != nil && !errors.Is(err, io.EOF) && n == 0 && !begun {
+			return &artifacts.DownloadError{Message: "Unable to download the contents of the artifact: " + err.Error(), Err: err}
+		}
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.Header().Set(gzhttp.HeaderNoCompression, "true") // charts and archives are compressed already
+		}
+		if n > 0 {
+			// The server's own deadline would count the time for which the source is slow.
+			_ = control.SetWriteDeadline(time.Now().Add(streamTimeout))
+			if _, writeErr := w.Write(chunk[:n]); writeErr != nil {
+				return nil // the client is gone
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			a.Log.Warn("an artifact was sent incompletely", "path", r.URL.Path, "error", err)
+			panic(http.ErrAbortHandler)
+		}
 	}
-	// Clouddriver accepts content with and without padding.
-	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(artifact.Reference, "=\r\n"))
+}
+
+// listArtifactNames mirrors ArtifactController.getNames.
+func (a *api) listArtifactNames(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	artifactType, err := requiredParameter(r, "type")
 	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the reference of artifact %.300q is not valid base64: %w", artifact.Name, err)
+		return err
 	}
-	return content, nil
+	names, err := a.Artifacts.Names(r.Context(), p["account"], artifactType)
+	return writeArtifactList(w, r, names, err)
+}
+
+// listArtifactVersions mirrors ArtifactController.getVersions.
+func (a *api) listArtifactVersions(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	artifactType, err := requiredParameter(r, "type")
+	if err != nil {
+		return err
+	}
+	name, err := requiredParameter(r, "artifactName")
+	if err != nil {
+		return err
+	}
+	versions, err := a.Artifacts.Versions(r.Context(), p["account"], artifactType, name)
+	return writeArtifactList(w, r, versions, err)
+}
+
+// writeArtifactList answers 404 without a body if the account does not exist, like Clouddriver.
+func writeArtifactList(w http.ResponseWriter, r *http.Request, list []string, err error) error {
+	var missing *artifacts.MissingError
+	if errors.As(err, &missing) {
+		w.WriteHeader(http.StatusNotFound)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, list)
+}
+
+// requiredParameter returns a parameter of the query, which may be empty.
+func requiredParameter(r *http.Request, name string) (string, error) {
+	if values := r.URL.Query()[name]; len(values) > 0 {
+		return values[0], nil
+	}
+	return "", vedette.Errorf(vedette.Invalid, "Required request parameter '%s' for method parameter type String is not present", name)
+}
+
+// getStoredArtifact mirrors ArtifactController.getStoredArtifact.
+func (a *api) getStoredArtifact(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	reference, err := a.Artifacts.Stored(r.Context(), p["app"], p["hash"], a.mayReadApplication(r))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, map[string]string{"reference": reference})
 }

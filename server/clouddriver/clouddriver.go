@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
@@ -75,6 +76,8 @@ type Config struct {
 	Connected func(account vedette.AccountName) bool
 	// Tasks runs operations. If nil, their paths do not exist.
 	Tasks taskService
+	// Artifacts fetches artifacts. If nil, only those that contain their content.
+	Artifacts artifactService
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter
@@ -113,6 +116,9 @@ func New(cfg Config) http.Handler {
 	if cfg.Connected == nil {
 		cfg.Connected = func(vedette.AccountName) bool { return true }
 	}
+	if cfg.Artifacts == nil {
+		cfg.Artifacts = artifacts.New(artifacts.Config{})
+	}
 	if cfg.PrimaryAccountTypes == nil {
 		cfg.PrimaryAccountTypes = []string{"default"}
 	}
@@ -145,6 +151,9 @@ func (a *api) router() router {
 		{"instances/{account}/{location}/{id}/console", a.getConsole},
 		{"artifacts/credentials", a.listArtifactAccounts},
 		{"PUT artifacts/fetch", a.fetchArtifact},
+		{"artifacts/account/{account}/names", a.listArtifactNames},
+		{"artifacts/account/{account}/versions", a.listArtifactVersions},
+		{"artifacts/content-address/{app}/{hash}", a.getStoredArtifact},
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}

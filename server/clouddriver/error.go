@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -77,7 +78,14 @@ func specialErrorBody(err error) (errorBody, bool) {
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
 	var tooLarge *http.MaxBytesError
+	var download *artifacts.DownloadError
+	var missing *artifacts.MissingError
 	switch {
+	case errors.As(err, &missing):
+		return errorBody{Status: http.StatusNotFound, Exception: notFoundException, Message: missing.Error()}, true
+	case errors.As(err, &download):
+		return errorBody{Status: http.StatusInternalServerError, Message: download.Message,
+			Exception: "com.netflix.spinnaker.clouddriver.artifacts.exceptions.FailedDownloadException"}, true
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "com.netflix.spinnaker.kork.exceptions.SpinnakerException",
 			Message: readErr.message}, true

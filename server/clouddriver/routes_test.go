@@ -41,9 +41,12 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET applications/{app}/jobs/{account}/{location}/{id}/{container}":                    {Path: "/applications/web/jobs/prod/shop/job%20done/main", Permissions: both},
 		"GET applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}":        {Path: "/applications/web/kubernetes/pods/prod/shop/web-0/web", Permissions: both},
 		"GET instances/{account}/{location}/{id}/console":                                      {Path: "/instances/prod/shop/pod%20web-0/console", Permissions: account},
-		// The two accounts hold no secrets, and the content is part of the request.
-		"GET artifacts/credentials": {Path: "/artifacts/credentials", Open: true},
-		"PUT artifacts/fetch":       {Path: "/artifacts/fetch", Body: `{"type":"embedded/base64","artifactAccount":"embedded-artifact","reference":"YQ=="}`, Open: true},
+		// Artifact accounts have no permissions in Spinnaker, and the list has no secrets.
+		"GET artifacts/credentials":                  {Path: "/artifacts/credentials", Open: true},
+		"PUT artifacts/fetch":                        {Path: "/artifacts/fetch", Body: `{"type":"embedded/base64","artifactAccount":"embedded-artifact","reference":"YQ=="}`, Open: true},
+		"GET artifacts/account/{account}/names":      {Path: "/artifacts/account/charts/names?type=helm/chart", Open: true},
+		"GET artifacts/account/{account}/versions":   {Path: "/artifacts/account/charts/versions?type=helm/chart&artifactName=web", Open: true},
+		"GET artifacts/content-address/{app}/{hash}": {Path: "/artifacts/content-address/shop/abc", Permissions: []string{"application shop READ"}},
 
 		"GET armory/agent/operations":      {Path: "/armory/agent/operations", Permissions: account, FilteredText: "01J00000000000000000000001"},
 		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account},
@@ -92,7 +95,8 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 		}
 	}
 	route := routes(id)[pattern]
-	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer})
+	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer,
+		Artifacts: newArtifactAccounts(serveRepository(t))})
 	method, _, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, route.Path, strings.NewReader(route.Body))
 	r.Header.Set("X-SPINNAKER-USER", "dev")

@@ -18,6 +18,8 @@ func (c *Config) validate() {
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
 	c.checkTasks(c.Tasks, c.Manifests)
+	c.checkArtifacts(c.Artifacts)
+	c.checkArtifactStore(c.ArtifactStore)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
 		c.addProblem("logging.level", "%q: %s", "logging.level", err)
 	}

@@ -25,10 +25,13 @@ type Config struct {
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`
-	Logging     Logging     `config:"logging"`
-	Kubesvc     Kubesvc     `config:"kubesvc"`
-	Spring      Spring      `config:"spring"`
-	Clouddriver             // Clouddriver's other groups
+	Artifacts   Artifacts   `config:"artifacts"`
+	// Store of large artifacts.
+	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
+	Logging       Logging       `config:"logging"`
+	Kubesvc       Kubesvc       `config:"kubesvc"`
+	Spring        Spring        `config:"spring"`
+	Clouddriver                 // Clouddriver's other groups
 
 	// Path is the file that was read; empty if none was found.
 	Path string

@@ -139,8 +139,6 @@ type Clouddriver struct {
 	Cloudfoundry configfile.Ignored `config:"cloudfoundry,ignored,warn"`
 	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
 	Oracle configfile.Ignored `config:"oracle,ignored,warn"`
-	// Artifact accounts. Today only embedded artifacts are fetched.
-	Artifacts configfile.Ignored `config:"artifacts,planned,warn"`
 	// Storage of accounts that users add through Spinnaker.
 	Account configfile.Ignored `config:"account,planned,warn"`
 	// The server does not use OkHttp.

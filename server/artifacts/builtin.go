@@ -1,0 +1,69 @@
+package artifacts
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Types of artifacts that contain their own content. A bake produces them, and a deployment with
+// "source: artifact" consumes them.
+const (
+	embeddedType = "embedded/base64"
+	remoteType   = "remote/base64"
+)
+
+// embeddedSource decodes the content of artifacts that contain it.
+type embeddedSource struct{ store *objectStore }
+
+func (embeddedSource) account() Account {
+	return Account{"embedded-artifact", []string{embeddedType, remoteType}, "artifacts-embedded"}
+}
+
+func (embeddedSource) handles(artifactType string) bool {
+	return strings.HasPrefix(artifactType, "embedded/") || strings.HasPrefix(artifactType, "remote/")
+}
+
+func (s embeddedSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+	switch {
+	case r.Artifact.Type != embeddedType && r.Artifact.Type != remoteType:
+		return nil, &DownloadError{Message: "Embedded type '" + r.Artifact.Type + "' is not handled."}
+	case r.Artifact.Type == remoteType && strings.HasPrefix(r.Artifact.Reference, referenceScheme):
+		return s.store.fetch(ctx, r)
+	}
+	// Clouddriver accepts content with and without padding.
+	content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(r.Artifact.Reference, "=\r\n"))
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "the reference of artifact %.300q is not valid base64: %w", r.Artifact.Name, err)
+	}
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+// namedSource is an account whose artifacts are only names: editors of pipelines offer them, and
+// clusters fetch what they stand for.
+type namedSource struct {
+	Account
+	reason string
+}
+
+// namedSources exist in every Clouddriver with Kubernetes.
+var namedSources = []source{
+	namedSource{Account{"docker-registry", []string{"docker/image"}, "artifacts-docker"},
+		"Docker references are passed on to cloud platforms who retrieve images directly"},
+	namedSource{Account{"kubernetes",
+		[]string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
+		"Kubernetes artifacts are retrieved by kubernetes directly"},
+	namedSource{Account{"custom-artifact", []string{"custom/object"}, "artifacts-custom"},
+		"Custom references are passed on to cloud platforms to handle or process"},
+}
+
+func (s namedSource) account() Account                 { return s.Account }
+func (s namedSource) handles(artifactType string) bool { return slices.Contains(s.Types, artifactType) }
+func (s namedSource) fetch(context.Context, Request) (io.ReadCloser, error) {
+	return nil, &DownloadError{Message: s.reason}
+}

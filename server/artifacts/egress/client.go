@@ -1,0 +1,213 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Limits bound what one request costs. Zero values mean the defaults.
+type Limits struct {
+	MaxBytes       int64         // size of an answer; default 512 MiB
+	Timeout        time.Duration // time of a request with its whole answer; default 10 minutes
+	StallTimeout   time.Duration // time without any byte of the answer; default 30 seconds
+	ConnectTimeout time.Duration // time to connect, and for the TLS handshake; default 10 seconds
+}
+
+// WithDefaults returns the limits with defaults for zero values.
+func (l Limits) WithDefaults() Limits {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if l.MaxBytes == 0 {
+		l.MaxBytes = 512 << 20
+	}
+	set(&l.Timeout, 10*time.Minute)
+	set(&l.StallTimeout, 30*time.Second)
+	set(&l.ConnectTimeout, 10*time.Second)
+	return l
+}
+
+// Client requests URLs under a policy.
+type Client struct {
+	policy    Policy
+	limits    Limits
+	transport *http.Transport
+}
+
+// New returns a client.
+func New(policy Policy, limits Limits) *Client {
+	limits = limits.WithDefaults()
+	c := &Client{policy: policy, limits: limits}
+	c.transport = &http.Transport{
+		DialContext:         c.Dial,
+		TLSHandshakeTimeout: limits.ConnectTimeout, ResponseHeaderTimeout: limits.StallTimeout,
+		MaxResponseHeaderBytes: 256 << 10, MaxIdleConnsPerHost: 2, MaxIdleConns: 32, IdleConnTimeout: time.Minute,
+		ForceAttemptHTTP2: true,
+		// Some repositories label the compression of an archive as that of the transfer. A
+		// transport that decompresses would turn a chart into another file.
+		DisableCompression: true,
+	}
+	return c
+}
+
+// Limits returns the limits in effect.
+func (c *Client) Limits() Limits { return c.limits }
+
+// Dial connects to an address if the policy allows it.
+func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: c.limits.ConnectTimeout, Control: c.policy.Control}
+	return dialer.DialContext(ctx, network, address) //nolint:wrapcheck // it is wrapped with the host where the answer is read
+}
+
+// Request is what to get, and how.
+type Request struct {
+	URL *url.URL
+	// Header is sent to the host of URL and to no other host.
+	Header http.Header
+	// Check rejects URLs, including those of redirects. Nil allows all.
+	Check func(*url.URL) error
+	// Sign adds a signature to the request, which then follows no redirects, because a signature
+	// is valid for one URL only. Nil means none.
+	Sign func(*http.Request) error
+	// MaxBytes replaces the limit of the client if it is smaller; 0 means that of the client.
+	MaxBytes int64
+}
+
+// StatusError means that a server answered, and not with success.
+type StatusError struct {
+	Host   string
+	Status int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s answered with status %d", e.Host, e.Status)
+}
+
+// Get requests a URL and returns the body of the answer. Reading fails if a limit is exceeded. The
+// caller closes the body. Errors name the host only: paths and queries may contain tokens.
+func (c *Client) Get(ctx context.Context, r Request) (io.ReadCloser, error) {
+	if err := checkURL(r); err != nil {
+		return nil, err
+	}
+	ctx, end := c.deadline(ctx)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL.String(), http.NoBody)
+	if err != nil {
+		end(nil)
+		return nil, fmt.Errorf("%q is not a valid URL", r.URL.Redacted())
+	}
+	request.Header.Set("User-Agent", "vedette-server")
+	for name, values := range r.Header {
+		request.Header[name] = values
+	}
+	if r.Sign != nil {
+		if err := r.Sign(request); err != nil {
+			end(nil)
+			return nil, err
+		}
+	}
+	client := http.Client{Transport: c.transport, CheckRedirect: redirectRule(r)}
+	response, err := client.Do(request)
+	if err != nil {
+		defer end(nil)
+		return nil, describe(ctx, r.URL, err)
+	}
+	return c.acceptResponse(ctx, end, r, response)
+}
+
+// acceptResponse returns the body of a successful answer, and closes every other one.
+func (c *Client) acceptResponse(ctx context.Context, end context.CancelCauseFunc, r Request,
+	response *http.Response) (io.ReadCloser, error) {
+	limit := c.limits.MaxBytes
+	if r.MaxBytes > 0 {
+		limit = min(limit, r.MaxBytes)
+	}
+	var err error
+	switch {
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		err = &StatusError{response.Request.URL.Host, response.StatusCode}
+	case response.ContentLength > limit:
+		err = &SizeError{limit}
+	default:
+		return newBody(ctx, end, response.Body, limit, c.limits.StallTimeout), nil
+	}
+	response.Body.Close()
+	end(nil)
+	return nil, err
+}
+
+// deadline returns a context that ends with the time limit of a request.
+func (c *Client) deadline(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithTimeoutCause(ctx, c.limits.Timeout, &TimeError{"the answer is not complete", c.limits.Timeout})
+	ctx, end := context.WithCancelCause(ctx)
+	return ctx, func(cause error) { end(cause); stop() }
+}
+
+func checkURL(r Request) error {
+	switch scheme := strings.ToLower(r.URL.Scheme); {
+	case scheme != "http" && scheme != "https":
+		return fmt.Errorf("URLs must start with http:// or https://, got %q", scheme)
+	case r.URL.Hostname() == "":
+		return errors.New("the URL has no host")
+	case r.Check != nil:
+		return r.Check(r.URL)
+	}
+	return nil
+}
+
+// describe returns an error without the URL, but with what happened.
+func describe(ctx context.Context, u *url.URL, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("request to %s: %w", u.Host, cause)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("request to %s: %w", u.Host, err)
+}
+
+// maxGETBytes bounds what a library holds in memory.
+const maxGETBytes = 32 << 20
+
+// RoundTrip makes one request for a library that builds its own, under the policy and the limits
+// of answers. Answers to GET are smaller: in the protocol of Git, which this is for, they are the
+// list of branches and tags, and content is the answer to POST.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, end := context.WithCancelCause(r.Context())
+	response, err := c.transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		end(nil)
+		return nil, err
+	}
+	limit := c.limits.MaxBytes
+	if r.Method == http.MethodGet {
+		limit = min(limit, maxGETBytes)
+	}
+	response.Body = newBody(ctx, end, response.Body, limit, c.limits.StallTimeout)
+	return response, nil
+}
+
+// Resolve returns an address of a host that the policy allows, for protocols other than HTTP. The
+// caller connects to that address, and not to the name.
+func (c *Client) Resolve(ctx context.Context, host string) (netip.Addr, error) {
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("resolve the host: %w", err)
+	}
+	for _, address := range addresses {
+		if err = c.policy.Check(address); err == nil {
+			return address.Unmap(), nil
+		}
+	}
+	return netip.Addr{}, err
+}

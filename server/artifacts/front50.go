@@ -1,0 +1,86 @@
+package artifacts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts/egress"
+)
+
+// front50Source fetches templates of pipelines from Front50. Its client has no policy for
+// addresses, because the operator named the address.
+type front50Source struct {
+	base   *url.URL
+	client *egress.Client
+}
+
+const front50Type = "front50/pipelineTemplate"
+
+func (front50Source) account() Account {
+	return Account{"front50ArtifactCredentials", []string{front50Type}, "artifacts-front50"}
+}
+func (front50Source) handles(artifactType string) bool { return artifactType == front50Type }
+
+func (s front50Source) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+	const scheme = "spinnaker://"
+	id, ok := strings.CutPrefix(r.Artifact.Reference, scheme)
+	if !ok || id == "" {
+		return nil, vedette.Errorf(vedette.Invalid, "'%s' artifacts must be specified with a 'reference' starting with %s", front50Type, scheme)
+	}
+	query := url.Values{}
+	if name, digest, ok := strings.Cut(id, "@sha256:"); ok {
+		id = name
+		query.Set("digest", digest)
+	} else if name, tag, ok := strings.Cut(id, ":"); ok {
+		id = name
+		query.Set("tag", tag)
+	}
+	return s.get(ctx, "/v2/pipelineTemplates/"+url.PathEscape(id), query)
+}
+
+func (s front50Source) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	u, err := withEscapedPath(s.base, strings.TrimSuffix(s.base.EscapedPath(), "/")+path)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery = query.Encode()
+	body, err := s.client.Get(ctx, egress.Request{URL: u, Header: http.Header{"X-Spinnaker-Anonymous": {"anonymous"}}})
+	var status *egress.StatusError
+	if errors.As(err, &status) && status.Status == http.StatusNotFound {
+		return nil, vedette.Errorf(vedette.NotFound, "Front50 does not have it")
+	}
+	return body, err
+}
+
+func (s front50Source) names(ctx context.Context) ([]string, error) {
+	body, err := s.get(ctx, "/v2/pipelineTemplates", url.Values{"scopes": {"global"}})
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var templates []struct {
+		ID string `json:"id"`
+	}
+	if err := json.NewDecoder(body).Decode(&templates); err != nil {
+		return nil, unexpectedAnswer(s.base, "something else than a list of pipeline templates")
+	}
+	names := []string{}
+	for _, t := range templates {
+		if !slices.Contains(names, t.ID) {
+			names = append(names, t.ID)
+		}
+	}
+	return names, nil
+}
+
+//nolint:unparam // the interface has the result
+func (s front50Source) versions(context.Context, string) ([]string, error) {
+	return nil, &DownloadError{Message: "Artifact versions are not supported for artifact types that 'front50ArtifactCredentials' account handles"}
+}

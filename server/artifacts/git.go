@@ -1,0 +1,214 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts/egress"
+)
+
+// GitAccount fetches archives of Git repositories, over HTTP with a password or a token, or over
+// SSH with a key.
+type GitAccount struct {
+	Name string
+	// Login has the user and the password or the token for HTTP.
+	Login Login
+	// SSHKeyPath is a file with a private key. Credentials for HTTP are used instead if there are any.
+	SSHKeyPath       string
+	SSHKeyPassphrase Credential
+	// KnownHostsPath is a file with keys of hosts. Empty means ~/.ssh/known_hosts and
+	// /etc/ssh/ssh_known_hosts.
+	KnownHostsPath    string
+	TrustUnknownHosts bool
+	// AllowedHosts are hosts that references may name, with their subdomains. None means all.
+	AllowedHosts []string
+}
+
+// gitSource clones repositories and archives them.
+type gitSource struct {
+	config    GitAccount
+	client    *egress.Client
+	tempDir   string
+	limits    packLimits
+	unpacking *semaphore.Weighted
+}
+
+const gitType = "git/repo"
+
+func (a GitAccount) source(cfg Config, client *egress.Client, unpacking *semaphore.Weighted) source {
+	return gitSource{config: a, client: client, tempDir: cfg.TempDir, unpacking: unpacking,
+		limits: packLimits{bytes: client.Limits().MaxBytes, objectBytes: cfg.MaxGitObjectBytes}}
+}
+
+func (s gitSource) account() Account {
+	return Account{s.config.Name, []string{gitType}, gitType}
+}
+func (gitSource) handles(artifactType string) bool { return artifactType == gitType }
+
+// fetch returns what "git archive --format tgz VERSION [SUBPATH]" writes. The repository is cloned
+// into a temporary folder, as little of it as the version needs.
+func (s gitSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+	version, subPath := versionOf(r.Artifact, defaultVersion), gitSubPath(r)
+	if !validGitText.MatchString(version) || subPath != "" && !validGitText.MatchString(subPath) {
+		return nil, vedette.Errorf(vedette.Invalid,
+			"versions and paths of Git may contain letters, digits, hyphens, underscores, slashes and dots only, got %.100q and %.100q", version, subPath)
+	}
+	endpoint, err := s.endpoint(r.Artifact.Reference)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(s.tempDir, "vedette-git-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the clone: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.client.Limits().Timeout)
+	archive, err := s.archive(ctx, endpoint, dir, version, subPath)
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &clonedArchive{ReadCloser: archive, remove: func() error { cancel(); return os.RemoveAll(dir) }}, nil
+}
+
+func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, dir, version, subPath string) (io.ReadCloser, error) {
+	session, err := s.connect(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	clone := newGitClone(dir, s.limits, s.unpacking)
+	commit, err := clone.fetch(ctx, session, version, func() (transport.UploadPackSession, error) { return s.connect(ctx, endpoint) })
+	if err != nil {
+		return nil, gitError(endpoint, err)
+	}
+	return archiveCommit(commit, subPath, s.limits.bytes*expansion)
+}
+
+// gitError hides the URL of an error of HTTP, which may contain a password.
+func gitError(endpoint *transport.Endpoint, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("clone from %s: %w", endpoint.Host, err)
+}
+
+// clonedArchive removes the clone when the archive was read.
+type clonedArchive struct {
+	io.ReadCloser
+	remove func() error
+}
+
+// Close ends the archive and removes the clone.
+func (a *clonedArchive) Close() error { return errors.Join(a.ReadCloser.Close(), a.remove()) }
+
+// validGitText are versions and paths that Clouddriver accepts, too.
+var validGitText = regexp.MustCompile(`^[a-zA-Z0-9/_.-]+$`)
+
+func gitSubPath(r Request) string {
+	path, _ := r.Artifact.Metadata["subPath"].(string)
+	if r.Artifact.Location != nil && *r.Artifact.Location != "" {
+		path = *r.Artifact.Location
+	}
+	return path
+}
+
+// endpoint returns where the repository is.
+func (s gitSource) endpoint(reference string) (*transport.Endpoint, error) {
+	endpoint, err := transport.NewEndpoint(reference)
+	isHTTP := err == nil && (endpoint.Protocol == "http" || endpoint.Protocol == "https")
+	isSSH := err == nil && endpoint.Protocol == "ssh"
+	switch {
+	case !isHTTP && !isSSH || endpoint.Host == "":
+		return nil, vedette.Errorf(vedette.Invalid, "the reference must be the URL of a Git repository: http://, https://, ssh:// or git@")
+	case !s.config.Login.IsEmpty() && !isHTTP:
+		return nil, vedette.Errorf(vedette.Invalid, "the account has a password or a token, so that the reference must start with http:// or https://")
+	case s.config.Login.IsEmpty() && s.config.SSHKeyPath != "" && !isSSH:
+		return nil, vedette.Errorf(vedette.Invalid, "the account has an SSH key, so that the reference must start with ssh:// or git@")
+	case !s.allowsHost(endpoint.Host):
+		return nil, vedette.Errorf(vedette.Invalid, "Repository host '%.300s' is not in the allowed hosts list of the account", endpoint.Host)
+	}
+	return endpoint, nil
+}
+
+func (s gitSource) allowsHost(host string) bool {
+	host = strings.ToLower(host)
+	for _, allowed := range s.config.AllowedHosts {
+		allowed = strings.ToLower(allowed)
+		if host == allowed || strings.HasSuffix(host, "."+allowed) {
+			return true
+		}
+	}
+	return len(s.config.AllowedHosts) == 0
+}
+
+// connect opens a session for one fetch.
+func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (transport.UploadPackSession, error) {
+	if endpoint.Protocol == "ssh" {
+		return s.connectSSH(ctx, endpoint)
+	}
+	auth, err := s.httpAuth()
+	if err != nil {
+		return nil, err
+	}
+	client := githttp.NewClient(&http.Client{Transport: s.client})
+	session, err := client.NewUploadPackSession(endpoint, auth)
+	if err != nil {
+		return nil, gitError(endpoint, err)
+	}
+	return session, nil
+}
+
+// httpAuth returns the login, nil if there is none. With a token and no user, the user is
+// "token", as Clouddriver has it.
+func (s gitSource) httpAuth() (transport.AuthMethod, error) {
+	login, secret := s.config.Login, s.config.Login.Token
+	if login.UsernamePassword != nil {
+		text, err := login.UsernamePassword()
+		user, password, _ := strings.Cut(text, ":")
+		return &githttp.BasicAuth{Username: user, Password: password}, err
+	}
+	if login.Username != "" && login.Password != nil {
+		secret = login.Password
+	}
+	if secret == nil {
+		return nil, nil //nolint:nilnil // no login is a valid one
+	}
+	text, err := secret()
+	if login.Username == "" {
+		login.Username = "token"
+	}
+	return &githttp.BasicAuth{Username: login.Username, Password: text}, err
+}
+
+func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint) (transport.UploadPackSession, error) {
+	auth, err := newSSHAuth(s.config, s.client.Limits().ConnectTimeout, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	// The connection goes to the address that was checked. The key is that of the name.
+	address, err := s.client.Resolve(ctx, endpoint.Host)
+	if err != nil {
+		return nil, err
+	}
+	resolved := *endpoint
+	resolved.Host = address.String()
+	session, err := gitssh.NewClient(nil).NewUploadPackSession(&resolved, auth)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
+	}
+	return session, nil
+}

@@ -1,0 +1,201 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts/egress"
+)
+
+// HelmAccount fetches charts, and the index, of a Helm repository.
+type HelmAccount struct {
+	Name       string
+	Repository string // URL
+	Login      Login
+}
+
+const (
+	chartType = "helm/chart"
+	indexType = "helm/index"
+)
+
+// helmSource reads the index anew for each chart: charts are released at any time, and a pipeline
+// that was triggered by one expects to find it.
+type helmSource struct {
+	config   HelmAccount
+	client   *egress.Client
+	maxIndex int64
+}
+
+func (a HelmAccount) source(cfg Config, client *egress.Client) source {
+	return helmSource{config: a, client: client, maxIndex: cfg.MaxIndexBytes}
+}
+
+func (s helmSource) account() Account {
+	return Account{s.config.Name, []string{chartType, indexType}, "artifacts-helm"}
+}
+func (helmSource) handles(artifactType string) bool {
+	return artifactType == chartType || artifactType == indexType
+}
+
+func (s helmSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+	if r.Artifact.Type == indexType {
+		return s.index(ctx)
+	}
+	charts, err := s.charts(ctx, r.Artifact.Name)
+	if err != nil {
+		return nil, err
+	}
+	wanted := strings.TrimSpace(versionOf(r.Artifact, ""))
+	if wanted == "" {
+		wanted = latest(charts)
+	}
+	err = vedette.Errorf(vedette.Invalid, "Could not find correct entry with artifact version %.100s", wanted)
+	for _, chart := range charts {
+		for _, location := range chart.URLs {
+			if chart.Version != wanted {
+				continue
+			}
+			body, getErr := s.getChart(ctx, location)
+			if getErr == nil {
+				return body, nil
+			}
+			err = getErr // that of the last URL
+		}
+	}
+	return nil, err
+}
+
+// index requests the index of the repository.
+func (s helmSource) index(ctx context.Context) (io.ReadCloser, error) {
+	base, err := s.base()
+	if err != nil {
+		return nil, err
+	}
+	return s.get(ctx, base.JoinPath("index.yaml"), s.maxIndex)
+}
+
+// base returns the URL of the repository with a slash at its end, to which URLs of charts are
+// relative.
+func (s helmSource) base() (*url.URL, error) {
+	base, err := url.Parse(s.config.Repository)
+	if err != nil || base.Host == "" {
+		return nil, errors.New("the account's repository is not a URL")
+	}
+	if !strings.HasSuffix(base.Path, "/") {
+		base = base.JoinPath("/")
+	}
+	return base, nil
+}
+
+func (s helmSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
+	header, err := s.config.Login.header("", "")
+	if err != nil {
+		return nil, err
+	}
+	return s.client.Get(ctx, egress.Request{URL: u, Header: header, MaxBytes: maxBytes})
+}
+
+// getChart requests a chart. Credentials go to the host of the repository only: an index can name
+// any other host, and charts there are public.
+func (s helmSource) getChart(ctx context.Context, location string) (io.ReadCloser, error) {
+	base, err := s.base()
+	if err != nil {
+		return nil, err
+	}
+	u, err := base.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("the index of %s has an invalid URL for the chart", base.Host)
+	}
+	if u.Scheme == base.Scheme && strings.EqualFold(u.Host, base.Host) {
+		return s.get(ctx, u, 0)
+	}
+	return s.client.Get(ctx, egress.Request{URL: u, Header: http.Header{}})
+}
+
+// charts returns all versions of a chart.
+func (s helmSource) charts(ctx context.Context, name string) ([]chart, error) {
+	if name == "" {
+		return nil, vedette.Errorf(vedette.Invalid, "Artifact name field should not be empty")
+	}
+	var charts []chart
+	err := s.scan(ctx, func(e indexEntry) error {
+		if e.name != name {
+			return nil
+		}
+		var err error
+		if charts, err = e.charts(); err != nil {
+			return err
+		}
+		return errStopScan
+	})
+	if err == nil && len(charts) == 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "Could not find correct entry with artifact name %.300s", name)
+	}
+	return charts, err
+}
+
+func (s helmSource) names(ctx context.Context) ([]string, error) {
+	names := []string{}
+	err := s.scan(ctx, func(e indexEntry) error { names = append(names, e.name); return nil })
+	return names, err
+}
+
+func (s helmSource) versions(ctx context.Context, name string) ([]string, error) {
+	charts, err := s.charts(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	versions := []string{}
+	for _, c := range charts {
+		versions = append(versions, c.Version)
+	}
+	return versions, nil
+}
+
+func (s helmSource) scan(ctx context.Context, visit func(indexEntry) error) error {
+	body, err := s.index(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := scanIndex(body, visit); err != nil && !errors.Is(err, errStopScan) {
+		return fmt.Errorf("read the index of repository %s: %w", s.config.Name, err)
+	}
+	return nil
+}
+
+// latest returns the highest version. Versions that are not semantic are lower than all others.
+func latest(charts []chart) string {
+	if len(charts) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(charts, func(a, b chart) int { return compareVersions(a.Version, b.Version) }).Version
+}
+
+func compareVersions(a, b string) int {
+	x, xErr := version.ParseSemantic(a)
+	y, yErr := version.ParseSemantic(b)
+	switch {
+	case xErr != nil && yErr != nil:
+		return strings.Compare(a, b)
+	case xErr != nil:
+		return -1
+	case yErr != nil:
+		return 1
+	case x.LessThan(y):
+		return -1
+	case y.LessThan(x):
+		return 1
+	}
+	return 0
+}

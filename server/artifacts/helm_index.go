@@ -1,0 +1,217 @@
+package artifacts
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// chart is one version of a chart in an index.
+type chart struct {
+	Version string   `json:"version" yaml:"version"`
+	URLs    []string `json:"urls" yaml:"urls"`
+}
+
+// indexEntry is a chart's name and the text of its versions, which is parsed only if it is needed. It
+// is valid during the visit only.
+type indexEntry struct {
+	name  string
+	parse func() ([]chart, error)
+}
+
+func (e indexEntry) charts() ([]chart, error) {
+	charts, err := e.parse()
+	if err != nil {
+		return nil, fmt.Errorf("chart %.100q: %w", e.name, err)
+	}
+	return charts, nil
+}
+
+// errStopScan ends a scan early.
+var errStopScan = errors.New("stop")
+
+// maxEntryBytes bounds the text of one chart with all of its versions.
+const maxEntryBytes = 8 << 20
+
+// scanIndex visits the charts of an index.yaml as they are read. Indexes have tens of megabytes, and
+// a parser of YAML takes ten times that; here only the chart that is asked for is parsed. The text
+// is split at the lines that begin a chart, which every index of Helm has with the same
+// indentation. An index can also be JSON, which Helm writes, too.
+func scanIndex(r io.Reader, visit func(indexEntry) error) error {
+	reader := bufio.NewReaderSize(r, 64<<10)
+	if first, err := reader.Peek(1); err == nil && first[0] == '{' {
+		return scanJSONIndex(reader, visit)
+	}
+	lines := bufio.NewScanner(reader)
+	lines.Buffer(make([]byte, 0, 64<<10), maxEntryBytes)
+	if found, err := skipToEntries(lines); !found || err != nil {
+		return err
+	}
+	return (&indexSplitter{visit: visit}).split(lines)
+}
+
+// skipToEntries reads up to the key "entries".
+func skipToEntries(lines *bufio.Scanner) (bool, error) {
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "entries:")
+		if !ok {
+			continue
+		}
+		switch rest, _, _ = strings.Cut(strings.TrimSpace(rest), " #"); rest {
+		case "":
+			return true, nil
+		case "{}", "null", "~":
+			return false, nil
+		}
+		return false, errors.New("its entries are not written as an indented list of charts")
+	}
+	if err := lines.Err(); err != nil {
+		return false, indexLineError(err)
+	}
+	return false, errors.New("it is not an index: it has no entries")
+}
+
+func indexLineError(err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("a line is longer than %d MiB", maxEntryBytes>>20)
+	}
+	return err
+}
+
+// indexSplitter collects the lines of one chart.
+type indexSplitter struct {
+	visit  func(indexEntry) error
+	indent int // of the charts' names; 0 before the first
+	block  bytes.Buffer
+}
+
+func (s *indexSplitter) split(lines *bufio.Scanner) error {
+	for lines.Scan() {
+		line := bytes.TrimRight(lines.Bytes(), " \r")
+		text := bytes.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		switch {
+		case len(text) == 0 || text[0] == '#' && indent <= s.indent:
+			continue
+		case indent == 0 && text[0] != '-':
+			return s.flush() // the next key of the index
+		case s.indent == 0:
+			s.indent = indent
+		}
+		if indent == s.indent && text[0] != '-' {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+		if s.block.Len()+len(line) > maxEntryBytes {
+			return fmt.Errorf("a chart has more than %d MiB of versions", maxEntryBytes>>20)
+		}
+		s.block.Write(line)
+		s.block.WriteByte('\n')
+	}
+	if err := lines.Err(); err != nil {
+		return indexLineError(err)
+	}
+	return s.flush()
+}
+
+// flush visits the chart whose lines were collected.
+func (s *indexSplitter) flush() error {
+	if s.block.Len() == 0 {
+		return nil
+	}
+	text := s.block.Bytes()
+	defer s.block.Reset()
+	name, err := chartName(text)
+	if err != nil {
+		return err
+	}
+	return s.visit(indexEntry{name, func() ([]chart, error) {
+		var entry map[string][]chart
+		if err := yaml.Unmarshal(text, &entry); err != nil {
+			return nil, fmt.Errorf("parse its versions: %w", err)
+		}
+		return entry[name], nil
+	}})
+}
+
+// chartName returns the key of a chart's text.
+func chartName(text []byte) (string, error) {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.TrimSpace(line)
+	// Nearly every name needs no parser.
+	if name, ok := bytes.CutSuffix(line, []byte(":")); ok && !bytes.ContainsAny(name, "\"'{}[]#&*!|>%@`\\ :") {
+		return string(name), nil
+	}
+	var entry map[string]yaml.Node
+	if err := yaml.Unmarshal(text, &entry); err != nil || len(entry) != 1 {
+		return "", fmt.Errorf("it is not valid at %.100q", line)
+	}
+	for name := range entry {
+		return name, nil
+	}
+	return "", nil
+}
+
+// scanJSONIndex is scanIndex for JSON.
+func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
+	decoder := json.NewDecoder(r)
+	if err := skipToJSONEntries(decoder); err != nil {
+		return err
+	}
+	for decoder.More() {
+		name, err := nextToken(decoder)
+		if err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return err
+		}
+		text, _ := name.(string) // the keys of an object are strings
+		err = visit(indexEntry{text, func() (charts []chart, err error) { return charts, json.Unmarshal(raw, &charts) }})
+		if err != nil {
+			return err
+		}
+	}
+	_, err := nextToken(decoder)
+	return err
+}
+
+func nextToken(decoder *json.Decoder) (json.Token, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, fmt.Errorf("parse JSON: %w", err)
+	}
+	return token, nil
+}
+
+func skipToJSONEntries(decoder *json.Decoder) error {
+	if _, err := nextToken(decoder); err != nil {
+		return err
+	}
+	for decoder.More() {
+		key, err := nextToken(decoder)
+		if err != nil {
+			return err
+		}
+		if key == "entries" {
+			start, err := nextToken(decoder)
+			if err == nil && start != json.Delim('{') {
+				err = errors.New("its entries are not an object")
+			}
+			return err
+		}
+		var skipped json.RawMessage
+		if err := decoder.Decode(&skipped); err != nil {
+			return err
+		}
+	}
+	return errors.New("it is not an index: it has no entries")
+}

@@ -1,0 +1,115 @@
+package artifacts
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/artifacts/egress"
+)
+
+// OracleAccount fetches objects of Oracle Cloud's Object Storage.
+type OracleAccount struct {
+	Name                                              string
+	Namespace, Region, UserID, Fingerprint, TenancyID string
+	PrivateKeyPath                                    string
+	PrivateKeyPassphrase                              Credential
+	// Endpoint replaces https://objectstorage.REGION.oraclecloud.com.
+	Endpoint string
+}
+
+func (a OracleAccount) source(client *egress.Client) source {
+	if a.Endpoint == "" {
+		a.Endpoint = "https://objectstorage." + a.Region + ".oraclecloud.com"
+	}
+	c := oracleClient{a, client}
+	return bucketSource{Account: Account{a.Name, []string{"oracle/object"}, "artifacts-oracle"}, scheme: "oci://", open: c.open}
+}
+
+type oracleClient struct {
+	account OracleAccount
+	client  *egress.Client
+}
+
+func (c oracleClient) open(ctx context.Context, o bucketObject) (io.ReadCloser, error) {
+	u, err := c.locate(o.splitVersion())
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.client.Get(ctx, egress.Request{URL: u, Sign: c.sign})
+	var status *egress.StatusError
+	if errors.As(err, &status) && status.Status == http.StatusNotFound {
+		return nil, vedette.Errorf(vedette.NotFound, "Object not found (key: %.300s)", o.path)
+	}
+	return body, err
+}
+
+func (c oracleClient) locate(o bucketObject) (*url.URL, error) {
+	base, err := url.Parse(c.account.Endpoint)
+	if err != nil || base.Host == "" {
+		return nil, errors.New("the account's region is not valid")
+	}
+	u, err := withEscapedPath(base, "/n/"+url.PathEscape(c.account.Namespace)+"/b/"+o.bucket+"/o/"+escapePath(o.path))
+	if err == nil && o.version != "" {
+		u.RawQuery = url.Values{"versionId": {o.version}}.Encode()
+	}
+	return u, err
+}
+
+// sign adds a signature of the date, the target and the host, as Oracle's API requires for
+// requests without a body.
+func (c oracleClient) sign(r *http.Request) error {
+	key, err := c.privateKey()
+	if err != nil {
+		return err
+	}
+	date := time.Now().UTC().Format(http.TimeFormat)
+	r.Header.Set("Date", date)
+	text := fmt.Sprintf("date: %s\n(request-target): get %s\nhost: %s", date, r.URL.RequestURI(), r.URL.Host)
+	digest := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
+	if err != nil {
+		return fmt.Errorf("sign the request: %w", err)
+	}
+	r.Header.Set("Authorization", fmt.Sprintf(
+		`Signature version="1",keyId="%s/%s/%s",algorithm="rsa-sha256",headers="date (request-target) host",signature="%s"`,
+		c.account.TenancyID, c.account.UserID, c.account.Fingerprint, base64.StdEncoding.EncodeToString(signature)))
+	return nil
+}
+
+func (c oracleClient) privateKey() (*rsa.PrivateKey, error) {
+	path := strings.TrimPrefix(c.account.PrivateKeyPath, "file:")
+	text, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("the file %s is not a PEM file", path)
+	}
+	var passphrase []byte
+	if c.account.PrivateKeyPassphrase != nil {
+		secret, err := c.account.PrivateKeyPassphrase()
+		if err != nil {
+			return nil, err
+		}
+		passphrase = []byte(secret)
+	}
+	key, err := parseRSAKey(block, passphrase)
+	if err != nil {
+		return nil, fmt.Errorf("the file %s is not a usable RSA key: %w", path, err)
+	}
+	return key, nil
+}
