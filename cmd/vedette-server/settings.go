@@ -28,6 +28,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return server.Config{}, fmt.Errorf("get the host name: %w", err)
 	}
+	artifactAccounts := artifacts.New(cfg.ArtifactConfig())
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
@@ -40,12 +41,12 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
 		Fiat:  cfg.Fiat.AuthorizeConfig(),
-		Tasks: newTaskConfig(cfg),
+		Tasks: newTaskConfig(cfg, artifactAccounts),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
 			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
-			Artifacts:             artifacts.New(cfg.ArtifactConfig()),
+			Artifacts:             artifactAccounts,
 		},
 	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()
@@ -56,12 +57,13 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	return settings, err
 }
 
-func newTaskConfig(cfg *config.Config) task.Config {
+func newTaskConfig(cfg *config.Config, artifactAccounts *artifacts.Accounts) task.Config {
 	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
 	m := cfg.Manifests
 	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks,
-		Output: taskOutput(cfg.Tasks),
-		Rules:  manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
+		Output:        taskOutput(cfg.Tasks),
+		ArtifactStore: artifactAccounts,
+		Rules:         manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
 }
 
 func taskOutput(t config.Tasks) task.OutputPolicy {
