@@ -68,7 +68,8 @@ func (a Artifacts) addRepositories(cfg *artifacts.Config) {
 			Login: login(x.Username, x.Password, x.UsernamePasswordFile, nil)})
 	}
 	for _, x := range enabled(a.Git.Enabled, a.Git.Accounts) {
-		cfg.Git = append(cfg.Git, artifacts.GitAccount{Name: x.Name, Login: login(x.Username, x.Password, x.UsernamePasswordFile, token(x.Token, x.TokenFile)),
+		cfg.Git = append(cfg.Git, artifacts.GitAccount{Name: x.Name,
+			Login:      login(x.Username, x.Password, x.UsernamePasswordFile, token(x.Token, x.TokenFile)),
 			SSHKeyPath: x.SSHPrivateKeyFilePath, SSHKeyPassphrase: artifacts.Text(x.SSHPrivateKeyPassphrase.Reveal()),
 			KnownHostsPath: x.SSHKnownHostsFilePath, TrustUnknownHosts: x.SSHTrustUnknownHosts, AllowedHosts: x.AllowedHosts})
 	}
