@@ -6,15 +6,12 @@ package artifacts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -108,13 +105,6 @@ func (a *Accounts) Versions(ctx context.Context, account, artifactType, name str
 	return versions, listError(ctx, account, "versions", err)
 }
 
-// MissingError means that no account of a name supports a type of artifacts.
-type MissingError struct{ Account, Type string }
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("Credentials '%.300s' supporting artifact type '%.300s' cannot be found", e.Account, e.Type)
-}
-
 func (a *Accounts) find(name, artifactType string) (source, error) {
 	if name == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: set artifactAccount")
@@ -167,58 +157,4 @@ type admittedContent struct {
 func (c *admittedContent) Close() error {
 	defer c.release()
 	return c.ReadCloser.Close()
-}
-
-// DownloadError means that an artifact could not be fetched though the request was right.
-type DownloadError struct {
-	Message string // may be shown
-	Err     error
-}
-
-func (e *DownloadError) Error() string { return e.Message }
-
-// Unwrap returns the cause.
-func (e *DownloadError) Unwrap() error { return e.Err }
-
-// publicError adds the artifact to an error.
-func publicError(ctx context.Context, artifact manifest.Artifact, err error) error {
-	what := fmt.Sprintf("Unable to download the contents of artifact %.300q of type %.100s with account %.300s",
-		nameOf(artifact), artifact.Type, artifact.ArtifactAccount)
-	return classify(ctx, what, err)
-}
-
-func listError(ctx context.Context, account, what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return classify(ctx, fmt.Sprintf("Failed to download artifact %s for '%.300s' account", what, account), err)
-}
-
-// classify returns an error that says what failed. Addresses that are denied are the fault of
-// whoever named them; every error that has no kind is the other server's.
-func classify(ctx context.Context, what string, err error) error {
-	var denied *egress.AddressError
-	var public *vedette.Error
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &denied):
-		return vedette.Errorf(vedette.Invalid, "%s: %w: if it is meant, add it to artifacts.network.allowedAddresses in the server's configuration", what, err)
-	case errors.As(err, &public):
-		return vedette.Errorf(public.Kind, "%s: %w", what, err)
-	}
-	return &DownloadError{Message: what + ": " + err.Error(), Err: err}
-}
-
-// nameOf returns what users know an artifact by. References may contain passwords and tokens, so
-// that only their host is shown.
-func nameOf(artifact manifest.Artifact) string {
-	if artifact.Name != "" {
-		return artifact.Name
-	}
-	u, err := url.Parse(artifact.Reference)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }

@@ -1,13 +1,16 @@
 package artifacts
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
+	"time"
 )
 
 // Credential returns a secret when it is needed, so that a rotated file counts without a restart.
@@ -34,8 +37,31 @@ func File(path string) Credential {
 	}
 	return func() (string, error) {
 		content, err := readFile(path)
-		return strings.NewReplacer("\n", "", "\r", "").Replace(string(content)), err
+		return withoutLineBreaks(content), err
 	}
+}
+
+// commandTimeout is the time that a program has to print a credential.
+const commandTimeout = 10 * time.Second
+
+// Command is a credential that a program prints, without line breaks; nil if the path is empty.
+func Command(path string) Credential {
+	if path == "" {
+		return nil
+	}
+	return func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, path).Output() //nolint:gosec // the operator names the program
+		if err != nil {
+			return "", fmt.Errorf("run the program %s of the account: %w", path, err)
+		}
+		return withoutLineBreaks(out), nil
+	}
+}
+
+func withoutLineBreaks(text []byte) string {
+	return strings.NewReplacer("\n", "", "\r", "").Replace(string(text))
 }
 
 func readFile(path string) ([]byte, error) {

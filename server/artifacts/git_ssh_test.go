@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -104,13 +105,24 @@ func TestGitSSH(t *testing.T) {
 	trusting.TrustUnknownHosts = true
 	passphrase := account("passphrase", "encrypted", "known_hosts")
 	passphrase.SSHKeyPassphrase = artifacts.Text("passphrase")
-	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{trusting, passphrase,
+	script := dir + "/askpass"
+	writeFile(t, script, "#!/bin/sh\necho passphrase\n")
+	if err := os.Chmod(script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := account("program", "encrypted", "known_hosts")
+	program.SSHKeyPassphrase = artifacts.Command(script)
+	noProgram := account("noprogram", "encrypted", "known_hosts")
+	noProgram.SSHKeyPassphrase = artifacts.Command(dir + "/missing")
+	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{trusting, passphrase, program, noProgram,
 		account("known", "key", "known_hosts"), account("unknown", "key", "empty"), account("changed", "key", "changed"),
 		account("stranger", "stranger", "known_hosts"), account("nopassphrase", "encrypted", "known_hosts")}})
 	for _, tt := range []struct{ name, address, want string }{
 		{"known", address, ""},
 		{"trusting", address, ""},
 		{"passphrase", encryptedAddress, ""},
+		{"program", encryptedAddress, ""},
+		{"noprogram", encryptedAddress, "run the program " + dir + "/missing of the account"},
 		{"unknown", address, "is not known: add it to sshKnownHostsFilePath"},
 		{"changed", address, "is not known: add it to sshKnownHostsFilePath"},
 		{"stranger", address, "unable to authenticate"},

@@ -68,10 +68,18 @@ func (a Artifacts) addRepositories(cfg *artifacts.Config) {
 			Login: login(x.Username, x.Password, x.UsernamePasswordFile, nil)})
 	}
 	for _, x := range enabled(a.Git.Enabled, a.Git.Accounts) {
-		cfg.Git = append(cfg.Git, artifacts.GitAccount{Name: x.Name, Login: login(x.Username, x.Password, x.UsernamePasswordFile, token(x.Token, x.TokenFile)),
-			SSHKeyPath: x.SSHPrivateKeyFilePath, SSHKeyPassphrase: artifacts.Text(x.SSHPrivateKeyPassphrase.Reveal()),
+		cfg.Git = append(cfg.Git, artifacts.GitAccount{Name: x.Name,
+			Login:      login(x.Username, x.Password, x.UsernamePasswordFile, token(x.Token, x.TokenFile)),
+			SSHKeyPath: x.SSHPrivateKeyFilePath, SSHKeyPassphrase: passphrase(x),
 			KnownHostsPath: x.SSHKnownHostsFilePath, TrustUnknownHosts: x.SSHTrustUnknownHosts, AllowedHosts: x.AllowedHosts})
 	}
+}
+
+func passphrase(x GitArtifactAccount) artifacts.Credential {
+	if x.SSHPrivateKeyPassphraseCmd != "" {
+		return artifacts.Command(x.SSHPrivateKeyPassphraseCmd)
+	}
+	return artifacts.Text(x.SSHPrivateKeyPassphrase.Reveal())
 }
 
 func (a Artifacts) addBuckets(cfg *artifacts.Config) {

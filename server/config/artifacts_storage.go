@@ -39,8 +39,8 @@ type GitArtifactAccount struct {
 	SSHPrivateKeyFilePath string `config:"sshPrivateKeyFilePath"`
 	// Passphrase of the private key.
 	SSHPrivateKeyPassphrase configfile.Secret `config:"sshPrivateKeyPassphrase"`
-	// Program that prints the passphrase of the private key.
-	SSHPrivateKeyPassphraseCmd string `config:"sshPrivateKeyPassphraseCmd,planned,warn"`
+	// Program that prints the passphrase of the private key. It is used instead of sshPrivateKeyPassphrase.
+	SSHPrivateKeyPassphraseCmd string `config:"sshPrivateKeyPassphraseCmd"`
 	// File with the keys of known hosts. Default: ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts.
 	SSHKnownHostsFilePath string `config:"sshKnownHostsFilePath"`
 	// Accept any key of any host. Whoever controls the network can then change what is deployed.

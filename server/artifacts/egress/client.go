@@ -1,13 +1,13 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -23,18 +23,10 @@ type Limits struct {
 
 // WithDefaults returns the limits with defaults for zero values.
 func (l Limits) WithDefaults() Limits {
-	set := func(d *time.Duration, value time.Duration) {
-		if *d == 0 {
-			*d = value
-		}
+	return Limits{
+		MaxBytes: cmp.Or(l.MaxBytes, 512<<20), Timeout: cmp.Or(l.Timeout, 10*time.Minute),
+		StallTimeout: cmp.Or(l.StallTimeout, 30*time.Second), ConnectTimeout: cmp.Or(l.ConnectTimeout, 10*time.Second),
 	}
-	if l.MaxBytes == 0 {
-		l.MaxBytes = 512 << 20
-	}
-	set(&l.Timeout, 10*time.Minute)
-	set(&l.StallTimeout, 30*time.Second)
-	set(&l.ConnectTimeout, 10*time.Second)
-	return l
 }
 
 // Client requests URLs under a policy.
@@ -174,40 +166,4 @@ func describe(ctx context.Context, u *url.URL, err error) error {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("request to %s: %w", u.Host, err)
-}
-
-// maxGETBytes bounds what a library holds in memory.
-const maxGETBytes = 32 << 20
-
-// RoundTrip makes one request for a library that builds its own, under the policy and the limits
-// of answers. Answers to GET are smaller: in the protocol of Git, which this is for, they are the
-// list of branches and tags, and content is the answer to POST.
-func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, end := context.WithCancelCause(r.Context())
-	response, err := c.transport.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		end(nil)
-		return nil, err
-	}
-	limit := c.limits.MaxBytes
-	if r.Method == http.MethodGet {
-		limit = min(limit, maxGETBytes)
-	}
-	response.Body = newBody(ctx, end, response.Body, limit, c.limits.StallTimeout)
-	return response, nil
-}
-
-// Resolve returns an address of a host that the policy allows, for protocols other than HTTP. The
-// caller connects to that address, and not to the name.
-func (c *Client) Resolve(ctx context.Context, host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("resolve the host: %w", err)
-	}
-	for _, address := range addresses {
-		if err = c.policy.Check(address); err == nil {
-			return address.Unmap(), nil
-		}
-	}
-	return netip.Addr{}, err
 }

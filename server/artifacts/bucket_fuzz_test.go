@@ -1,0 +1,49 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/manifest"
+)
+
+// FuzzBucketReference checks that no reference leads to another host than the account's, and that
+// the URL is one that can be requested.
+func FuzzBucketReference(f *testing.F) {
+	for _, seed := range []string{"s3://bucket/a/b.yaml", "bucket/a b#1", "s3://evil.example/x", "s3://a@b/c", "s3://../../x", "gs://b/%2e%2e/%zz", "oci://b/\x00"} {
+		f.Add(seed)
+	}
+	aws := &s3Client{region: "eu-1"}
+	minio := &s3Client{region: "eu-1", config: S3Account{Endpoint: "http://minio:9000/base"}}
+	gcs := &gcsClient{account: GCSAccount{Endpoint: "https://storage.googleapis.com"}}
+	oracle := oracleClient{account: OracleAccount{Endpoint: "https://objectstorage.r.oraclecloud.com", Namespace: "n"}}
+	locate := map[string]func(bucketObject) (*url.URL, error){
+		"amazonaws.com": aws.locate, "minio:9000": minio.locate,
+		"storage.googleapis.com":          func(o bucketObject) (*url.URL, error) { return gcs.locate(o.splitVersion()) },
+		"objectstorage.r.oraclecloud.com": func(o bucketObject) (*url.URL, error) { return oracle.locate(o.splitVersion()) },
+	}
+	f.Fuzz(func(t *testing.T, reference string) {
+		for host, locate := range locate {
+			source := bucketSource{scheme: "s3://", open: func(_ context.Context, o bucketObject) (io.ReadCloser, error) {
+				u, err := locate(o)
+				if err != nil {
+					return nil, err
+				}
+				parsed, err := url.Parse(u.String())
+				if err != nil {
+					t.Fatalf("%q: %v", reference, err)
+				}
+				name, isSuffix := strings.CutSuffix(parsed.Host, host)
+				if !isSuffix || name != "" && !strings.HasSuffix(name, ".") || parsed.User != nil {
+					t.Errorf("%q leads to %s, want %s", reference, parsed.Host, host)
+				}
+				return nil, errors.New("found")
+			}}
+			_, _ = source.fetch(t.Context(), Request{Artifact: manifest.Artifact{Reference: reference}})
+		}
+	})
+}
