@@ -91,7 +91,9 @@ func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStor
 }
 
 // commitPods commits n Pods.
-func (r *proxiedStore) commitPods(ctx context.Context, n int) error { return r.commitKind(ctx, podKind, n) }
+func (r *proxiedStore) commitPods(ctx context.Context, n int) error {
+	return r.commitKind(ctx, podKind, n)
+}
 
 // commitKind commits n objects.
 func (r *proxiedStore) commitKind(ctx context.Context, kind vedette.Kind, n int) error {

@@ -76,7 +76,8 @@ func statefulSet() kindView {
 	return kindView{
 		resource: resource("apps", "v1", "StatefulSet", "statefulsets", true, "sts"),
 		fields: append(templateFields("spec.template"), fields("replicas", "spec.replicas", "_service", "spec.serviceName",
-			"current", "status.replicas", "ready", "status.readyReplicas", "updated", "status.updatedReplicas", "available", "status.availableReplicas")...),
+			"current", "status.replicas", "ready", "status.readyReplicas", "updated", "status.updatedReplicas",
+			"available", "status.availableReplicas")...),
 		view: newView(columns("READY", "AGE", "CONTAINERS*", "IMAGES*"),
 			func(s *workloadSummary, o *vedette.Object, now time.Time) []string {
 				return append([]string{fmt.Sprintf("%d/%d", s.Ready, s.Replicas), ageSince(o.Created, now)}, s.containerCells()...)
