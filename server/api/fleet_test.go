@@ -3,10 +3,12 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
@@ -73,6 +75,42 @@ func TestPages(t *testing.T) {
 		}
 		if len(items) != want.items || pages != want.pages || last != want.last {
 			t.Errorf("%s: got %d items on %d pages, the last is %q; want %+v", path, len(items), pages, last, want)
+		}
+	}
+}
+
+// TestPagesOfAgents checks that connected agents have pages, too.
+func TestPagesOfAgents(t *testing.T) {
+	world := fleetOf(t, 1)
+	var agents []api.Agent
+	for i := range 9 {
+		agents = append(agents, api.Agent{ID: vedette.AgentID(fmt.Sprintf("a%d", i)),
+			Accounts: []api.AgentAccount{{Name: vedette.AccountName(fmt.Sprintf("prod-%d", i%2)), Role: api.Cacher}}})
+	}
+	world.Fleet.SetAgents(agents...)
+	w := serve(t, configOf(world))
+	for path, want := range map[string]int{"/agents?limit=9": 1, "/agents?limit=4": 3, "/agents?limit=3&account=prod-0": 2} {
+		var ids []string
+		pages := 0
+		for cursor := ""; pages == 0 || cursor != ""; pages++ {
+			page := getJSON[struct {
+				Items  []struct{ ID string }
+				Total  int
+				Cursor string
+			}](w, path+cursor)
+			for _, item := range page.Items {
+				ids = append(ids, item.ID)
+			}
+			cursor = ""
+			if page.Cursor != "" {
+				cursor = "&cursor=" + page.Cursor
+			}
+			if page.Total != 9 && page.Total != 5 {
+				t.Errorf("%s: got a total of %d", path, page.Total)
+			}
+		}
+		if pages != want || !slices.IsSorted(ids) || len(slices.Compact(ids)) != len(ids) || ids[0] != "a0" || ids[len(ids)-1] != "a8" {
+			t.Errorf("%s: got %v on %d pages, want %d pages", path, ids, pages, want)
 		}
 	}
 }

@@ -157,10 +157,16 @@ func matchAny(patterns []string, name vedette.AccountName) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p).match(string(name)) })
 }
 
+// maxHintAccounts is the number of names that an unknown name is compared with. More would let
+// requests for unknown accounts cost milliseconds.
+const maxHintAccounts = 1000
+
 func (i *inventory) accountNotFound(name string) error {
 	var names []string
-	for _, a := range i.accounts {
-		names = append(names, string(a.name))
+	if len(i.accounts) <= maxHintAccounts {
+		for _, a := range i.accounts {
+			names = append(names, string(a.name))
+		}
 	}
 	return vedette.Errorf(vedette.NotFound, "there is no account %.255q%s", name, nearest.Hint(name, names))
 }

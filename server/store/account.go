@@ -304,13 +304,22 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
 	return accounts, s.wrapError("read the accounts", err)
 }
 
+// OrphanedAccounts returns the accounts that no agent serves, ordered by name.
+func (s *Store) OrphanedAccounts(ctx context.Context) ([]AccountRow, error) {
+	return s.accountsWhere(ctx, `a.orphaned > 0`)
+}
+
 // AccountsNamed returns those of the named accounts that exist, ordered by name.
 func (s *Store) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]AccountRow, error) {
-	var accounts []AccountRow
 	if len(names) == 0 {
 		return nil, nil
 	}
 	where, args := accountCondition(names)
+	return s.accountsWhere(ctx, where, args...)
+}
+
+func (s *Store) accountsWhere(ctx context.Context, where string, args ...any) ([]AccountRow, error) {
+	var accounts []AccountRow
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
