@@ -98,11 +98,11 @@ func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []
 	p.items = []feedView{}
 	at, _ := slices.BinarySearchFunc(accounts, p.after.account, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
 	for accounts = accounts[at:]; len(accounts) > 0 && len(p.items) <= p.limit; {
-		n := p.accountsToRead(accounts)
-		if err := p.readAccounts(ctx, namesOf(accounts[:n])); err != nil {
+		names, rest := p.accountsToRead(accounts)
+		if err := p.readAccounts(ctx, names); err != nil {
 			return nil, "", err
 		}
-		accounts = accounts[n:]
+		accounts = rest
 	}
 	if len(p.items) > p.limit {
 		p.items = p.items[:p.limit]
@@ -111,18 +111,25 @@ func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []
 	return p.items, cursor, nil
 }
 
-// accountsToRead returns how many of the accounts have enough feeds for the rest of the page, but
-// not more than one query reads.
-func (p *feedPage) accountsToRead(accounts []*accountEntry) int {
-	n, feeds := 0, 0
-	for n < min(len(accounts), accountsPerRead) && feeds <= p.limit-len(p.items) {
-		feeds += accounts[n].countFeeds(&p.filter)
-		n++
+// accountsToRead returns the next accounts that have feeds of the page: enough for the rest of it,
+// but not more than one query reads. It also returns the accounts after them.
+func (p *feedPage) accountsToRead(accounts []*accountEntry) (names []vedette.AccountName, rest []*accountEntry) {
+	feeds := 0
+	for n, account := range accounts {
+		if len(names) == accountsPerRead || feeds > p.limit-len(p.items) {
+			return names, accounts[n:]
+		}
+		if count := account.countFeeds(&p.filter); count > 0 {
+			names, feeds = append(names, account.name), feeds+count
+		}
 	}
-	return n
+	return names, nil
 }
 
 func (p *feedPage) readAccounts(ctx context.Context, names []vedette.AccountName) error {
+	if len(names) == 0 { // the store would return all feeds
+		return nil
+	}
 	feeds, err := p.api.Store.Feeds(ctx, names...)
 	if err != nil {
 		return err
