@@ -5,7 +5,7 @@
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
-# make bench-api measures Clouddriver's list endpoints on three databases, for half an hour
+# make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -96,7 +95,7 @@ type feedPage struct {
 // knows. It returns the cursor of the next page.
 func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []feedView, cursor string, err error) {
 	p.items = []feedView{}
-	at, _ := slices.BinarySearchFunc(accounts, p.after.account, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
+	at, _ := searchAccounts(accounts, p.after.account)
 	for accounts = accounts[at:]; len(accounts) > 0 && len(p.items) <= p.limit; {
 		names, rest := p.accountsToRead(accounts)
 		if err := p.readAccounts(ctx, names); err != nil {

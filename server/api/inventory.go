@@ -107,13 +107,16 @@ func (i *inventory) summarize() {
 
 // account returns an account, or nil.
 func (i *inventory) account(name vedette.AccountName) *accountEntry {
-	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a *accountEntry, name vedette.AccountName) int {
-		return cmp.Compare(a.name, name)
-	})
+	at, ok := searchAccounts(i.accounts, name)
 	if !ok {
 		return nil
 	}
 	return i.accounts[at]
+}
+
+// searchAccounts returns the position of an account, or where it would be.
+func searchAccounts(accounts []*accountEntry, name vedette.AccountName) (at int, found bool) {
+	return slices.BinarySearchFunc(accounts, name, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
 }
 
 // matchAccounts returns the accounts that match any of the patterns. It fails if a pattern without
