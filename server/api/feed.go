@@ -61,9 +61,16 @@ func (f *filter) countFeeds(accounts []*accountEntry) (n int64) {
 	return n
 }
 
-func (e *accountEntry) countFeeds(f *filter) (n int) {
-	for _, feed := range e.feeds {
-		if f.selectsFeed(feed.Feed) {
+func (e *accountEntry) countFeeds(f *filter) int { return f.countSelected(e.feeds) }
+
+func (e *accountEntry) countNotLive(f *filter) int { return f.countSelected(e.notLive) }
+
+func (f *filter) countSelected(feeds []store.FeedStatus) (n int) {
+	if len(f.kinds) == 0 && f.Namespace == "" {
+		return len(feeds)
+	}
+	for i := range feeds {
+		if f.selectsFeed(feeds[i].Feed) {
 			n++
 		}
 	}
