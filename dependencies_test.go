@@ -64,6 +64,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
 		{"./cmd/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
 		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
+		{"./server/attributes", module + "/server/", "attributes is computed by the store and read by the views; it must not depend on them"},
 	}
 	deps := map[string][]string{}
 	for _, rule := range rules {
