@@ -13,7 +13,7 @@ import (
 func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
 	i := &inventory{readAt: time.Now(), kinds: map[vedette.Kind]*kindEntry{}}
 	i.checkedAt = i.readAt
-	_, i.position, _ = s.ChangedAccounts(0) // before the read, so that no change is missed
+	_, i.position = s.ChangedAccounts(0) // before the read, so that no change is missed
 	rows, err := s.Accounts(ctx)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 		written, more, err = s.writeChunk(ctx, prepared)
 		changes = append(changes, written...)
 	}
+	s.noteNamespaces(b.Account, changes, err)
 	return changes, s.wrapError(action, err)
 }
 
@@ -145,6 +146,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	err := s.write(ctx, lock)
 	if err == nil {
 		s.locks.ClearUncertain(account)
+		s.accountLog.note(account) // readers may have read it before that transaction ended
 	}
 	return err
 }
@@ -182,7 +184,7 @@ func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Chan
 		return nil, nil
 	}
 	if p.changesState() {
-		defer s.changed.add(p.batch.Account)
+		defer s.accountLog.note(p.batch.Account)
 	}
 	if err := write(ctx, p.apply); err != nil {
 		s.locks.MarkUncertain(p.batch.Account)

@@ -92,6 +92,7 @@ func (s *Store) applyWriteThrough(ctx context.Context, account vedette.AccountNa
 		return nil, false, err
 	}
 	changes, err = s.writePlan(ctx, p, s.write)
+	s.noteNamespaces(account, changes, err)
 	return changes, err == nil && p.operationEnd != nil && !p.isEmpty(), err
 }
 

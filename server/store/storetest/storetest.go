@@ -56,7 +56,8 @@ var resources = map[vedette.Kind]vedette.Resource{
 	services: {Kind: services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
 	deployments: {Kind: deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
 		Namespaced: true},
-	roles: {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
+	namespaces: {Kind: namespaces, Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}},
+	roles:      {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
 }
 
 func declaredFeeds(feeds ...vedette.Feed) []store.DeclaredFeed {
