@@ -5,6 +5,7 @@
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
+# make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -18,7 +19,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops clean
+.PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -82,6 +83,10 @@ bench: controlplane test-databases
 
 bench-ops: controlplane
 	go run ./bench --only operations --write docs/performance.md
+
+# FLAGS=--quick measures a tenth of everything.
+bench-api: test-databases
+	go run ./bench --only api --json bin/bench-api.json --write docs/performance.md $(FLAGS)
 
 clean:
 	rm -rf bin

@@ -65,6 +65,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/store/admission", "database/sql", "admission decides who may write, and when; only the store itself uses SQL"},
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
 		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
+		{"./server/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
+		{"./cmd/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
 		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
 		{"./server/attributes", module + "/server/", "attributes is computed by the store and read by the views; it must not depend on them"},
 	}

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,11 +23,13 @@ import (
 type benchmark struct {
 	name string
 	run  func(ctx context.Context, b *bench) error
+	// onlyNamed is for benchmarks that take so long that they run only if they are named.
+	onlyNamed bool
 }
 
 var benchmarks = []benchmark{
-	{"first-sync", firstSync}, {"memory", memory}, {"latency", latency}, {"wire", wireBytes},
-	{"store", storeRates}, {"resume", resume}, {"operations", operations},
+	{"first-sync", firstSync, false}, {"memory", memory, false}, {"latency", latency, false}, {"wire", wireBytes, false},
+	{"store", storeRates, false}, {"resume", resume, false}, {"operations", operations, false}, {"api", apiLatency, true},
 }
 
 // bench is one run.
@@ -54,14 +55,15 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "measures to take, separated by commas: "+benchmarkNames()+"; empty for all")
+	only := flag.String("only", "", "measures to take, separated by commas: "+benchmarkNames()+"; empty for all but api")
 	write := flag.String("write", "", "Markdown `file` to write the table to; parts that were not measured stay as they are there")
+	jsonFile := flag.String("json", "", "JSON `file` to write the results to, with all figures")
 	quick := flag.Bool("quick", false, "measure a tenth of everything: to see that it works, not for the figures")
 	keep := flag.Bool("keep", false, "leave logs and databases behind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, *write, *quick, *keep); err != nil {
+	if err := run(ctx, options{*only, *write, *jsonFile, *quick, *keep}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -75,8 +77,14 @@ func benchmarkNames() string {
 	return strings.Join(all, ",")
 }
 
-func run(ctx context.Context, only, write string, quick, keep bool) error {
-	selected, err := selectBenchmarks(only)
+// options are the flags.
+type options struct {
+	only, write, json string
+	quick, keep       bool
+}
+
+func run(ctx context.Context, o options) error {
+	selected, err := selectBenchmarks(o.only)
 	if err != nil {
 		return err
 	}
@@ -84,12 +92,12 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 	if err != nil {
 		return err
 	}
-	if keep {
+	if o.keep {
 		logf("logs and databases are in %s", dir)
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	b := &bench{dir: dir, quick: quick}
+	b := &bench{dir: dir, quick: o.quick}
 	if err := b.build(ctx); err != nil {
 		return err
 	}
@@ -103,16 +111,13 @@ func run(ctx context.Context, only, write string, quick, keep bool) error {
 	}
 	fmt.Println()
 	b.table.print(os.Stdout)
-	if write == "" {
-		return nil
-	}
-	return b.table.write(filepath.Clean(write))
+	return b.table.save(o)
 }
 
 // selectBenchmarks returns the benchmarks with the given names.
 func selectBenchmarks(only string) ([]benchmark, error) {
 	if only == "" {
-		return benchmarks, nil
+		return slices.DeleteFunc(slices.Clone(benchmarks), func(m benchmark) bool { return m.onlyNamed }), nil
 	}
 	var selected []benchmark
 	for name := range strings.SplitSeq(only, ",") {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +25,7 @@ type table struct {
 // to the alternative, and a remark.
 type row struct {
 	part, measure, target, result, ratio, remark string
+	values                                       map[string]float64 // for programs
 }
 
 func (t *table) begin(part string) { t.part, t.before = part, currentLoad() }
@@ -71,6 +74,47 @@ const (
 	introEndMarker = "<!-- measures -->"
 	remarksMarker  = "<!-- remarks, written by hand -->"
 )
+
+// save writes the files that the options name.
+func (t *table) save(o options) error {
+	if o.json != "" {
+		if err := t.writeJSON(filepath.Clean(o.json)); err != nil {
+			return err
+		}
+	}
+	if o.write == "" {
+		return nil
+	}
+	return t.write(filepath.Clean(o.write))
+}
+
+// jsonRow is a row in the JSON file.
+type jsonRow struct {
+	Part    string             `json:"part"`
+	Measure string             `json:"measure"`
+	Target  string             `json:"target,omitempty"`
+	Result  string             `json:"result"`
+	Ratio   string             `json:"ratio,omitempty"`
+	Remark  string             `json:"remark,omitempty"`
+	Values  map[string]float64 `json:"values,omitempty"`
+}
+
+// writeJSON writes the results of this run, with the machine.
+func (t *table) writeJSON(file string) error {
+	report := struct {
+		Machine string            `json:"machine"`
+		Load    map[string]string `json:"load"` // what other programs took, by part
+		Rows    []jsonRow         `json:"rows"`
+	}{Machine: describeMachine(), Load: t.loads}
+	for _, r := range t.rows {
+		report.Rows = append(report.Rows, jsonRow{r.part, r.measure, r.target, r.result, r.ratio, r.remark, r.values})
+	}
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
 
 // write writes the table as Markdown. Parts that were not measured this time stay
 // as they are, with their dates, and so do remarks. A part that was measured

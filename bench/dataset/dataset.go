@@ -63,6 +63,13 @@ func (d Dataset) Scale(divisor int) Dataset {
 // AccountName returns the name of the i-th account.
 func AccountName(i int) vedette.AccountName { return vedette.AccountName(fmt.Sprintf("prod-%05d", i)) }
 
+// Account returns the i-th account as its agent registers it.
+func (d Dataset) Account(i int) vedette.Account {
+	name := AccountName(i)
+	return vedette.Account{Name: name, Namespaces: []string{"default", "kube-system"},
+		Cluster: vedette.Cluster{UID: fmt.Sprintf("uid-%d", i), Host: fmt.Sprintf("https://%s.example.com:6443", name), Version: "v1.36.3"}}
+}
+
 // objectsOf returns the number of objects of the i-th account.
 func (d Dataset) objectsOf(i int) int { return share(d.Objects, d.Accounts, i) }
 

@@ -90,3 +90,31 @@ func TestScaleKeepsTheProportions(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 }
+
+// TestChangerChangesAStoredPod checks that a change is one of an object that Fill wrote.
+func TestChangerChangesAStoredPod(t *testing.T) {
+	d := dataset.Mixed().Scale(100)
+	st := fill(t, d)
+	c, err := d.NewChanger(dataset.SmallApplication)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := st.Object(t.Context(), c.Account, first.Key)
+	if err != nil || stored.UID != first.UID || stored.ResourceVersion == first.ResourceVersion || first.ResourceVersion == second.ResourceVersion {
+		t.Errorf("got %s of %s and %s, but version %s is stored: %v", first.ResourceVersion, first.UID, second.ResourceVersion, stored.ResourceVersion, err)
+	}
+	if len(second.Summary) == 0 || stored.Moniker.App != dataset.SmallApplication {
+		t.Errorf("got the summary %s of application %s", second.Summary, stored.Moniker.App)
+	}
+	if _, err := d.NewChanger("none"); err == nil {
+		t.Error("an unknown application: got no error")
+	}
+}

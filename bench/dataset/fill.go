@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,8 +18,12 @@ type filler struct {
 	dataset  Dataset
 	store    *store.Store
 	redactor *redact.Redactor
+	shape    string
 	feeds    []store.DeclaredFeed // of every account
 }
+
+// Kinds returns the kinds that each account reports: all kinds with a view.
+func Kinds() []vedette.Resource { return views.KnownResources() }
 
 // batchSize is the number of objects per commit, as of a busy agent.
 const batchSize = 500
@@ -31,12 +34,18 @@ const writers = 4
 
 // Fill writes a dataset to an empty store. Afterwards all feeds are live.
 func Fill(ctx context.Context, st *store.Store, d Dataset) error {
+	return FillInShape(ctx, st, d, "")
+}
+
+// FillInShape is Fill for a store that a server will use. A server asks for all objects of an
+// account again if they were stored in another shape than it would store them in.
+func FillInShape(ctx context.Context, st *store.Store, d Dataset, shape string) error {
 	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
 		return err
 	}
-	f := &filler{dataset: d, store: st, redactor: redactor}
-	for _, r := range views.KnownResources() {
+	f := &filler{dataset: d, store: st, redactor: redactor, shape: shape}
+	for _, r := range Kinds() {
 		f.feeds = append(f.feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -67,13 +76,12 @@ func (f *filler) fillAccount(ctx context.Context, i int) error {
 
 // claim registers an account, acquires it and declares its feeds.
 func (f *filler) claim(ctx context.Context, i int) (*accountWriter, error) {
-	account := vedette.Account{Name: AccountName(i),
-		Cluster: vedette.Cluster{UID: "uid-" + strconv.Itoa(i), Host: fmt.Sprintf("https://%s.example.com:6443", AccountName(i)), Version: "v1.36.3"}}
+	account := f.dataset.Account(i)
 	if _, err := f.store.Register(ctx, account); err != nil {
 		return nil, err
 	}
-	term, err := f.store.Acquire(ctx, account.Name, store.Holder{Agent: vedette.AgentID("agent-" + strconv.Itoa(i)), Server: "server",
-		Account: &account})
+	term, err := f.store.Acquire(ctx, account.Name, store.Holder{Agent: "bench", Server: "server",
+		Shape: f.shape, Account: &account})
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,11 @@ func (g *generator) workload(application, name string, pods int) error {
 
 // redact returns an object as an agent reports it.
 func (g *generator) redact(o vedette.Object) (vedette.Object, error) {
-	redacted, _, err := g.redactor.Object(nil, vedette.Resource{}, o.Body)
+	return redactObject(g.redactor, o)
+}
+
+func redactObject(r *redact.Redactor, o vedette.Object) (vedette.Object, error) {
+	redacted, _, err := r.Object(nil, vedette.Resource{}, o.Body)
 	if err != nil {
 		return redacted, fmt.Errorf("redact %s: %w", o.Key, err)
 	}

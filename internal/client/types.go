@@ -186,9 +186,7 @@ func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error
 
 // Agents returns the agents that serve an account that matches a pattern.
 func (c *Client) Agents(ctx context.Context, pattern string) ([]Agent, error) {
-	var l list[Agent]
-	err := c.get(ctx, "/agents", Query{Account: pattern}.values(), &l)
-	return l.Items, err
+	return readAll[Agent](ctx, c, "/agents", Query{Account: pattern})
 }
 
 // Feeds returns the feeds of the accounts that match a pattern.

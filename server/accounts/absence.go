@@ -22,7 +22,7 @@ type absenceTracker struct {
 	byAccount map[vedette.AccountName]absence
 }
 
-// observe adds elapsed to the absence of each account that has no agent, and returns the accounts
+// observe adds elapsed to the absence of the accounts that have no agent, and returns those
 // whose absence has reached the grace period. An absence starts at zero when observe first sees the
 // account without an agent.
 func (a *absenceTracker) observe(rows []store.AccountRow, elapsed, grace time.Duration) (expired []store.AccountRow) {
@@ -30,9 +30,6 @@ func (a *absenceTracker) observe(rows []store.AccountRow, elapsed, grace time.Du
 	defer a.mu.Unlock()
 	now := map[vedette.AccountName]absence{}
 	for _, row := range rows {
-		if row.Orphaned.IsZero() {
-			continue
-		}
 		current := absence{term: row.Term}
 		if previous, ok := a.byAccount[row.Name]; ok && previous.term == row.Term {
 			current.duration = previous.duration + elapsed

@@ -14,7 +14,7 @@ import (
 // accountStore is the part of the store that Accounts uses.
 type accountStore interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	OrphanedAccounts(ctx context.Context) ([]store.AccountRow, error)
 	RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	Sweep(ctx context.Context) error
@@ -92,7 +92,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			rows, err := a.store.Accounts(ctx)
+			rows, err := a.store.OrphanedAccounts(ctx)
 			elapsed := clock.elapsed(err == nil)
 			if err == nil {
 				err = a.removeExpired(ctx, a.absences.observe(rows, elapsed, a.cfg.Grace))

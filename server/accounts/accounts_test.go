@@ -42,7 +42,7 @@ func (s *memoryStore) Register(_ context.Context, a vedette.Account) (store.Acco
 	return row, nil
 }
 
-func (s *memoryStore) Accounts(context.Context) (rows []store.AccountRow, err error) {
+func (s *memoryStore) OrphanedAccounts(context.Context) (rows []store.AccountRow, err error) {
 	s.mu.Lock()
 	delay := s.delay
 	s.delay = 0
@@ -54,7 +54,9 @@ func (s *memoryStore) Accounts(context.Context) (rows []store.AccountRow, err er
 		return nil, errUnavailable
 	}
 	for _, row := range s.rows {
-		rows = append(rows, row)
+		if !row.Orphaned.IsZero() {
+			rows = append(rows, row)
+		}
 	}
 	return rows, nil
 }

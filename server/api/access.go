@@ -52,16 +52,31 @@ func (f filter) readableAccounts(accounts []*accountEntry) ([]*accountEntry, err
 	return kept, nil
 }
 
-// refreshAccess updates which accounts the stream may read. The hub reads the result
-// concurrently.
-func (s *changeStream) refreshAccess(ctx context.Context) error {
+// initAccess sets which accounts the stream may read.
+func (s *changeStream) initAccess(ctx context.Context) error {
 	canRead, err := s.Authorizer.Readable(ctx, authorize.CallerOf(s.request))
 	if err != nil || canRead == nil {
 		return err
 	}
-	if s.canRead.Swap(&canRead) != nil {
-		return nil
-	}
+	s.canRead.Store(&canRead)
 	s.filter.canRead = func(account vedette.AccountName) bool { return (*s.canRead.Load())(account) }
+	return nil
+}
+
+// refreshAccess updates which accounts the stream may read. The hub reads the result
+// concurrently, so a stream that could read all accounts cannot be restricted and ends.
+func (s *changeStream) refreshAccess(ctx context.Context) error {
+	canRead, err := s.Authorizer.Readable(ctx, authorize.CallerOf(s.request))
+	switch {
+	case err != nil:
+		return err
+	case s.canRead.Load() == nil && canRead != nil:
+		return vedette.Errorf(vedette.Unavailable, "your permissions have changed: open the stream again")
+	case s.canRead.Load() == nil:
+		return nil
+	case canRead == nil:
+		canRead = func(vedette.AccountName) bool { return true }
+	}
+	s.canRead.Store(&canRead)
 	return nil
 }

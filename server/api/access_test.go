@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// grants are the accounts that each user may read.
+// grants are the accounts that each user may read; "*" stands for all.
 type grants struct {
 	mu     sync.Mutex
 	byUser map[string][]vedette.AccountName
@@ -30,6 +31,9 @@ func (g *grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.A
 	accounts, ok := g.byUser[c.User]
 	if !ok {
 		return nil, vedette.Errorf(vedette.Denied, "Access is denied")
+	}
+	if slices.Contains(accounts, "*") {
+		return nil, nil
 	}
 	readable := map[vedette.AccountName]bool{}
 	for _, a := range accounts {
@@ -93,9 +97,29 @@ func TestChangesAreFilteredByPermission(t *testing.T) {
 	s.waitForHeartbeat()
 	world.Delete("prod-3", web0)
 	s.expect("deleted prod-3/Pod/shop/web-0")
+	authorizer.set(authorize.Anonymous, "*")
+	s.waitForHeartbeat()
+	s.waitForHeartbeat()
+	world.Delete("prod-1", vedette.Key{Kind: web0.Kind, Namespace: "shop", Name: "broken-0"})
+	s.expect("deleted prod-1/Pod/shop/broken-0")
 	authorizer.mu.Lock()
 	delete(authorizer.byUser, authorize.Anonymous)
 	authorizer.mu.Unlock()
+	s.expect("error")
+}
+
+// TestStreamOfAllAccountsEndsWithPermission checks that a stream of a user who may read all accounts
+// ends when the user may not any more.
+func TestStreamOfAllAccountsEndsWithPermission(t *testing.T) {
+	world := shopWorld(t)
+	cfg := configOf(world)
+	cfg.HeartbeatInterval = 10 * time.Millisecond
+	authorizer := &grants{byUser: map[string][]vedette.AccountName{authorize.Anonymous: {"*"}}}
+	cfg.Authorizer = authorizer
+	s := openStream(t, cfg, client.Query{Kind: "pods", Account: "dev"})
+	s.expect("added dev/Pod/shop/web-0", "ready")
+	s.waitForHeartbeat()
+	authorizer.set(authorize.Anonymous, "dev")
 	s.expect("error")
 }
 

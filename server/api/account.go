@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -72,7 +71,7 @@ func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
 
 // accountsAfter returns the accounts whose names are greater.
 func accountsAfter(accounts []*accountEntry, name vedette.AccountName) []*accountEntry {
-	at, found := slices.BinarySearchFunc(accounts, name, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
+	at, found := searchAccounts(accounts, name)
 	if found {
 		at++
 	}

@@ -58,17 +58,30 @@ type agentAccountView struct {
 }
 
 func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account")
+	values, err := parseParameters(r, "account", "limit", "cursor")
 	if err != nil {
 		return err
 	}
-	patterns, items := listValues(values, "account"), []agentView{}
+	limit, after, err := parsePaging(values, 1)
+	if err != nil {
+		return err
+	}
+	patterns, list := listValues(values, "account"), listView[agentView]{Items: []agentView{}}
 	for _, agent := range a.Fleet.Agents() {
-		if v := newAgentView(agent); len(patterns) == 0 || v.serves(patterns) {
-			items = append(items, v)
+		v := newAgentView(agent)
+		if len(patterns) > 0 && !v.serves(patterns) {
+			continue
+		}
+		list.Total++
+		switch {
+		case after != nil && string(v.ID) <= after[0]: // of an earlier page
+		case len(list.Items) < limit:
+			list.Items = append(list.Items, v)
+		default:
+			list.Cursor = newCursor(string(list.Items[limit-1].ID))
 		}
 	}
-	return writeJSON(w, r, listView[agentView]{Items: items, Total: int64(len(items))})
+	return writeJSON(w, r, list)
 }
 
 func newAgentView(a Agent) agentView {

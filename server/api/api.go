@@ -32,7 +32,7 @@ type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, position uint64, complete bool)
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
 	ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error)
 }
 

@@ -41,7 +41,7 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.Bodies = include == "body"
 	s := &changeStream{api: a, request: r, out: newSSEWriter(w), filter: f, initial: initial == "true"}
-	if err := s.refreshAccess(r.Context()); err != nil {
+	if err := s.initAccess(r.Context()); err != nil {
 		return err
 	}
 	if err := s.prepare(r.Context(), as == "table"); err != nil {

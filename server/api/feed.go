@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -62,9 +61,16 @@ func (f *filter) countFeeds(accounts []*accountEntry) (n int64) {
 	return n
 }
 
-func (e *accountEntry) countFeeds(f *filter) (n int) {
-	for _, feed := range e.feeds {
-		if f.selectsFeed(feed.Feed) {
+func (e *accountEntry) countFeeds(f *filter) int { return f.countSelected(e.feeds) }
+
+func (e *accountEntry) countNotLive(f *filter) int { return f.countSelected(e.notLive) }
+
+func (f *filter) countSelected(feeds []store.FeedStatus) (n int) {
+	if len(f.kinds) == 0 && f.Namespace == "" {
+		return len(feeds)
+	}
+	for i := range feeds {
+		if f.selectsFeed(feeds[i].Feed) {
 			n++
 		}
 	}
@@ -96,13 +102,13 @@ type feedPage struct {
 // knows. It returns the cursor of the next page.
 func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []feedView, cursor string, err error) {
 	p.items = []feedView{}
-	at, _ := slices.BinarySearchFunc(accounts, p.after.account, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
+	at, _ := searchAccounts(accounts, p.after.account)
 	for accounts = accounts[at:]; len(accounts) > 0 && len(p.items) <= p.limit; {
-		n := p.accountsToRead(accounts)
-		if err := p.readAccounts(ctx, namesOf(accounts[:n])); err != nil {
+		names, rest := p.accountsToRead(accounts)
+		if err := p.readAccounts(ctx, names); err != nil {
 			return nil, "", err
 		}
-		accounts = accounts[n:]
+		accounts = rest
 	}
 	if len(p.items) > p.limit {
 		p.items = p.items[:p.limit]
@@ -111,18 +117,25 @@ func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []
 	return p.items, cursor, nil
 }
 
-// accountsToRead returns how many of the accounts have enough feeds for the rest of the page, but
-// not more than one query reads.
-func (p *feedPage) accountsToRead(accounts []*accountEntry) int {
-	n, feeds := 0, 0
-	for n < min(len(accounts), accountsPerRead) && feeds <= p.limit-len(p.items) {
-		feeds += accounts[n].countFeeds(&p.filter)
-		n++
+// accountsToRead returns the next accounts that have feeds of the page: enough for the rest of it,
+// but not more than one query reads. It also returns the accounts after them.
+func (p *feedPage) accountsToRead(accounts []*accountEntry) (names []vedette.AccountName, rest []*accountEntry) {
+	feeds := 0
+	for n, account := range accounts {
+		if len(names) == accountsPerRead || feeds > p.limit-len(p.items) {
+			return names, accounts[n:]
+		}
+		if count := account.countFeeds(&p.filter); count > 0 {
+			names, feeds = append(names, account.name), feeds+count
+		}
 	}
-	return n
+	return names, nil
 }
 
 func (p *feedPage) readAccounts(ctx context.Context, names []vedette.AccountName) error {
+	if len(names) == 0 { // the store would return all feeds
+		return nil
+	}
 	feeds, err := p.api.Store.Feeds(ctx, names...)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/bench/dataset"
 	"github.com/vedette-io/vedette/server/api"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
@@ -27,6 +30,11 @@ func BenchmarkFleet(b *testing.B) {
 		cfg := configOf(world)
 		cfg.StaleAfter = time.Hour
 		handler := api.New(cfg)
+		restricted := configOf(world)
+		restricted.Authorizer = readsMost{}
+		b.Run(fmt.Sprintf("accounts=%d/objects?limit=1 of a user who may not read all accounts", accounts), func(b *testing.B) {
+			benchmarkPath(b, api.New(restricted), "/vedette/v1/objects?limit=1")
+		})
 		for _, path := range []string{"objects?limit=1", "objects?limit=1&kind=pods", "objects?limit=1&account=prod-00007", "accounts/prod-00007",
 			"feeds?account=prod-00007", "accounts?limit=10", "feeds?limit=10", "kinds"} {
 			b.Run(fmt.Sprintf("accounts=%d/%s", accounts, path), func(b *testing.B) { benchmarkPath(b, handler, "/vedette/v1/"+path) })
@@ -34,7 +42,19 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
+// readsMost lets everyone read all accounts but one.
+type readsMost struct{}
+
+func (readsMost) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+	return nil
+}
+
+func (readsMost) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return func(account vedette.AccountName) bool { return account != "prod-00000" }, nil
+}
+
 func benchmarkPath(b *testing.B, handler http.Handler, path string) {
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) // reads all accounts
 	b.ReportAllocs()
 	var latencies []time.Duration
 	size := 0

@@ -1,13 +1,18 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // fleetOf returns a world of n accounts without objects, each with a feed of nodes and one of pods.
@@ -77,6 +82,42 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestPagesOfAgents checks that connected agents have pages, too.
+func TestPagesOfAgents(t *testing.T) {
+	world := fleetOf(t, 1)
+	var agents []api.Agent
+	for i := range 9 {
+		agents = append(agents, api.Agent{ID: vedette.AgentID(fmt.Sprintf("a%d", i)),
+			Accounts: []api.AgentAccount{{Name: vedette.AccountName(fmt.Sprintf("prod-%d", i%2)), Role: api.Cacher}}})
+	}
+	world.Fleet.SetAgents(agents...)
+	w := serve(t, configOf(world))
+	for path, want := range map[string]int{"/agents?limit=9": 1, "/agents?limit=4": 3, "/agents?limit=3&account=prod-0": 2} {
+		var ids []string
+		pages := 0
+		for cursor := ""; pages == 0 || cursor != ""; pages++ {
+			page := getJSON[struct {
+				Items  []struct{ ID string }
+				Total  int
+				Cursor string
+			}](w, path+cursor)
+			for _, item := range page.Items {
+				ids = append(ids, item.ID)
+			}
+			cursor = ""
+			if page.Cursor != "" {
+				cursor = "&cursor=" + page.Cursor
+			}
+			if page.Total != 9 && page.Total != 5 {
+				t.Errorf("%s: got a total of %d", path, page.Total)
+			}
+		}
+		if pages != want || !slices.IsSorted(ids) || len(slices.Compact(ids)) != len(ids) || ids[0] != "a0" || ids[len(ids)-1] != "a8" {
+			t.Errorf("%s: got %v on %d pages, want %d pages", path, ids, pages, want)
+		}
+	}
+}
+
 func TestInvalidPages(t *testing.T) {
 	w := serve(t, configOf(fleetOf(t, 2)))
 	feedCursor := getJSON[struct{ Cursor string }](w, "/feeds?limit=1").Cursor
@@ -118,5 +159,55 @@ func TestFreshnessOfLargeFleets(t *testing.T) {
 	}
 	if one := getJSON[objectList](w, "/objects?limit=1&account=prod-0100&kind=nodes"); one.Stale || one.Feeds != 1 {
 		t.Errorf("nodes of the account whose pods are denied: got %+v", one)
+	}
+}
+
+// countingStore counts the reads of accounts and feeds.
+type countingStore struct {
+	*store.Store
+	reads atomic.Int64
+}
+
+func (s *countingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+	s.reads.Add(1)
+	return s.Store.Accounts(ctx)
+}
+
+func (s *countingStore) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
+	s.reads.Add(1)
+	return s.Store.AccountsNamed(ctx, names...)
+}
+
+func (s *countingStore) Feeds(ctx context.Context, names ...vedette.AccountName) ([]store.FeedStatus, error) {
+	s.reads.Add(1)
+	return s.Store.Feeds(ctx, names...)
+}
+
+// TestPagesDoNotReadTheFleet checks that requests read neither accounts nor feeds once they are
+// known, and that the size of the answer does not depend on the number of accounts.
+func TestPagesDoNotReadTheFleet(t *testing.T) {
+	size := map[int]int{}
+	for _, accounts := range []int{2, 200} {
+		world := fleetOf(t, accounts)
+		world.Put("prod-0000", readtest.Node("node-1"))
+		db := &countingStore{Store: world.Store}
+		cfg := configOf(world)
+		cfg.Store = db
+		w := serve(t, cfg)
+		w.get("/objects?limit=1")
+		before := db.reads.Load()
+		for _, query := range []string{"", "&kind=nodes", "&account=prod-0000", "&account=prod-0*", "&namespace=shop"} {
+			if response, body := w.get("/objects?limit=1" + query); response.StatusCode != http.StatusOK {
+				t.Errorf("%s: got %d %s", query, response.StatusCode, body)
+			}
+		}
+		if after := db.reads.Load(); after != before {
+			t.Errorf("with %d accounts: got %d reads of accounts or feeds, want none", accounts, after-before)
+		}
+		_, body := w.get("/objects?limit=1")
+		size[accounts] = len(body)
+	}
+	if size[200] > size[2]+10 { // the number of feeds has more digits
+		t.Errorf("got %d bytes with 2 accounts and %d with 200", size[2], size[200])
 	}
 }

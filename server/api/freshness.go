@@ -105,6 +105,14 @@ func (b *freshnessBuilder) add(f feedFreshness) {
 	}
 }
 
+// addFresh adds feeds that are not stale.
+func (b *freshnessBuilder) addFresh(feeds int, watermark time.Time) {
+	b.out.FeedCount += feeds
+	if feeds > 0 {
+		b.addWatermark(watermark)
+	}
+}
+
 func (b *freshnessBuilder) addWatermark(watermark time.Time) {
 	switch {
 	case watermark.IsZero():
@@ -156,7 +164,12 @@ func (a *api) accountFreshness(accounts []*accountEntry, f filter, now time.Time
 	b := newFreshnessBuilder()
 	for _, account := range accounts {
 		agent := a.agentState(account.name)
-		for _, feed := range account.feeds {
+		feeds := account.feeds
+		if a.isFresh(agent, now) { // then the live feeds are, too
+			feeds = account.notLive
+			b.addFresh(account.countFeeds(&f)-account.countNotLive(&f), agent.seen)
+		}
+		for _, feed := range feeds {
 			if f.selectsFeed(feed.Feed) {
 				b.add(a.feedFreshness(feed, agent, now))
 			}

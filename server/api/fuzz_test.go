@@ -30,6 +30,25 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
+// FuzzListQueries sends arbitrary parameters to the lists of the fleet.
+func FuzzListQueries(f *testing.F) {
+	handler := api.New(configOf(shopWorld(f)))
+	for _, query := range []string{"limit=1&cursor=WyJkZXYiXQ", "cursor=WyJkZXYiLCJQb2QiLCIiLCIiXQ&kind=po", "account=prod-*,dev&limit=5000", "cursor=bnVsbA"} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, path := range []string{"accounts", "agents", "feeds", "kinds"} {
+			r := httptest.NewRequest(http.MethodGet, "/vedette/v1/"+path, nil)
+			r.URL.RawQuery = query
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != 200 && w.Code != 400 && w.Code != 404 {
+				t.Errorf("%s?%q: got %d %s, want 200, 400 or 404", path, query, w.Code, w.Body)
+			}
+		}
+	})
+}
+
 func FuzzObjectPath(f *testing.F) {
 	handler := api.New(configOf(shopWorld(f)))
 	f.Add("dev", "pods", "shop", "web-0")

@@ -107,13 +107,16 @@ func (i *inventory) summarize() {
 
 // account returns an account, or nil.
 func (i *inventory) account(name vedette.AccountName) *accountEntry {
-	at, ok := slices.BinarySearchFunc(i.accounts, name, func(a *accountEntry, name vedette.AccountName) int {
-		return cmp.Compare(a.name, name)
-	})
+	at, ok := searchAccounts(i.accounts, name)
 	if !ok {
 		return nil
 	}
 	return i.accounts[at]
+}
+
+// searchAccounts returns the position of an account, or where it would be.
+func searchAccounts(accounts []*accountEntry, name vedette.AccountName) (at int, found bool) {
+	return slices.BinarySearchFunc(accounts, name, func(a *accountEntry, name vedette.AccountName) int { return cmp.Compare(a.name, name) })
 }
 
 // matchAccounts returns the accounts that match any of the patterns. It fails if a pattern without
@@ -157,10 +160,16 @@ func matchAny(patterns []string, name vedette.AccountName) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p).match(string(name)) })
 }
 
+// maxHintAccounts is the number of names that an unknown name is compared with. More would let
+// requests for unknown accounts cost milliseconds.
+const maxHintAccounts = 1000
+
 func (i *inventory) accountNotFound(name string) error {
 	var names []string
-	for _, a := range i.accounts {
-		names = append(names, string(a.name))
+	if len(i.accounts) <= maxHintAccounts {
+		for _, a := range i.accounts {
+			names = append(names, string(a.name))
+		}
 	}
 	return vedette.Errorf(vedette.NotFound, "there is no account %.255q%s", name, nearest.Hint(name, names))
 }

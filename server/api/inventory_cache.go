@@ -85,7 +85,7 @@ func (c *inventoryCache) refresh(ctx context.Context, notBefore time.Time) error
 }
 
 // next returns the current inventory. It reads what has changed since the last one, or everything
-// if that is unknown.
+// if there is none.
 func (c *inventoryCache) next(ctx context.Context) (*inventory, error) {
 	last, checkedAt := c.last.Load(), time.Now()
 	if reread := c.reread.Swap(nil); reread != nil {
@@ -94,10 +94,7 @@ func (c *inventoryCache) next(ctx context.Context) (*inventory, error) {
 	if last == nil {
 		return readInventory(ctx, c.store)
 	}
-	names, position, complete := c.store.ChangedAccounts(last.position)
-	if !complete {
-		return readInventory(ctx, c.store)
-	}
+	names, position := c.store.ChangedAccounts(last.position)
 	c.rereadIfDue(ctx, last)
 	i := *last
 	i.checkedAt, i.position = checkedAt, position

@@ -13,7 +13,7 @@ import (
 func readInventory(ctx context.Context, s accountStore) (*inventory, error) {
 	i := &inventory{readAt: time.Now(), kinds: map[vedette.Kind]*kindEntry{}}
 	i.checkedAt = i.readAt
-	_, i.position, _ = s.ChangedAccounts(0) // before the read, so that no change is missed
+	_, i.position = s.ChangedAccounts(0) // before the read, so that no change is missed
 	rows, err := s.Accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,44 @@ func readAccounts(ctx context.Context, s accountStore, names []vedette.AccountNa
 	return entries, nil
 }
 
+// interner makes equal resources share their memory: a fleet has a hundred thousand feeds of some
+// twenty kinds.
+type interner map[resourceKey]vedette.Resource
+
+type resourceKey struct {
+	kind                      vedette.Kind
+	version, plural, singular string
+	namespaced                bool
+}
+
+func (n interner) intern(r vedette.Resource) vedette.Resource {
+	key := resourceKey{r.Kind, r.Version, r.Plural, r.Singular, r.Namespaced}
+	known, ok := n[key]
+	if !ok || !slices.Equal(known.ShortNames, r.ShortNames) {
+		n[key] = r
+		return r
+	}
+	return known
+}
+
+// compact drops what the inventory does not need of feeds, and shares the rest.
+func compact(feeds []store.FeedStatus) {
+	resources := interner{}
+	for n := range feeds {
+		f := &feeds[n]
+		f.Resource = resources.intern(f.Resource)
+		f.Feed.Kind, f.Mark = f.Resource.Kind, ""
+		if n > 0 && f.Account == feeds[n-1].Account {
+			f.Account = feeds[n-1].Account
+		}
+		if f.State == vedette.FeedLive {
+			f.State = vedette.FeedLive // the constant
+		}
+	}
+}
+
 func newEntries(rows []store.AccountRow, feeds []store.FeedStatus) []*accountEntry {
+	compact(feeds)
 	byAccount := groupFeeds(feeds)
 	entries := make([]*accountEntry, len(rows))
 	for n, row := range rows {

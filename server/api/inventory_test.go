@@ -31,12 +31,12 @@ func (h *blockingStore) Accounts(ctx context.Context) ([]store.AccountRow, error
 	}
 }
 
-func (*blockingStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]store.AccountRow, error) {
-	return nil, nil
+func (h *blockingStore) AccountsNamed(ctx context.Context, _ ...vedette.AccountName) ([]store.AccountRow, error) {
+	return h.Accounts(ctx)
 }
 
-func (*blockingStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64, bool) {
-	return nil, 0, false // so that all accounts are read each time
+func (*blockingStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+	return []vedette.AccountName{"prod"}, since + 1
 }
 
 func (*blockingStore) ObjectCounts(context.Context, ...vedette.AccountName) (map[vedette.Kind]int64, error) {
@@ -192,7 +192,7 @@ func TestInventoryFollowsChanges(t *testing.T) {
 }
 
 // TestInventoryIsReadAgain checks that all accounts are read again after a while, in the
-// background, and when the log of changes does not reach back.
+// background.
 func TestInventoryIsReadAgain(t *testing.T) {
 	st := storeWith(t, "a")
 	c := &inventoryCache{store: st}
@@ -209,12 +209,5 @@ func TestInventoryIsReadAgain(t *testing.T) {
 			t.Fatalf("got no new inventory: %v", err)
 		}
 		runtime.Gosched() // the read runs in the background
-	}
-	if err := st.ReleaseAll(t.Context()); err != nil { // the log does not say which accounts
-		t.Fatal(err)
-	}
-	before := st.all
-	if _, err := c.getFresh(t.Context(), 0); err != nil || st.all != before+1 {
-		t.Errorf("after all were released: got %d reads and error %v, want one", st.all-before, err)
 	}
 }

@@ -43,7 +43,7 @@ func (pageStore) Accounts(context.Context) ([]store.AccountRow, error) {
 	return []store.AccountRow{{Account: vedette.Account{Name: "prod"}}}, nil
 }
 
-func (pageStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64, bool) { return nil, 0, true }
+func (pageStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64) { return nil, 0 }
 
 func (pageStore) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
 	return nil, nil

@@ -31,7 +31,7 @@ type credentialStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
 	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
 	Namespaces(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.AccountName][]string, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, position uint64, complete bool)
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
 }
 
 // objectStore reads objects.

@@ -21,7 +21,7 @@ type credentialCache struct {
 	// it. It is not a mutex, because a request must not wait longer than its client.
 	turn chan struct{}
 
-	position uint64 // in the store's log of changed accounts
+	mark     uint64 // 0 until the first read
 	isLoaded bool
 	names    []vedette.AccountName // sorted
 	views    map[vedette.AccountName]encodedCredential
@@ -91,12 +91,11 @@ const maxNamedAccounts = 500
 
 // refresh reads the accounts that have changed since the last call.
 func (c *credentialCache) refresh(ctx context.Context) error {
-	changed, position, complete := c.api.Store.ChangedAccounts(c.position) // before the read, so that no change is missed
-	isKnown := c.isLoaded && complete
-	if isKnown && len(changed) == 0 {
+	changed, now := c.api.Store.ChangedAccounts(c.mark) // before the read, so that no change is missed
+	if c.isLoaded && len(changed) == 0 {
 		return nil
 	}
-	if !isKnown || len(changed) > maxNamedAccounts {
+	if !c.isLoaded || len(changed) > maxNamedAccounts {
 		changed = nil
 	}
 	read, err := c.api.readCredentials(ctx, changed)
@@ -122,7 +121,7 @@ func (c *credentialCache) refresh(ctx context.Context) error {
 	}
 	slices.Sort(c.names)
 	clear(c.lists)
-	c.position, c.isLoaded = position, true
+	c.mark, c.isLoaded = now, true
 	return nil
 }
 

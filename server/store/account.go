@@ -50,7 +50,6 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 	if err != nil {
 		return AccountRow{}, fmt.Errorf("%s: %w", action, err)
 	}
-	defer s.changed.add(a.Name)
 	// If two agents register a new name at the same time, one finds the row of the other on its second try.
 	var done registration
 	write := func(ctx context.Context, tx *transaction) (err error) {
@@ -68,6 +67,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 		return AccountRow{}, s.wrapError(action, err)
 	}
 	s.versions.settle(a.Name)
+	s.accountLog.note(a.Name)
 	return s.Account(ctx, a.Name)
 }
 
@@ -173,7 +173,7 @@ type Holder struct {
 // cleared, so that it reports all objects again. Live feeds become pending until the new cacher
 // reports them live, because it may not reach the cluster.
 func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
-	defer s.changed.add(account)
+	defer s.accountLog.note(account)
 	var term int64
 	var changed bool
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
@@ -265,8 +265,8 @@ func sameText(column any, stored sql.NullString) bool {
 // Release records that no agent serves the account. It does nothing if another agent has taken the
 // account since then.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+	defer s.accountLog.note(account)
 	s.overlay.Disconnect(account)
-	defer s.changed.add(account)
 	_, err := s.execWrite(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 		toMicros(time.Now()), string(account), int64(term))
 	return s.wrapError("release account "+string(account), err)
@@ -274,9 +274,8 @@ func (s *Store) Release(ctx context.Context, account vedette.AccountName, term v
 
 // ReleaseAll records that no agent serves any account, and raises the terms of those that had a
 // holder. A server calls it when it starts: a previous server may have been frozen in the middle
-// of a commit.
+// of a commit. Nobody has asked for changed accounts then, so none is noted.
 func (s *Store) ReleaseAll(ctx context.Context) error {
-	defer s.changed.reset()
 	if err := s.flushLastSeenOfHeld(ctx); err != nil {
 		return s.wrapError("release all accounts", err)
 	}
@@ -326,29 +325,19 @@ const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.v
 	FROM accounts a` + joinFreshness + `WHERE a.name IS NOT NULL`
 
 // Accounts returns all accounts, ordered by name.
-func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) {
-	var accounts []AccountRow
-	err := s.queryEach(ctx, func(rows *sql.Rows) error {
-		a, err := scanAccount(rows)
-		accounts = append(accounts, a)
-		return err
-	}, selectAccounts+` ORDER BY a.name`)
-	return accounts, s.wrapError("read the accounts", err)
-}
+func (s *Store) Accounts(ctx context.Context) ([]AccountRow, error) { return s.AccountsNamed(ctx) }
 
-// AccountsNamed returns those of the named accounts that exist, ordered by name.
+// AccountsNamed returns those of the accounts that exist, or all accounts if none is given, ordered
+// by name.
 func (s *Store) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]AccountRow, error) {
 	var accounts []AccountRow
-	if len(names) == 0 {
-		return nil, nil
-	}
 	where, args := accountCondition(names)
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		a, err := scanAccount(rows)
 		accounts = append(accounts, a)
 		return err
 	}, selectAccounts+` AND `+where+` ORDER BY a.name`, args...)
-	return accounts, s.wrapError("read accounts", err)
+	return accounts, s.wrapError("read the accounts", err)
 }
 
 // Account returns one account, or ErrNoAccount.

@@ -88,7 +88,8 @@ func (s *Store) refreshBaseline(ctx context.Context, p *preparedBatch) (err erro
 // readBaseline reads an account and its feeds; rows are read by lookup. The error is ErrTerm if
 // the writer has been replaced.
 func (s *Store) readBaseline(ctx context.Context, account vedette.AccountName, term vedette.Term) (*baseline, error) {
-	base := &baseline{covered: coverage{}, marks: map[feedKey]vedette.Mark{}, live: map[feedKey]bool{}, lookedUp: map[rowKey]bool{}, existing: map[rowKey]storedRow{}}
+	base := &baseline{covered: coverage{}, marks: map[feedKey]vedette.Mark{}, live: map[feedKey]bool{},
+		lookedUp: map[rowKey]bool{}, existing: map[rowKey]storedRow{}}
 	var stored int64
 	err := s.queryEach(ctx, func(rows *sql.Rows) error { return base.scan(rows, &stored) }, selectBaseline, string(account))
 	switch {

@@ -22,10 +22,10 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
 	defer unlock()
+	defer s.accountLog.note(account)
 	if err := s.limits.check(account, feeds); err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
-	defer s.changed.add(account)
 	d, err := s.writeDeclaration(ctx, account, term, feeds, unknownGroups)
 	if err != nil {
 		return nil, s.wrapError(action, err)

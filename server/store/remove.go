@@ -29,6 +29,17 @@ func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) 
 	return s.wrapError(action, s.sweepRemoved(ctx))
 }
 
+// OrphanedAccounts returns the accounts that no agent serves, ordered by name.
+func (s *Store) OrphanedAccounts(ctx context.Context) ([]AccountRow, error) {
+	var accounts []AccountRow
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
+		a, err := scanAccount(rows)
+		accounts = append(accounts, a)
+		return err
+	}, selectAccounts+` AND a.orphaned > 0 ORDER BY a.name`)
+	return accounts, s.wrapError("read the accounts without agents", err)
+}
+
 // RemoveOrphan removes an account like RemoveAccount, but only if no agent has served it since its
 // term was read, and reports whether it did. The next Sweep deletes the data.
 func (s *Store) RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error) {
@@ -66,7 +77,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 	}
 	defer unlock()
 	defer s.overlay.Forget(account)
-	defer s.changed.add(account)
+	defer s.accountLog.note(account)
 	var id, term int64
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)

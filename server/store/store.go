@@ -40,13 +40,13 @@ type Store struct {
 	log             *slog.Logger
 	kinds           kindTable
 	limits          limits
+	totals          feedTotals
 	dicts           dictionaries
 	locks           admission.Locks
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
-	changed         accountLog
-	totals          feedTotals
+	accountLog      accountLog
 	labelGC         labelGC
 	versions        versions
 	cachedNames     accountNames

@@ -3,10 +3,13 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
 )
@@ -15,7 +18,7 @@ import (
 // fleet takes longer than reading a page. Sums over few feeds are not cached, so they are exact.
 type feedTotals struct {
 	mu      sync.Mutex
-	entries map[string]feedTotal // by the kinds of the query
+	entries map[string]feedTotal // by the accounts and kinds of the query
 }
 
 type feedTotal struct {
@@ -37,14 +40,10 @@ const (
 	maxTotals = 256
 )
 
-// feedTotal returns the number of objects of the query's accounts and kinds. If the query is for
-// all accounts and they have many feeds, the number may be some seconds old.
+// feedTotal returns the number of objects of the query's accounts and kinds. If these have many
+// feeds, the number may be some seconds old.
 func (r *resolvedQuery) feedTotal(ctx context.Context) (int64, error) {
-	if r.accounts != nil {
-		objects, _, err := r.sumFeeds(ctx)
-		return objects, err
-	}
-	totals, key := &r.store.totals, r.kindsKey()
+	totals, key := &r.store.totals, r.totalKey()
 	if objects, ok := totals.get(key, time.Now()); ok {
 		return objects, nil
 	}
@@ -79,14 +78,21 @@ func (s *Store) ObjectCounts(ctx context.Context, accounts ...vedette.AccountNam
 	return counts, s.wrapError("count objects", err)
 }
 
-// kindsKey identifies the kinds of a query, whatever their order.
-func (r *resolvedQuery) kindsKey() string {
+// totalKey identifies the accounts and kinds of a query, whatever the order of the kinds.
+func (r *resolvedQuery) totalKey() string {
 	names := make([]string, len(r.Kinds))
 	for i, kind := range r.Kinds {
 		names[i] = kind.String()
 	}
 	slices.Sort(names)
-	return fmt.Sprint(names)
+	if r.accounts == nil {
+		return fmt.Sprint(names)
+	}
+	accounts := xxhash.New()
+	for _, id := range r.accounts {
+		_ = binary.Write(accounts, binary.LittleEndian, id) // hashing does not fail
+	}
+	return fmt.Sprint(names, len(r.accounts), accounts.Sum64())
 }
 
 func (t *feedTotals) get(key string, now time.Time) (int64, bool) {

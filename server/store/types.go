@@ -113,8 +113,8 @@ type Query struct {
 // name.
 type Page struct {
 	Items []Row
-	// Total is the number of objects on all pages; -1 if the query has SkipTotal. For queries of
-	// all accounts, it may be some seconds old if they have thousands of feeds.
+	// Total is the number of objects on all pages; -1 if the query has SkipTotal. For queries that
+	// restrict only accounts and kinds, it may be some seconds old if these have thousands of feeds.
 	Total int64
 	Next  string // cursor of the next page; empty on the last
 }

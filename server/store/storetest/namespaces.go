@@ -16,7 +16,7 @@ var namespaces = vedette.Kind{Name: "Namespace"}
 func testNamespaces(t *testing.T, s *store.Store) {
 	prod, test := newWriter(t, s, "prod", feedOf(namespaces), feedOf(pods)), newWriter(t, s, "test", feedOf(namespaces))
 	newWriter(t, s, "without", feedOf(pods))
-	_, position, _ := s.ChangedAccounts(0)
+	_, mark := s.ChangedAccounts(0)
 	for _, tt := range []struct {
 		step          string
 		do            func()
@@ -40,8 +40,8 @@ func testNamespaces(t *testing.T, s *store.Store) {
 		{"an account that is gone", func() { check(t, s.RemoveAccount(t.Context(), "prod")) }, "[prod]", "map[]"},
 	} {
 		tt.do()
-		changed, now, _ := s.ChangedAccounts(position)
-		position = now
+		changed, now := s.ChangedAccounts(mark)
+		mark = now
 		slices.Sort(changed)
 		if got := fmt.Sprint(changed); got != tt.changed {
 			t.Errorf("%s: got the changed accounts %s, want %s", tt.step, got, tt.changed)
