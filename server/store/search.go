@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vedette-io/vedette"
+)
+
+// searchPrefix begins the keys in Clouddriver's cache that are searched.
+const searchPrefix = "kubernetes.v2:infrastructure:"
+
+// SearchAttributes returns objects by a part of their keys in Clouddriver's cache. It takes two
+// statements.
+func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]AttributesRow, error) {
+	const action = "search objects"
+	if q.Limit < 1 || q.Offset < 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "%s: the limit %d or the offset %d is out of range", action, q.Limit, q.Offset)
+	}
+	scope, err := s.searchScope(ctx, q)
+	if err != nil || len(scope.accounts) == 0 || len(scope.kinds) == 0 {
+		return nil, s.wrapError(action, err)
+	}
+	text := strings.ToLower(q.Text)
+	if len(text) > maxKey || strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+		return nil, nil // no key contains it
+	}
+	where, args := conditions{s.dialect.in("m.account_id", scope.accountIDs()), s.dialect.in("m.kind_id", scope.kindIDs()),
+		s.matchKeys(scope, text)}.where()
+	rows, err := s.scanAttributes(ctx, fmt.Sprintf(`SELECT `+attributeColumns+` FROM
+		(SELECT m.account_id, m.kind_id, m.namespace, m.name FROM objects m%s%s
+			ORDER BY m.account_id, m.kind_id, m.namespace, m.name LIMIT %d OFFSET %d) found
+		%[5]s objects o%[1]s ON o.account_id = found.account_id AND o.kind_id = found.kind_id AND o.namespace = found.namespace
+			AND o.name = found.name
+		%[5]s accounts a ON a.id = o.account_id WHERE a.name IS NOT NULL ORDER BY o.account_id, o.kind_id, o.namespace, o.name`,
+		s.dialect.keyHint, where, q.Limit, q.Offset, s.dialect.orderedJoin), args...)
+	return rows, s.wrapError(action, err)
+}
+
+// searchScope are the accounts and kinds that a search covers, with their names as keys have them.
+type searchScope struct {
+	accounts, kinds []searchName
+}
+
+type searchName struct {
+	id   int64
+	name string // in lower case
+}
+
+func (s *Store) searchScope(ctx context.Context, q SearchQuery) (searchScope, error) {
+	var scope searchScope
+	ids, err := s.searchedKinds(ctx, q.Kinds)
+	if err != nil {
+		return scope, err
+	}
+	for _, id := range ids {
+		kind, ok := s.kinds.cachedKind(id)
+		if !ok {
+			continue // deleted meanwhile
+		}
+		name := kind.Name
+		if !vedette.IsNativeGroup(kind.Group) {
+			name += "." + kind.Group
+		}
+		scope.kinds = append(scope.kinds, searchName{id, strings.ToLower(name)})
+	}
+	accounts := accountsNamed(q.Accounts)
+	err = s.queryEach(ctx, func(rows *sql.Rows) error {
+		var account searchName
+		err := rows.Scan(&account.id, &account.name)
+		account.name = strings.ToLower(account.name)
+		scope.accounts = append(scope.accounts, account)
+		return err
+	}, `SELECT a.id, a.name FROM accounts a WHERE `+accounts.sql, accounts.args...)
+	return scope, err
+}
+
+func (s *Store) searchedKinds(ctx context.Context, kinds []vedette.Kind) ([]int64, error) {
+	if len(kinds) == 0 {
+		return s.kinds.allIDs(), nil
+	}
+	return s.kinds.lookupIDs(ctx, s, kinds)
+}
+
+func idsOfNames(names []searchName) []int64 {
+	ids := make([]int64, len(names))
+	for i, n := range names {
+		ids[i] = n.id
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (c searchScope) accountIDs() []int64 { return idsOfNames(c.accounts) }
+
+func (c searchScope) kindIDs() []int64 { return idsOfNames(c.kinds) }
+
+// maxKey is the length of the longest key.
+const maxKey = len(searchPrefix) + 3*maxShort + maxNamespace + maxName + 4
+
+// objectKey is the part of a key that differs between the objects of an account and kind.
+const objectKey = `LOWER(CONCAT(m.namespace, ':', m.name))`
+
+// matchKeys returns the condition that an object's key contains a text. The part of a key before
+// the namespace is the same for all objects of an account and kind. So it is compared here: either
+// it contains the text, or the text begins in it and ends in the rest, or the rest contains the
+// text.
+func (s *Store) matchKeys(scope searchScope, text string) condition {
+	matches := []condition{{objectKey + ` LIKE ? ESCAPE '!'`, []any{"%" + escapeLike(text) + "%"}}}
+	matches = append(matches, s.prefixConditions(scope, func(prefix string) bool { return strings.Contains(prefix, text) })...)
+	colons := scope.maxColons()
+	for i := 0; i < len(text) && colons > 0; i++ {
+		if text[i] != ':' {
+			continue
+		}
+		colons--
+		begin, rest := text[:i+1], escapeLike(text[i+1:])+"%"
+		for _, c := range s.prefixConditions(scope, func(prefix string) bool { return strings.HasSuffix(prefix, begin) }) {
+			matches = append(matches, condition{c.sql + " AND " + objectKey + ` LIKE ? ESCAPE '!'`, append(c.args, rest)})
+		}
+	}
+	return anyOf(matches)
+}
+
+// maxColons returns how many colons the part before the namespace has at most.
+func (c searchScope) maxColons() int {
+	n := 0
+	for _, names := range [][]searchName{c.accounts, c.kinds} {
+		most := 0
+		for _, name := range names {
+			most = max(most, strings.Count(name.name, ":"))
+		}
+		n += most
+	}
+	return n + strings.Count(searchPrefix, ":") + 2
+}
+
+// prefixConditions returns conditions for the accounts and kinds for which the part of the key
+// before the namespace matches. Kinds for which the same accounts match share a condition.
+func (s *Store) prefixConditions(scope searchScope, match func(prefix string) bool) []condition {
+	type group struct{ accounts, kinds []int64 }
+	var groups []group
+	for _, kind := range scope.kinds {
+		var accounts []int64
+		for _, account := range scope.accounts {
+			if match(searchPrefix + kind.name + ":" + account.name + ":") {
+				accounts = append(accounts, account.id)
+			}
+		}
+		if len(accounts) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.accounts, accounts) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, group{accounts: accounts})
+		}
+		groups[i].kinds = append(groups[i].kinds, kind.id)
+	}
+	var out []condition
+	for _, g := range groups {
+		c := s.dialect.in("m.kind_id", g.kinds)
+		if len(g.accounts) < len(scope.accounts) {
+			in := s.dialect.in("m.account_id", g.accounts)
+			c = condition{c.sql + " AND " + in.sql, append(c.args, in.args...)}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// anyOf returns the condition that one of several is met.
+func anyOf(all []condition) condition {
+	parts := make([]string, len(all))
+	var args []any
+	for i, c := range all {
+		parts[i] = "(" + c.sql + ")"
+		args = append(args, c.args...)
+	}
+	return condition{"(" + strings.Join(parts, " OR ") + ")", args}
+}
+
+// escapeLike escapes the characters that mean others in a LIKE pattern with the escape character
+// "!".
+func escapeLike(text string) string {
+	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
+}
