@@ -2,6 +2,8 @@ package infrastructure
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -20,6 +22,20 @@ type Settings struct {
 	Properties map[vedette.AccountName]vedette.Properties
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
+}
+
+// Accounts returns the names of all accounts, sorted.
+func (s *Settings) Accounts() []vedette.AccountName { return slices.Sorted(maps.Keys(s.Properties)) }
+
+// Has reports whether an account exists.
+func (s *Settings) Has(account vedette.AccountName) bool {
+	_, ok := s.Properties[account]
+	return ok
+}
+
+// SameViews reports whether views are the same with other settings.
+func (s *Settings) SameViews(other *Settings) bool {
+	return s == other || maps.Equal(s.OnlyManaged, other.OnlyManaged)
 }
 
 // settingsCache keeps the settings until an account changes.
