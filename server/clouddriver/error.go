@@ -74,7 +74,11 @@ func specialErrorBody(err error) (errorBody, bool) {
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
 	var tooLarge *http.MaxBytesError
+	var parameter *parameterError
 	switch {
+	case errors.As(err, &parameter):
+		return errorBody{Status: http.StatusBadRequest, Exception: "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException",
+			Message: parameter.message}, true
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
 	case errors.As(err, &unsupported):
