@@ -1,6 +1,7 @@
 package clouddriver
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -146,8 +147,8 @@ func newAnswer(body []byte) (*infrastructure.Answer, error) {
 }
 
 func compress(body []byte) ([]byte, error) {
-	var b strings.Builder
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	b := bytes.NewBuffer(make([]byte, 0, len(body)/8))
+	w, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
 	if err != nil {
 		return nil, fmt.Errorf("compress a response: %w", err)
 	}
@@ -157,7 +158,7 @@ func compress(body []byte) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("compress a response: %w", err)
 	}
-	return []byte(b.String()), nil
+	return b.Bytes(), nil
 }
 
 // writeAnswer writes an answer, compressed if it is kept so and the client accepts that. The
