@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -118,11 +117,12 @@ func (k *kindTable) lookupIDs(ctx context.Context, s *Store, kinds []vedette.Kin
 	return slices.Compact(ids), nil
 }
 
-// allIDs returns the ids of all cached kinds.
-func (k *kindTable) allIDs() []int64 {
+// cached returns all cached kinds. The caller must not change the map, which nobody does: load
+// replaces it.
+func (k *kindTable) cached() map[int64]vedette.Kind {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return slices.Sorted(maps.Keys(k.byID))
+	return k.byID
 }
 
 // isOnlyWriter reports whether no other process inserts rows.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +13,8 @@ import (
 // searchPrefix begins the keys in Clouddriver's cache that are searched.
 const searchPrefix = "kubernetes.v2:infrastructure:"
 
-// SearchAttributes returns objects by a part of their keys in Clouddriver's cache. It takes two
-// statements.
+// SearchAttributes returns objects by a part of their keys in Clouddriver's cache. Like the other
+// methods that read attributes, it takes one statement, and one more if accounts have changed.
 func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]AttributesRow, error) {
 	const action = "search objects"
 	if q.Limit < 1 || q.Offset < 0 {
@@ -31,14 +30,12 @@ func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]Attribut
 	}
 	where, args := conditions{s.dialect.in("m.account_id", scope.accountIDs()), s.dialect.in("m.kind_id", scope.kindIDs()),
 		s.matchKeys(scope, text)}.where()
-	rows, err := s.scanAttributes(ctx, fmt.Sprintf(`SELECT `+attributeColumns+` FROM
-		(SELECT m.account_id, m.kind_id, m.namespace, m.name FROM objects m%s%s
-			ORDER BY m.account_id, m.kind_id, m.namespace, m.name LIMIT %d OFFSET %d) found
+	return s.readAttributes(ctx, action, attributesQuery{args: args, tables: fmt.Sprintf(
+		`(SELECT m.account_id, m.kind_id, m.namespace, m.name FROM objects m%[1]s%[2]s
+			ORDER BY m.account_id, m.kind_id, m.namespace, m.name LIMIT %[3]d OFFSET %[4]d) found
 		%[5]s objects o%[1]s ON o.account_id = found.account_id AND o.kind_id = found.kind_id AND o.namespace = found.namespace
-			AND o.name = found.name
-		%[5]s accounts a ON a.id = o.account_id WHERE a.name IS NOT NULL ORDER BY o.account_id, o.kind_id, o.namespace, o.name`,
-		s.dialect.keyHint, where, q.Limit, q.Offset, s.dialect.orderedJoin), args...)
-	return rows, s.wrapError(action, err)
+			AND o.name = found.name`, s.dialect.keyHint, where, q.Limit, q.Offset, s.dialect.orderedJoin),
+		order: ` ORDER BY o.account_id, o.kind_id, o.namespace, o.name`})
 }
 
 // searchScope are the accounts and kinds that a search covers, with their names as keys have them.
@@ -53,14 +50,14 @@ type searchName struct {
 
 func (s *Store) searchScope(ctx context.Context, q SearchQuery) (searchScope, error) {
 	var scope searchScope
-	ids, err := s.searchedKinds(ctx, q.Kinds)
-	if err != nil {
-		return scope, err
+	if len(s.kinds.withoutID(q.Kinds)) > 0 && !s.isOnlyWriter() {
+		if err := s.kinds.load(ctx, s); err != nil {
+			return scope, err
+		}
 	}
-	for _, id := range ids {
-		kind, ok := s.kinds.cachedKind(id)
-		if !ok {
-			continue // deleted meanwhile
+	for id, kind := range s.kinds.cached() {
+		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
+			continue
 		}
 		name := kind.Name
 		if !vedette.IsNativeGroup(kind.Group) {
@@ -68,22 +65,11 @@ func (s *Store) searchScope(ctx context.Context, q SearchQuery) (searchScope, er
 		}
 		scope.kinds = append(scope.kinds, searchName{id, strings.ToLower(name)})
 	}
-	accounts := accountsNamed(q.Accounts)
-	err = s.queryEach(ctx, func(rows *sql.Rows) error {
-		var account searchName
-		err := rows.Scan(&account.id, &account.name)
-		account.name = strings.ToLower(account.name)
-		scope.accounts = append(scope.accounts, account)
-		return err
-	}, `SELECT a.id, a.name FROM accounts a WHERE `+accounts.sql, accounts.args...)
-	return scope, err
-}
-
-func (s *Store) searchedKinds(ctx context.Context, kinds []vedette.Kind) ([]int64, error) {
-	if len(kinds) == 0 {
-		return s.kinds.allIDs(), nil
+	names, err := s.accountNames(ctx)
+	for _, id := range idsOfAccounts(names, q.Accounts) {
+		scope.accounts = append(scope.accounts, searchName{id, strings.ToLower(string(names[id]))})
 	}
-	return s.kinds.lookupIDs(ctx, s, kinds)
+	return scope, err
 }
 
 func idsOfNames(names []searchName) []int64 {

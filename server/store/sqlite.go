@@ -42,6 +42,7 @@ func sqliteDialect() dialect {
 		orderedJoin:       "JOIN",
 		purgeStatement:    purgeByIDStatement,
 		emptyBytes:        "x''",
+		concatBytes:       func(columns ...string) string { return "CAST(" + strings.Join(columns, " || ") + " AS BLOB)" },
 		singleWriter:      true,
 		priorityChunkSize: 64,
 		lookup:            sqliteLookup,
