@@ -81,6 +81,7 @@ func TestStatementsOfAttributes(t *testing.T) {
 	for _, objects := range []int{10, 1000} {
 		pods := podsAt(0, objects, objects)
 		for i := range pods {
+			pods[i].Labels = map[string]string{"app": fmt.Sprint(i)}
 			pods[i].Owner = vedette.Owner{Kind: podFeed.Kind, Name: "pod-0", UID: pods[0].UID}
 		}
 		w.commit(objects, pods...)

@@ -86,24 +86,24 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 		bare := object(pods, "n", "bare", "1")
 		bare.Labels = nil
 		w.put(bare)
-		of := func(rows []store.AttributesRow, err error) string {
+		of := func(rows []store.AttributesRow, err error) []string {
 			labels := map[string]map[string]string{}
 			for _, r := range rows {
 				labels[r.Name] = r.Labels
 			}
-			return fmt.Sprint(labels, err)
+			return []string{fmt.Sprint(labels, err)}
 		}
-		want := "map[web-1-a:map[app:web-1-a] web-1-b:map[app:web-1-b]] <nil>"
+		want := []string{"map[web-1-a:map[app:web-1-a] web-1-b:map[app:web-1-b]] <nil>"}
 		set := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Kind == replicaSets })]
-		for name, got := range map[string]string{
+		for name, got := range map[string][]string{
 			"application": of(s.ApplicationAttributes(t.Context(), "shop", []vedette.Kind{pods})),
 			"owned":       of(s.OwnedAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{pods})),
 			"owned by":    of(s.AttributesOwnedBy(t.Context(), []store.OwnerRef{{Account: "one", UID: set.UID}}, []vedette.Kind{pods})),
 		} {
 			equal(t, name, got, want)
 		}
-		equal(t, "without labels", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "bare"})), "map[bare:map[]] <nil>")
-		equal(t, "one", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "web-1-a"})), "map[web-1-a:map[app:web-1-a]] <nil>")
+		equal(t, "without labels", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "bare"})), []string{"map[bare:map[]] <nil>"})
+		equal(t, "one", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "web-1-a"})), []string{"map[web-1-a:map[app:web-1-a]] <nil>"})
 	},
 	"follow the objects": func(t *testing.T, s *store.Store) {
 		w := putShop(newWriter(t, s, "one"))
