@@ -83,7 +83,10 @@ func (a *api) readAllowedView(r *http.Request, caller authorize.Caller, applicat
 // readAccountView is readView for one account, which the caller must be allowed to read.
 func (a *api) readAccountView(r *http.Request, p pathParams) (view, error) {
 	scope := newRequestScope(r, p)
-	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, p["app"], authorize.Read); err != nil {
+		return view{}, err
+	}
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return view{}, err
 	}
 	cached, err := a.views.Application(r.Context(), scope.limitKey, p["app"])
