@@ -53,7 +53,7 @@ func (s *Store) scanAttributes(ctx context.Context, q attributesQuery) ([]Attrib
 	if err != nil {
 		return nil, err
 	}
-	scanner := attributeScanner{accounts: accounts, kinds: s.kinds.cached(), application: q.application}
+	scanner := attributeScanner{accounts: accounts, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows}
 	dest := []any{&scanner.id, &scanner.namespace, &scanner.name, &scanner.encoded}
 	if q.application == "" {
 		dest = append(dest, &scanner.application)
@@ -93,6 +93,7 @@ type attributeScanner struct {
 	owner, ownerUID string // of the last row, packed and as text: many rows follow each other that have the same
 	// Rows are large, so growing one slice would copy them several times.
 	chunks    [][]AttributesRow
+	limit     int     // of rows
 	labelsets []int64 // of the rows
 	unknown   []unknownKind
 }
@@ -105,6 +106,10 @@ type unknownKind struct {
 
 const attributeChunk = 1024 // rows
 
+// maxAttributeRows limits the memory of one read to about 150 MB, because anyone who can create
+// objects decides how many an application has.
+const maxAttributeRows = 250_000
+
 // add adds the row that is read, unless its account is not visible.
 func (c *attributeScanner) add() error {
 	account, visible := c.accounts[c.id>>accountShift]
@@ -113,6 +118,9 @@ func (c *attributeScanner) add() error {
 	}
 	if n := len(c.chunks); n == 0 || len(c.chunks[n-1]) == cap(c.chunks[n-1]) {
 		c.chunks = append(c.chunks, make([]AttributesRow, 0, min(attributeChunk, 16<<(2*n))))
+	}
+	if len(c.labelsets) >= c.limit {
+		return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: this server does not hold so many in memory", c.limit)
 	}
 	c.labelsets = append(c.labelsets, c.labelset)
 	chunk := &c.chunks[len(c.chunks)-1]
