@@ -27,21 +27,21 @@ func TestOf(t *testing.T) {
 		want                       Attributes
 	}{
 		{name: "a Pod's containers are ready or not", kind: podKind,
-			summary: `{"phase":"Running","ready":[true,null],"statuses":["main","proxy","new"]}`,
+			summary: `{"phase":"Running","ready":[true,null],"_statuses":["main","proxy","new"]}`,
 			want:    Attributes{Phase: "Running", Containers: []Container{{"main", true}, {"proxy", false}, {"new", false}}}},
 		{name: "a workload's images are distinct", kind: setKind,
-			summary: `{"replicas":3,"images":["a:1",null,"b:2"],"initImages":["a:1","c:3"],"templateLabels":{"app":"web"}}`,
+			summary: `{"replicas":3,"images":["a:1",null,"b:2"],"_initImages":["a:1","c:3"],"_templateLabels":{"app":"web"}}`,
 			want:    Attributes{Labels: labels, Replicas: 3, Images: []string{"a:1", "b:2", "c:3"}, TemplateLabels: labels}},
 		{name: "the replicas of a DaemonSet are not in its spec", kind: vedette.Kind{Group: "apps", Name: "DaemonSet"},
 			summary: `{"replicas":3}`, want: Attributes{Labels: labels}},
 		{name: "a StatefulSet refers to a Service", kind: vedette.Kind{Group: "apps", Name: "StatefulSet"},
-			summary: `{"service":"db"}`, want: Attributes{Labels: labels, Services: []string{"db"}}},
+			summary: `{"_service":"db"}`, want: Attributes{Labels: labels, Services: []string{"db"}}},
 		{name: "a Service selects", kind: vedette.Kind{Name: "Service"},
 			summary: `{"selector":{"app":"web"}}`, want: Attributes{Labels: labels, Selector: labels}},
 		{name: "an Ingress refers to the Services of all rules", kind: vedette.Kind{Group: "networking.k8s.io", Name: "Ingress"},
-			summary: `{"backend":"a","backends":[["b","a"],null,[null,"c"]],"oldBackend":"d","oldBackends":[["e"]]}`,
+			summary: `{"_backend":"a","_backends":[["b","a"],null,[null,"c"]],"_oldBackend":"d","_oldBackends":[["e"]]}`,
 			want:    Attributes{Labels: labels, Services: []string{"a", "b", "c", "d", "e"}}},
-		{name: "values of the wrong type are left out", kind: podKind, summary: `{"phase":7,"ready":[true],"statuses":["main"]}`,
+		{name: "values of the wrong type are left out", kind: podKind, summary: `{"phase":7,"ready":[true],"_statuses":["main"]}`,
 			want: Attributes{Containers: []Container{{"main", true}}}},
 		{name: "a summary that is not JSON is left out", kind: podKind, summary: `{"phase":`, want: Attributes{}},
 		{name: "a kind of another group is not Kubernetes' own", kind: vedette.Kind{Group: "example.com", Name: "Deployment"},
@@ -121,7 +121,7 @@ func examplePod() vedette.Object {
 		Annotations: map[string]string{applicationAnnotation: "checkout", "moniker.spinnaker.io/cluster": "deployment checkout-frontend"},
 		Summary: []byte(`{"conditionTypes":["Initialized","Ready","ContainersReady","PodScheduled"],"conditionStatuses":["True","True","True","True"],` +
 			`"phase":"Running","node":"node-17.example.com","ip":"10.1.2.3","containers":["checkout","istio-proxy"],` +
-			`"images":["registry.example.com/shop/checkout:1.2.3","istio/proxyv2:1.20"],"statuses":["checkout","istio-proxy"],"ready":[true,true],` +
+			`"images":["registry.example.com/shop/checkout:1.2.3","istio/proxyv2:1.20"],"_statuses":["checkout","istio-proxy"],"ready":[true,true],` +
 			`"restarts":[0,1],"running":["2026-01-01T00:00:00Z","2026-01-01T00:00:00Z"]}`),
 	}
 }
@@ -182,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzOf(f *testing.F) {
 	o := examplePod()
 	f.Add(o.Summary, "Pod", `["a"]`)
-	f.Add([]byte(`{"backends":[["a"]]}`), "Ingress", `{}`)
+	f.Add([]byte(`{"_backends":[["a"]]}`), "Ingress", `{}`)
 	f.Add([]byte(`{"images":["a"]}`), "Job", ``)
 	f.Fuzz(func(t *testing.T, summary []byte, kind, annotation string) {
 		o := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: kind}, Name: "web"}, Summary: summary,
@@ -244,7 +244,7 @@ func FuzzMembers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var want map[string]json.RawMessage
 		if json.Unmarshal(b, &want) != nil || bytes.Contains(b, []byte(`\`)) || !utf8.Valid(b) {
-			for range members(b) { //nolint:revive // ends, and does not panic
+			for range members(b) { // ends, and does not panic
 			}
 			return
 		}
@@ -256,4 +256,15 @@ func FuzzMembers(f *testing.F) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
+}
+
+func TestTrimSummary(t *testing.T) {
+	for input, want := range map[string]string{
+		``: ``, `{"a":1,"b":[2]}`: `{"a":1,"b":[2]}`, `{"_a":{"_b":1},"b":{"_c":"_d"},"_e":2}`: `{"b":{"_c":"_d"}}`, `{"_a":1}`: ``,
+		`{ "a": 1, "_b": 2 }`: `{"a":1}`, `{"_a":1`: `{"_a":1`, `["_a"]`: `["_a"]`, `"_a"`: `"_a"`,
+	} {
+		if got := string(TrimSummary([]byte(input))); got != want {
+			t.Errorf("%s: got %s, want %s", input, got, want)
+		}
+	}
 }

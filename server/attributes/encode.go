@@ -136,7 +136,7 @@ func (w *writer) text(s string) {
 		w.uvarint(uint64(len(s))<<textKindBits | textPrefix)
 		return
 	}
-	w.uvarint(uint64(len(s))<<textKindBits | textLiteral)
+	w.uvarint(uint64(len(s)) << textKindBits) // textLiteral is 0
 	w.b = append(w.b, s...)
 }
 

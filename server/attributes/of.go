@@ -66,7 +66,7 @@ func (a *Attributes) readPod(summary []byte) {
 		switch string(name) {
 		case "phase":
 			a.Phase = text(value)
-		case "statuses":
+		case "_statuses":
 			decode(value, &names)
 		case "ready":
 			decode(value, &ready)
@@ -87,11 +87,11 @@ func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
 			}
 		case "images":
 			decode(value, &images)
-		case "initImages":
+		case "_initImages":
 			decode(value, &initImages)
-		case "templateLabels":
+		case "_templateLabels":
 			decode(value, &a.TemplateLabels)
-		case "service":
+		case "_service":
 			a.Services = distinct(text(value))
 		}
 	}
@@ -110,9 +110,9 @@ func (a *Attributes) readIngress(summary []byte) {
 	var services []string
 	for name, value := range members(summary) {
 		switch string(name) {
-		case "backend", "oldBackend":
+		case "_backend", "_oldBackend":
 			services = append(services, text(value))
-		case "backends", "oldBackends":
+		case "_backends", "_oldBackends":
 			var byRule [][]string // and path
 			decode(value, &byRule)
 			services = append(services, slices.Concat(byRule...)...)

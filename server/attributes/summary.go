@@ -7,27 +7,68 @@ import (
 	"unicode/utf8"
 )
 
-// members yields the members of a JSON object whose names have no escapes, in their order, and
-// stops where the object is malformed. It does not look into values beyond what it takes to find
-// their ends: of a Pod's summary of a kilobyte, only a few dozen bytes are needed.
+// members yields the members of a JSON object, in their order, and stops where the object is
+// malformed. Names are as they are written. It does not look into values beyond what it takes to
+// find their ends: of a Pod's summary of a kilobyte, only a few dozen bytes are needed.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		s := scanner{rest: object}
-		for separator := byte('{'); s.next(separator); separator = ',' {
-			name := s.value()
-			if len(name) < 2 || name[0] != '"' || !s.next(':') {
-				return
-			}
-			value := s.value()
-			if len(value) == 0 || !yield(name[1:len(name)-1], value) {
-				return
-			}
-		}
+		s.members(yield)
 	}
+}
+
+// TrimSummary returns a summary without the members whose names begin with "_": they are
+// projected for attributes, and nothing else reads them. The result is the summary itself if it has
+// no such members or is malformed, and nil if it has no other members.
+func TrimSummary(summary []byte) []byte {
+	if !bytes.Contains(summary, []byte(`"_`)) {
+		return summary
+	}
+	kept := make([]byte, 0, len(summary))
+	s := scanner{rest: summary}
+	complete := s.members(func(name, value []byte) bool {
+		if len(name) > 0 && name[0] == '_' {
+			return true
+		}
+		kept = append(append(kept, ',', '"'), name...)
+		kept = append(append(kept, '"', ':'), value...)
+		return true
+	})
+	if !complete {
+		return summary
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	kept[0] = '{'
+	return append(kept, '}')
 }
 
 // scanner takes tokens from the front of rest.
 type scanner struct{ rest []byte }
+
+// members takes an object, and reports whether it is complete and all members were yielded.
+func (s *scanner) members(yield func(name, value []byte) bool) bool {
+	if !s.next('{') {
+		return false
+	}
+	if s.next('}') {
+		return true
+	}
+	for {
+		name := s.value()
+		if len(name) < 2 || name[0] != '"' || !s.next(':') {
+			return false
+		}
+		value := s.value()
+		if len(value) == 0 || !yield(name[1:len(name)-1], value) {
+			return false
+		}
+		if !s.next(',') {
+			return s.next('}')
+		}
+	}
+}
 
 // next takes a character, and reports whether it is the next one after white space.
 func (s *scanner) next(c byte) bool {

@@ -124,12 +124,12 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 func shop() []vedette.Object {
 	deployment, set := object(deployments, "n", "web", "1"), object(replicaSets, "n", "web-1", "1")
 	set.Owner = vedette.Owner{Kind: deployments, Name: "web", UID: deployment.UID}
-	set.Summary = []byte(`{"replicas":2,"images":["web:1"],"templateLabels":{"app":"web-1","color":"blue"}}`)
+	set.Summary = []byte(`{"replicas":2,"images":["web:1"],"_templateLabels":{"app":"web-1","color":"blue"}}`)
 	objects := []vedette.Object{deployment, set, object(services, "n", "web", "1")}
 	for _, name := range []string{"web-1-a", "web-1-b"} {
 		pod := object(pods, "n", name, "1")
 		pod.Owner = vedette.Owner{Kind: replicaSets, Name: "web-1", UID: set.UID}
-		pod.Summary = []byte(`{"phase":"Running","statuses":["main","proxy"],"ready":[true,null]}`)
+		pod.Summary = []byte(`{"phase":"Running","_statuses":["main","proxy"],"ready":[true,null]}`)
 		objects = append(objects, pod)
 	}
 	for i := range objects {
@@ -158,6 +158,13 @@ func testApplicationAttributes(t *testing.T, s *store.Store) {
 		want := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Key == r.Key })]
 		if r.UID != want.UID || !reflect.DeepEqual(r.Attributes, attributes.Of(&want)) || !reflect.DeepEqual(r.Moniker, vedette.MonikerOf(want.Key, want.Annotations)) {
 			t.Errorf("%s: got %+v, %+v\nwant %+v", r.Key, r.Attributes, r.Moniker, attributes.Of(&want))
+		}
+	}
+	for _, r := range queryAll(t, s, store.Query{Application: "shop"}) {
+		want := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Key == r.Key })]
+		if r.Owner != want.Owner || string(r.Summary) != string(attributes.TrimSummary(want.Summary)) {
+			t.Errorf("%s: got owner %+v and summary %s, want %+v and %s without the fields for attributes", r.Key, r.Owner, r.Summary, want.Owner,
+				want.Summary)
 		}
 	}
 	got, err = s.ApplicationAttributes(t.Context(), "shop", []vedette.Kind{pods, {Group: "unknown", Name: "Kind"}})
