@@ -172,6 +172,29 @@ func TestLargeViewsAreCompressed(t *testing.T) {
 	}
 }
 
+// onlyZebra shows one application.
+type onlyZebra struct{}
+
+func (onlyZebra) Known() (func(string) bool, uint64) {
+	return func(name string) bool { return name == "zebra" }, 1
+}
+
+func TestOnlyKnownApplicationsAreShown(t *testing.T) {
+	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Applications: onlyZebra{}})
+	for path, want := range map[string]string{
+		"/applications":               `[{"name":"zebra","attributes":{"name":"zebra"},"clusterNames":{"dev":["zebra-main-canary"]}}]`,
+		"/applications/shop/clusters": "{}", "/applications/shop/serverGroups": "[]", "/applications/shop/serverGroupManagers": "[]",
+		"/applications/zebra/clusters": `{"dev":["zebra-main-canary"]}`, "/serverGroups?ids=prod:shop:deployment%20web": "[]",
+	} {
+		if _, body := get(t, url+path); strings.TrimSpace(string(body)) != want {
+			t.Errorf("%s: got %s, want %s", path, body, want)
+		}
+	}
+	if response, body := get(t, url+"/applications/shop"); response.StatusCode != http.StatusNotFound {
+		t.Errorf("got %d %s, want 404", response.StatusCode, body)
+	}
+}
+
 // TestApplicationList changes some of many applications, and compares the list with the one of a
 // server that has just started.
 func TestApplicationList(t *testing.T) {

@@ -21,11 +21,14 @@ type Rows struct {
 
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
+	// Known reports whether objects of an application are shown; nil means all. Pods are always
+	// shown.
+	Known func(application string) bool
 }
 
 // shows reports whether views show an object.
 func (r *Rows) shows(o *Object) bool {
-	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account])
+	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account]) && (r.Known == nil || o.Kind == InstanceKinds[0] || r.Known(o.Moniker.App))
 }
 
 // visible returns pointers to the objects that views show, without a copy.
