@@ -18,7 +18,7 @@ func TestFront50(t *testing.T) {
 		{"cache.checkApplicationInFront50: true", `"services.front50.baseUrl" is missing`, false, false},
 		{"services.front50.baseUrl: spin-front50:8080", "must be a URL", false, false},
 	} {
-		c, err := parse("front50.yml", []byte(tt.file), nil)
+		c, err := parse("front50.yml", []byte(tt.file), func(string) (string, bool) { return "", false })
 		if tt.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("%s: got %v, want %q", tt.file, err, tt.problem)
