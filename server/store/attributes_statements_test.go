@@ -131,3 +131,24 @@ func TestStatementsOfInventory(t *testing.T) {
 	expect("after Jobs", 1)
 	expect("at last", 0)
 }
+
+// TestInventoryIsBounded checks that an account cannot fill the memory of the server with clusters.
+func TestInventoryIsBounded(t *testing.T) {
+	w := newFixture(t)
+	w.limits.clusters = 2
+	sets := vedette.Feed{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}}
+	_, err := w.Declare(t.Context(), "prod", w.term, []DeclaredFeed{{Feed: sets}}, nil)
+	w.must(err)
+	var objects []vedette.Object
+	for i := range 5 {
+		objects = append(objects, vedette.Object{Key: vedette.Key{Kind: sets.Kind, Namespace: "shop", Name: fmt.Sprintf("app%d-web", i)},
+			UID: fmt.Sprint(i), ResourceVersion: "1", Body: []byte("{}")})
+	}
+	_, err = w.Commit(t.Context(), Batch{Account: "prod", Term: w.term, Upserts: objects})
+	w.must(err)
+	inventory, err := w.Inventory(t.Context())
+	w.must(err)
+	if n := len(inventory.Applications()); n != 2 {
+		t.Errorf("got %d applications, want no more than the limit of 2 clusters allows", n)
+	}
+}
