@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -133,6 +136,34 @@ func TestChangesOfPodsAndServicesShow(t *testing.T) {
 			t.Errorf("got %s, want %s", body, step.text)
 		}
 	}
+}
+
+// TestConcurrentViews changes an application while several callers read it. Each answer must show
+// at least what was stored before its request.
+func TestConcurrentViews(t *testing.T) {
+	w := viewWorld(t)
+	handler := clouddriver.New(clouddriver.Config{Store: w.Store})
+	var stored atomic.Int64
+	var group sync.WaitGroup
+	for _, path := range []string{"/applications", "/applications/shop/clusters", "/applications/shop/serverGroups", "/applications/shop/serverGroups?expand=true",
+		"/applications/shop/serverGroups", "/applications/shop/clusters/prod"} {
+		group.Go(func() {
+			for stored.Load() < 30 {
+				before := stored.Load()
+				recorder := httptest.NewRecorder()
+				handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				if want := fmt.Sprintf("job late-%02d", before); recorder.Code != http.StatusOK || before > 0 && !strings.Contains(recorder.Body.String(), want) {
+					t.Errorf("%s: got %d without %s", path, recorder.Code, want)
+				}
+			}
+		})
+	}
+	for i := range 30 {
+		w.Put("prod", fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"late-%02[1]d","namespace":"shop",
+			"annotations":{"moniker.spinnaker.io/application":"shop","moniker.spinnaker.io/cluster":"job late-%02[1]d"}}}`, i+1))
+		stored.Store(int64(i + 1))
+	}
+	group.Wait()
 }
 
 // TestVisibleAccounts checks that answers to callers who see different accounts are not mixed up.

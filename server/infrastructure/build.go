@@ -14,8 +14,8 @@ type Rows struct {
 	Own         []Object // objects of LogicalKinds that belong to the application
 	Pods        []Object // owned by its server groups
 	ReplicaSets []Object // owned by its Deployments
-	Services    []Object // in the namespaces of its ReplicaSets and StatefulSets
-	Workloads   []Object // ReplicaSets and StatefulSets in the namespaces of its Services
+	Services    []Object // of other applications, in the namespaces of its ReplicaSets and StatefulSets
+	Workloads   []Object // ReplicaSets and StatefulSets of other applications, in the namespaces of its Services
 	// WorkloadPods are owned by those Workloads that only belong to the application's Services.
 	WorkloadPods []Object
 
