@@ -68,6 +68,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
 		{"./cmd/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},
 		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
+		{"./server/infrastructure", module + "/server/clouddriver", "infrastructure relates objects; only clouddriver knows requests and answers"},
+		{"./server/front50", module + "/server/", "front50 sends requests to Front50; it must not depend on who shows what it answers"},
 		{"./server/attributes", module + "/server/", "attributes is computed by the store and read by the views; it must not depend on them"},
 	}
 	deps := map[string][]string{}

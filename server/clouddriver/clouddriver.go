@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
@@ -34,6 +35,19 @@ type credentialStore interface {
 	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
 }
 
+// viewStore reads what list views show.
+type viewStore interface {
+	infrastructure.Store
+	Inventory(ctx context.Context) (*store.Inventory, error)
+}
+
+// knownApplications decides which applications views show.
+type knownApplications interface {
+	// Known returns a function that reports whether an application is shown, and a version that
+	// changes with what it reports.
+	Known() (known func(application string) bool, version uint64)
+}
+
 // objectStore reads objects.
 type objectStore interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
@@ -45,6 +59,7 @@ type readStore interface {
 	accountStore
 	objectStore
 	operationStore
+	viewStore
 }
 
 // authorizer decides who has access. Its errors are sent to the client unchanged.
@@ -53,6 +68,8 @@ type authorizer interface {
 	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
 	// Readable returns nil if the caller may read all accounts.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
+	// ReadableApplications returns nil if the caller may read all applications.
+	ReadableApplications(ctx context.Context, c authorize.Caller) (func(application string) bool, error)
 }
 
 // taskService runs operations.
@@ -81,7 +98,14 @@ type Config struct {
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter
-	Log         *slog.Logger // nil discards the log
+	// Applications decides which applications views show. If nil, they show all.
+	Applications knownApplications
+	// Projects reads the projects of Spinnaker. If nil, dashboards of projects are unavailable.
+	Projects projectStore
+	// ViewBytes limits the memory of applications that are kept between requests; 0 means the
+	// default of package infrastructure.
+	ViewBytes int64
+	Log       *slog.Logger // nil discards the log
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -97,7 +121,9 @@ type Config struct {
 
 type api struct {
 	Config
-	credentials *credentialCache
+	credentials  *credentialCache
+	views        *infrastructure.Reader
+	applications applicationCache
 }
 
 // New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
@@ -125,7 +151,9 @@ func New(cfg Config) http.Handler {
 	if cfg.ChallengeEnvironments == nil {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
-	a := &api{Config: cfg}
+	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes,
+		Applications: cfg.Applications})
+	a := &api{Config: cfg, views: reader}
 	a.credentials = newCredentialCache(a)
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
@@ -157,6 +185,7 @@ func (a *api) router() router {
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}
+	routes = append(routes, a.viewRoutes()...)
 	if a.Tasks != nil {
 		routes = append(routes, a.taskRoutes()...)
 	}
@@ -172,6 +201,10 @@ func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountN
 
 func (allowAll) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
+}
+
+func (allowAll) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	return nil, nil
 }
 
 func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {

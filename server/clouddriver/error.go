@@ -80,12 +80,16 @@ func specialErrorBody(err error) (errorBody, bool) {
 	var tooLarge *http.MaxBytesError
 	var download *artifacts.DownloadError
 	var missing *artifacts.MissingError
+	var parameter *parameterError
 	switch {
 	case errors.As(err, &missing):
 		return errorBody{Status: http.StatusNotFound, Exception: notFoundException, Message: missing.Error()}, true
 	case errors.As(err, &download):
 		return errorBody{Status: http.StatusInternalServerError, Message: download.Message,
 			Exception: "com.netflix.spinnaker.clouddriver.artifacts.exceptions.FailedDownloadException"}, true
+	case errors.As(err, &parameter):
+		return errorBody{Status: http.StatusBadRequest, Exception: "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException",
+			Message: parameter.message}, true
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "com.netflix.spinnaker.kork.exceptions.SpinnakerException",
 			Message: readErr.message}, true

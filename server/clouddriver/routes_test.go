@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize/authorizetest"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -22,7 +23,8 @@ func routes(id string) map[string]authorizetest.Route {
 	singleBody := strings.TrimSuffix(strings.TrimPrefix(ops, `[{"scaleManifest":`), "}]")
 	write := authorizetest.Route{Body: ops, Permissions: []string{"prod WRITE"}}
 	withPath := func(path string, r authorizetest.Route) authorizetest.Route { r.Path = path; return r }
-	account, both := []string{"prod READ"}, []string{"application web READ", "prod READ"}
+	account, application, both := []string{"prod READ"}, []string{"application web READ"}, []string{"application web READ", "prod READ"}
+	const cluster = "/applications/web/clusters/prod/replicaSet%20web"
 	return map[string]authorizetest.Route{
 		// Probes have no user, and the answer shows nothing of clusters.
 		"GET health": {Path: "/health", Open: true},
@@ -51,6 +53,24 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET armory/agent/operations":      {Path: "/armory/agent/operations", Permissions: account, FilteredText: "01J00000000000000000000001"},
 		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account},
 
+		"GET applications":                                                                                          {Path: "/applications", Permissions: application, FilteredText: `"web"`},
+		"GET applications/{app}":                                                                                    {Path: "/applications/web", Permissions: []string{"application web READ"}},
+		"GET applications/{app}/clusters":                                                                           {Path: "/applications/web/clusters", Permissions: both, FilteredText: "prod", Rejecting: application},
+		"GET applications/{app}/clusters/{account}":                                                                 {Path: "/applications/web/clusters/prod", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}":                                                       {Path: cluster, Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}":                                                {Path: cluster + "/kubernetes", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups":                                   {Path: cluster + "/kubernetes/serverGroups", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{name}":                            {Path: cluster + "/kubernetes/serverGroups/replicaSet%20web-v001", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}":           {Path: cluster + "/kubernetes/shop/serverGroups/target/newest", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}": {Path: cluster + "/kubernetes/shop/serverGroups/target/newest/images", Permissions: both},
+		"GET applications/{app}/serverGroups":                                                                       {Path: "/applications/web/serverGroups", Permissions: both, FilteredText: "web-v001", Rejecting: application},
+		"GET applications/{app}/serverGroups/{account}/{region}/{name}":                                             {Path: "/applications/other/serverGroups/prod/shop/replicaSet%20web-v001", Permissions: both},
+		"GET applications/{app}/serverGroupManagers":                                                                {Path: "/applications/web/serverGroupManagers", Permissions: both, FilteredText: "deployment web", Rejecting: application},
+		"GET serverGroups":                           {Path: "/serverGroups?applications=web", Permissions: both, FilteredText: "web-v001"},
+		"GET serverGroups/{account}/{region}/{name}": {Path: "/serverGroups/prod/shop/replicaSet%20web-v001", Permissions: both},
+		"GET instances/{account}/{location}/{id}":    {Path: "/instances/prod/shop/pod%20web-0", Permissions: account},
+		"GET projects/{project}/clusters":            {Path: "/projects/web/clusters", Permissions: both, FilteredText: "r.io/web:5"},
+
 		"POST ops":                          withPath("/ops", write),
 		"POST ops/{name}":                   {Path: "/ops/scaleManifest", Body: singleBody, Permissions: []string{"prod WRITE"}},
 		"POST {provider}/ops":               withPath("/kubernetes/ops", write),
@@ -68,6 +88,15 @@ func routes(id string) map[string]authorizetest.Route {
 	}
 }
 
+// webProject is a project with the application web.
+type webProject struct{}
+
+func (webProject) Project(context.Context, string, http.Header) (front50.Project, error) {
+	all := "*"
+	return front50.Project{Config: front50.ProjectConfig{Applications: []string{"web"},
+		Clusters: []front50.ProjectCluster{{Account: "prod", Stack: &all, Detail: &all}}}}, nil
+}
+
 func TestEveryRouteIsAuthorized(t *testing.T) {
 	authorizetest.CheckRoutes(t, clouddriver.Routes(), routes(""), sendRequest)
 }
@@ -79,6 +108,11 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	w.Account("prod", "pods", "replicasets", "deployments", "nodes")
 	w.Put("prod", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","annotations":{"moniker.spinnaker.io/application":"web"}}}`,
 		strings.Replace(web0, `"labels"`, `"annotations":{"moniker.spinnaker.io/application":"web"},"labels"`, 1))
+	w.Put("prod", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`,
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v005","namespace":"shop","uid":"a0000000-0000-4000-8000-000000000005"},
+			"spec":{"template":{"spec":{"containers":[{"name":"web","image":"r.io/web:5"}]}}}}`,
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-v005-a","namespace":"shop","ownerReferences":[
+			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-v005","uid":"a0000000-0000-4000-8000-000000000005"}]}}`)
 	row := store.OperationRow{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
 	if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
@@ -96,7 +130,7 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	}
 	route := routes(id)[pattern]
 	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer,
-		Artifacts: newArtifactAccounts(serveRepository(t))})
+		Projects: webProject{}, Artifacts: newArtifactAccounts(serveRepository(t))})
 	method, _, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, route.Path, strings.NewReader(route.Body))
 	r.Header.Set("X-SPINNAKER-USER", "dev")

@@ -17,6 +17,7 @@ func (c *Config) validate() {
 	c.checkGRPC(c.GRPC.Server.Security)
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
+	c.checkFront50(c.Front50)
 	c.checkTasks(c.Tasks, c.Manifests)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)

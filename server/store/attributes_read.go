@@ -11,7 +11,8 @@ import (
 )
 
 // Each method in this file takes one statement, and one more if accounts have changed since the
-// last call. Rows of removed and retired accounts are never returned. Rows are in no order.
+// last call. If only Pods are asked for, it takes another one for their labels; otherwise Pods have
+// no labels. Rows of removed and retired accounts are never returned. Rows are in no order.
 
 // ApplicationAttributes returns the objects of an application, of the given kinds or of all kinds.
 func (s *Store) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]AttributesRow, error) {
@@ -21,7 +22,8 @@ func (s *Store) ApplicationAttributes(ctx context.Context, application string, k
 		return nil, s.wrapError(action, err)
 	}
 	where = append(where, ofApplication("o", application))
-	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o", where: where, application: application})
+	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o", where: where, application: application,
+		labels: onlyPods(kinds)})
 }
 
 // OwnedAttributes returns the objects of kinds that are owned by an object of an application which
@@ -35,11 +37,11 @@ func (s *Store) OwnedAttributes(ctx context.Context, application string, owners,
 	}
 	return s.readAttributes(ctx, action, attributesQuery{
 		tables: "objects p " + s.dialect.orderedJoin + " objects o ON o.owner = p.uid AND o.account_id = p.account_id",
-		where:  slices.Concat(conditions{ofApplication("p", application), s.hasOwner()}, ownerKinds, ownedKinds)})
+		where:  slices.Concat(conditions{ofApplication("p", application), s.hasOwner()}, ownerKinds, ownedKinds), labels: onlyPods(kinds)})
 }
 
-// NeighborAttributes returns the objects of kinds in those namespaces of accounts in which an
-// application has objects of the kinds in of.
+// NeighborAttributes returns the objects of kinds that belong to other applications, in those
+// namespaces of accounts in which an application has objects of the kinds in of.
 func (s *Store) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]AttributesRow, error) {
 	const action = "read the neighbors of an application's objects"
 	ofKinds, err := s.kindConditions(ctx, "p.kind_id", of)
@@ -47,6 +49,7 @@ func (s *Store) NeighborAttributes(ctx context.Context, application string, of, 
 	if err := errors.Join(err, otherErr); err != nil {
 		return nil, s.wrapError(action, err)
 	}
+	where = append(where, condition{"o.application <> ?", []any{sanitize(application, maxApplication)}})
 	clause, args := append(conditions{ofApplication("p", application)}, ofKinds...).where()
 	return s.readAttributes(ctx, action, attributesQuery{tables: "(SELECT DISTINCT p.account_id, p.namespace FROM objects p" + clause + ") n " +
 		s.dialect.orderedJoin + " objects o ON o.account_id = n.account_id AND o.namespace = n.namespace", args: args, where: where})
@@ -74,7 +77,7 @@ func (s *Store) AttributesOwnedBy(ctx context.Context, owners []OwnerRef, kinds 
 			packed[i] = []byte(uid)
 		}
 		rows, err := s.readAttributes(ctx, action, attributesQuery{tables: "objects o",
-			where: slices.Concat(conditions{s.dialect.inBytes("o.owner", packed), s.hasOwner()}, kindWhere)})
+			where: slices.Concat(conditions{s.dialect.inBytes("o.owner", packed), s.hasOwner()}, kindWhere), labels: onlyPods(kinds)})
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +108,7 @@ func (s *Store) KindAttributes(ctx context.Context, q AttributesQuery) ([]Attrib
 	}
 	// The index begins with the account, so the accounts are named even if they are all.
 	where = append(where, s.dialect.in("o.account_id", idsOfAccounts(names, q.Accounts)))
-	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: where})
+	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: where, labels: onlyPods(q.Kinds)})
 }
 
 // ofApplication returns the condition that a table's objects belong to an application.

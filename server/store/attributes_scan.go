@@ -19,6 +19,7 @@ type attributesQuery struct {
 	where       conditions
 	order       string // empty for none
 	application string // of all rows, if it is known
+	labels      bool   // read the label sets, too
 }
 
 // attributeColumns are few, because each value of each row costs as much as decoding a Pod's
@@ -28,6 +29,9 @@ func (s *Store) attributeColumns(q attributesQuery) string {
 	columns := `o.account_id * ` + accountFactor + ` + o.kind_id, o.namespace, o.name, ` + s.dialect.concatBytes("o.attributes", "o.uid", "o.owner")
 	if q.application == "" {
 		columns += `, o.application`
+	}
+	if q.labels {
+		columns += `, o.labelset`
 	}
 	return columns
 }
@@ -49,10 +53,13 @@ func (s *Store) scanAttributes(ctx context.Context, q attributesQuery) ([]Attrib
 	if err != nil {
 		return nil, err
 	}
-	scanner := attributeScanner{accounts: accounts, kinds: s.kinds.cached(), application: q.application}
-	dest := []any{&scanner.id, &scanner.namespace, &scanner.name, &scanner.encoded, &scanner.application}
-	if q.application != "" {
-		dest = dest[:len(dest)-1]
+	scanner := attributeScanner{accounts: accounts, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows}
+	dest := []any{&scanner.id, &scanner.namespace, &scanner.name, &scanner.encoded}
+	if q.application == "" {
+		dest = append(dest, &scanner.application)
+	}
+	if q.labels {
+		dest = append(dest, &scanner.labelset)
 	}
 	clause, args := q.where.where()
 	err = s.queryEach(ctx, func(rows *sql.Rows) error {
@@ -64,7 +71,11 @@ func (s *Store) scanAttributes(ctx context.Context, q attributesQuery) ([]Attrib
 	if err != nil {
 		return nil, err
 	}
-	return scanner.rows(ctx, s)
+	rows, err := scanner.rows(ctx, s)
+	if err != nil || !q.labels {
+		return rows, err
+	}
+	return rows, s.addLabels(ctx, rows, scanner.labelsets)
 }
 
 // attributeScanner turns rows of attributeColumns into AttributesRows.
@@ -77,11 +88,14 @@ type attributeScanner struct {
 	namespace, name string
 	encoded         sql.RawBytes // attributes, uid and owner
 	application     string
+	labelset        int64
 
 	owner, ownerUID string // of the last row, packed and as text: many rows follow each other that have the same
 	// Rows are large, so growing one slice would copy them several times.
-	chunks  [][]AttributesRow
-	unknown []unknownKind
+	chunks    [][]AttributesRow
+	limit     int     // of rows
+	labelsets []int64 // of the rows
+	unknown   []unknownKind
 }
 
 // unknownKind is a row whose kind was inserted by another process.
@@ -92,6 +106,10 @@ type unknownKind struct {
 
 const attributeChunk = 1024 // rows
 
+// maxAttributeRows limits the memory of one read to about 150 MB, because anyone who can create
+// objects decides how many an application has.
+const maxAttributeRows = 250_000
+
 // add adds the row that is read, unless its account is not visible.
 func (c *attributeScanner) add() error {
 	account, visible := c.accounts[c.id>>accountShift]
@@ -101,6 +119,10 @@ func (c *attributeScanner) add() error {
 	if n := len(c.chunks); n == 0 || len(c.chunks[n-1]) == cap(c.chunks[n-1]) {
 		c.chunks = append(c.chunks, make([]AttributesRow, 0, min(attributeChunk, 16<<(2*n))))
 	}
+	if len(c.labelsets) >= c.limit {
+		return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: this server does not hold so many in memory", c.limit)
+	}
+	c.labelsets = append(c.labelsets, c.labelset)
 	chunk := &c.chunks[len(c.chunks)-1]
 	*chunk = append(*chunk, AttributesRow{Account: account, Key: vedette.Key{Namespace: c.namespace, Name: c.name},
 		Moniker: vedette.Moniker{App: c.application}})

@@ -33,14 +33,14 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 	},
 	"of neighbors": func(t *testing.T, s *store.Store) {
 		one := putShop(newWriter(t, s, "one"))
-		one.put(object(services, "other", "web", "1"))
-		newWriter(t, s, "two").put(object(services, "n", "web", "1"))
+		one.put(object(services, "other", "web", "1"), object(services, "n", "till", "1"))
+		newWriter(t, s, "two").put(object(services, "n", "till", "1"))
 		got, err := s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{services})
-		equal(t, "services", attributeNames(t, got, err), []string{"one Service n/web"})
+		equal(t, "services", attributeNames(t, got, err), []string{"one Service n/till"})
 		got, err = s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{roles}, []vedette.Kind{pods})
 		equal(t, "no namespaces", attributeNames(t, got, err), nil)
 		got, err = s.NeighborAttributes(t.Context(), "shop", nil, []vedette.Kind{services, roles})
-		equal(t, "namespaces of all kinds", attributeNames(t, got, err), []string{"one Service n/web"})
+		equal(t, "namespaces of all kinds", attributeNames(t, got, err), []string{"one Service n/till"})
 		retire(t, one)
 		got, err = s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{services})
 		equal(t, "after the account is retired", attributeNames(t, got, err), nil)
@@ -80,6 +80,30 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 		retire(t, two)
 		got, err := s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{roles}})
 		equal(t, "after the account is retired", attributeNames(t, got, err), nil)
+	},
+	"of Pods have labels": func(t *testing.T, s *store.Store) {
+		w := putShop(newWriter(t, s, "one"))
+		bare := object(pods, "n", "bare", "1")
+		bare.Labels = nil
+		w.put(bare)
+		of := func(rows []store.AttributesRow, err error) []string {
+			labels := map[string]map[string]string{}
+			for _, r := range rows {
+				labels[r.Name] = r.Labels
+			}
+			return []string{fmt.Sprint(labels, err)}
+		}
+		want := []string{"map[web-1-a:map[app:web-1-a] web-1-b:map[app:web-1-b]] <nil>"}
+		set := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Kind == replicaSets })]
+		for name, got := range map[string][]string{
+			"application": of(s.ApplicationAttributes(t.Context(), "shop", []vedette.Kind{pods})),
+			"owned":       of(s.OwnedAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{pods})),
+			"owned by":    of(s.AttributesOwnedBy(t.Context(), []store.OwnerRef{{Account: "one", UID: set.UID}}, []vedette.Kind{pods})),
+		} {
+			equal(t, name, got, want)
+		}
+		equal(t, "without labels", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "bare"})), []string{"map[bare:map[]] <nil>"})
+		equal(t, "one", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "web-1-a"})), []string{"map[web-1-a:map[app:web-1-a]] <nil>"})
 	},
 	"follow the objects": func(t *testing.T, s *store.Store) {
 		w := putShop(newWriter(t, s, "one"))
