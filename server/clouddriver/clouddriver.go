@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -136,6 +137,7 @@ func (a *api) router() router {
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}
+	routes = slices.Concat(otherProviderRoutes(), accountManagementRoutes(), a.infrastructureRoutes(), routes)
 	if a.Tasks != nil {
 		routes = append(routes, a.taskRoutes()...)
 	}

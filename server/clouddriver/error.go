@@ -77,6 +77,9 @@ func specialErrorBody(err error) (errorBody, bool) {
 	switch {
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
+	case errors.As(err, &accountManagementError{}):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.kork.exceptions.ConfigurationException",
+			Message: err.Error()}, true
 	case errors.As(err, &unsupported):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException",
 			Message: unsupported.Error()}, true
