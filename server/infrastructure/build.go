@@ -1,0 +1,137 @@
+package infrastructure
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// Rows are the objects from which an Application is built. An object may be in several lists.
+type Rows struct {
+	Own         []Object // objects of LogicalKinds that belong to the application
+	Pods        []Object // owned by its server groups
+	ReplicaSets []Object // owned by its Deployments
+	Services    []Object // in the namespaces of its ReplicaSets and StatefulSets
+	Workloads   []Object // ReplicaSets and StatefulSets in the namespaces of its Services
+	// WorkloadPods are owned by those Workloads that only belong to the application's Services.
+	WorkloadPods []Object
+
+	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
+	OnlyManaged map[vedette.AccountName]bool
+}
+
+// shows reports whether views show an object.
+func (r *Rows) shows(o *Object) bool {
+	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account])
+}
+
+// visible returns pointers to the objects that views show, without a copy.
+func (r *Rows) visible(objects []Object) []*Object {
+	list := make([]*Object, 0, len(objects))
+	for i := range objects {
+		if r.shows(&objects[i]) {
+			list = append(list, &objects[i])
+		}
+	}
+	return list
+}
+
+// Build returns the application of a name. It keeps references to the rows.
+func Build(name string, rows *Rows) *Application {
+	a := &Application{Name: name}
+	var services []*Object
+	for _, o := range rows.visible(rows.Own) {
+		switch kind := o.Kind; {
+		case slices.Contains(ServerGroupKinds, kind):
+			a.ServerGroups = append(a.ServerGroups, &ServerGroup{Object: o})
+		case slices.Contains(ManagerKinds, kind):
+			a.Managers = append(a.Managers, &Manager{Object: o})
+		case slices.Contains(LoadBalancerKinds, kind):
+			a.LoadBalancers = append(a.LoadBalancers, &LoadBalancer{Object: o})
+			services = append(services, o)
+		case slices.Contains(SecurityGroupKinds, kind):
+			a.SecurityGroups = append(a.SecurityGroups, o)
+		}
+	}
+	for _, g := range a.ServerGroups {
+		g.Manager = managerOf(g.Object)
+	}
+	addInstances(a.ServerGroups, rows.visible(rows.Pods))
+	addServices(a.ServerGroups, newServiceIndex(slices.Concat(services, rows.visible(rows.Services))))
+	addManaged(a.Managers, slices.Concat(serverGroupObjects(a.ServerGroups), rows.visible(rows.ReplicaSets)))
+	others := otherServerGroups(a.ServerGroups, rows.visible(rows.Workloads))
+	addInstances(others, rows.visible(rows.WorkloadPods))
+	addServices(others, newServiceIndex(services))
+	addServerGroups(a.LoadBalancers, slices.Concat(a.ServerGroups, others))
+	a.sort()
+	a.clusters = clustersOf(a)
+	return a
+}
+
+// OtherOwners returns the workloads of other applications that get traffic from the
+// application's Services. Their Pods are the rows WorkloadPods.
+func (r *Rows) OtherOwners() []store.OwnerRef {
+	var own []*ServerGroup
+	var services []*Object
+	for _, o := range r.visible(r.Own) {
+		if o.Kind == service {
+			services = append(services, o)
+		}
+		if slices.Contains(ServerGroupKinds, o.Kind) {
+			own = append(own, &ServerGroup{Object: o})
+		}
+	}
+	others := otherServerGroups(own, r.visible(r.Workloads))
+	addServices(others, newServiceIndex(services))
+	var owners []store.OwnerRef
+	for _, g := range others {
+		if len(g.Services) > 0 {
+			owners = append(owners, store.OwnerRef{Account: g.Account, UID: g.UID})
+		}
+	}
+	return owners
+}
+
+// otherServerGroups returns the workloads that are not among the server groups.
+func otherServerGroups(known []*ServerGroup, workloads []*Object) []*ServerGroup {
+	seen := make(map[store.OwnerRef]bool, len(known))
+	for _, g := range known {
+		seen[store.OwnerRef{Account: g.Account, UID: g.UID}] = true
+	}
+	var others []*ServerGroup
+	for _, w := range workloads {
+		if !seen[store.OwnerRef{Account: w.Account, UID: w.UID}] {
+			others = append(others, &ServerGroup{Object: w, Manager: managerOf(w)})
+		}
+	}
+	return others
+}
+
+func serverGroupObjects(groups []*ServerGroup) []*Object {
+	objects := make([]*Object, len(groups))
+	for i, g := range groups {
+		objects[i] = g.Object
+	}
+	return objects
+}
+
+func (a *Application) sort() {
+	sortBy(a.ServerGroups, func(g *ServerGroup) *Object { return g.Object })
+	sortBy(a.Managers, func(m *Manager) *Object { return m.Object })
+	sortBy(a.LoadBalancers, func(b *LoadBalancer) *Object { return b.Object })
+	sortBy(a.SecurityGroups, func(o *Object) *Object { return o })
+}
+
+func sortBy[T any](list []T, object func(T) *Object) {
+	slices.SortFunc(list, func(x, y T) int { return compareObjects(object(x), object(y)) })
+}
+
+// compareObjects orders by account, namespace, kind and name. Clouddriver's lists have no order;
+// ours have one, so that an unchanged list has the same bytes.
+func compareObjects(x, y *Object) int {
+	return cmp.Or(strings.Compare(string(x.Account), string(y.Account)), strings.Compare(x.Namespace, y.Namespace),
+		strings.Compare(x.Kind.Name, y.Kind.Name), strings.Compare(x.Name, y.Name))
+}

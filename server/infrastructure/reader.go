@@ -1,0 +1,164 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// rowStore reads the rows of an application, each list in a constant number of statements.
+type rowStore interface {
+	ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error)
+	OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error)
+	NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error)
+	AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error)
+}
+
+// versionStore counts changes. A counter changes before the change is visible to its writer.
+type versionStore interface {
+	ApplicationVersion(application string) uint64
+	NamespaceVersion(account vedette.AccountName, namespace string) uint64
+	AccountsVersion() uint64
+}
+
+// Store is what a Reader reads from.
+type Store interface {
+	rowStore
+	versionStore
+	accountStore
+}
+
+// Config configures a Reader. Zero values mean the defaults.
+type Config struct {
+	Store Store
+	// Limiter bounds the memory of applications while they are read. Nil means no limit.
+	Limiter *readlimit.Limiter
+	// Bytes limits the memory of applications and answers that are kept, as estimated; 32 MiB.
+	Bytes int64
+}
+
+// Reader reads applications, and keeps those that were read last. It is safe for concurrent use.
+type Reader struct {
+	cfg      Config
+	settings settingsCache
+	flights  singleflight.Group
+	cache    cache
+}
+
+// NewReader returns a Reader without applications.
+func NewReader(cfg Config) *Reader {
+	if cfg.Bytes <= 0 {
+		cfg.Bytes = 32 << 20
+	}
+	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store}, cache: newCache(cfg.Bytes)}
+}
+
+// loadTimeout limits one read of an application, which does not end with the request that began
+// it: others may wait for the same read.
+const loadTimeout = 30 * time.Second
+
+// Application returns an application as it was when it was called, or later. One that does not
+// exist is empty. caller is the key of the caller in the limiter. Concurrent calls share a read.
+func (r *Reader) Application(ctx context.Context, caller, name string) (*Snapshot, error) {
+	if s := r.cache.get(name); s != nil && s.isCurrent(r.cfg.Store) {
+		return s, nil
+	}
+	for {
+		s, isOwn, err := r.join(ctx, caller, name)
+		// A read that began before this call may miss what the caller has just written.
+		if isOwn || err != nil || s.isCurrent(r.cfg.Store) {
+			return s, err
+		}
+	}
+}
+
+// join waits for a read of an application. isOwn reports whether the read began with this call.
+func (r *Reader) join(ctx context.Context, caller, name string) (s *Snapshot, isOwn bool, err error) {
+	var began atomic.Bool
+	result := r.flights.DoChan(name, func() (any, error) {
+		began.Store(true)
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		return r.load(shared, caller, name)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, false, fmt.Errorf("wait for application %s: %w", name, context.Cause(ctx))
+	case got := <-result:
+		s, _ := got.Val.(*Snapshot)
+		return s, began.Load(), got.Err
+	}
+}
+
+// load reads an application and keeps it.
+func (r *Reader) load(ctx context.Context, caller, name string) (*Snapshot, error) {
+	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, caller, func() (*Snapshot, int64, error) {
+		s, err := r.read(ctx, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		return s, s.rowBytes, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if s.rowBytes > 0 { // names of applications that do not exist are without limit
+		r.cache.put(s)
+	}
+	return s, nil
+}
+
+// read reads an application. Versions are read before the rows that they cover, so that a change
+// in between makes the snapshot outdated.
+func (r *Reader) read(ctx context.Context, name string) (*Snapshot, error) {
+	s := &Snapshot{reader: r, versions: newVersions(r.cfg.Store, name)}
+	settings, err := r.settings.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := &Rows{OnlyManaged: settings.OnlyManaged}
+	rows.Own, err = r.cfg.Store.ApplicationAttributes(ctx, name, LogicalKinds)
+	if err != nil {
+		return nil, err
+	}
+	s.versions.addNamespaces(r.cfg.Store, rows.Own)
+	if err := r.readRelated(ctx, name, rows); err != nil {
+		return nil, err
+	}
+	s.rowBytes = rows.bytes()
+	s.Application = Build(name, rows)
+	return s, nil
+}
+
+// readRelated reads the objects of other applications that relate to an application's.
+func (r *Reader) readRelated(ctx context.Context, name string, rows *Rows) (err error) {
+	if len(rows.Own) == 0 {
+		return nil
+	}
+	st := r.cfg.Store
+	selected := []vedette.Kind{replicaSet, statefulSet}
+	if rows.Pods, err = st.OwnedAttributes(ctx, name, ServerGroupKinds, InstanceKinds); err != nil {
+		return err
+	}
+	if rows.ReplicaSets, err = st.OwnedAttributes(ctx, name, ManagerKinds, []vedette.Kind{replicaSet}); err != nil {
+		return err
+	}
+	if rows.Services, err = st.NeighborAttributes(ctx, name, selected, []vedette.Kind{service}); err != nil {
+		return err
+	}
+	if rows.Workloads, err = st.NeighborAttributes(ctx, name, []vedette.Kind{service}, selected); err != nil {
+		return err
+	}
+	if owners := rows.OtherOwners(); len(owners) > 0 {
+		rows.WorkloadPods, err = st.AttributesOwnedBy(ctx, owners, InstanceKinds)
+	}
+	return err
+}

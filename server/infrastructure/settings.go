@@ -1,0 +1,62 @@
+package infrastructure
+
+import (
+	"context"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// accountStore reads accounts.
+type accountStore interface {
+	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	AccountsVersion() uint64
+}
+
+// Settings are the properties of all accounts that views depend on. They are read-only.
+type Settings struct {
+	version    uint64
+	Properties map[vedette.AccountName]vedette.Properties
+	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
+	OnlyManaged map[vedette.AccountName]bool
+}
+
+// settingsCache keeps the settings until an account changes.
+type settingsCache struct {
+	store accountStore
+
+	mu      sync.Mutex
+	current *Settings // nil before the first read
+}
+
+// get returns the settings. While they are read, other callers wait: they would read the same.
+func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version := c.store.AccountsVersion()
+	if c.current != nil && c.current.version == version {
+		return c.current, nil
+	}
+	rows, err := c.store.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.current = newSettings(version, rows)
+	return c.current, nil
+}
+
+func newSettings(version uint64, rows []store.AccountRow) *Settings {
+	s := &Settings{version: version, Properties: make(map[vedette.AccountName]vedette.Properties, len(rows)),
+		OnlyManaged: map[vedette.AccountName]bool{}}
+	for i := range rows {
+		s.Properties[rows[i].Name] = rows[i].Properties
+		if rows[i].Properties.OnlySpinnakerManaged {
+			s.OnlyManaged[rows[i].Name] = true
+		}
+	}
+	return s
+}
+
+// Settings returns the properties of all accounts.
+func (r *Reader) Settings(ctx context.Context) (*Settings, error) { return r.settings.get(ctx) }

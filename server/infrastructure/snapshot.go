@@ -1,0 +1,89 @@
+package infrastructure
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// Snapshot is an application at one time, with answers that were made from it.
+type Snapshot struct {
+	*Application
+	reader   *Reader
+	versions versions
+	rowBytes int64 // estimated memory of the application
+
+	mu          sync.Mutex
+	answers     map[string]*Answer
+	answerBytes int64
+}
+
+func (s *Snapshot) isCurrent(store versionStore) bool { return s.versions.isCurrent(store) }
+
+// Answer is an encoded answer. It is read-only, because requests share it.
+type Answer struct {
+	Body []byte
+	Tag  uint64 // a hash of the body
+}
+
+// maxAnswers limits the answers of one snapshot, whose keys callers choose.
+const maxAnswers = 64
+
+// Answer returns the answer of a key: the one that was made before, or else a new one, which is
+// kept if the cache has memory for it. Callers with the same key must want the same answer.
+func (s *Snapshot) Answer(key string, encode func(*Application) (*Answer, error)) (*Answer, error) {
+	s.mu.Lock()
+	answer := s.answers[key]
+	s.mu.Unlock()
+	if answer != nil {
+		return answer, nil
+	}
+	answer, err := encode(s.Application)
+	if err != nil {
+		return nil, err
+	}
+	s.keep(key, answer)
+	return answer, nil
+}
+
+func (s *Snapshot) keep(key string, answer *Answer) {
+	s.mu.Lock()
+	grown := int64(len(key) + len(answer.Body))
+	if s.answers == nil || len(s.answers) >= maxAnswers {
+		grown -= s.answerBytes
+		s.answers, s.answerBytes = map[string]*Answer{}, 0
+	}
+	s.answers[key] = answer
+	s.answerBytes += int64(len(key) + len(answer.Body))
+	s.mu.Unlock()
+	s.reader.cache.grow(s, grown)
+}
+
+// bytes estimates the memory of the rows, and of what Build makes of them.
+func (r *Rows) bytes() int64 {
+	const built = 160 // of a server group or an instance
+	var n int64
+	for _, list := range [][]Object{r.Own, r.Pods, r.ReplicaSets, r.Services, r.Workloads, r.WorkloadPods} {
+		n += int64(len(list)) * (int64(unsafe.Sizeof(Object{})) + built)
+		for i := range list {
+			n += textBytes(&list[i])
+		}
+	}
+	return n
+}
+
+// textBytes estimates the texts of a row. Those that rows share are counted once for each.
+func textBytes(o *Object) int64 {
+	n := len(o.UID) + len(o.Name) + len(o.Owner.UID) + len(o.Owner.Name) + len(o.Moniker.Cluster)
+	for _, list := range [][]string{o.Images, o.LoadBalancers, o.Attributes.Services} {
+		for _, text := range slices.All(list) {
+			n += len(text) + 16
+		}
+	}
+	for _, labels := range []map[string]string{o.TemplateLabels, o.Selector} {
+		for label, value := range labels {
+			n += len(label) + len(value) + 48
+		}
+	}
+	return int64(n + 32*len(o.Containers))
+}
