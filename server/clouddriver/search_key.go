@@ -29,9 +29,21 @@ func (p keyPattern) matches(key string) bool {
 }
 
 func (p keyPattern) matchesApplication(name string) bool {
+	if text, ok := p.plain(); ok {
+		return strings.Contains(name, text) || strings.Contains(applicationPrefix, text)
+	}
 	return p.matches(applicationPrefix + name)
 }
 
 func (p keyPattern) matchesCluster(account, application, cluster string) bool {
+	if text, ok := p.plain(); ok {
+		return strings.Contains(cluster, text) || strings.Contains(application, text) || strings.Contains(account, text) ||
+			strings.Contains(clusterPrefix, text)
+	}
 	return p.matches(clusterPrefix + account + ":" + application + ":" + cluster)
+}
+
+// plain returns the text of a pattern that can only match within one part of a key.
+func (p keyPattern) plain() (text string, ok bool) {
+	return p[0], len(p) == 1 && !strings.Contains(p[0], ":")
 }

@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+)
+
+// SearchQuery selects objects by their keys in Clouddriver's cache:
+//
+//	KeyPrefix + kind + ":" + account + ":" + namespace + ":" + name
+//
+// Objects with the annotation that hides them from views are left out.
+type SearchQuery struct {
+	// Text is what keys must contain. "*" stands for any text.
+	Text string
+	// KeyPrefix is what all keys begin with.
+	KeyPrefix string
+	// KindName returns the name of a kind in keys, or "" for a kind that is not searched.
+	KindName func(vedette.Kind) string
+	// CanRead reports whether to search an account. Nil means all accounts.
+	CanRead func(vedette.AccountName) bool
+	// Namespace and Name, unless empty, are those of all objects that are found.
+	Namespace, Name string
+	// OnlyManaged are the accounts of which only objects are found that Spinnaker deployed.
+	OnlyManaged map[vedette.AccountName]bool
+
+	// Related, if set, selects by application and cluster instead of by key.
+	Related *RelatedQuery
+
+	Offset int64
+	Limit  int
+}
+
+// RelatedQuery selects the objects of applications and clusters. Their keys are
+//
+//	ApplicationPrefix + application
+//	ClusterPrefix + account + ":" + application + ":" + cluster
+type RelatedQuery struct {
+	ApplicationPrefix string
+	ClusterPrefix     string
+	// Applications are all applications that match, or that have a cluster that does.
+	Applications []string
+}
+
+// SearchRow is an object that was found.
+type SearchRow struct {
+	vedette.Key
+	Account     vedette.AccountName
+	Application string
+	Cluster     string // empty for an object of which no cluster consists
+}
+
+// Search returns a page of objects. Their order is the same for each page, but otherwise undefined.
+// It takes three statements.
+func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
+	c, err := s.searchConditions(ctx, &q)
+	if err != nil || c.empty {
+		return nil, s.wrapError("search objects", err)
+	}
+	var found []SearchRow
+	clause, args := c.where.where()
+	err = s.queryEach(ctx, func(rows *sql.Rows) error {
+		var accountID, kindID int64
+		var r SearchRow
+		if err := rows.Scan(&accountID, &kindID, &r.Namespace, &r.Name, &r.Application, &r.Cluster); err != nil {
+			return err
+		}
+		r.Account, r.Kind = c.accounts[accountID], c.kinds[kindID]
+		found = append(found, r)
+		return nil
+	}, fmt.Sprintf(`SELECT o.account_id, o.kind_id, o.namespace, o.name, o.application, o.cluster FROM %s%s
+		ORDER BY o.kind_id, o.account_id, o.namespace, o.name LIMIT %d OFFSET %d`, c.tables, clause, q.Limit, q.Offset), args...)
+	return found, s.wrapError("search objects", err)
+}
+
+// CountSearch returns how many objects all pages have. It takes three statements.
+func (s *Store) CountSearch(ctx context.Context, q SearchQuery) (int64, error) {
+	c, err := s.searchConditions(ctx, &q)
+	if err != nil || c.empty {
+		return 0, s.wrapError("count objects", err)
+	}
+	var n int64
+	clause, args := c.where.where()
+	err = s.queryOne(ctx, scanInto(&n), `SELECT COUNT(*) FROM `+c.tables+clause, args...)
+	return n, s.wrapError("count objects", err)
+}
+
+// searchConditions is a query in SQL.
+type searchConditions struct {
+	tables   string
+	where    conditions
+	accounts map[int64]vedette.AccountName
+	kinds    map[int64]vedette.Kind
+	names    map[int64]string // of kinds, in keys
+	empty    bool             // nothing can be found
+}
+
+func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchConditions, error) {
+	c := &searchConditions{accounts: map[int64]vedette.AccountName{}, kinds: map[int64]vedette.Kind{}, names: map[int64]string{}}
+	if err := c.readAccounts(ctx, s, q); err != nil {
+		return nil, err
+	}
+	if err := c.readKinds(ctx, s, q); err != nil {
+		return nil, err
+	}
+	accounts, kinds := sortedIDs(c.accounts), sortedIDs(c.kinds)
+	if c.empty = len(accounts) == 0 || len(kinds) == 0 || q.Related != nil && len(q.Related.Applications) == 0; c.empty {
+		return c, nil
+	}
+	c.where = conditions{s.dialect.in("o.kind_id", kinds), s.dialect.in("o.account_id", accounts)}
+	for _, f := range []struct{ column, value string }{{"o.namespace", q.Namespace}, {"o.name", q.Name}} {
+		if f.value != "" {
+			c.where = append(c.where, condition{f.column + " = ?", []any{sanitize(f.value, maxName)}})
+		}
+	}
+	if q.Related == nil {
+		c.tables = "objects o" + s.dialect.keyHint
+		c.where = append(c.where, c.keyConditions(&s.dialect, q)...)
+	} else {
+		c.tables = "objects o"
+		c.where = append(c.where, c.relatedConditions(&s.dialect, q)...)
+	}
+	c.where = append(c.where, c.shown(&s.dialect, q))
+	return c, nil
+}
+
+func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *SearchQuery) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
+		var id int64
+		var name vedette.AccountName
+		err := rows.Scan(&id, &name)
+		if err == nil && (q.CanRead == nil || q.CanRead(name)) {
+			c.accounts[id] = name
+		}
+		return err
+	}, `SELECT a.id, a.name FROM accounts a WHERE a.name IS NOT NULL`)
+	if err != nil {
+		return fmt.Errorf("read the accounts: %w", err)
+	}
+	return nil
+}
+
+func (c *searchConditions) readKinds(ctx context.Context, s *Store, q *SearchQuery) error {
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
+		var id int64
+		var kind vedette.Kind
+		err := rows.Scan(&id, &kind.Name, &kind.Group)
+		if name := q.KindName(kind); err == nil && name != "" {
+			c.kinds[id], c.names[id] = kind, name
+		}
+		return err
+	}, `SELECT k.id, k.name, k.grp FROM kinds k`)
+	if err != nil {
+		return fmt.Errorf("read the kinds: %w", err)
+	}
+	return nil
+}
+
+// keyConditions select by key. A text without colon is within one part of the key: it is looked for
+// in the columns, which an index has, and among the few names of kinds and accounts beforehand.
+func (c *searchConditions) keyConditions(d *dialect, q *SearchQuery) conditions {
+	if isSpanning(q.Text) {
+		key := "CONCAT(" + literal(q.KeyPrefix) + ", CASE o.kind_id"
+		for _, id := range sortedIDs(c.names) {
+			key += fmt.Sprintf(" WHEN %d THEN %s", id, literal(c.names[id]))
+		}
+		return conditions{d.contains(key+" END, ':', "+accountName+", ':', o.namespace, ':', o.name)", q.Text)}
+	}
+	if strings.Contains(q.KeyPrefix, q.Text) {
+		return nil
+	}
+	return conditions{anyOf(d.in("o.kind_id", idsContaining(c.names, q.Text)), d.in("o.account_id", idsContaining(c.accounts, q.Text)),
+		d.contains("o.name", q.Text), d.contains("o.namespace", q.Text))}
+}
+
+// maxRelatedApplications is up to how many applications are looked up by their index.
+const maxRelatedApplications = 2000
+
+// relatedConditions select by application and cluster.
+func (c *searchConditions) relatedConditions(d *dialect, q *SearchQuery) conditions {
+	r := q.Related
+	application, cluster := condition{"o.application <> ''", nil}, condition{"o.cluster <> ''", nil}
+	switch {
+	case isSpanning(q.Text):
+		application = both(application, d.contains("CONCAT("+literal(r.ApplicationPrefix)+", o.application)", q.Text))
+		cluster = both(cluster, d.contains("CONCAT("+literal(r.ClusterPrefix)+", "+accountName+", ':', o.application, ':', o.cluster)", q.Text))
+	default:
+		if !strings.Contains(r.ApplicationPrefix, q.Text) {
+			application = d.contains("o.application", q.Text)
+		}
+		if !strings.Contains(r.ClusterPrefix, q.Text) {
+			cluster = both(cluster, anyOf(d.in("o.account_id", idsContaining(c.accounts, q.Text)), d.contains("o.application", q.Text),
+				d.contains("o.cluster", q.Text)))
+		}
+	}
+	where := conditions{anyOf(application, cluster)}
+	if len(r.Applications) <= maxRelatedApplications {
+		args := make([]any, len(r.Applications))
+		for i, name := range r.Applications {
+			args[i] = sanitize(name, maxApplication)
+		}
+		where = append(where, condition{"o.application IN (" + placeholders(len(args)) + ")", args})
+	}
+	return where
+}
+
+// isSpanning reports whether a text can be in several parts of a key.
+func isSpanning(text string) bool { return strings.ContainsAny(text, ":*") }
+
+// accountName is the name of the row's account, without a join, which would change the order in
+// which databases read tables.
+const accountName = "(SELECT a.name FROM accounts a WHERE a.id = o.account_id)"
+
+// literal returns a constant of a key in SQL. It is not a parameter, because PostgreSQL cannot
+// tell the type of a parameter of CONCAT. Characters that keys do not have are replaced.
+func literal(text string) string {
+	return "'" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".:-_", r) {
+			return r
+		}
+		return '_'
+	}, text) + "'"
+}
+
+// shown leaves out what views do not show. The second byte of the stored attributes has flags.
+func (c *searchConditions) shown(d *dialect, q *SearchQuery) condition {
+	var onlyManaged []int64
+	for id, name := range c.accounts {
+		if q.OnlyManaged[name] {
+			onlyManaged = append(onlyManaged, id)
+		}
+	}
+	slices.Sort(onlyManaged)
+	visible := condition{d.flags("o.attributes") + " NOT IN ('1','3','5','7','9','B','D','F')", nil}
+	if len(onlyManaged) == 0 {
+		return visible
+	}
+	managed := condition{d.flags("o.attributes") + " IN ('2','6','A','E')", nil}
+	restricted := d.in("o.account_id", onlyManaged)
+	return both(visible, anyOf(condition{"NOT (" + restricted.sql + ")", restricted.args}, managed))
+}
+
+func anyOf(conds ...condition) condition {
+	sqls, args := make([]string, len(conds)), []any{}
+	for i, c := range conds {
+		sqls[i] = c.sql
+		args = append(args, c.args...)
+	}
+	return condition{"(" + strings.Join(sqls, " OR ") + ")", args}
+}
+
+func both(x, y condition) condition {
+	return condition{"(" + x.sql + " AND " + y.sql + ")", slices.Concat(x.args, y.args)}
+}
+
+func sortedIDs[V any](byID map[int64]V) []int64 {
+	ids := make([]int64, 0, len(byID))
+	for id := range byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func idsContaining[N ~string](names map[int64]N, text string) []int64 {
+	return slices.DeleteFunc(sortedIDs(names), func(id int64) bool { return !strings.Contains(string(names[id]), text) })
+}
