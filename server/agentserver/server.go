@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/attributes"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/wire"
@@ -105,9 +106,10 @@ func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Disp
 }
 
 // hashProjections hashes projections into a short text. It is part of an account's
-// shape, because the stored headers lack fields that only a newer server requests.
+// shape, because the stored headers lack fields that only a newer server requests, and the stored
+// attributes what only a newer server derives from them.
 func hashProjections(projections []vedette.Projection) string {
-	return strconv.FormatUint(xxhash.Sum64String(fmt.Sprint(projections, vedette.HeaderAnnotations)), 36)
+	return strconv.FormatUint(xxhash.Sum64String(fmt.Sprint(projections, vedette.HeaderAnnotations, attributes.Version)), 36)
 }
 
 // Register adds the services to a gRPC server.

@@ -21,7 +21,7 @@ type Attributes struct {
 
 	LoadBalancers  []string          // full names in the annotation traffic.spinnaker.io/load-balancers
 	Replicas       int64             // spec.replicas of a workload
-	Images         []string          // of the containers of a workload's template, or of a Pod
+	Images         []string          // of the containers and init containers of a workload's template, each once
 	TemplateLabels map[string]string // labels of a workload's template
 	Selector       map[string]string // spec.selector of a Service
 	// Services are the names of the Services that an object refers to: the backends of an

@@ -51,9 +51,17 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 		return AccountRow{}, fmt.Errorf("%s: %w", action, err)
 	}
 	// If two agents register a new name at the same time, one finds the row of the other on its second try.
-	err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
+	var done registration
+	write := func(ctx context.Context, tx *transaction) (err error) {
+		done, err = register(ctx, tx, a, columns)
+		return err
+	}
+	err = s.write(ctx, write)
 	if err != nil && vedette.KindOf(err) == "" {
-		err = s.write(ctx, func(ctx context.Context, tx *transaction) error { return register(ctx, tx, a, columns) })
+		err = s.write(ctx, write)
+	}
+	if done != registrationExists {
+		s.versions.publishOutcome(accountEffect(a.Name, done == registrationRevives), err)
 	}
 	if err != nil {
 		return AccountRow{}, s.wrapError(action, err)
@@ -80,22 +88,31 @@ func accountColumns(a vedette.Account) ([]any, error) {
 		string(properties), namespaces}, nil
 }
 
-func register(ctx context.Context, tx *transaction, a vedette.Account, columns []any) error {
+// registration is what a call of register does.
+type registration int
+
+const (
+	registrationExists registration = iota // nothing
+	registrationInserts
+	registrationRevives
+)
+
+func register(ctx context.Context, tx *transaction, a vedette.Account, columns []any) (registration, error) {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
-		return vedette.Errorf(vedette.Conflict,
+		return registrationExists, vedette.Errorf(vedette.Conflict,
 			"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
-		return err
+		return registrationExists, err
 	}
 	if revived, err := revive(ctx, tx, a); revived || err != nil {
-		return err
+		return registrationRevives, err
 	}
 	_, err = tx.exec(ctx, `INSERT INTO accounts (cluster_uid, host, fingerprint, version, properties, namespaces, name, registered, last_seen, orphaned, shape, holder, server, term)
 		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
 		append(columns, string(a.Name), toMicros(tx.now), toMicros(tx.now), toMicros(tx.now))...)
-	return err
+	return registrationInserts, err
 }
 
 func findCluster(ctx context.Context, tx *transaction, name vedette.AccountName) (c vedette.Cluster, err error) {
@@ -155,6 +172,7 @@ type Holder struct {
 // reports them live, because it may not reach the cluster.
 func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
 	var term int64
+	var changed bool
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		var id int64
 		var shape string
@@ -178,7 +196,8 @@ func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Hold
 			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
 			return err
 		}
-		if err := storeAccountDetails(ctx, tx, id, h); err != nil {
+		changed, err = storeAccountDetails(ctx, tx, id, h)
+		if err != nil {
 			return err
 		}
 		term++
@@ -186,25 +205,29 @@ func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Hold
 			term, string(h.Agent), string(h.Server), h.Shape, toMicros(tx.now), id)
 		return err
 	})
+	if changed {
+		s.versions.publishOutcome(accountEffect(account, false), err)
+	}
 	if err != nil {
 		return 0, s.wrapError("acquire account "+string(account), err)
 	}
 	return vedette.Term(term), nil
 }
 
-// storeAccountDetails stores what the new cacher reports about its account. If RBAC hides the
-// cluster's uid from it, the stored uid stays.
-func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holder) error {
+// storeAccountDetails stores what the new cacher reports about its account, and reports whether
+// readers of the account see anything else than before. If RBAC hides the cluster's uid from it,
+// the stored uid stays.
+func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holder) (changed bool, err error) {
 	if h.Account == nil {
-		return nil
+		return false, nil
 	}
 	a, permittedBy := *h.Account, string(h.Agent)
-	var uid, properties, previousPermittedBy string
+	var uid, version, properties, previousPermittedBy string
 	var namespaces sql.NullString
-	err := tx.queryRow(ctx, `SELECT cluster_uid, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid, &properties,
-		&namespaces, &previousPermittedBy)
+	err = tx.queryRow(ctx, `SELECT cluster_uid, version, properties, namespaces, permitted_by FROM accounts WHERE id = ?`, id).Scan(&uid,
+		&version, &properties, &namespaces, &previousPermittedBy)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if a.Cluster.UID == "" {
 		a.Cluster.UID = uid
@@ -212,20 +235,27 @@ func storeAccountDetails(ctx context.Context, tx *transaction, id int64, h Holde
 	if h.KeepPermissions {
 		var stored vedette.Properties
 		if err := json.Unmarshal([]byte(properties), &stored); err != nil {
-			return fmt.Errorf("read the properties of account %s: %w", a.Name, err)
+			return false, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
 		}
 		a.Properties.Permissions, permittedBy = stored.Permissions, previousPermittedBy
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if h.KeepNamespaces {
 		columns[len(columns)-1] = namespaces
 	}
+	changed = columns[0] != uid || columns[3] != version || columns[4] != properties || !h.KeepNamespaces && !sameText(columns[5], namespaces)
 	_, err = tx.exec(ctx, `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`,
 		append(columns, sanitize(permittedBy, maxAccountName), id)...)
-	return err
+	return changed, err
+}
+
+// sameText compares a column of accountColumns, which is nil or a text, with the stored one.
+func sameText(column any, stored sql.NullString) bool {
+	text, valid := column.(string)
+	return valid == stored.Valid && text == stored.String
 }
 
 // Release records that no agent serves the account. It does nothing if another agent has taken the

@@ -11,15 +11,15 @@ import (
 )
 
 // preparedBatch is a commit that has not taken the account's lock yet: what is stored under
-// its batch's keys, and the compressed columns of what differs. The baseline is valid as long
-// as nobody else has held the lock since. The compressed columns depend only on their
+// its batch's keys, and the derived columns of what differs. The baseline is valid as long
+// as nobody else has held the lock since. The derived columns depend only on their
 // objects and stay valid.
 type preparedBatch struct {
 	batch      Batch // what is left to write
 	lock       *admission.Handle
 	generation int64 // of the lock, when the baseline was read
 	baseline   *baseline
-	compressed map[objectVersion]compressedColumns
+	derived    map[objectVersion]derivedColumns
 }
 
 // objectVersion names one state of an object.
@@ -31,8 +31,6 @@ type objectVersion struct {
 func objectVersionOf(o *vedette.Object) objectVersion {
 	return objectVersion{o.Key, o.UID, o.ResourceVersion}
 }
-
-type compressedColumns struct{ head, body []byte }
 
 // nextChunk removes from the batch what the next transaction writes: at most maxObjects objects,
 // or all if that is 0. Deletions and marks come last, because a mark must not be stored before the
@@ -47,18 +45,15 @@ func (p *preparedBatch) nextChunk(maxObjects int) (b Batch, more bool) {
 	return Batch{Account: b.Account, Term: b.Term, Source: b.Source, Upserts: b.Upserts[:maxObjects:maxObjects]}, true
 }
 
-// compressChanged sets the compressed columns of a plan's rows. It compresses only those that are
-// not in compressed.
-func (s *Store) compressChanged(ctx context.Context, compressed map[objectVersion]compressedColumns, changed []*vedette.Object,
-	rows []objectRow) error {
+// compressChanged sets the compressed columns of those of a plan's rows that have none. The rows
+// belong to the objects of the same index.
+func (s *Store) compressChanged(ctx context.Context, changed []*vedette.Object, rows []objectRow) error {
 	var objects []*vedette.Object
 	var missing []int
 	for i, o := range changed {
-		if c, ok := compressed[objectVersionOf(o)]; ok {
-			rows[i].head, rows[i].body = c.head, c.body
-			continue
+		if rows[i].head == nil {
+			objects, missing = append(objects, o), append(missing, i)
 		}
-		objects, missing = append(objects, o), append(missing, i)
 	}
 	missingRows := make([]objectRow, len(missing))
 	for at, i := range missing {

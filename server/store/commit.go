@@ -45,7 +45,7 @@ func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 // nearly all of a commit's work. It does not take the account's lock, so that operations
 // need not wait. The caller must close the lock of the result.
 func (s *Store) prepareBatch(ctx context.Context, b Batch) (*preparedBatch, error) {
-	p := &preparedBatch{batch: b, lock: s.locks.Handle(b.Account), compressed: make(map[objectVersion]compressedColumns, len(b.Upserts))}
+	p := &preparedBatch{batch: b, lock: s.locks.Handle(b.Account), derived: make(map[objectVersion]derivedColumns, len(b.Upserts))}
 	if err := s.readAndCompress(ctx, p); err != nil {
 		p.lock.Close()
 		return nil, err
@@ -71,14 +71,14 @@ func (s *Store) readAndCompress(ctx context.Context, p *preparedBatch) error {
 		o := &b.Upserts[i]
 		if previous, exists := p.baseline.existing[key]; !exists || !previous.matches(o, codec.PackUID(o.UID)) {
 			changed = append(changed, o)
-			rows = append(rows, objectRow{rowKey: key, application: applicationOf(o)})
+			rows = append(rows, objectRow{rowKey: key, derivedColumns: deriveColumns(o)})
 		}
 	}
 	if err := s.compressObjects(ctx, changed, rows); err != nil {
 		return err
 	}
 	for i, o := range changed {
-		p.compressed[objectVersionOf(o)] = compressedColumns{rows[i].head, rows[i].body}
+		p.derived[objectVersionOf(o)] = rows[i].derivedColumns
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (s *Store) writeChunk(ctx context.Context, prepared *preparedBatch) (change
 	rewound := s.detectRewind(&b)
 	p := newPlan(&b, prepared.baseline)
 	p.rewound = rewound
-	if err := s.buildPlan(ctx, p, prepared.compressed); err != nil {
+	if err := s.buildPlan(ctx, p, prepared.derived); err != nil {
 		return nil, false, err
 	}
 	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
@@ -145,6 +145,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	err := s.write(ctx, lock)
 	if err == nil {
 		s.locks.ClearUncertain(account)
+		s.versions.settle(account)
 	}
 	return err
 }
@@ -181,7 +182,10 @@ func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Chan
 	if p.isEmpty() {
 		return nil, nil
 	}
-	if err := write(ctx, p.apply); err != nil {
+	effect := p.effect()
+	err := write(ctx, p.apply)
+	s.versions.publishOutcome(effect, err)
+	if err != nil {
 		s.locks.MarkUncertain(p.batch.Account)
 		return nil, err
 	}
@@ -202,6 +206,9 @@ func (p *plan) apply(ctx context.Context, tx *transaction) error {
 		return err
 	}
 	if err := tx.dialect.remove(ctx, tx, p.baseline.accountID, p.removes); err != nil {
+		return err
+	}
+	if err := p.clusters.apply(ctx, tx, p.baseline.accountID); err != nil {
 		return err
 	}
 	if err := p.applyFeeds(ctx, tx); err != nil {

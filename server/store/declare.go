@@ -249,9 +249,7 @@ func (s *Store) removeFeedObjects(ctx context.Context, d *declaration, feed feed
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
-			return d.removeObjects(ctx, tx, feed, keys)
-		}); err != nil {
+		if err := s.removeWithdrawnObjects(ctx, d, feed, keys); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)
@@ -260,11 +258,35 @@ func (s *Store) removeFeedObjects(ctx context.Context, d *declaration, feed feed
 	return changes, err
 }
 
-func (d *declaration) removeObjects(ctx context.Context, tx *transaction, feed feedKey, keys []rowKey) error {
+// removeWithdrawnObjects removes objects of a feed in one transaction. The caller holds the account's
+// lock.
+func (s *Store) removeWithdrawnObjects(ctx context.Context, d *declaration, feed feedKey, keys []rowKey) error {
+	clusters, e := clusterDelta{}, &effect{account: d.account}
+	if err := s.dialect.lookup(ctx, s, d.id, keys, func(r storedRow) {
+		clusters.add(r.clusterKey, r.managed, -1)
+		e.addObject(r.application, r.namespace)
+	}); err != nil {
+		return err
+	}
+	e.clusters = len(clusters) > 0
+	err := s.writeLowPriority(ctx, func(ctx context.Context, tx *transaction) error {
+		return d.removeObjects(ctx, tx, feed, keys, clusters)
+	})
+	s.versions.publishOutcome(e, err)
+	if err != nil {
+		s.locks.MarkUncertain(d.account)
+	}
+	return err
+}
+
+func (d *declaration) removeObjects(ctx context.Context, tx *transaction, feed feedKey, keys []rowKey, clusters clusterDelta) error {
 	if _, err := lockAccountRow(ctx, tx, d.account, d.term); err != nil {
 		return err
 	}
 	if err := tx.dialect.remove(ctx, tx, d.id, keys); err != nil {
+		return err
+	}
+	if err := clusters.apply(ctx, tx, d.id); err != nil {
 		return err
 	}
 	_, err := tx.exec(ctx, `UPDATE feeds SET objects = objects - ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`, len(keys), d.id,

@@ -27,6 +27,9 @@ type dialect struct {
 	clockExpr         string             // the time of the database in microseconds since 1970; empty if no other process can use the database
 	forUpdate         string             // appended to a SELECT to lock its rows
 	purgeStatement    string             // deletes the first rows; a format with table, condition, order and limit
+	emptyBytes        string             // a literal
+	hexExpr           string             // bytes in hexadecimal; ? stands for the bytes
+	glob              bool               // LIKE ignores case, but there is GLOB
 	isolation         sql.IsolationLevel
 	singleWriter      bool // the database takes one writing transaction at a time
 	priorityChunkSize int  // objects per commit while an operation is in progress; they take some milliseconds
@@ -43,6 +46,9 @@ type dialect struct {
 	// onConflictUpdate returns the clause with which an insert updates columns of an existing
 	// row with the same id, if that row meets a condition.
 	onConflictUpdate func(where string, columns []string) string
+	// onConflictAdd returns the clause with which an insert adds to columns of an existing row
+	// with the same key.
+	onConflictAdd func(table string, key, columns []string) string
 	// size returns the bytes of all tables and indexes.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 
@@ -129,6 +135,21 @@ func (d *dialect) in(column string, ids []int64) condition {
 		b = strconv.AppendInt(b, id, 10)
 	}
 	return condition{string(append(b, ')')), nil}
+}
+
+// inBytes is in for bytes.
+func (d *dialect) inBytes(column string, values [][]byte) condition {
+	if d.arrayParams {
+		return condition{column + " = ANY(?)", []any{values}}
+	}
+	if len(values) == 0 {
+		return condition{"1 = 0", nil}
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return condition{column + " IN (" + placeholders(len(values)) + ")", args}
 }
 
 // placeholders returns "?,?,?" for 3.

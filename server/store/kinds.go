@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -98,3 +99,23 @@ func (k *kindTable) cachedKind(id int64) (vedette.Kind, bool) {
 	kind, ok := k.byID[id]
 	return kind, ok
 }
+
+// lookupIDs returns the ids of those kinds that any account has.
+func (k *kindTable) lookupIDs(ctx context.Context, s *Store, kinds []vedette.Kind) ([]int64, error) {
+	if len(k.withoutID(kinds)) > 0 && !s.isOnlyWriter() {
+		if err := k.load(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]int64, 0, len(kinds))
+	for _, kind := range kinds {
+		if id, ok := k.cachedID(kind); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// isOnlyWriter reports whether no other process inserts rows.
+func (s *Store) isOnlyWriter() bool { return s.dialect.clockExpr == "" || s.lease != nil }

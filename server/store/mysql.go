@@ -33,6 +33,8 @@ func mysqlDialect() dialect {
 		// MySQL would read and sort the whole table, and MariaDB start with the first row each time
 		keyHint:        " FORCE INDEX (objects_key)",
 		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
+		emptyBytes:     "''",
+		hexExpr:        "HEX(?)",
 		// UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
 		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`,
 		forUpdate:         " FOR UPDATE",
@@ -41,6 +43,7 @@ func mysqlDialect() dialect {
 		remove:            mysqlRemove,
 		insert:            insertValues,
 		onConflictUpdate:  onDuplicateKeyClause,
+		onConflictAdd:     onDuplicateKeyAddClause,
 		size:              mysqlSize,
 		translateError:    translateMySQLError,
 		isRetryable:       isMySQLRetryable,
@@ -214,9 +217,9 @@ func mysqlUpsertStatement(n int) string {
 // MySQL reserves the word "stored", MariaDB does not: it must be quoted unless a table's name
 // precedes it.
 const (
-	mysqlUpsertHead = "INSERT INTO objects (account_id, kind_id, namespace, name, labelset, `stored`, uid, version, application, head, body) VALUES "
+	mysqlUpsertHead = "INSERT INTO objects (account_id, kind_id, namespace, name, labelset, `stored`, uid, version, application, cluster, owner, attributes, head, body) VALUES "
 	mysqlUpsertTail = " ON DUPLICATE KEY UPDATE labelset = VALUES(labelset), `stored` = VALUES(`stored`), uid = VALUES(uid), version = VALUES(version)," +
-		" application = VALUES(application), head = VALUES(head), body = VALUES(body)"
+		" application = VALUES(application), cluster = VALUES(cluster), owner = VALUES(owner), attributes = VALUES(attributes), head = VALUES(head), body = VALUES(body)"
 )
 
 // upsert uses VALUES(column), which MySQL has deprecated, because MariaDB has no alternative.
@@ -233,10 +236,10 @@ func (w *mysqlStatements) upsert(ctx context.Context, tx *transaction, accountID
 
 // rowsPerStatement returns how many of the rows to write in one statement, at least one.
 func (w *mysqlStatements) rowsPerStatement(rows []objectRow) int {
-	const otherColumns = 2048 // bytes of all other columns, nearly always fewer
+	const otherColumns = 3072 // bytes of all other columns, nearly always fewer
 	size, n := 0, 0
 	for n < len(rows) && n < statementSizes[0] {
-		size += len(rows[n].head) + len(rows[n].body) + otherColumns
+		size += len(rows[n].head) + len(rows[n].body) + len(rows[n].attributes) + otherColumns
 		if size > w.maxBytes {
 			break
 		}
@@ -251,6 +254,15 @@ func onDuplicateKeyClause(where string, columns []string) string {
 	set := make([]string, len(columns))
 	for i, c := range columns {
 		set[i] = c + " = IF(" + where + ", VALUES(" + c + "), " + c + ")"
+	}
+	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+}
+
+// onDuplicateKeyAddClause is onConflictAdd.
+func onDuplicateKeyAddClause(_ string, _, columns []string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = " + c + " + VALUES(" + c + ")"
 	}
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }
@@ -292,7 +304,7 @@ func mysqlKeys(keys []rowKey) (string, []any) {
 
 // mysqlSize updates the statistics first, because those that the server has may be old.
 func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
-	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts, operations, tasks`)
+	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts, operations, tasks, clusters`)
 	if err != nil {
 		return 0, err
 	}

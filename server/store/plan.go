@@ -21,6 +21,7 @@ type plan struct {
 	addedLabelsets int              // label sets that apply inserted
 	removes        []rowKey
 	countDelta     map[feedKey]int64
+	clusters       clusterDelta
 	feeds          map[feedKey]FeedUpdate
 	rewound        []vedette.Feed // their objects must all be reported again
 	operationEnd   []any          // of the operation that wrote the batch; nil for none
@@ -29,15 +30,15 @@ type plan struct {
 
 func newPlan(b *Batch, base *baseline) *plan {
 	return &plan{batch: b, baseline: base, newLabelsets: map[int64]map[string]string{}, labelHashes: map[rowKey]int64{},
-		countDelta: map[feedKey]int64{}, feeds: map[feedKey]FeedUpdate{}}
+		countDelta: map[feedKey]int64{}, clusters: clusterDelta{}, feeds: map[feedKey]FeedUpdate{}}
 }
 
 func (p *plan) isEmpty() bool {
 	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
 }
 
-// buildPlan fills a plan. Columns in compressed are not compressed again.
-func (s *Store) buildPlan(ctx context.Context, p *plan, compressed map[objectVersion]compressedColumns) error {
+// buildPlan fills a plan. Columns in derived are not computed again.
+func (s *Store) buildPlan(ctx context.Context, p *plan, derived map[objectVersion]derivedColumns) error {
 	upserts, deletes, err := s.resolveKeys(ctx, p.batch, p.baseline.covered)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (s *Store) buildPlan(ctx context.Context, p *plan, compressed map[objectVer
 	if err := s.lookup(ctx, p.baseline, upserts, deletes); err != nil {
 		return err
 	}
-	if err := s.compressChanged(ctx, compressed, p.diffUpserts(upserts), p.rows); err != nil {
+	if err := s.compressChanged(ctx, p.diffUpserts(upserts, derived), p.rows); err != nil {
 		return err
 	}
 	sortRows(p.rows)
@@ -104,9 +105,9 @@ func (s *Store) resolveRowKey(ctx context.Context, key vedette.Key, covered cove
 	return k, nil
 }
 
-// diffUpserts adds rows, without their compressed columns, for the objects that differ from what
-// is stored, and returns these objects in the order of the rows.
-func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
+// diffUpserts adds rows for the objects that differ from what is stored, and returns these objects
+// in the order of the rows. The rows have compressed columns only if they are in derived.
+func (p *plan) diffUpserts(upserts []rowKey, derived map[objectVersion]derivedColumns) []*vedette.Object {
 	var changed []*vedette.Object
 	for i, key := range upserts {
 		o := &p.batch.Upserts[i]
@@ -115,7 +116,14 @@ func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
 		if exists && previous.matches(o, r.uid) {
 			continue
 		}
-		r.application = applicationOf(o)
+		known := false
+		if r.derivedColumns, known = derived[objectVersionOf(o)]; !known {
+			r.derivedColumns = deriveColumns(o)
+		}
+		p.clusters.add(r.clusterKey, r.managed, 1)
+		if exists {
+			p.clusters.add(previous.clusterKey, previous.managed, -1)
+		}
 		p.setLabelset(&r, o, previous)
 		p.rows = append(p.rows, r)
 		changed = append(changed, o)
@@ -128,10 +136,6 @@ func (p *plan) diffUpserts(upserts []rowKey) []*vedette.Object {
 		p.changes = append(p.changes, change)
 	}
 	return changed
-}
-
-func applicationOf(o *vedette.Object) string {
-	return sanitize(vedette.MonikerOf(o.Key, o.Annotations).App, maxApplication)
 }
 
 // setLabelset keeps the label set of the stored row if the labels are the same, as in most
@@ -153,6 +157,9 @@ func (p *plan) addRemoval(key rowKey, name vedette.Key) {
 	p.removes = append(p.removes, key)
 	feed, _ := p.baseline.covered.of(key)
 	p.countDelta[feed]--
+	if previous, ok := p.baseline.existing[key]; ok {
+		p.clusters.add(previous.clusterKey, previous.managed, -1)
+	}
 	p.changes = append(p.changes, Change{Account: p.batch.Account, Key: name, Type: Deleted})
 }
 
@@ -175,18 +182,26 @@ func (s *Store) resolveDrops(ctx context.Context, p *plan, upserts []rowKey) err
 		for _, digest := range d.Digests {
 			digests[digest] = true
 		}
+		var dropped []rowKey
 		err = s.scanFeedRows(ctx, p.baseline.accountID, feed, 4096, func(rows []indexRow) error {
 			for _, r := range rows {
 				key := rowKey{feed.kindID, r.namespace, r.name}
 				if digests[r.digest] && !inBatch[key] {
 					inBatch[key] = true
-					p.addRemoval(key, vedette.Key{Kind: d.Feed.Kind, Namespace: r.namespace, Name: r.name})
+					dropped = append(dropped, key)
 				}
 			}
 			return nil
 		})
 		if err != nil {
 			return err
+		}
+		// What is stored of them is needed for the clusters.
+		if err := s.lookup(ctx, p.baseline, nil, dropped); err != nil {
+			return err
+		}
+		for _, key := range dropped {
+			p.addRemoval(key, vedette.Key{Kind: d.Feed.Kind, Namespace: key.namespace, Name: key.name})
 		}
 	}
 	return nil

@@ -29,6 +29,8 @@ func postgresDialect() dialect {
 		orderedJoin:       "JOIN", // its planner chooses the right order
 		purgeStatement:    purgeByIDStatement,
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
+		emptyBytes:        "''",
+		hexExpr:           "UPPER(ENCODE(?, 'hex'))",
 		forUpdate:         " FOR UPDATE",
 		isolation:         sql.LevelReadCommitted,
 		lookup:            postgresLookup,
@@ -36,6 +38,7 @@ func postgresDialect() dialect {
 		remove:            postgresRemove,
 		insert:            postgresInsert,
 		onConflictUpdate:  onConflictClause,
+		onConflictAdd:     onConflictAddClause,
 		size:              postgresSize,
 		translateError:    translatePostgresError,
 		isRetryable:       isPostgresRetryable,
@@ -123,10 +126,13 @@ func postgresRemove(ctx context.Context, tx *transaction, accountID int64, keys 
 	return nil
 }
 
-const postgresUpsertStatement = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, head, body)
-	SELECT $1, $2, * FROM unnest($3::integer[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::bytea[], $11::bytea[])
+const postgresUpsertStatement = `INSERT INTO objects (account_id, stored, kind_id, namespace, name, labelset, uid, version, application, cluster, owner,
+		attributes, head, body)
+	SELECT $1, $2, * FROM unnest($3::integer[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[],
+		$11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[])
 	ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
-		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
+		uid = excluded.uid, version = excluded.version, application = excluded.application, cluster = excluded.cluster, owner = excluded.owner,
+		attributes = excluded.attributes, head = excluded.head, body = excluded.body`
 
 func postgresUpsert(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error {
 	if len(rows) == 0 {
@@ -134,15 +140,17 @@ func postgresUpsert(ctx context.Context, tx *transaction, accountID int64, rows 
 	}
 	n := len(rows)
 	kinds, namespaces, names, sets := make([]int64, n), make([]string, n), make([]string, n), make([]int64, n)
-	versions, applications := make([]string, n), make([]string, n)
-	uids, heads, bodies := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	versions, applications, clusters := make([]string, n), make([]string, n), make([]string, n)
+	uids, owners, attributes := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	heads, bodies := make([][]byte, n), make([][]byte, n)
 	for i := range rows {
 		r := &rows[i]
 		kinds[i], namespaces[i], names[i], sets[i] = r.kindID, r.namespace, r.name, r.labelset
-		uids[i], versions[i], applications[i], heads[i], bodies[i] = r.uid, r.version, r.application, r.head, r.body
+		uids[i], versions[i], applications[i], clusters[i] = r.uid, r.version, r.application, r.cluster
+		owners[i], attributes[i], heads[i], bodies[i] = r.owner, r.attributes, r.head, r.body
 	}
 	if _, err := tx.ExecContext(ctx, postgresUpsertStatement, accountID, toMicros(tx.now), kinds, namespaces, names, sets, uids, versions,
-		applications, heads, bodies); err != nil {
+		applications, clusters, owners, attributes, heads, bodies); err != nil {
 		return fmt.Errorf("upsert %d rows: %w", n, err)
 	}
 	return nil

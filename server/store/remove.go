@@ -85,6 +85,9 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 		_, err = tx.exec(ctx, `UPDATE accounts SET `+name+`, term = ?, holder = '', server = '' WHERE id = ?`, term+1, id)
 		return err
 	})
+	if id != 0 || err != nil {
+		s.versions.publishOutcome(accountEffect(account, true), err)
+	}
 	return id, err
 }
 
@@ -127,8 +130,10 @@ func (s *Store) sweepAccount(ctx context.Context, id int64) error {
 		if err := deleteUnusedLabelsets(ctx, tx, id); err != nil {
 			return err
 		}
-		if _, err := tx.exec(ctx, `DELETE FROM feeds WHERE account_id = ?`, id); err != nil {
-			return err
+		for _, table := range []string{"feeds", "clusters"} {
+			if _, err := tx.exec(ctx, `DELETE FROM `+table+` WHERE account_id = ?`, id); err != nil {
+				return err
+			}
 		}
 		_, err := tx.exec(ctx, `DELETE FROM accounts WHERE id = ? AND name IS NULL AND retired IS NULL`, id)
 		return err

@@ -19,16 +19,17 @@ func (k rowKey) compare(other rowKey) int {
 // objectRow is a row of objects as it is written.
 type objectRow struct {
 	rowKey
-	labelset    int64
-	uid         []byte // packed
-	version     string
-	application string
-	head, body  []byte // compressed
+	derivedColumns
+	labelset int64
+	uid      []byte // packed
+	version  string
 }
 
 // storedRow is what a commit needs to know about a stored object.
 type storedRow struct {
 	rowKey
+	clusterKey
+	managed  bool
 	uid      []byte
 	version  string
 	labelset int64

@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/attributes"
 )
 
 // The settings are in the URL, because there they apply to every connection of a
@@ -40,6 +41,9 @@ func sqliteDialect() dialect {
 		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // the lock of the file is enough
 		orderedJoin:       "JOIN",
 		purgeStatement:    purgeByIDStatement,
+		emptyBytes:        "x''",
+		hexExpr:           "HEX(?)",
+		glob:              true,
 		singleWriter:      true,
 		priorityChunkSize: 64,
 		lookup:            sqliteLookup,
@@ -47,6 +51,7 @@ func sqliteDialect() dialect {
 		remove:            sqliteRemove,
 		insert:            insertValues,
 		onConflictUpdate:  onConflictClause,
+		onConflictAdd:     onConflictAddClause,
 		size:              sqliteSize,
 		translateError:    translateSQLiteError,
 		isRetryable:       func(error) bool { return false },
@@ -128,10 +133,11 @@ func sqliteSize(ctx context.Context, db *sql.DB) (int64, error) {
 }
 
 const (
-	upsertHead = `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, head, body) VALUES `
-	upsertRow  = `(?,?,?,?,?,?,?,?,?,?,?)`
+	upsertHead = `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, cluster, owner, attributes, head, body) VALUES `
+	upsertRow  = `(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 	upsertTail = ` ON CONFLICT (account_id, kind_id, namespace, name) DO UPDATE SET labelset = excluded.labelset, stored = excluded.stored,
-		uid = excluded.uid, version = excluded.version, application = excluded.application, head = excluded.head, body = excluded.body`
+		uid = excluded.uid, version = excluded.version, application = excluded.application, cluster = excluded.cluster, owner = excluded.owner,
+		attributes = excluded.attributes, head = excluded.head, body = excluded.body`
 )
 
 const sqliteRows = 32 // per upsert
@@ -184,15 +190,17 @@ func sqliteUpsert(ctx context.Context, tx *transaction, accountID int64, rows []
 }
 
 func upsertArgs(account, now int64, rows []objectRow) []any {
-	args := make([]any, 0, len(rows)*11)
+	args := make([]any, 0, len(rows)*14)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, account, r.kindID, r.namespace, r.name, r.labelset, now, r.uid, r.version, r.application, r.head, r.body)
+		args = append(args, account, r.kindID, r.namespace, r.name, r.labelset, now, r.uid, r.version, r.application, r.cluster, r.owner,
+			r.attributes, r.head, r.body)
 	}
 	return args
 }
 
-const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0)`
+// lookupColumns include the first attributes.PrefixBytes of the attributes.
+const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0), o.application, o.cluster, SUBSTR(o.attributes, 1, 2)`
 
 // sqliteLookup joins a list of keys with the rows. If there are fewer keys than the statement has,
 // the last one is repeated, which has no effect.
@@ -223,9 +231,12 @@ func (p preparedQuery) QueryContext(ctx context.Context, _ string, args ...any) 
 func scanStored(found func(storedRow)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var r storedRow
-		if err := rows.Scan(&r.kindID, &r.namespace, &r.name, &r.uid, &r.version, &r.labelset, &r.hash); err != nil {
+		var prefix sql.RawBytes // of the attributes
+		if err := rows.Scan(&r.kindID, &r.namespace, &r.name, &r.uid, &r.version, &r.labelset, &r.hash, &r.application, &r.cluster,
+			&prefix); err != nil {
 			return err
 		}
+		r.managed = attributes.IsManaged(prefix)
 		found(r)
 		return nil
 	}
@@ -266,6 +277,15 @@ func onConflictClause(where string, columns []string) string {
 		set[i] = c + " = excluded." + c
 	}
 	return " ON CONFLICT (id) DO UPDATE SET " + strings.Join(set, ", ") + " WHERE " + where
+}
+
+// onConflictAddClause is onConflictAdd of PostgreSQL and SQLite.
+func onConflictAddClause(table string, key, columns []string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = " + table + "." + c + " + excluded." + c
+	}
+	return " ON CONFLICT (" + strings.Join(key, ", ") + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
 // insertValues inserts rows by VALUES lists.

@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-
-	"github.com/vedette-io/vedette"
 )
 
 // Stats is the size of the database.
@@ -27,26 +24,4 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		})
 	}
 	return st, s.wrapError("measure the database", err)
-}
-
-// Application is an application in one account, by the monikers of its objects.
-type Application struct {
-	Name    string
-	Account vedette.AccountName
-	Objects int64
-}
-
-// Applications returns all applications, ordered by name and account.
-func (s *Store) Applications(ctx context.Context) ([]Application, error) {
-	var applications []Application
-	err := s.queryEach(ctx, func(rows *sql.Rows) error {
-		var a Application
-		var account string
-		err := rows.Scan(&a.Name, &account, &a.Objects)
-		a.Account = vedette.AccountName(account)
-		applications = append(applications, a)
-		return err
-	}, `SELECT o.application, a.name, COUNT(*) FROM objects o JOIN accounts a ON a.id = o.account_id
-		WHERE a.name IS NOT NULL GROUP BY o.application, a.name ORDER BY o.application, a.name`)
-	return applications, s.wrapError("read the applications", err)
 }

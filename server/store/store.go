@@ -46,6 +46,7 @@ type Store struct {
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
 	labelGC         labelGC
+	versions        versions
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
 	lease           *lease         // nil if none is needed

@@ -16,6 +16,7 @@ const (
 	maxVersion     = 255
 	maxUID         = 253
 	maxApplication = 255
+	maxCluster     = 320 // kinds and names of Kubernetes have 265 at most
 	maxMessage     = 4096
 	maxID          = 26 // of a ULID
 	maxShort       = 255

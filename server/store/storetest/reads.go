@@ -89,20 +89,6 @@ var readTests = map[string]func(*testing.T, *store.Store){
 		w.commit(store.Batch{Deletes: deletions(vedette.Key{Kind: pods, Namespace: "n", Name: "b"})})
 		equal(t, "rest", rowNames(queryAll(t, s, store.Query{After: page.Next, SkipTotal: true})), []string{"prod Pod n/c@1"})
 	},
-	"applications": func(t *testing.T, s *store.Store) {
-		for _, account := range []vedette.AccountName{"one", "two"} {
-			w := newWriter(t, s, account)
-			w.put(object(pods, "n", "a", "1"), object(services, "n", "a", "1"))
-		}
-		got, err := s.Applications(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := []store.Application{{Name: "app-of-a", Account: "one", Objects: 2}, {Name: "app-of-a", Account: "two", Objects: 2}}
-		if !slices.Equal(got, want) {
-			t.Errorf("got applications %+v, want %+v", got, want)
-		}
-	},
 	"stats": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod").put(object(pods, "n", "a", "1"))
 		st, err := s.Stats(t.Context())

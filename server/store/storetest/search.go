@@ -95,7 +95,7 @@ func checkFound(t *testing.T, s *store.Store, q store.SearchQuery, want []string
 	}
 }
 
-// foundNames returns "account kind/namespace/name" of each row, sorted.
+// foundNames returns "account kind namespace/name" of each row, sorted.
 func foundNames(rows []store.SearchRow) []string {
 	var names []string
 	for _, r := range rows {
@@ -135,12 +135,12 @@ func testSearchRelated(t *testing.T, s *store.Store) {
 		applications []string // that a caller would find in the inventory
 		want         []string // of account prod
 	}{
-		{"shop", []string{"shop"}, []string{"Pod/shop/web-0", "Pod/shop/web-1", "Service/shop/web", "Deployment.apps/shop/front[1]"}},
-		{"ledger", []string{"pay"}, []string{"Deployment.apps/pay/ledger"}},
-		{"deployment", []string{"pay", "shop"}, []string{"Deployment.apps/pay/ledger", "Deployment.apps/shop/front[1]"}},
-		{"prod", []string{"pay", "shop"}, []string{"Deployment.apps/pay/ledger", "Deployment.apps/shop/front[1]"}},
-		{"prod:shop", []string{"shop"}, []string{"Deployment.apps/shop/front[1]"}},
-		{"app*:shop", []string{"shop"}, []string{"Pod/shop/web-0", "Pod/shop/web-1", "Service/shop/web", "Deployment.apps/shop/front[1]"}},
+		{"shop", []string{"shop"}, []string{"Pod shop/web-0", "Pod shop/web-1", "Service shop/web", "Deployment.apps shop/front[1]"}},
+		{"ledger", []string{"pay"}, []string{"Deployment.apps pay/ledger"}},
+		{"deployment", []string{"pay", "shop"}, []string{"Deployment.apps pay/ledger", "Deployment.apps shop/front[1]"}},
+		{"prod", []string{"pay", "shop"}, []string{"Deployment.apps pay/ledger", "Deployment.apps shop/front[1]"}},
+		{"prod:shop", []string{"shop"}, []string{"Deployment.apps shop/front[1]"}},
+		{"app*:shop", []string{"shop"}, []string{"Pod shop/web-0", "Pod shop/web-1", "Service shop/web", "Deployment.apps shop/front[1]"}},
 		{"nope", nil, nil},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
@@ -174,9 +174,9 @@ func testSearchHidden(t *testing.T, s *store.Store) {
 		newWriter(t, s, account).put(ignored, manual, both)
 	}
 	q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, OnlyManaged: map[vedette.AccountName]bool{"strict": true}}
-	checkFound(t, s, q, []string{"prod Pod/shop/both", "prod Pod/shop/manual", "strict Pod/shop/both"})
+	checkFound(t, s, q, []string{"prod Pod shop/both", "prod Pod shop/manual", "strict Pod shop/both"})
 	q.CanRead = func(account vedette.AccountName) bool { return account == "strict" }
-	checkFound(t, s, q, []string{"strict Pod/shop/both"})
+	checkFound(t, s, q, []string{"strict Pod shop/both"})
 	if err := s.RemoveAccount(t.Context(), "strict"); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +186,9 @@ func testSearchHidden(t *testing.T, s *store.Store) {
 func testSearchNames(t *testing.T, s *store.Store) {
 	fillForSearch(t, s)
 	q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, Name: "web-0"}
-	checkFound(t, s, q, []string{"Staging Pod/shop/web-0", "prod Pod/shop/web-0"})
+	checkFound(t, s, q, []string{"Staging Pod shop/web-0", "prod Pod shop/web-0"})
 	q.Name, q.Namespace = "", "web"
-	checkFound(t, s, q, []string{"Staging Service/web/api%1", "prod Service/web/api%1"})
+	checkFound(t, s, q, []string{"Staging Service web/api%1", "prod Service web/api%1"})
 }
 
 func testSearchNothing(t *testing.T, s *store.Store) {
@@ -197,4 +197,3 @@ func testSearchNothing(t *testing.T, s *store.Store) {
 	checkFound(t, s, store.SearchQuery{KindName: func(vedette.Kind) string { return "" }, Limit: 10}, nil)
 	checkFound(t, s, store.SearchQuery{KindName: searchableName, CanRead: func(vedette.AccountName) bool { return false }, Limit: 10}, nil)
 }
-

@@ -21,10 +21,15 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests},
 		{"oracle", oracleTests},
+		{"attributes", attributeTests}, {"search", searchTests}, {"inventory", inventoryTests},
 		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
 		for name, test := range group.tests {
-			t.Run(group.name+"/"+name, func(t *testing.T) { test(t, open(t)) })
+			t.Run(group.name+"/"+name, func(t *testing.T) {
+				s := open(t)
+				test(t, s)
+				checkInventory(t, s)
+			})
 		}
 	}
 }
@@ -48,6 +53,7 @@ var (
 	pods        = vedette.Kind{Name: "Pod"}
 	services    = vedette.Kind{Name: "Service"}
 	deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
+	replicaSets = vedette.Kind{Group: "apps", Name: "ReplicaSet"}
 	roles       = vedette.Kind{Group: "rbac.authorization.k8s.io", Name: "ClusterRole"}
 )
 
@@ -55,6 +61,8 @@ var resources = map[vedette.Kind]vedette.Resource{
 	pods:     {Kind: pods, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
 	services: {Kind: services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
 	deployments: {Kind: deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
+		Namespaced: true},
+	replicaSets: {Kind: replicaSets, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"},
 		Namespaced: true},
 	roles: {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
 }
@@ -84,7 +92,7 @@ func newWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds 
 	register(t, s, account)
 	w := acquire(t, s, account)
 	if len(feeds) == 0 {
-		feeds = []vedette.Feed{feedOf(pods), feedOf(services), feedOf(deployments), feedOf(roles)}
+		feeds = []vedette.Feed{feedOf(pods), feedOf(services), feedOf(deployments), feedOf(replicaSets), feedOf(roles)}
 	}
 	w.declare(feeds...)
 	return w
