@@ -46,6 +46,9 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
 		},
 	}
+	if client := cfg.Front50.Client(); client != nil {
+		settings.Clouddriver.Projects = client
+	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()
 	if err != nil {
 		return settings, err

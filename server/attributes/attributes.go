@@ -9,7 +9,7 @@ import "github.com/vedette-io/vedette"
 type Attributes struct {
 	APIVersion string
 	Created    int64             // creationTimestamp in seconds since 1970; 0 if it has none
-	Labels     map[string]string // nil for Pods, because no list shows their labels
+	Labels     map[string]string // not encoded for Pods, whose workload's label set the store has
 	Owner      vedette.Owner     // the controller, or else the first owner; zero if it has none
 
 	// Ignored reports whether the annotation caching.spinnaker.io/ignore hides the object from

@@ -74,6 +74,20 @@ func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.Accou
 	return func(account vedette.AccountName) bool { return p.isAccountAllowed(string(account), Read) }, nil
 }
 
+// ReadableApplications returns a function that reports whether the caller may read an application,
+// for callers that filter many applications. The function is nil if the caller may read all of
+// them.
+func (a *Authorizer) ReadableApplications(ctx context.Context, c Caller) (func(application string) bool, error) {
+	if a.permissions == nil {
+		return nil, nil
+	}
+	p, err := a.permissions.get(ctx, c)
+	if err != nil {
+		return nil, a.toError(ctx, false, err, c, slog.String("application", "*"), Read)
+	}
+	return func(application string) bool { return p.isApplicationAllowed(application, Read) }, nil
+}
+
 // DenialMessage returns Clouddriver's error message for an operation on an account that the caller
 // may not change.
 func (a *Authorizer) DenialMessage(c Caller, account vedette.AccountName) string {

@@ -29,6 +29,10 @@ func (g grants) Readable(_ context.Context, c authorize.Caller) (func(vedette.Ac
 	return func(account vedette.AccountName) bool { return g.check(c, string(account)+" READ") == nil }, nil
 }
 
+func (g grants) ReadableApplications(_ context.Context, c authorize.Caller) (func(string) bool, error) {
+	return func(application string) bool { return g.check(c, "application "+application+" READ") == nil }, nil
+}
+
 func (g grants) check(c authorize.Caller, permission string) error {
 	for _, granted := range g {
 		if c.User == "dev" && granted == permission {

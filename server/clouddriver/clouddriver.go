@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
@@ -26,6 +27,12 @@ type accountStore interface {
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
 }
 
+// viewStore reads what list views show.
+type viewStore interface {
+	infrastructure.Store
+	Inventory(ctx context.Context) (*store.Inventory, error)
+}
+
 // objectStore reads objects.
 type objectStore interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
@@ -37,6 +44,8 @@ type readStore interface {
 	accountStore
 	objectStore
 	operationStore
+	viewStore
+	searchStore
 }
 
 // authorizer decides who has access. Its errors are sent to the client unchanged.
@@ -45,6 +54,8 @@ type authorizer interface {
 	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
 	// Readable returns nil if the caller may read all accounts.
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
+	// ReadableApplications returns nil if the caller may read all applications.
+	ReadableApplications(ctx context.Context, c authorize.Caller) (func(application string) bool, error)
 }
 
 // taskService runs operations.
@@ -71,7 +82,12 @@ type Config struct {
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter
-	Log         *slog.Logger // nil discards the log
+	// Projects reads the projects of Spinnaker. If nil, dashboards of projects are unavailable.
+	Projects projectStore
+	// ViewBytes limits the memory of applications that are kept between requests; 0 means the
+	// default of package infrastructure.
+	ViewBytes int64
+	Log       *slog.Logger // nil discards the log
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -85,7 +101,12 @@ type Config struct {
 	OmitPodStatus bool
 }
 
-type api struct{ Config }
+type api struct {
+	Config
+	views        *infrastructure.Reader
+	applications applicationCache
+	rawResources rawResourceFilters
+}
 
 // New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
 // because a ServeMux redirects paths with an empty segment. Orca uses an empty segment for the
@@ -109,7 +130,7 @@ func New(cfg Config) http.Handler {
 	if cfg.ChallengeEnvironments == nil {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
-	a := &api{cfg}
+	a := &api{Config: cfg, views: infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes})}
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
 
@@ -137,7 +158,7 @@ func (a *api) router() router {
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}
-	routes = slices.Concat(otherProviderRoutes(), accountManagementRoutes(), a.infrastructureRoutes(), routes)
+	routes = slices.Concat(otherProviderRoutes(), accountManagementRoutes(), a.infrastructureRoutes(), routes, a.viewRoutes())
 	if a.Tasks != nil {
 		routes = append(routes, a.taskRoutes()...)
 	}
@@ -153,6 +174,10 @@ func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountN
 
 func (allowAll) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
+}
+
+func (allowAll) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	return nil, nil
 }
 
 func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {

@@ -71,12 +71,20 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 func specialErrorBody(err error) (errorBody, bool) {
 	var readErr *readError
 	var unsupported *unsupportedProviderError
+	var unknownProvider *unknownProviderError
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
 	var tooLarge *http.MaxBytesError
+	var parameter *parameterError
 	switch {
+	case errors.As(err, &parameter):
+		return errorBody{Status: http.StatusBadRequest, Exception: "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException",
+			Message: parameter.message}, true
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.IllegalStateException", Message: readErr.message}, true
+	case errors.As(err, &unknownProvider):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.exceptions.CloudProviderNotFoundException",
+			Message: unknownProvider.Error()}, true
 	case errors.As(err, &accountManagementError{}):
 		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.kork.exceptions.ConfigurationException",
 			Message: err.Error()}, true

@@ -186,6 +186,10 @@ func (denyingAuthorizer) Readable(context.Context, authorize.Caller) (func(vedet
 	return nil, nil
 }
 
+func (denyingAuthorizer) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	return nil, nil
+}
+
 func (denyingAuthorizer) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/infrastructure"
 )
@@ -19,7 +18,7 @@ func (a *api) listRawResources(w http.ResponseWriter, r *http.Request, p pathPar
 	if err != nil {
 		return err
 	}
-	others, err := a.readUnrelated(r, p["app"], settings)
+	others, err := a.readOthers(r, p["app"], settings)
 	if err != nil {
 		return err
 	}
@@ -60,23 +59,22 @@ func (v view) relatedObjects() []*infrastructure.Object {
 	return slices.DeleteFunc(objects, func(o *infrastructure.Object) bool { return !v.shows(o.Account) })
 }
 
-// readUnrelated reads the objects of other kinds in accounts with cacheAllApplicationRelationships
-// that the caller may read. If there is no such account, it reads nothing.
-func (a *api) readUnrelated(r *http.Request, application string, settings *infrastructure.Settings) ([]*infrastructure.Object, error) {
+// readOthers reads the objects of other kinds in accounts with cacheAllApplicationRelationships that
+// the caller may read. If there is no such account, it reads nothing.
+func (a *api) readOthers(r *http.Request, application string, settings *infrastructure.Settings) ([]*infrastructure.Object, error) {
 	readable, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
 	if err != nil {
 		return nil, err
 	}
-	relatesAll := func(account vedette.AccountName) bool {
-		return settings.Properties[account].CacheAllRelationships && (readable == nil || readable(account))
-	}
-	if !slices.ContainsFunc(settings.Accounts(), relatesAll) {
+	if len(settings.RelatesAll) == 0 {
 		return nil, nil
 	}
 	all, err := a.Store.ApplicationAttributes(r.Context(), application, nil)
 	var objects []*infrastructure.Object
 	for i := range all {
-		if o := &all[i]; relatesAll(o.Account) && !slices.Contains(infrastructure.LogicalKinds, o.Kind) && settings.Shows(o) {
+		o := &all[i]
+		isOther := settings.RelatesAll[o.Account] && !slices.Contains(infrastructure.LogicalKinds, o.Kind)
+		if isOther && settings.Shows(o) && (readable == nil || readable(o.Account)) {
 			objects = append(objects, o)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 type searchStore interface {
 	Search(ctx context.Context, q store.SearchQuery) ([]store.SearchRow, error)
 	CountSearch(ctx context.Context, q store.SearchQuery) (int64, error)
-	Inventory(ctx context.Context) (*store.Inventory, error)
 }
 
 // resultBytes is about what a result takes until it is sent.
@@ -180,32 +179,37 @@ type matchedCluster struct {
 	direct               bool // its own key contains the text, not only its application's
 }
 
-// matchInventory looks for applications and clusters in the accounts that the caller may read.
+// matchInventory looks for applications and clusters of which the caller may see any objects.
 func (p keyPattern) matchInventory(inventory *store.Inventory, canRead func(application string) bool,
 	shows func(account vedette.AccountName, c store.Cluster) bool) logicalMatches {
 	var m logicalMatches
 	for _, name := range inventory.Applications() {
-		if !canRead(name) {
-			continue
-		}
-		isMatch, isShown := p.matchesApplication(name), false
-		for _, account := range inventory.Application(name).Accounts {
-			for _, c := range account.Clusters {
-				if !shows(account.Account, c) {
-					continue
-				}
-				isShown = true
-				isDirect := c.Name != "" && p.matchesCluster(string(account.Account), name, c.Name)
-				if isDirect || isMatch && c.Name != "" {
-					m.clusters = append(m.clusters, matchedCluster{account.Account, name, c.Name, isDirect})
-				}
-			}
-		}
-		if isMatch && isShown {
-			m.applications = append(m.applications, name)
+		if canRead(name) {
+			m.addApplication(p, inventory.Application(name), shows)
 		}
 	}
 	return m
+}
+
+func (m *logicalMatches) addApplication(p keyPattern, application *store.Application,
+	shows func(account vedette.AccountName, c store.Cluster) bool) {
+	isMatch, isShown := p.matchesApplication(application.Name), false
+	for _, account := range application.Accounts {
+		isShown = isShown || shows(account.Account, account.Unclustered)
+		for _, c := range account.Clusters {
+			if !shows(account.Account, c) {
+				continue
+			}
+			isShown = true
+			isDirect := p.matchesCluster(string(account.Account), application.Name, c.Name)
+			if isDirect || isMatch {
+				m.clusters = append(m.clusters, matchedCluster{account.Account, application.Name, c.Name, isDirect})
+			}
+		}
+	}
+	if isMatch && isShown {
+		m.applications = append(m.applications, application.Name)
+	}
 }
 
 // direct returns the results for the applications and clusters themselves.

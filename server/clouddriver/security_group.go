@@ -138,18 +138,12 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), account, authorize.Read); err != nil {
 		return err
 	}
-	missing := vedette.Errorf(vedette.NotFound, "Security group '%s' does not exist", p["name"])
-	_, name, err := splitName(p["name"])
-	if err != nil || p["provider"] != "kubernetes" {
-		return missing
-	}
-	key := vedette.Key{Kind: infrastructure.SecurityGroupKinds[0], Namespace: p["region"], Name: name}
-	o, err := a.views.Object(r.Context(), account, key)
-	if o == nil || err != nil {
-		return cmpOr(err, missing)
+	o, err := a.findSecurityGroup(r, account, p)
+	if err != nil {
+		return err
 	}
 	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
-		row, err := a.Store.Object(r.Context(), account, key)
+		row, err := a.Store.Object(r.Context(), account, o.Key)
 		return row, objectCopies * int64(len(row.Body)), err
 	})
 	if err != nil {
@@ -162,6 +156,19 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 	}
 	etag.Write(w, r, append(e.b, '\n'), xxhash.Sum64(e.b))
 	return nil
+}
+
+func (a *api) findSecurityGroup(r *http.Request, account vedette.AccountName, p pathParams) (*infrastructure.Object, error) {
+	missing := vedette.Errorf(vedette.NotFound, "Security group '%s' does not exist", p["name"])
+	_, name, err := splitName(p["name"])
+	if err != nil || p["provider"] != "kubernetes" {
+		return nil, missing
+	}
+	o, err := a.views.Object(r.Context(), account, vedette.Key{Kind: infrastructure.SecurityGroupKinds[0], Namespace: p["region"], Name: name})
+	if err == nil && o == nil {
+		err = missing
+	}
+	return o, err
 }
 
 // securityGroup appends a NetworkPolicy like Clouddriver's KubernetesSecurityGroup.

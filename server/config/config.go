@@ -22,6 +22,7 @@ type Config struct {
 	Agents      Agents      `config:"agents"`
 	Credentials Credentials `config:"credentials"`
 	Fiat        Fiat        `config:"services.fiat"`
+	Front50     Front50     `config:"services.front50"`
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`

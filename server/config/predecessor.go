@@ -113,7 +113,7 @@ type KubesvcCache struct {
 type Clouddriver struct {
 	// Only armory.kubesvc is used.
 	Armory configfile.Ignored `config:"armory,ignored"`
-	// Only services.fiat is used.
+	// Only services.fiat and services.front50 are used.
 	Services configfile.Ignored `config:"services,ignored"`
 	// The server does not use Redis.
 	Redis configfile.Ignored `config:"redis,ignored"`

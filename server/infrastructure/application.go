@@ -24,8 +24,12 @@ type Application struct {
 	LoadBalancers  []*LoadBalancer
 	SecurityGroups []*Object
 
-	clusters []*Cluster // sorted by account and name
+	accounts []vedette.AccountName // that have any of them, sorted
+	clusters []*Cluster            // sorted by account and name
 }
+
+// Accounts returns the accounts that have objects of the application, sorted.
+func (a *Application) Accounts() []vedette.AccountName { return a.accounts }
 
 // ServerGroup is a ReplicaSet, DaemonSet, StatefulSet, Job or CronJob.
 type ServerGroup struct {

@@ -44,6 +44,7 @@ func Build(name string, rows *Rows) *Application {
 	a := &Application{Name: name}
 	var services []*Object
 	for _, o := range rows.visible(rows.Own) {
+		a.accounts = append(a.accounts, o.Account)
 		switch kind := o.Kind; {
 		case slices.Contains(ServerGroupKinds, kind):
 			a.ServerGroups = append(a.ServerGroups, &ServerGroup{Object: o})
@@ -123,6 +124,8 @@ func (a *Application) sort() {
 	sortBy(a.Managers, func(m *Manager) *Object { return m.Object })
 	sortBy(a.LoadBalancers, func(b *LoadBalancer) *Object { return b.Object })
 	sortBy(a.SecurityGroups, func(o *Object) *Object { return o })
+	slices.Sort(a.accounts)
+	a.accounts = slices.Compact(a.accounts)
 }
 
 func sortBy[T any](list []T, object func(T) *Object) {

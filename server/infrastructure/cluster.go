@@ -46,6 +46,18 @@ func clustersOf(a *Application) []*Cluster {
 // Clusters returns the clusters of all accounts, sorted by account and name.
 func (a *Application) Clusters() []*Cluster { return a.clusters }
 
+// ClustersOf returns the clusters of one account, sorted by name.
+func (a *Application) ClustersOf(account vedette.AccountName) []*Cluster {
+	first, _ := slices.BinarySearchFunc(a.clusters, account, func(c *Cluster, name vedette.AccountName) int {
+		return strings.Compare(string(c.Account), string(name))
+	})
+	last := first
+	for last < len(a.clusters) && a.clusters[last].Account == account {
+		last++
+	}
+	return a.clusters[first:last]
+}
+
 // Cluster returns a cluster, or nil if there is none.
 func (a *Application) Cluster(account vedette.AccountName, name string) *Cluster {
 	i, found := slices.BinarySearchFunc(a.clusters, clusterKey{account, name}, func(c *Cluster, key clusterKey) int {

@@ -80,6 +80,14 @@ func overallState(pod *Object) HealthState {
 	return state
 }
 
+// Add adds the counts of another server group.
+func (c *InstanceCounts) Add(other InstanceCounts) {
+	c.Total += other.Total
+	c.Up += other.Up
+	c.Down += other.Down
+	c.Unknown += other.Unknown
+}
+
 func (c *InstanceCounts) add(i Instance) {
 	c.Total++
 	switch i.State {

@@ -31,6 +31,9 @@ var (
 	ingress     = vedette.Kind{Group: "networking.k8s.io", Name: "Ingress"}
 )
 
+// selectedKinds are the kinds that get traffic from Services.
+var selectedKinds = []vedette.Kind{replicaSet, statefulSet}
+
 // FindKind returns the kind that list views show under a name, in any case and by Clouddriver's
 // aliases, for example "rs".
 func FindKind(name string) (vedette.Kind, bool) {

@@ -33,6 +33,7 @@ type Store interface {
 	rowStore
 	versionStore
 	accountStore
+	objectStore
 }
 
 // Config configures a Reader. Zero values mean the defaults.
@@ -67,6 +68,9 @@ const loadTimeout = 30 * time.Second
 // Application returns an application as it was when it was called, or later. One that does not
 // exist is empty. caller is the key of the caller in the limiter. Concurrent calls share a read.
 func (r *Reader) Application(ctx context.Context, caller, name string) (*Snapshot, error) {
+	if name == "" { // objects whose name gives no application have the empty one
+		return &Snapshot{Application: &Application{}, reader: r}, nil
+	}
 	if s := r.cache.get(name); s != nil && s.isCurrent(r.cfg.Store) {
 		return s, nil
 	}
@@ -144,17 +148,16 @@ func (r *Reader) readRelated(ctx context.Context, name string, rows *Rows) (err 
 		return nil
 	}
 	st := r.cfg.Store
-	selected := []vedette.Kind{replicaSet, statefulSet}
 	if rows.Pods, err = st.OwnedAttributes(ctx, name, ServerGroupKinds, InstanceKinds); err != nil {
 		return err
 	}
 	if rows.ReplicaSets, err = st.OwnedAttributes(ctx, name, ManagerKinds, []vedette.Kind{replicaSet}); err != nil {
 		return err
 	}
-	if rows.Services, err = st.NeighborAttributes(ctx, name, selected, []vedette.Kind{service}); err != nil {
+	if rows.Services, err = st.NeighborAttributes(ctx, name, selectedKinds, []vedette.Kind{service}); err != nil {
 		return err
 	}
-	if rows.Workloads, err = st.NeighborAttributes(ctx, name, []vedette.Kind{service}, selected); err != nil {
+	if rows.Workloads, err = st.NeighborAttributes(ctx, name, []vedette.Kind{service}, selectedKinds); err != nil {
 		return err
 	}
 	if owners := rows.OtherOwners(); len(owners) > 0 {

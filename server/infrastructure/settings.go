@@ -2,6 +2,8 @@ package infrastructure
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -20,6 +22,29 @@ type Settings struct {
 	Properties map[vedette.AccountName]vedette.Properties
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
+	// RelatesAll are the accounts in which objects of all kinds belong to applications
+	// (cacheAllApplicationRelationships).
+	RelatesAll map[vedette.AccountName]bool
+}
+
+// Shows reports whether views show an object.
+func (s *Settings) Shows(o *Object) bool {
+	rows := Rows{OnlyManaged: s.OnlyManaged}
+	return rows.shows(o)
+}
+
+// Accounts returns the names of all accounts, sorted.
+func (s *Settings) Accounts() []vedette.AccountName { return slices.Sorted(maps.Keys(s.Properties)) }
+
+// Has reports whether an account exists.
+func (s *Settings) Has(account vedette.AccountName) bool {
+	_, ok := s.Properties[account]
+	return ok
+}
+
+// SameViews reports whether views are the same with other settings.
+func (s *Settings) SameViews(other *Settings) bool {
+	return s == other || maps.Equal(s.OnlyManaged, other.OnlyManaged)
 }
 
 // settingsCache keeps the settings until an account changes.
@@ -48,11 +73,14 @@ func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
 
 func newSettings(version uint64, rows []store.AccountRow) *Settings {
 	s := &Settings{version: version, Properties: make(map[vedette.AccountName]vedette.Properties, len(rows)),
-		OnlyManaged: map[vedette.AccountName]bool{}}
+		OnlyManaged: map[vedette.AccountName]bool{}, RelatesAll: map[vedette.AccountName]bool{}}
 	for i := range rows {
 		s.Properties[rows[i].Name] = rows[i].Properties
 		if rows[i].Properties.OnlySpinnakerManaged {
 			s.OnlyManaged[rows[i].Name] = true
+		}
+		if rows[i].Properties.CacheAllRelationships {
+			s.RelatesAll[rows[i].Name] = true
 		}
 	}
 	return s

@@ -22,23 +22,27 @@ func (s *Snapshot) isCurrent(store versionStore) bool { return s.versions.isCurr
 
 // Answer is an encoded answer. It is read-only, because requests share it.
 type Answer struct {
-	Body []byte
-	Tag  uint64 // a hash of the body
+	Body       []byte
+	Compressed []byte // the body in gzip; nil if it is small
+	Tag        uint64 // a hash of the body
 }
+
+// Bytes is the memory that the answer takes.
+func (a *Answer) Bytes() int64 { return int64(len(a.Body) + len(a.Compressed)) }
 
 // maxAnswers limits the answers of one snapshot, whose keys callers choose.
 const maxAnswers = 64
 
 // Answer returns the answer of a key: the one that was made before, or else a new one, which is
 // kept if the cache has memory for it. Callers with the same key must want the same answer.
-func (s *Snapshot) Answer(key string, encode func(*Application) (*Answer, error)) (*Answer, error) {
+func (s *Snapshot) Answer(key string, encode func() (*Answer, error)) (*Answer, error) {
 	s.mu.Lock()
 	answer := s.answers[key]
 	s.mu.Unlock()
 	if answer != nil {
 		return answer, nil
 	}
-	answer, err := encode(s.Application)
+	answer, err := encode()
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +52,14 @@ func (s *Snapshot) Answer(key string, encode func(*Application) (*Answer, error)
 
 func (s *Snapshot) keep(key string, answer *Answer) {
 	s.mu.Lock()
-	grown := int64(len(key) + len(answer.Body))
+	size := int64(len(key)) + answer.Bytes()
+	grown := size
 	if s.answers == nil || len(s.answers) >= maxAnswers {
 		grown -= s.answerBytes
 		s.answers, s.answerBytes = map[string]*Answer{}, 0
 	}
 	s.answers[key] = answer
-	s.answerBytes += int64(len(key) + len(answer.Body))
+	s.answerBytes += size
 	s.mu.Unlock()
 	s.reader.cache.grow(s, grown)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/store/codec"
 )
 
-// Each method in this file takes one statement. Rows of removed and retired accounts are never
-// returned. Rows are in no order.
+// Each method in this file takes one statement, and one more if it finds Pods, for their labels.
+// Rows of removed and retired accounts are never returned. Rows are in no order.
 
 // ApplicationAttributes returns the objects of an application, of the given kinds or of all kinds.
 func (s *Store) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]AttributesRow, error) {
@@ -111,7 +111,7 @@ func (s *Store) kindConditions(ctx context.Context, column string, kinds []vedet
 	return conditions{s.dialect.in(column, ids)}, nil
 }
 
-const attributeColumns = `o.account_id, a.name, o.kind_id, o.namespace, o.name, o.uid, o.application, o.owner, o.attributes`
+const attributeColumns = `o.account_id, a.name, o.kind_id, o.namespace, o.name, o.uid, o.application, o.owner, o.labelset, o.attributes`
 
 // attributeRows reads the attributes of the rows o of tables. The arguments of the tables precede
 // those of the conditions. It returns err at once if that is not nil, so that callers need not.
@@ -132,6 +132,7 @@ type attributeScanner struct {
 	accounts map[int64]vedette.AccountName // so that rows share the text
 	rows     []AttributesRow
 	kinds    []int64 // of the rows
+	labels   []int64 // label sets of the rows
 }
 
 func (s *Store) scanAttributes(ctx context.Context, query string, args ...any) ([]AttributesRow, error) {
@@ -147,14 +148,14 @@ func (s *Store) scanAttributes(ctx context.Context, query string, args ...any) (
 		}
 		scanner.rows[i].Kind = kind
 	}
-	return scanner.rows, nil
+	return scanner.rows, s.addPodLabels(ctx, scanner.rows, scanner.labels)
 }
 
 func (c *attributeScanner) scan(rows *sql.Rows) error {
-	var accountID, kindID int64
+	var accountID, kindID, labelset int64
 	var account, uid, application, owner, encoded sql.RawBytes
 	var r AttributesRow
-	if err := rows.Scan(&accountID, &account, &kindID, &r.Namespace, &r.Name, &uid, &application, &owner, &encoded); err != nil {
+	if err := rows.Scan(&accountID, &account, &kindID, &r.Namespace, &r.Name, &uid, &application, &owner, &labelset, &encoded); err != nil {
 		return err
 	}
 	name, ok := c.accounts[accountID]
@@ -168,7 +169,7 @@ func (c *attributeScanner) scan(rows *sql.Rows) error {
 	if err != nil && !errors.Is(err, attributes.ErrUnknownVersion) {
 		return fmt.Errorf("read %s/%s of account %s: %w", r.Namespace, r.Name, r.Account, err)
 	}
-	c.rows, c.kinds = append(c.rows, r), append(c.kinds, kindID)
+	c.rows, c.kinds, c.labels = append(c.rows, r), append(c.kinds, kindID), append(c.labels, labelset)
 	return nil
 }
 

@@ -24,8 +24,12 @@ func deriveColumns(o *vedette.Object) derivedColumns {
 	if len(a.Owner.UID) <= maxUID { // no object with a longer uid is stored
 		d.owner = codec.PackUID(a.Owner.UID)
 	}
-	if attributes.IsClusterMember(o.Kind) && !a.Ignored {
+	switch {
+	case a.Ignored:
+	case attributes.IsClusterMember(o.Kind):
 		d.cluster = m.Cluster
+	case attributes.IsApplicationMember(o.Kind):
+		d.cluster = unclustered
 	}
 	return d
 }

@@ -70,6 +70,9 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) 
 		if err := rows.Scan(&accountID, &kindID, &r.Namespace, &r.Name, &r.Application, &r.Cluster); err != nil {
 			return err
 		}
+		if r.Cluster == unclustered {
+			r.Cluster = ""
+		}
 		r.Account, r.Kind = c.accounts[accountID], c.kinds[kindID]
 		found = append(found, r)
 		return nil
@@ -184,7 +187,7 @@ const maxRelatedApplications = 2000
 // relatedConditions select by application and cluster.
 func (c *searchConditions) relatedConditions(d *dialect, q *SearchQuery) conditions {
 	r := q.Related
-	application, cluster := condition{"o.application <> ''", nil}, condition{"o.cluster <> ''", nil}
+	application, cluster := condition{"o.application <> ''", nil}, condition{"o.cluster NOT IN ('', '" + unclustered + "')", nil}
 	switch {
 	case isSpanning(q.Text):
 		application = both(application, d.contains("CONCAT("+literal(r.ApplicationPrefix)+", o.application)", q.Text))

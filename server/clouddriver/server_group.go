@@ -1,0 +1,152 @@
+package clouddriver
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
+)
+
+// listServerGroups mirrors ServerGroupController.list.
+func (a *api) listServerGroups(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	v, err := a.readView(r, p["app"])
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	expand, provider := textParam(query, "expand"), query.Get("cloudProvider")
+	clusters, subset := listParam(r, "clusters")
+	if !subset && provider != "" && !strings.EqualFold(provider, cloudProvider) {
+		return a.writeEncoded(w, r, []byte("[]"))
+	}
+	key := v.key("serverGroups", append([]string{strconv.FormatBool(expand), strconv.FormatBool(subset)}, clusters...)...)
+	return a.writeView(w, r, v, key, func(e *encoder) {
+		groups := v.serverGroups()
+		if subset {
+			groups = v.serverGroupsOf(clusters)
+		}
+		e.array(func() {
+			for _, g := range groups {
+				if expand {
+					e.expandedServerGroup(g)
+				} else {
+					e.serverGroupSummary(g)
+				}
+			}
+		})
+	})
+}
+
+// serverGroups returns the server groups that a caller sees. Those whose name gives no cluster
+// are in no list of Clouddriver.
+func (v view) serverGroups() []*infrastructure.ServerGroup {
+	var list []*infrastructure.ServerGroup
+	for _, g := range v.ServerGroups {
+		if g.Moniker.Cluster != "" && v.shows(g.Account) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// serverGroupsOf returns the server groups of clusters that are given as "account:cluster". Other
+// texts are skipped, and so is a cluster that is given again.
+func (v view) serverGroupsOf(clusters []string) []*infrastructure.ServerGroup {
+	var list []*infrastructure.ServerGroup
+	seen := map[*infrastructure.Cluster]bool{}
+	for _, text := range clusters {
+		account, name, ok := strings.Cut(strings.TrimRight(text, ":"), ":")
+		if !ok || account == "" || strings.Contains(name, ":") || !v.shows(vedette.AccountName(account)) {
+			continue
+		}
+		if c := v.Cluster(vedette.AccountName(account), name); c != nil && !seen[c] {
+			seen[c] = true
+			list = append(list, c.ServerGroups...)
+		}
+	}
+	return list
+}
+
+// getServerGroup mirrors ServerGroupController.getServerGroupByApplication and
+// getServerGroupByMoniker. The application in the path is not used: the one that the server
+// group belongs to is checked.
+func (a *api) getServerGroup(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
+		return err
+	}
+	g, err := a.findServerGroup(r, scope.account, p["region"], p["name"])
+	if err != nil {
+		return err
+	}
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, g.Moniker.App, authorize.Read); err != nil {
+		return err
+	}
+	var e encoder
+	e.serverGroupDetail(g)
+	return a.writeEncoded(w, r, e.b)
+}
+
+// findServerGroup returns a server group by its full name.
+func (a *api) findServerGroup(r *http.Request, account vedette.AccountName, region, name string) (*infrastructure.ServerGroup, error) {
+	notFound := vedette.Errorf(vedette.NotFound, "Server group not found (account: %s, region: %s, name: %.300s)", account, region, name)
+	kind, object, err := splitName(name)
+	if err != nil {
+		return nil, notFound
+	}
+	found, ok := infrastructure.FindKind(kind)
+	if !ok {
+		return nil, notFound
+	}
+	g, err := a.views.ServerGroup(r.Context(), account, vedette.Key{Kind: found, Namespace: region, Name: object})
+	if err == nil && g == nil {
+		err = a.confirmAbsence(r, []vedette.AccountName{account}, notFound)
+	}
+	return g, err
+}
+
+// listManagers mirrors ServerGroupManagerController.getForApplication.
+func (a *api) listManagers(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	v, err := a.readView(r, p["app"])
+	if err != nil {
+		return err
+	}
+	return a.writeView(w, r, v, v.key("serverGroupManagers"), func(e *encoder) {
+		e.array(func() {
+			for _, m := range v.Managers {
+				if v.shows(m.Account) {
+					e.manager(m)
+				}
+			}
+		})
+	})
+}
+
+// getInstance mirrors InstanceController.getInstance.
+func (a *api) getInstance(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
+		return err
+	}
+	notFound := vedette.Errorf(vedette.NotFound, "Instance not found (id: %.300s)", p["id"])
+	kind, name, err := splitName(p["id"])
+	if err != nil {
+		return notFound
+	}
+	if found, _ := infrastructure.FindKind(kind); found != infrastructure.InstanceKinds[0] {
+		return notFound
+	}
+	i, err := a.views.Instance(r.Context(), scope.account, p["location"], name)
+	if err != nil {
+		return err
+	}
+	if i.Object == nil {
+		return a.confirmAbsence(r, []vedette.AccountName{scope.account}, notFound)
+	}
+	var e encoder
+	e.instanceDetail(i)
+	return a.writeEncoded(w, r, e.b)
+}

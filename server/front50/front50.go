@@ -1,0 +1,133 @@
+// Package front50 reads projects from Front50, Spinnaker's store of applications, projects and
+// pipelines.
+package front50
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Config configures requests to Front50.
+type Config struct {
+	BaseURL   string            // for example "http://spin-front50:8080"
+	Transport http.RoundTripper // nil means Go's default
+}
+
+// Validate checks the configuration.
+func (c *Config) Validate() error {
+	base, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
+		return vedette.Errorf(vedette.Invalid, "the address of Front50 must be a URL like http://spin-front50:8080, got %q", c.BaseURL)
+	case base.RawQuery != "" || base.Fragment != "":
+		return vedette.Errorf(vedette.Invalid, "the address of Front50 must not have a query or a fragment, got %q", c.BaseURL)
+	}
+	return nil
+}
+
+// Project is a project. A field that Front50 omits is nil, which differs from an empty one.
+type Project struct {
+	ID     string
+	Name   string
+	Config ProjectConfig
+}
+
+// ProjectConfig is what a project consists of.
+type ProjectConfig struct {
+	Applications []string
+	Clusters     []ProjectCluster
+}
+
+// ProjectCluster selects clusters of a project's applications.
+type ProjectCluster struct {
+	Account      string
+	Stack        *string // "*" means any; nil means none
+	Detail       *string
+	Applications []string // nil means those of the project
+}
+
+// Client sends requests to Front50. It is safe for concurrent use.
+type Client struct {
+	base   string
+	client *http.Client
+}
+
+// timeout limits a request.
+const timeout = 10 * time.Second
+
+// maxResponseBytes is much more than the projects of a large organization take.
+const maxResponseBytes = 16 << 20
+
+// New returns a Client.
+func New(cfg Config) *Client {
+	return &Client{base: strings.TrimRight(cfg.BaseURL, "/"), client: &http.Client{
+		Transport: cfg.Transport, Timeout: timeout,
+		// A redirect, for example to a login page, is not an answer.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Project returns a project by its name or id. header holds the caller's X-SPINNAKER headers. The
+// error is vedette.NotFound if there is no such project, and vedette.Unavailable if Front50 does
+// not answer.
+func (c *Client) Project(ctx context.Context, name string, header http.Header) (Project, error) {
+	if name == "" || name == "." || name == ".." {
+		return Project{}, vedette.Errorf(vedette.NotFound, "%q is not the name of a project", name)
+	}
+	var p Project
+	err := c.get(ctx, "/v2/projects/"+url.PathEscape(name), header, &p)
+	return p, err
+}
+
+// SearchProjects returns at most limit projects that match all parameters, for example the name.
+func (c *Client) SearchProjects(ctx context.Context, parameters url.Values, limit int, header http.Header) ([]Project, error) {
+	query := url.Values{}
+	for name, values := range parameters {
+		query[name] = values
+	}
+	query.Set("pageSize", strconv.Itoa(limit))
+	var list []Project
+	err := c.get(ctx, "/v2/projects?"+query.Encode(), header, &list)
+	return list[:min(len(list), limit)], err
+}
+
+// get requests a path and decodes the answer.
+func (c *Client) get(ctx context.Context, path string, header http.Header, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return fmt.Errorf("request %s from Front50: %w", path, err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := c.client.Do(request)
+	if err != nil {
+		return vedette.Errorf(vedette.Unavailable, "Front50 does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
+	switch {
+	case response.StatusCode == http.StatusNotFound:
+		return vedette.Errorf(vedette.NotFound, "Front50 does not have %s", path)
+	case response.StatusCode != http.StatusOK:
+		return vedette.Errorf(vedette.Unavailable, "Front50 answered %s to GET %s", response.Status, path)
+	case err != nil:
+		return vedette.Errorf(vedette.Unavailable, "read Front50's answer to GET %s: %w", path, err)
+	case len(body) > maxResponseBytes:
+		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is larger than %d MiB", path, maxResponseBytes>>20)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is not valid: %w", path, err)
+	}
+	return nil
+}

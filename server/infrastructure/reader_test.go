@@ -1,0 +1,286 @@
+package infrastructure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/attributes"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+func containerState(name string, ready bool) attributes.Container {
+	return attributes.Container{Name: name, Ready: ready}
+}
+
+// memoryStore holds the rows of applications, and counts the reads.
+type memoryStore struct {
+	mu           sync.Mutex
+	own          map[string][]Object
+	onlyManaged  bool
+	applications uint64
+	namespaces   uint64
+	accounts     uint64
+	reads        int
+	accountReads int
+	err          error
+	// entered and proceed, if set, stop a read before it looks at the rows.
+	entered, proceed chan struct{}
+}
+
+func (s *memoryStore) ApplicationAttributes(_ context.Context, application string, _ []vedette.Kind) ([]Object, error) {
+	if s.entered != nil {
+		s.entered <- struct{}{}
+		<-s.proceed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return s.own[application], s.err
+}
+
+func (s *memoryStore) count() ([]Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return nil, nil
+}
+
+func (s *memoryStore) OwnedAttributes(context.Context, string, []vedette.Kind, []vedette.Kind) ([]Object, error) {
+	return s.count()
+}
+
+func (s *memoryStore) NeighborAttributes(context.Context, string, []vedette.Kind, []vedette.Kind) ([]Object, error) {
+	return s.count()
+}
+
+func (s *memoryStore) AttributesOwnedBy(context.Context, []store.OwnerRef, []vedette.Kind) ([]Object, error) {
+	return s.count()
+}
+
+func (s *memoryStore) KindAttributes(context.Context, store.AttributesQuery) ([]Object, error) {
+	return s.count()
+}
+
+func (s *memoryStore) Accounts(context.Context) ([]store.AccountRow, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accountReads++
+	return []store.AccountRow{{Account: vedette.Account{Name: "prod", Properties: vedette.Properties{OnlySpinnakerManaged: s.onlyManaged}}}}, nil
+}
+
+func (s *memoryStore) ApplicationVersion(string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.applications
+}
+
+func (s *memoryStore) NamespaceVersion(vedette.AccountName, string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.namespaces
+}
+
+func (s *memoryStore) AccountsVersion() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts
+}
+
+// change changes the store, and then its versions.
+func (s *memoryStore) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}
+
+func newMemoryStore() *memoryStore {
+	return &memoryStore{own: map[string][]Object{"web": {object("replicaSet shop/web-1", nil)}}}
+}
+
+func read(t *testing.T, r *Reader, name string) *Snapshot {
+	t.Helper()
+	s, err := r.Application(t.Context(), "ann", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestUnchangedApplicationIsNotReadAgain(t *testing.T) {
+	s := newMemoryStore()
+	r := NewReader(Config{Store: s})
+	first := read(t, r, "web")
+	if s.reads != 5 {
+		t.Errorf("got %d reads, want 5", s.reads)
+	}
+	if again := read(t, r, "web"); again != first || s.reads != 5 || s.accountReads != 1 {
+		t.Errorf("unchanged: got %d reads and %d of accounts, want none more than 5 and 1", s.reads, s.accountReads)
+	}
+	for name, change := range map[string]func(){
+		"application": func() { s.applications++ }, "namespace": func() { s.namespaces++ }, "account": func() { s.accounts++ },
+	} {
+		before := s.reads
+		s.change(change)
+		if read(t, r, "web"); s.reads != before+5 {
+			t.Errorf("a change of the %s: got %d reads, want 5", name, s.reads-before)
+		}
+	}
+	s.change(func() { s.accounts++; s.onlyManaged = true })
+	if got := read(t, r, "web"); len(got.ServerGroups) != 0 {
+		t.Errorf("got %s, want nothing in an account that shows only what Spinnaker deployed", describe(got.Application))
+	}
+}
+
+func TestUnknownApplicationIsEmptyAndNotKept(t *testing.T) {
+	s := newMemoryStore()
+	s.own[""] = []Object{object("replicaSet shop/odd", nil)}
+	r := NewReader(Config{Store: s})
+	for _, name := range []string{"", "nothing", "WEB"} {
+		if got := read(t, r, name); len(got.ServerGroups) != 0 || got.Name != name || len(r.cache.entries) != 0 {
+			t.Errorf("%q: got %s and %d kept, want nothing", name, describe(got.Application), len(r.cache.entries))
+		}
+	}
+	if s.reads != 2 {
+		t.Errorf("got %d reads, want one of each name but the empty one", s.reads)
+	}
+}
+
+func TestErrorsAreNotKept(t *testing.T) {
+	s := newMemoryStore()
+	s.err = errors.New("the database is away")
+	r := NewReader(Config{Store: s})
+	if _, err := r.Application(t.Context(), "ann", "web"); !errors.Is(err, s.err) {
+		t.Errorf("got %v, want %v", err, s.err)
+	}
+	s.change(func() { s.err = nil })
+	if got := read(t, r, "web"); len(got.ServerGroups) != 1 {
+		t.Errorf("got %s, want a server group", describe(got.Application))
+	}
+}
+
+// TestReadsAreShared checks that callers who come while an application is read wait for that
+// read, unless it began before something changed that they may have written themselves.
+func TestReadsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemoryStore()
+		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
+		r := NewReader(Config{Store: s})
+		results := make(chan int, 3)
+		ask := func() { results <- len(read(t, r, "web").ServerGroups) }
+		go ask()
+		<-s.entered
+		go ask()
+		synctest.Wait()
+		s.proceed <- struct{}{}
+		if a, b := <-results, <-results; a != 1 || b != 1 || s.reads != 5 {
+			t.Errorf("got %d and %d server groups with %d reads, want 1 each with 5", a, b, s.reads)
+		}
+		s.change(func() { s.applications++ })
+		go ask()
+		<-s.entered
+		s.change(func() {
+			s.own["web"] = append(slices.Clone(s.own["web"]), object("replicaSet shop/web-2", nil))
+			s.applications++
+		})
+		go ask() // it has written web-2
+		synctest.Wait()
+		s.proceed <- struct{}{}
+		<-s.entered // the second one reads again
+		s.proceed <- struct{}{}
+		<-results
+		if got := <-results; got != 2 {
+			t.Errorf("got %d server groups after writing the second one, want 2", got)
+		}
+	})
+}
+
+func TestCallerCanLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemoryStore()
+		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
+		r := NewReader(Config{Store: s})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := r.Application(ctx, "ann", "web")
+			done <- err
+		}()
+		<-s.entered
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "web") {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+		s.proceed <- struct{}{}
+		synctest.Wait()
+		if r.cache.get("web") == nil {
+			t.Error("the read of a caller who left was not kept")
+		}
+	})
+}
+
+func TestMemoryIsLimited(t *testing.T) {
+	s := newMemoryStore()
+	const limit = 64 << 10
+	r := NewReader(Config{Store: s, Bytes: limit})
+	for i := range 200 {
+		name := fmt.Sprint("app", i)
+		s.own[name] = []Object{object("replicaSet shop/"+name, nil)}
+		snapshot := read(t, r, name)
+		for j := range 100 {
+			answer, err := snapshot.Answer(fmt.Sprint(j), func() (*Answer, error) { return &Answer{Body: make([]byte, 100)}, nil })
+			if err != nil || len(answer.Body) != 100 {
+				t.Fatalf("got %v and error %v, want an answer", answer, err)
+			}
+		}
+		if len(snapshot.answers) > maxAnswers {
+			t.Fatalf("got %d answers of one application, want at most %d", len(snapshot.answers), maxAnswers)
+		}
+		if r.cache.bytes > limit {
+			t.Fatalf("got %d bytes, want at most %d", r.cache.bytes, limit)
+		}
+	}
+	if n := len(r.cache.entries); n < 2 || n > 60 {
+		t.Errorf("got %d applications in %d bytes, want some", n, limit)
+	}
+	if r.cache.get("app199") == nil || r.cache.get("app0") != nil {
+		t.Error("the application that was used last was not kept, or the first one was")
+	}
+	var sum int64
+	for _, e := range r.cache.entries {
+		entry := e.Value.(*cacheEntry)
+		sum += entry.bytes
+		want := entry.snapshot.rowBytes + int64(len(entry.snapshot.Name)) + entryBytes + entry.snapshot.answerBytes
+		if entry.bytes != want {
+			t.Errorf("%s: got %d bytes, want %d", entry.snapshot.Name, entry.bytes, want)
+		}
+	}
+	if sum != r.cache.bytes {
+		t.Errorf("got %d bytes, want the sum %d", r.cache.bytes, sum)
+	}
+}
+
+func TestAnswerIsMadeOnce(t *testing.T) {
+	r := NewReader(Config{Store: newMemoryStore()})
+	snapshot := read(t, r, "web")
+	made := 0
+	encode := func() (*Answer, error) { made++; return &Answer{}, nil }
+	for range 2 {
+		if _, err := snapshot.Answer("a", encode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := snapshot.Answer("b", encode); err != nil || made != 2 {
+		t.Errorf("got %d answers and error %v, want 2", made, err)
+	}
+	failure := errors.New("no")
+	if _, err := snapshot.Answer("c", func() (*Answer, error) { return nil, failure }); !errors.Is(err, failure) {
+		t.Errorf("got %v, want %v", err, failure)
+	}
+}

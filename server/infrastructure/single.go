@@ -1,0 +1,72 @@
+package infrastructure
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// objectStore finds objects without their application.
+type objectStore interface {
+	KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error)
+}
+
+// Object returns an object of a kind that views show, or nil if there is none.
+func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (*Object, error) {
+	settings, err := r.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account}, Kinds: []vedette.Kind{key.Kind},
+		Namespace: key.Namespace, Name: key.Name})
+	if err != nil {
+		return nil, err
+	}
+	rows := Rows{OnlyManaged: settings.OnlyManaged}
+	for _, o := range rows.visible(list) {
+		if o.Key == key { // an empty namespace selects all
+			return o, nil
+		}
+	}
+	return nil, nil
+}
+
+// ServerGroup returns a server group, or nil if there is none. As in Clouddriver, every object
+// of LogicalKinds can be shown as one.
+func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
+	settings, err := r.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := r.Object(ctx, account, key)
+	if o == nil || err != nil {
+		return nil, err
+	}
+	rows := Rows{OnlyManaged: settings.OnlyManaged}
+	rows.Pods, err = r.cfg.Store.AttributesOwnedBy(ctx, []store.OwnerRef{{Account: account, UID: o.UID}}, InstanceKinds)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(selectedKinds, o.Kind) {
+		rows.Services, err = r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account},
+			Kinds: []vedette.Kind{service}, Namespace: o.Namespace})
+		if err != nil {
+			return nil, err
+		}
+	}
+	g := &ServerGroup{Object: o, Manager: managerOf(o)}
+	addInstances([]*ServerGroup{g}, rows.visible(rows.Pods))
+	addServices([]*ServerGroup{g}, newServiceIndex(rows.visible(rows.Services)))
+	return g, nil
+}
+
+// Instance returns a Pod. Its Object is nil if there is none.
+func (r *Reader) Instance(ctx context.Context, account vedette.AccountName, namespace, name string) (Instance, error) {
+	o, err := r.Object(ctx, account, vedette.Key{Kind: InstanceKinds[0], Namespace: namespace, Name: name})
+	if o == nil || err != nil {
+		return Instance{}, err
+	}
+	return newInstance(o), nil
+}
