@@ -52,7 +52,7 @@ func TestInfrastructureFiles(t *testing.T) {
 		"security-groups":          "/securityGroups",
 		"security-group":           "/securityGroups/prod/kubernetes/shop/networkPolicy%20shop-deny",
 		"search":                   "/search?q=shop&type=applications,clusters,serverGroups,instances,loadBalancers,securityGroups,configMap&pageSize=500",
-		"search-by-cluster":        "/search?q=replicaSet*shop-w&type=applications,clusters,serverGroups",
+		"search-by-cluster":        "/search?q=replica*shop-w&type=applications,clusters,serverGroups",
 		"search-second-page":       "/search?q=shop&type=loadBalancers&pageSize=3&page=2&platform=kubernetes",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -52,6 +53,7 @@ type objectSearch struct {
 	pattern  keyPattern
 	query    store.SearchQuery
 	logical  logicalMatches
+	settings *infrastructure.Settings
 	readable func(application string) bool // nil means all
 }
 
@@ -73,7 +75,8 @@ func (a *api) newSearch(r *http.Request, request searchRequest) (*objectSearch, 
 	if err != nil {
 		return nil, err
 	}
-	s := &objectSearch{store: a.Store, request: request, pattern: newKeyPattern(request.text), readable: applications}
+	s := &objectSearch{store: a.Store, request: request, pattern: newKeyPattern(request.text), settings: settings,
+		readable: applications}
 	s.query = store.SearchQuery{Text: request.text, KeyPrefix: infrastructurePrefix, KindName: request.searchedKind, CanRead: readable,
 		OnlyManaged: settings.OnlyManaged}
 	s.logical = s.pattern.matchInventory(inventory, s.canRead, func(account vedette.AccountName, c store.Cluster) bool {
@@ -107,7 +110,8 @@ func (s *objectSearch) page(ctx context.Context, skip int64, take int) ([]any, e
 	}
 	p.addList(s.logical.related(s.request.types))
 	related := s.query
-	related.Related = &store.RelatedQuery{ApplicationPrefix: applicationPrefix, ClusterPrefix: clusterPrefix, Applications: s.logical.names()}
+	related.Related = &store.RelatedQuery{ApplicationPrefix: applicationPrefix, ClusterPrefix: clusterPrefix, Applications: s.logical.names(),
+		Kinds: infrastructure.LogicalKinds, AllKinds: s.settings.RelatesAll}
 	err = p.addObjects(ctx, s, related, s.newRelatedResult)
 	return p.results, err
 }

@@ -45,6 +45,10 @@ type RelatedQuery struct {
 	ClusterPrefix     string
 	// Applications are all applications that match, or that have a cluster that does.
 	Applications []string
+	// Kinds are those whose objects belong to an application. Other objects do so only in the
+	// accounts of AllKinds.
+	Kinds    []vedette.Kind
+	AllKinds map[vedette.AccountName]bool
 }
 
 // SearchRow is an object that was found.
@@ -201,7 +205,9 @@ func (c *searchConditions) relatedConditions(d *dialect, q *SearchQuery) conditi
 				d.contains("o.cluster", q.Text)))
 		}
 	}
-	where := conditions{anyOf(application, cluster)}
+	where := conditions{anyOf(application, cluster), anyOf(
+		d.in("o.kind_id", idsWhere(c.kinds, func(kind vedette.Kind) bool { return slices.Contains(r.Kinds, kind) })),
+		d.in("o.account_id", idsWhere(c.accounts, func(account vedette.AccountName) bool { return r.AllKinds[account] })))}
 	if len(r.Applications) <= maxRelatedApplications {
 		args := make([]any, len(r.Applications))
 		for i, name := range r.Applications {
@@ -232,13 +238,7 @@ func literal(text string) string {
 
 // shown leaves out what views do not show. The second byte of the stored attributes has flags.
 func (c *searchConditions) shown(d *dialect, q *SearchQuery) condition {
-	var onlyManaged []int64
-	for id, name := range c.accounts {
-		if q.OnlyManaged[name] {
-			onlyManaged = append(onlyManaged, id)
-		}
-	}
-	slices.Sort(onlyManaged)
+	onlyManaged := idsWhere(c.accounts, func(account vedette.AccountName) bool { return q.OnlyManaged[account] })
 	visible := condition{d.flags("o.attributes") + " NOT IN ('1','3','5','7','9','B','D','F')", nil}
 	if len(onlyManaged) == 0 {
 		return visible
@@ -270,6 +270,11 @@ func sortedIDs[V any](byID map[int64]V) []int64 {
 	return ids
 }
 
+// idsWhere returns the ids of the values that meet a condition, sorted.
+func idsWhere[V any](byID map[int64]V, meets func(V) bool) []int64 {
+	return slices.DeleteFunc(sortedIDs(byID), func(id int64) bool { return !meets(byID[id]) })
+}
+
 func idsContaining[N ~string](names map[int64]N, text string) []int64 {
-	return slices.DeleteFunc(sortedIDs(names), func(id int64) bool { return !strings.Contains(string(names[id]), text) })
+	return idsWhere(names, func(name N) bool { return strings.Contains(string(name), text) })
 }

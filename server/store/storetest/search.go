@@ -150,12 +150,20 @@ func testSearchRelated(t *testing.T, s *store.Store) {
 			}
 			checkFound(t, s, store.SearchQuery{Text: tt.text, KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
 				CanRead: func(account vedette.AccountName) bool { return account == "prod" },
-				Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:", Applications: tt.applications}}, want)
+				Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:", Applications: tt.applications,
+					Kinds: []vedette.Kind{pods, services, deployments}}}, want)
 		})
 	}
+	t.Run("kinds that belong to no application, but in one account", func(t *testing.T) {
+		checkFound(t, s, store.SearchQuery{Text: "shop", KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
+			Related: &store.RelatedQuery{Applications: []string{"shop"}, Kinds: []vedette.Kind{services, roles},
+				AllKinds: map[vedette.AccountName]bool{"Staging": true}}},
+			[]string{"prod Service shop/web", "Staging Service shop/web", "Staging Pod shop/web-0", "Staging Pod shop/web-1",
+				"Staging Deployment.apps shop/front[1]"})
+	})
 	t.Run("more applications than the index is asked for", func(t *testing.T) {
 		q := store.SearchQuery{Text: "", KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
-			Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:"}}
+			Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:", Kinds: []vedette.Kind{pods, services, deployments}}}
 		for i := range 3000 {
 			q.Related.Applications = append(q.Related.Applications, fmt.Sprint("app-", i))
 		}
