@@ -62,6 +62,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
 		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
 		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
+		{"./server/infrastructure", module + "/server/clouddriver", "infrastructure relates objects; only clouddriver knows requests and answers"},
+		{"./server/front50", module + "/server/", "front50 sends requests to Front50; it must not depend on who shows what it answers"},
 		{"./server/attributes", module + "/server/", "attributes is computed by the store and read by the views; it must not depend on them"},
 	}
 	deps := map[string][]string{}

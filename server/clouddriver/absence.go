@@ -1,7 +1,6 @@
 package clouddriver
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -24,8 +23,11 @@ func (a *api) confirmAbsence(r *http.Request, accounts []vedette.AccountName, ab
 		return absent
 	}
 	account, reason, err := a.findIncomplete(r.Context(), accounts)
-	if err != nil || account == "" {
-		return cmp.Or(err, absent)
+	if err != nil {
+		return err
+	}
+	if account == "" {
+		return absent
 	}
 	return vedette.Errorf(vedette.Unavailable, "%w, but this is not certain: %s (account: %s). Try again later, or remove the account if its cluster is gone",
 		absent, reason, account)

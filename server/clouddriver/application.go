@@ -13,10 +13,10 @@ import (
 // expand makes no difference.
 func (a *api) listApplications(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	query := r.URL.Query()
-	if _, err := booleanParam(query, "expand", true); err != nil {
+	if _, err := booleanParam(query, "expand"); err != nil {
 		return err
 	}
-	restricted, err := booleanParam(query, "restricted", true)
+	restricted, err := booleanParam(query, "restricted")
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (a *api) getCluster(w http.ResponseWriter, r *http.Request, p pathParams) e
 	if err != nil {
 		return err
 	}
-	expand, err := booleanParam(r.URL.Query(), "expand", true)
+	expand, err := booleanParam(r.URL.Query(), "expand")
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *api) findTypedCluster(r *http.Request, p pathParams) (v view, c *infras
 			"No cluster provider of type: %s found that can handle cluster: %s in application: %s, account: %s", p["type"], p["cluster"], p["app"],
 			p["account"])
 	}
-	if expand, err = booleanParam(r.URL.Query(), "expand", true); err != nil {
+	if expand, err = booleanParam(r.URL.Query(), "expand"); err != nil {
 		return view{}, nil, false, err
 	}
 	if c == nil {

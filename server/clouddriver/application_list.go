@@ -48,7 +48,8 @@ func (c *applicationCache) get(inventory *store.Inventory, settings *infrastruct
 }
 
 // newApplicationList encodes the applications of an inventory. previous may be nil.
-func newApplicationList(inventory *store.Inventory, settings *infrastructure.Settings, previous *applicationList) (*applicationList, error) {
+func newApplicationList(inventory *store.Inventory, settings *infrastructure.Settings,
+	previous *applicationList) (*applicationList, error) {
 	if previous != nil && !previous.settings.SameViews(settings) {
 		previous = nil
 	}

@@ -130,7 +130,8 @@ func New(cfg Config) http.Handler {
 	if cfg.ChallengeEnvironments == nil {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
-	a := &api{Config: cfg, views: infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes})}
+	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes})
+	a := &api{Config: cfg, views: reader}
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }
 

@@ -18,7 +18,10 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 	reads := readlimit.New(readlimit.Config{Wait: time.Millisecond})
 	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, ReadLimiter: reads, Tasks: &fakeTasks{}})
 	paths := []string{"/task", "/task/" + taskID, "/manifests/prod/shop/pod%20web-0", "/manifests/prod/shop/configMap%20settings-v001", "/applications/web/jobs/prod/shop/job%20done",
-		"/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/largest"}
+		"/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/largest",
+		"/applications", "/applications/web", "/applications/web/clusters", "/applications/web/clusters/prod", "/applications/web/clusters/prod/replicaSet%20web",
+		"/applications/web/serverGroups", "/applications/web/serverGroupManagers", "/serverGroups?applications=web", "/serverGroups/prod/shop/replicaSet%20web-v001",
+		"/instances/prod/shop/pod%20web-0"}
 	freeBefore, free := readtest.Exhaust(reads)
 	for _, path := range paths {
 		response, body := get(t, url+path)

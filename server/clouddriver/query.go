@@ -15,11 +15,11 @@ func (e *parameterError) Error() string { return e.message }
 var booleans = map[string]bool{"true": true, "on": true, "yes": true, "1": true, "false": false, "off": false, "no": false, "0": false}
 
 // booleanParam returns a query parameter that is a boolean in Clouddriver: other texts are
-// rejected. Without the parameter, or if it is empty, it returns the default.
-func booleanParam(query url.Values, name string, fallback bool) (bool, error) {
+// rejected. Without the parameter, or if it is empty, it is true.
+func booleanParam(query url.Values, name string) (bool, error) {
 	text := strings.TrimSpace(query.Get(name))
 	if text == "" {
-		return fallback, nil
+		return true, nil
 	}
 	value, ok := booleans[strings.ToLower(text)]
 	if !ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize/authorizetest"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -23,7 +24,8 @@ func routes(id string) map[string]authorizetest.Route {
 	singleBody := strings.TrimSuffix(strings.TrimPrefix(ops, `[{"scaleManifest":`), "}]")
 	write := authorizetest.Route{Body: ops, Permissions: []string{"prod WRITE"}}
 	withPath := func(path string, r authorizetest.Route) authorizetest.Route { r.Path = path; return r }
-	account, both := []string{"prod READ"}, []string{"application web READ", "prod READ"}
+	account, application, both := []string{"prod READ"}, []string{"application web READ"}, []string{"application web READ", "prod READ"}
+	const cluster = "/applications/web/clusters/prod/replicaSet%20web"
 	all := map[string]authorizetest.Route{
 		// Probes have no user, and the answer shows nothing of clusters.
 		"GET health": {Path: "/health", Open: true},
@@ -48,6 +50,24 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET armory/agent/operations":      {Path: "/armory/agent/operations", Permissions: account, FilteredText: "01J00000000000000000000001"},
 		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account},
 
+		"GET applications":                                                                                          {Path: "/applications", Permissions: application, FilteredText: `"web"`},
+		"GET applications/{app}":                                                                                    {Path: "/applications/web", Permissions: []string{"application web READ"}},
+		"GET applications/{app}/clusters":                                                                           {Path: "/applications/web/clusters", Permissions: both, FilteredText: "prod", Rejecting: application},
+		"GET applications/{app}/clusters/{account}":                                                                 {Path: "/applications/web/clusters/prod", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}":                                                       {Path: cluster, Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}":                                                {Path: cluster + "/kubernetes", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups":                                   {Path: cluster + "/kubernetes/serverGroups", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{name}":                            {Path: cluster + "/kubernetes/serverGroups/replicaSet%20web-v001", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}":           {Path: cluster + "/kubernetes/shop/serverGroups/target/newest", Permissions: both},
+		"GET applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}": {Path: cluster + "/kubernetes/shop/serverGroups/target/newest/images", Permissions: both},
+		"GET applications/{app}/serverGroups":                                                                       {Path: "/applications/web/serverGroups", Permissions: both, FilteredText: "web-v001", Rejecting: application},
+		"GET applications/{app}/serverGroups/{account}/{region}/{name}":                                             {Path: "/applications/other/serverGroups/prod/shop/replicaSet%20web-v001", Permissions: both},
+		"GET applications/{app}/serverGroupManagers":                                                                {Path: "/applications/web/serverGroupManagers", Permissions: both, FilteredText: "deployment web", Rejecting: application},
+		"GET serverGroups":                           {Path: "/serverGroups?applications=web", Permissions: both, FilteredText: "web-v001"},
+		"GET serverGroups/{account}/{region}/{name}": {Path: "/serverGroups/prod/shop/replicaSet%20web-v001", Permissions: both},
+		"GET instances/{account}/{location}/{id}":    {Path: "/instances/prod/shop/pod%20web-0", Permissions: account},
+		"GET projects/{project}/clusters":            {Path: "/projects/web/clusters", Permissions: both, FilteredText: "r.io/web:5"},
+
 		"POST ops":                          withPath("/ops", write),
 		"POST ops/{name}":                   {Path: "/ops/scaleManifest", Body: singleBody, Permissions: []string{"prod WRITE"}},
 		"POST {provider}/ops":               withPath("/kubernetes/ops", write),
@@ -68,50 +88,13 @@ func routes(id string) map[string]authorizetest.Route {
 	return all
 }
 
-// infrastructureRoutes are the entries of views of load balancers, security groups and more.
-func infrastructureRoutes() map[string]authorizetest.Route {
-	account, both := []string{"prod READ"}, []string{"application web READ", "prod READ"}
-	return map[string]authorizetest.Route{
-		"GET applications/{app}/loadBalancers": {Path: "/applications/web/loadBalancers", Permissions: both, FilteredText: "service web",
-			Rejecting: []string{"application web READ"}},
-		"GET applications/{app}/rawResources": {Path: "/applications/web/rawResources", Permissions: both, FilteredText: "service web",
-			Rejecting: []string{"application web READ"}},
-		// It never lists any.
-		"GET {provider}/loadBalancers":                            {Path: "/kubernetes/loadBalancers", Open: true},
-		"GET {provider}/loadBalancers/{name}":                     {Path: "/kubernetes/loadBalancers/service%20web", Permissions: account},
-		"GET {provider}/loadBalancers/{account}/{region}/{name}":  {Path: "/kubernetes/loadBalancers/prod/shop/service%20web", Permissions: account},
-		"GET securityGroups":                                      {Path: "/securityGroups", Permissions: account, FilteredText: "networkPolicy web"},
-		"GET securityGroups/{account}":                            {Path: "/securityGroups/prod", Permissions: account},
-		"GET securityGroups/{account}/{provider}":                 {Path: "/securityGroups/prod/kubernetes", Permissions: account},
-		"GET securityGroups/{account}/{provider}/{name}":          {Path: "/securityGroups/prod/kubernetes/networkPolicy%20web", Permissions: account},
-		"GET securityGroups/{account}/{provider}/{region}/{name}": {Path: "/securityGroups/prod/kubernetes/shop/networkPolicy%20web", Permissions: account},
-		"GET search": {Path: "/search?q=web&type=loadBalancers", Permissions: both, FilteredText: "service web"},
-	}
-}
+// webProject is a project with the application web.
+type webProject struct{}
 
-// fixedRoutes are the entries of routes that answer everyone the same.
-func fixedRoutes() map[string]authorizetest.Route {
-	all := map[string]authorizetest.Route{
-		// No account can be managed.
-		"GET credentials/type/{type}":          {Path: "/credentials/type/kubernetes", Code: http.StatusBadRequest, Open: true},
-		"POST credentials":                     {Path: "/credentials", Code: http.StatusBadRequest, Open: true},
-		"PUT credentials":                      {Path: "/credentials", Code: http.StatusBadRequest, Open: true},
-		"PUT credentials/{account}":            {Path: "/credentials/prod", Code: http.StatusBadRequest, Open: true},
-		"DELETE credentials/{account}":         {Path: "/credentials/prod", Code: http.StatusBadRequest, Open: true},
-		"GET credentials/{account}/history":    {Path: "/credentials/prod/history", Code: http.StatusBadRequest, Open: true},
-		"GET servicebroker/{account}/services": {Path: "/servicebroker/prod/services?cloudProvider=aws", Open: true},
-		// It shows no more than the list of accounts, which is open too.
-		"GET cache/introspection": {Path: "/cache/introspection", Open: true},
-		// There is nothing that they could remove.
-		"PUT admin/db/truncate/{namespace}":   {Path: "/admin/db/truncate/green", Open: true},
-		"PUT admin/db/drop/{namespace}":       {Path: "/admin/db/drop/green", Open: true},
-		"PUT admin/db/drop_version/{version}": {Path: "/admin/db/drop_version/1", Open: true},
-	}
-	unbraced := strings.NewReplacer("{", "", "}", "")
-	for pattern, status := range clouddriver.OtherProviderAnswers() {
-		all["GET "+pattern] = authorizetest.Route{Path: "/" + unbraced.Replace(pattern), Code: status, Open: true}
-	}
-	return all
+func (webProject) Project(context.Context, string, http.Header) (front50.Project, error) {
+	all := "*"
+	return front50.Project{Config: front50.ProjectConfig{Applications: []string{"web"},
+		Clusters: []front50.ProjectCluster{{Account: "prod", Stack: &all, Detail: &all}}}}, nil
 }
 
 func TestEveryRouteIsAuthorized(t *testing.T) {
@@ -122,9 +105,16 @@ func TestEveryRouteIsAuthorized(t *testing.T) {
 func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authorizer) (authorizetest.Response, authorizetest.Route) {
 	t.Helper()
 	w, c := prodWorld(t)
-	w.Account("prod", "pods", "replicasets", "deployments", "nodes")
+	w.Account("prod", "pods", "replicasets", "deployments", "nodes", "services", "networkpolicies")
 	w.Put("prod", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","annotations":{"moniker.spinnaker.io/application":"web"}}}`,
 		strings.Replace(web0, `"labels"`, `"annotations":{"moniker.spinnaker.io/application":"web"},"labels"`, 1))
+	w.Put("prod", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`,
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-v005","namespace":"shop","uid":"a0000000-0000-4000-8000-000000000005"},
+			"spec":{"template":{"spec":{"containers":[{"name":"web","image":"r.io/web:5"}]}}}}`,
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-v005-a","namespace":"shop","ownerReferences":[
+			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-v005","uid":"a0000000-0000-4000-8000-000000000005"}]}}`)
+	w.Put("prod", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop"},"spec":{}}`,
+		`{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"web","namespace":"shop"}}`)
 	row := store.OperationRow{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
 	if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
@@ -141,7 +131,7 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 		}
 	}
 	route := routes(id)[pattern]
-	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer})
+	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Projects: webProject{}, Authorizer: authorizer})
 	method, _, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, route.Path, strings.NewReader(route.Body))
 	r.Header.Set("X-SPINNAKER-USER", "dev")

@@ -135,7 +135,8 @@ func sequenceOf(g *infrastructure.ServerGroup) int {
 
 // choose returns the target among candidates, of which there is at least one, from the oldest to
 // the newest.
-func (t target) choose(candidates []*infrastructure.ServerGroup, p pathParams, allowSingleOldest bool) (*infrastructure.ServerGroup, error) {
+func (t target) choose(candidates []*infrastructure.ServerGroup, p pathParams,
+	allowSingleOldest bool) (*infrastructure.ServerGroup, error) {
 	newest := len(candidates) - 1
 	switch t {
 	case previous:
@@ -154,7 +155,8 @@ func (t target) choose(candidates []*infrastructure.ServerGroup, p pathParams, a
 		}), nil
 	case onlyOne:
 		if newest > 0 {
-			return nil, vedette.Errorf(vedette.NotFound, "More than one target found (scope: %s, serverGroups: %s)", p["scope"], joinNames(candidates))
+			return nil, vedette.Errorf(vedette.NotFound, "More than one target found (scope: %s, serverGroups: %s)", p["scope"],
+				joinNames(candidates))
 		}
 	}
 	return candidates[newest], nil

@@ -42,7 +42,7 @@ func (a *api) viewRoutes() []route {
 
 // view is the answer to a request about one application: what its caller may see of it.
 type view struct {
-	*infrastructure.Snapshot
+	*infrastructure.CachedApplication
 	visible map[vedette.AccountName]bool // nil means all
 }
 
@@ -65,14 +65,14 @@ func (a *api) readAllowedView(r *http.Request, caller authorize.Caller, applicat
 	if err != nil {
 		return view{}, err
 	}
-	snapshot, err := a.views.Application(r.Context(), readlimit.CallerKey(r), application)
+	cached, err := a.views.Application(r.Context(), readlimit.CallerKey(r), application)
 	if err != nil {
 		return view{}, err
 	}
-	v := view{Snapshot: snapshot}
+	v := view{CachedApplication: cached}
 	if readable != nil {
 		v.visible = map[vedette.AccountName]bool{}
-		for _, account := range snapshot.Accounts() {
+		for _, account := range cached.Accounts() {
 			v.visible[account] = readable(account)
 		}
 	}
@@ -85,8 +85,8 @@ func (a *api) readAccountView(r *http.Request, p pathParams) (view, error) {
 	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
 		return view{}, err
 	}
-	snapshot, err := a.views.Application(r.Context(), scope.limitKey, p["app"])
-	return view{Snapshot: snapshot}, err
+	cached, err := a.views.Application(r.Context(), scope.limitKey, p["app"])
+	return view{CachedApplication: cached}, err
 }
 
 // key identifies an answer among those to all callers: which accounts they see decides, not who

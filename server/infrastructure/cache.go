@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// cache keeps the snapshots that were used last, within a limit of bytes.
+// cache keeps the applications that were used last, within a limit of bytes.
 type cache struct {
 	limit int64
 
@@ -16,16 +16,16 @@ type cache struct {
 }
 
 type cacheEntry struct {
-	snapshot *Snapshot
-	bytes    int64
+	application *CachedApplication
+	bytes       int64
 }
 
 func newCache(limit int64) cache {
 	return cache{limit: limit, entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// get returns the snapshot of an application, or nil.
-func (c *cache) get(name string) *Snapshot {
+// get returns the application of a name, or nil.
+func (c *cache) get(name string) *CachedApplication {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[name]
@@ -33,11 +33,11 @@ func (c *cache) get(name string) *Snapshot {
 		return nil
 	}
 	c.order.MoveToFront(e)
-	return e.Value.(*cacheEntry).snapshot
+	return e.Value.(*cacheEntry).application
 }
 
-// put replaces the snapshot of an application. One that is larger than the limit is not kept.
-func (c *cache) put(s *Snapshot) {
+// put keeps an application in place of an earlier state of it. One that is larger than the limit is not kept.
+func (c *cache) put(s *CachedApplication) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.entries[s.Name]; e != nil {
@@ -52,12 +52,12 @@ func (c *cache) put(s *Snapshot) {
 // entryBytes is about what an empty application takes.
 const entryBytes = 1 << 10
 
-// grow adds the bytes of an answer to a snapshot, if it is still kept.
-func (c *cache) grow(s *Snapshot, bytes int64) {
+// grow adds the bytes of an answer to an application, if it is still kept.
+func (c *cache) grow(s *CachedApplication, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries[s.Name]
-	if e == nil || e.Value.(*cacheEntry).snapshot != s {
+	if e == nil || e.Value.(*cacheEntry).application != s {
 		return
 	}
 	e.Value.(*cacheEntry).bytes += bytes
@@ -73,6 +73,6 @@ func (c *cache) evictLocked() {
 
 func (c *cache) removeLocked(e *list.Element) {
 	entry := c.order.Remove(e).(*cacheEntry)
-	delete(c.entries, entry.snapshot.Name)
+	delete(c.entries, entry.application.Name)
 	c.bytes -= entry.bytes
 }

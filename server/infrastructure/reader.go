@@ -67,9 +67,9 @@ const loadTimeout = 30 * time.Second
 
 // Application returns an application as it was when it was called, or later. One that does not
 // exist is empty. caller is the key of the caller in the limiter. Concurrent calls share a read.
-func (r *Reader) Application(ctx context.Context, caller, name string) (*Snapshot, error) {
+func (r *Reader) Application(ctx context.Context, caller, name string) (*CachedApplication, error) {
 	if name == "" { // objects whose name gives no application have the empty one
-		return &Snapshot{Application: &Application{}, reader: r}, nil
+		return &CachedApplication{Application: &Application{}, reader: r}, nil
 	}
 	if s := r.cache.get(name); s != nil && s.isCurrent(r.cfg.Store) {
 		return s, nil
@@ -84,7 +84,7 @@ func (r *Reader) Application(ctx context.Context, caller, name string) (*Snapsho
 }
 
 // join waits for a read of an application. isOwn reports whether the read began with this call.
-func (r *Reader) join(ctx context.Context, caller, name string) (s *Snapshot, isOwn bool, err error) {
+func (r *Reader) join(ctx context.Context, caller, name string) (s *CachedApplication, isOwn bool, err error) {
 	var began atomic.Bool
 	result := r.flights.DoChan(name, func() (any, error) {
 		began.Store(true)
@@ -96,14 +96,14 @@ func (r *Reader) join(ctx context.Context, caller, name string) (s *Snapshot, is
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("wait for application %s: %w", name, context.Cause(ctx))
 	case got := <-result:
-		s, _ := got.Val.(*Snapshot)
+		s, _ := got.Val.(*CachedApplication)
 		return s, began.Load(), got.Err
 	}
 }
 
 // load reads an application and keeps it.
-func (r *Reader) load(ctx context.Context, caller, name string) (*Snapshot, error) {
-	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, caller, func() (*Snapshot, int64, error) {
+func (r *Reader) load(ctx context.Context, caller, name string) (*CachedApplication, error) {
+	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, caller, func() (*CachedApplication, int64, error) {
 		s, err := r.read(ctx, name)
 		if err != nil {
 			return nil, 0, err
@@ -121,9 +121,9 @@ func (r *Reader) load(ctx context.Context, caller, name string) (*Snapshot, erro
 }
 
 // read reads an application. Versions are read before the rows that they cover, so that a change
-// in between makes the snapshot outdated.
-func (r *Reader) read(ctx context.Context, name string) (*Snapshot, error) {
-	s := &Snapshot{reader: r, versions: newVersions(r.cfg.Store, name)}
+// in between makes the application outdated.
+func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, error) {
+	s := &CachedApplication{reader: r, versions: newVersions(r.cfg.Store, name)}
 	settings, err := r.settings.get(ctx)
 	if err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func newMemoryStore() *memoryStore {
 	return &memoryStore{own: map[string][]Object{"web": {object("replicaSet shop/web-1", nil)}}}
 }
 
-func read(t *testing.T, r *Reader, name string) *Snapshot {
+func read(t *testing.T, r *Reader, name string) *CachedApplication {
 	t.Helper()
 	s, err := r.Application(t.Context(), "ann", name)
 	if err != nil {
@@ -232,15 +232,15 @@ func TestMemoryIsLimited(t *testing.T) {
 	for i := range 200 {
 		name := fmt.Sprint("app", i)
 		s.own[name] = []Object{object("replicaSet shop/"+name, nil)}
-		snapshot := read(t, r, name)
+		application := read(t, r, name)
 		for j := range 100 {
-			answer, err := snapshot.Answer(fmt.Sprint(j), func() (*Answer, error) { return &Answer{Body: make([]byte, 100)}, nil })
+			answer, err := application.Answer(fmt.Sprint(j), func() (*Answer, error) { return &Answer{Body: make([]byte, 100)}, nil })
 			if err != nil || len(answer.Body) != 100 {
 				t.Fatalf("got %v and error %v, want an answer", answer, err)
 			}
 		}
-		if len(snapshot.answers) > maxAnswers {
-			t.Fatalf("got %d answers of one application, want at most %d", len(snapshot.answers), maxAnswers)
+		if len(application.answers) > maxAnswers {
+			t.Fatalf("got %d answers of one application, want at most %d", len(application.answers), maxAnswers)
 		}
 		if r.cache.bytes > limit {
 			t.Fatalf("got %d bytes, want at most %d", r.cache.bytes, limit)
@@ -256,9 +256,9 @@ func TestMemoryIsLimited(t *testing.T) {
 	for _, e := range r.cache.entries {
 		entry := e.Value.(*cacheEntry)
 		sum += entry.bytes
-		want := entry.snapshot.rowBytes + int64(len(entry.snapshot.Name)) + entryBytes + entry.snapshot.answerBytes
+		want := entry.application.rowBytes + int64(len(entry.application.Name)) + entryBytes + entry.application.answerBytes
 		if entry.bytes != want {
-			t.Errorf("%s: got %d bytes, want %d", entry.snapshot.Name, entry.bytes, want)
+			t.Errorf("%s: got %d bytes, want %d", entry.application.Name, entry.bytes, want)
 		}
 	}
 	if sum != r.cache.bytes {
@@ -268,19 +268,19 @@ func TestMemoryIsLimited(t *testing.T) {
 
 func TestAnswerIsMadeOnce(t *testing.T) {
 	r := NewReader(Config{Store: newMemoryStore()})
-	snapshot := read(t, r, "web")
+	application := read(t, r, "web")
 	made := 0
 	encode := func() (*Answer, error) { made++; return &Answer{}, nil }
 	for range 2 {
-		if _, err := snapshot.Answer("a", encode); err != nil {
+		if _, err := application.Answer("a", encode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := snapshot.Answer("b", encode); err != nil || made != 2 {
+	if _, err := application.Answer("b", encode); err != nil || made != 2 {
 		t.Errorf("got %d answers and error %v, want 2", made, err)
 	}
 	failure := errors.New("no")
-	if _, err := snapshot.Answer("c", func() (*Answer, error) { return nil, failure }); !errors.Is(err, failure) {
+	if _, err := application.Answer("c", func() (*Answer, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }

@@ -19,8 +19,8 @@ func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key ve
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account}, Kinds: []vedette.Kind{key.Kind},
-		Namespace: key.Namespace, Name: key.Name})
+	list, err := r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account},
+		Kinds: []vedette.Kind{key.Kind}, Namespace: key.Namespace, Name: key.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package infrastructure
 
 import "github.com/vedette-io/vedette"
 
-// versions are the counters of changes that a snapshot depends on.
+// versions are the counters of changes that an application depends on.
 type versions struct {
 	name        string
 	application uint64

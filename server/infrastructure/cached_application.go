@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Snapshot is an application at one time, with answers that were made from it.
-type Snapshot struct {
+// CachedApplication is an application at one time, with answers that were made from it.
+type CachedApplication struct {
 	*Application
 	reader   *Reader
 	versions versions
@@ -18,7 +18,7 @@ type Snapshot struct {
 	answerBytes int64
 }
 
-func (s *Snapshot) isCurrent(store versionStore) bool { return s.versions.isCurrent(store) }
+func (s *CachedApplication) isCurrent(store versionStore) bool { return s.versions.isCurrent(store) }
 
 // Answer is an encoded answer. It is read-only, because requests share it.
 type Answer struct {
@@ -30,12 +30,12 @@ type Answer struct {
 // Bytes is the memory that the answer takes.
 func (a *Answer) Bytes() int64 { return int64(len(a.Body) + len(a.Compressed)) }
 
-// maxAnswers limits the answers of one snapshot, whose keys callers choose.
+// maxAnswers limits the answers of one application, whose keys callers choose.
 const maxAnswers = 64
 
 // Answer returns the answer of a key: the one that was made before, or else a new one, which is
 // kept if the cache has memory for it. Callers with the same key must want the same answer.
-func (s *Snapshot) Answer(key string, encode func() (*Answer, error)) (*Answer, error) {
+func (s *CachedApplication) Answer(key string, encode func() (*Answer, error)) (*Answer, error) {
 	s.mu.Lock()
 	answer := s.answers[key]
 	s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Snapshot) Answer(key string, encode func() (*Answer, error)) (*Answer, 
 	return answer, nil
 }
 
-func (s *Snapshot) keep(key string, answer *Answer) {
+func (s *CachedApplication) keep(key string, answer *Answer) {
 	s.mu.Lock()
 	size := int64(len(key)) + answer.Bytes()
 	grown := size

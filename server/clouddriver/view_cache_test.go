@@ -1,0 +1,218 @@
+package clouddriver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/readtest"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// countingStore counts the reads of rows.
+type countingStore struct {
+	*store.Store
+	reads int
+}
+
+func (s *countingStore) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+	s.reads++
+	return s.Store.ApplicationAttributes(ctx, application, kinds)
+}
+
+func (s *countingStore) OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+	s.reads++
+	return s.Store.OwnedAttributes(ctx, application, owners, kinds)
+}
+
+func (s *countingStore) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+	s.reads++
+	return s.Store.NeighborAttributes(ctx, application, of, kinds)
+}
+
+func (s *countingStore) AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+	s.reads++
+	return s.Store.AttributesOwnedBy(ctx, owners, kinds)
+}
+
+func (s *countingStore) KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error) {
+	s.reads++
+	return s.Store.KindAttributes(ctx, q)
+}
+
+func (s *countingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+	s.reads++
+	return s.Store.Accounts(ctx)
+}
+
+func (s *countingStore) Objects(ctx context.Context, q store.Query) (store.Page, error) {
+	s.reads++
+	return s.Store.Objects(ctx, q)
+}
+
+// TestReadsOfViews checks that the number of reads of a view does not depend on how much it
+// shows, and that an unchanged application is not read again.
+func TestReadsOfViews(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	putApplication(w, "small", 1, 1)
+	putApplication(w, "large", 50, 3)
+	for path, want := range map[string]int{
+		"/applications": 1, "/applications/APP": 1, "/applications/APP/clusters": 1, "/applications/APP/serverGroups": 6,
+		"/applications/APP/serverGroups?expand=true": 6, "/applications/APP/serverGroupManagers": 6, "/applications/APP/clusters/prod": 6,
+		"/applications/APP/clusters/prod/deployment%20APP-0/kubernetes": 6, "/serverGroups?applications=APP": 6,
+		"/serverGroups/prod/APP/replicaSet%20APP-0": 4, "/instances/prod/APP/pod%20APP-0-0": 2,
+	} {
+		for _, app := range []string{"small", "large"} {
+			s := &countingStore{Store: w.Store}
+			url := serve(t, clouddriver.Config{Store: s}) + strings.ReplaceAll(path, "APP", app)
+			response, _ := get(t, url)
+			if response.StatusCode != http.StatusOK || s.reads != want {
+				t.Errorf("%s of %s: got %d with %d reads, want 200 with %d", path, app, response.StatusCode, s.reads, want)
+			}
+			again, _ := get(t, url, "If-None-Match", response.Header.Get("ETag"))
+			if more := s.reads - want; again.StatusCode != http.StatusNotModified || more != 0 && strings.HasPrefix(path, "/applications") {
+				t.Errorf("%s of %s, again: got %d with %d reads, want 304 without", path, app, again.StatusCode, more)
+			}
+		}
+	}
+}
+
+// TestViewsShowChanges checks that each view shows what was stored before its request.
+func TestViewsShowChanges(t *testing.T) {
+	w := viewWorld(t)
+	url := serve(t, clouddriver.Config{Store: w.Store})
+	paths := []string{"/applications", "/applications/shop", "/applications/shop/clusters", "/applications/shop/clusters/prod", "/applications/shop/serverGroups",
+		"/applications/shop/serverGroups?expand=true", "/serverGroups?applications=shop"}
+	tags := map[string]string{}
+	expect := func(text string, visible bool) {
+		t.Helper()
+		for _, path := range paths {
+			response, body := get(t, url+path, "If-None-Match", tags[path])
+			if response.StatusCode == http.StatusNotModified || bytes.Contains(body, []byte(text)) != visible {
+				t.Errorf("%s: got %d %s, want %q visible: %v", path, response.StatusCode, body, text, visible)
+			}
+			tags[path] = response.Header.Get("ETag")
+		}
+	}
+	expect("job shop-late", false)
+	o := w.Put("prod", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"late","namespace":"far","annotations":{"moniker.spinnaker.io/application":"shop","moniker.spinnaker.io/cluster":"job shop-late"}}}`)
+	expect("job shop-late", true)
+	w.Delete("prod", o[0].Key)
+	expect("job shop-late", false)
+	if err := w.Store.RemoveAccount(t.Context(), "prod"); err != nil {
+		t.Fatal(err)
+	}
+	expect("cronJob nightly", false)
+}
+
+// TestChangesOfPodsAndServicesShow checks changes of objects that belong to other applications.
+func TestChangesOfPodsAndServicesShow(t *testing.T) {
+	w := viewWorld(t)
+	url := serve(t, clouddriver.Config{Store: w.Store}) + "/applications/shop/serverGroups"
+	for _, step := range []struct{ manifest, text string }{
+		{`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"stray","namespace":"shop","annotations":{"moniker.spinnaker.io/application":"other"},
+			"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5b7d9","uid":"a0000000-0000-4000-8000-000000000002","controller":true}]}}`, `"pod stray"`},
+		{`{"apiVersion":"v1","kind":"Service","metadata":{"name":"foreign","namespace":"shop"},"spec":{"selector":{"app":"checkout"}}}`, `"service foreign"`},
+	} {
+		if _, body := get(t, url); bytes.Contains(body, []byte(step.text)) {
+			t.Errorf("got %s before it was stored", step.text)
+		}
+		w.Put("prod", step.manifest)
+		if _, body := get(t, url); !bytes.Contains(body, []byte(step.text)) {
+			t.Errorf("got %s, want %s", body, step.text)
+		}
+	}
+}
+
+// TestVisibleAccounts checks that answers to callers who see different accounts are not mixed up.
+func TestVisibleAccounts(t *testing.T) {
+	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Authorizer: grants{"application shop READ", "dev READ"}})
+	for range 2 {
+		_, all := get(t, serve(t, clouddriver.Config{Store: viewWorld(t).Store})+"/applications/shop/serverGroupManagers")
+		response, some := get(t, url+"/applications/shop/serverGroupManagers", "X-SPINNAKER-USER", "dev")
+		if response.StatusCode != http.StatusOK || !bytes.Contains(some, []byte(`"account":"dev"`)) || bytes.Contains(some, []byte(`"account":"prod"`)) || !bytes.Contains(all, []byte(`"account":"prod"`)) {
+			t.Errorf("got %d %s for one account, and %s for all", response.StatusCode, some, all)
+		}
+		if response, body := get(t, url+"/applications/shop/serverGroupManagers"); response.StatusCode != http.StatusForbidden {
+			t.Errorf("without a user: got %d %s, want 403", response.StatusCode, body)
+		}
+	}
+	_, body := get(t, url+"/applications/shop/serverGroups?clusters=prod:deployment%20web", "X-SPINNAKER-USER", "dev")
+	if string(body) != "[]\n" {
+		t.Errorf("a cluster of a hidden account: got %s, want []", body)
+	}
+}
+
+// TestLargeViewsAreCompressed checks both forms of an answer that is kept in compressed form.
+func TestLargeViewsAreCompressed(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	putApplication(w, "big", 40, 5)
+	url := serve(t, clouddriver.Config{Store: w.Store}) + "/applications/big/serverGroups"
+	_, plain := get(t, url, "Accept-Encoding", "gzip;q=0")
+	response, packed := get(t, url, "Accept-Encoding", "br, gzip;q=0.8")
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatalf("got %v and %.20q, want gzip", err, packed)
+	}
+	unpacked, err := io.ReadAll(reader)
+	if err != nil || response.Header.Get("Content-Encoding") != "gzip" || !bytes.Equal(unpacked, plain) || !json.Valid(plain) || len(packed) > len(plain)/5 {
+		t.Errorf("got %d bytes of %s, error %v, and %d bytes plain", len(packed), response.Header.Get("Content-Encoding"), err, len(plain))
+	}
+}
+
+// TestApplicationList changes some of many applications, and compares the list with the one of a
+// server that has just started.
+func TestApplicationList(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	w.Account("dev", viewKinds()...)
+	deployment := func(name string) string {
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"shop"}}`, name)
+	}
+	old := serve(t, clouddriver.Config{Store: w.Store})
+	for _, step := range []func(){
+		func() {},
+		func() {
+			w.Put("prod", deployment("beta"), deployment("Alpha"), deployment("alpha"), deployment("gamma"))
+		},
+		func() { w.Put("dev", deployment("beta-x"), deployment("delta")) },
+		func() {
+			w.Delete("prod", vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop", Name: "Alpha"})
+		},
+		func() { w.Put("prod", deployment("zeta")) },
+		func() {
+			w.Register(vedette.Account{Name: "prod", Properties: vedette.Properties{OnlySpinnakerManaged: true}}, viewKinds()...)
+		},
+	} {
+		step()
+		_, kept := get(t, old+"/applications")
+		_, fresh := get(t, serve(t, clouddriver.Config{Store: w.Store})+"/applications")
+		if !bytes.Equal(kept, fresh) {
+			t.Fatalf("got\n%s\nwant\n%s", kept, fresh)
+		}
+		var list []struct{ Name string }
+		if err := json.Unmarshal(kept, &list); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(list, func(x, y struct{ Name string }) int {
+			return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
+		}) {
+			t.Errorf("got %s, want it sorted by name in lower case", kept)
+		}
+	}
+	if _, body := get(t, old+"/applications"); !bytes.Contains(body, []byte("delta")) || bytes.Contains(body, []byte("zeta")) {
+		t.Errorf("got %s, want only applications of dev: prod shows only what Spinnaker deployed", body)
+	}
+}
