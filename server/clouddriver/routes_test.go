@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,10 @@ func (webProject) Project(context.Context, string, http.Header) (front50.Project
 	all := "*"
 	return front50.Project{Config: front50.ProjectConfig{Applications: []string{"web"},
 		Clusters: []front50.ProjectCluster{{Account: "prod", Stack: &all, Detail: &all}}}}, nil
+}
+
+func (webProject) SearchProjects(context.Context, url.Values, int, http.Header) ([]front50.Project, error) {
+	return nil, nil
 }
 
 func TestEveryRouteIsAuthorized(t *testing.T) {

@@ -42,6 +42,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, _ pathParams) error
 	if err != nil {
 		return err
 	}
+	results = append(results, a.searchProjects(r, request)...)
 	return writeJSON(w, r, []searchView{{TotalMatches: len(results), PageNumber: request.page, PageSize: request.pageSize,
 		Platform: request.resultPlatform(), Query: request.query, Results: results}})
 }

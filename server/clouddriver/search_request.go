@@ -96,16 +96,21 @@ func searchedTypes(parameters []string) map[string]bool {
 // that does not exist takes none.
 func (s searchRequest) window() (skip int64, take int) {
 	size := min(s.pageSize, defaultPageSize)
-	if s.page < 1 || size < 1 || s.platform != "" && s.platform != "kubernetes" {
+	if s.page < 1 || size < 1 || s.platform != "" && s.platform != kubernetesPlatform {
 		return 0, 0
 	}
 	return int64(s.page-1) * int64(size), size
 }
 
-// resultPlatform is "kubernetes" only if the request asks for it. Otherwise Clouddriver merges the
+const (
+	kubernetesPlatform = "kubernetes"
+	front50Platform    = "front50" // of projects
+)
+
+// resultPlatform is that of the request if one provider answers it. Otherwise Clouddriver merges the
 // results of several providers, and calls them "aws".
 func (s searchRequest) resultPlatform() string {
-	if s.platform == "kubernetes" {
+	if s.platform == kubernetesPlatform || s.platform == front50Platform {
 		return s.platform
 	}
 	return "aws"
