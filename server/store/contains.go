@@ -11,6 +11,14 @@ func (d *dialect) contains(expr, text string) condition {
 	return condition{expr + " LIKE ? ESCAPE '!'", []any{"%" + likeEscaper.Replace(text) + "%"}}
 }
 
+// startsWith returns the condition that an expression begins with a text.
+func (d *dialect) startsWith(expr, text string) condition {
+	if d.glob {
+		return condition{expr + " GLOB ?", []any{globEscaper.Replace(text) + "*"}}
+	}
+	return condition{expr + " LIKE ? ESCAPE '!'", []any{likeEscaper.Replace(text) + "%"}}
+}
+
 var (
 	globEscaper = strings.NewReplacer("[", "[[]", "?", "[?]")
 	likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_", "*", "%")

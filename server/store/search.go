@@ -81,7 +81,7 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) 
 		found = append(found, r)
 		return nil
 	}, fmt.Sprintf(`SELECT o.account_id, o.kind_id, o.namespace, o.name, o.application, o.cluster FROM %s%s
-		ORDER BY o.kind_id, o.account_id, o.namespace, o.name LIMIT %d OFFSET %d`, c.tables, clause, q.Limit, q.Offset), args...)
+		ORDER BY o.account_id, o.kind_id, o.namespace, o.name LIMIT %d OFFSET %d`, c.tables, clause, q.Limit, q.Offset), args...)
 	return found, s.wrapError("search objects", err)
 }
 
@@ -168,21 +168,62 @@ func (c *searchConditions) readKinds(ctx context.Context, s *Store, q *SearchQue
 	return nil
 }
 
-// keyConditions select by key. A text without colon is within one part of the key: it is looked for
-// in the columns, which an index has, and among the few names of kinds and accounts beforehand.
+// keyConditions select by key. The part of a key before the namespace is the same for all objects
+// of an account and kind, so it is compared here: either it contains the text, or the text begins
+// in it and ends in the rest, or the rest contains the text.
 func (c *searchConditions) keyConditions(d *dialect, q *SearchQuery) conditions {
-	if isSpanning(q.Text) {
+	switch {
+	case strings.Contains(q.Text, "*"):
 		key := "CONCAT(" + literal(q.KeyPrefix) + ", CASE o.kind_id"
 		for _, id := range sortedIDs(c.names) {
 			key += fmt.Sprintf(" WHEN %d THEN %s", id, literal(c.names[id]))
 		}
 		return conditions{d.contains(key+" END, ':', "+accountName+", ':', o.namespace, ':', o.name)", q.Text)}
-	}
-	if strings.Contains(q.KeyPrefix, q.Text) {
+	case strings.Contains(q.KeyPrefix, q.Text):
 		return nil
+	case !strings.Contains(q.Text, ":"):
+		return conditions{anyOf(d.in("o.kind_id", idsContaining(c.names, q.Text)), d.in("o.account_id", idsContaining(c.accounts, q.Text)),
+			d.contains("o.name", q.Text), d.contains("o.namespace", q.Text))}
 	}
-	return conditions{anyOf(d.in("o.kind_id", idsContaining(c.names, q.Text)), d.in("o.account_id", idsContaining(c.accounts, q.Text)),
-		d.contains("o.name", q.Text), d.contains("o.namespace", q.Text))}
+	return conditions{c.spanningCondition(d, q)}
+}
+
+const namespaceAndName = "CONCAT(o.namespace, ':', o.name)"
+
+// spanningCondition is for a text with colons.
+func (c *searchConditions) spanningCondition(d *dialect, q *SearchQuery) condition {
+	alternatives := []condition{d.contains(namespaceAndName, q.Text)}
+	for _, kindID := range sortedIDs(c.names) {
+		prefix := q.KeyPrefix + c.names[kindID] + ":"
+		for rest, accounts := range c.accountsByRest(prefix, q.Text) {
+			alternative := both(d.in("o.kind_id", []int64{kindID}), d.in("o.account_id", accounts))
+			if rest != "" {
+				alternative = both(alternative, d.startsWith(namespaceAndName, rest))
+			}
+			alternatives = append(alternatives, alternative)
+		}
+	}
+	return anyOf(alternatives...)
+}
+
+// accountsByRest returns the accounts with which a text may be in keys that begin with a prefix and
+// an account, by what of the text must follow then. The rest is empty if the text is in that
+// beginning.
+func (c *searchConditions) accountsByRest(prefix, text string) map[string][]int64 {
+	byRest := map[string][]int64{}
+	for _, id := range sortedIDs(c.accounts) {
+		begin := prefix + string(c.accounts[id]) + ":"
+		if strings.Contains(begin, text) {
+			byRest[""] = append(byRest[""], id)
+			continue
+		}
+		for i := range min(len(text), len(begin)) {
+			if rest := text[i+1:]; text[i] == ':' && strings.HasSuffix(begin, text[:i+1]) {
+				byRest[rest] = append(byRest[rest], id)
+			}
+		}
+	}
+	return byRest
 }
 
 // maxRelatedApplications is up to how many applications are looked up by their index.
