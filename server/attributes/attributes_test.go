@@ -1,11 +1,14 @@
 package attributes
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 )
@@ -24,21 +27,21 @@ func TestOf(t *testing.T) {
 		want                       Attributes
 	}{
 		{name: "a Pod's containers are ready or not", kind: podKind,
-			summary: `{"phase":"Running","ready":[true,null],"statuses":["main","proxy","new"]}`,
+			summary: `{"phase":"Running","ready":[true,null],"_statuses":["main","proxy","new"]}`,
 			want:    Attributes{Phase: "Running", Containers: []Container{{"main", true}, {"proxy", false}, {"new", false}}}},
 		{name: "a workload's images are distinct", kind: setKind,
-			summary: `{"replicas":3,"images":["a:1",null,"b:2"],"initImages":["a:1","c:3"],"templateLabels":{"app":"web"}}`,
+			summary: `{"replicas":3,"images":["a:1",null,"b:2"],"_initImages":["a:1","c:3"],"_templateLabels":{"app":"web"}}`,
 			want:    Attributes{Labels: labels, Replicas: 3, Images: []string{"a:1", "b:2", "c:3"}, TemplateLabels: labels}},
 		{name: "the replicas of a DaemonSet are not in its spec", kind: vedette.Kind{Group: "apps", Name: "DaemonSet"},
 			summary: `{"replicas":3}`, want: Attributes{Labels: labels}},
 		{name: "a StatefulSet refers to a Service", kind: vedette.Kind{Group: "apps", Name: "StatefulSet"},
-			summary: `{"service":"db"}`, want: Attributes{Labels: labels, Services: []string{"db"}}},
+			summary: `{"_service":"db"}`, want: Attributes{Labels: labels, Services: []string{"db"}}},
 		{name: "a Service selects", kind: vedette.Kind{Name: "Service"},
 			summary: `{"selector":{"app":"web"}}`, want: Attributes{Labels: labels, Selector: labels}},
 		{name: "an Ingress refers to the Services of all rules", kind: vedette.Kind{Group: "networking.k8s.io", Name: "Ingress"},
-			summary: `{"backend":"a","backends":[["b","a"],null,[null,"c"]],"oldBackend":"d","oldBackends":[["e"]]}`,
-			want:    Attributes{Labels: labels, Services: []string{"a", "d", "b", "c", "e"}}},
-		{name: "values of the wrong type are left out", kind: podKind, summary: `{"phase":7,"ready":[true],"statuses":["main"]}`,
+			summary: `{"_backend":"a","_backends":[["b","a"],null,[null,"c"]],"_oldBackend":"d","_oldBackends":[["e"]]}`,
+			want:    Attributes{Labels: labels, Services: []string{"a", "b", "c", "d", "e"}}},
+		{name: "values of the wrong type are left out", kind: podKind, summary: `{"phase":7,"ready":[true],"_statuses":["main"]}`,
 			want: Attributes{Containers: []Container{{"main", true}}}},
 		{name: "a summary that is not JSON is left out", kind: podKind, summary: `{"phase":`, want: Attributes{}},
 		{name: "a kind of another group is not Kubernetes' own", kind: vedette.Kind{Group: "example.com", Name: "Deployment"},
@@ -93,11 +96,12 @@ func TestAppendAndDecode(t *testing.T) {
 		if len(c.attributes.Containers) > 0 {
 			c.attributes.Containers[8] = Container{"main", true}
 		}
-		b := Append([]byte{}, "web-v003-abc", &c.attributes, &c.moniker)
+		b := append(Append([]byte{}, "web-v003-abc", &c.attributes, &c.moniker, len("owner")), "uid-owner"...)
 		var got Attributes
 		var moniker vedette.Moniker
-		if err := Decode(b, "web-v003-abc", &got, &moniker); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		rest, owner, err := Decode(b, "web-v003-abc", &got, &moniker)
+		if err != nil || rest+owner != "uid-owner" || c.attributes.Owner.Name != "" && owner != "owner" {
+			t.Fatalf("%s: got %q, %q, %v, want uid- and owner", name, rest, owner, err)
 		}
 		if !reflect.DeepEqual(got, c.attributes) || !reflect.DeepEqual(moniker, c.moniker) {
 			t.Errorf("%s: got %+v, %+v\nwant %+v, %+v", name, got, moniker, c.attributes, c.moniker)
@@ -117,14 +121,14 @@ func examplePod() vedette.Object {
 		Annotations: map[string]string{applicationAnnotation: "checkout", "moniker.spinnaker.io/cluster": "deployment checkout-frontend"},
 		Summary: []byte(`{"conditionTypes":["Initialized","Ready","ContainersReady","PodScheduled"],"conditionStatuses":["True","True","True","True"],` +
 			`"phase":"Running","node":"node-17.example.com","ip":"10.1.2.3","containers":["checkout","istio-proxy"],` +
-			`"images":["registry.example.com/shop/checkout:1.2.3","istio/proxyv2:1.20"],"statuses":["checkout","istio-proxy"],"ready":[true,true],` +
+			`"images":["registry.example.com/shop/checkout:1.2.3","istio/proxyv2:1.20"],"_statuses":["checkout","istio-proxy"],"ready":[true,true],` +
 			`"restarts":[0,1],"running":["2026-01-01T00:00:00Z","2026-01-01T00:00:00Z"]}`),
 	}
 }
 
 func encodeExample(o *vedette.Object) []byte {
 	a, m := Of(o), vedette.MonikerOf(o.Key, o.Annotations)
-	return Append(nil, o.Name, &a, &m)
+	return Append(nil, o.Name, &a, &m, 0)
 }
 
 func TestSizeOfPod(t *testing.T) {
@@ -140,15 +144,16 @@ func TestDecodeDamaged(t *testing.T) {
 	var a Attributes
 	var m vedette.Moniker
 	for n := range len(b) {
-		if err := Decode(b[:n], o.Name, &a, &m); err == nil {
+		if _, _, err := Decode(b[:n], o.Name, &a, &m); err == nil {
 			t.Errorf("the first %d bytes: got no error, want one", n)
 		}
 	}
-	if err := Decode(append(b, 0), o.Name, &a, &m); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a byte too many: got error %v, want %v", err, ErrDamaged)
+	short := Append(nil, o.Name, &Attributes{Owner: o.Owner}, &m, 16)
+	if _, _, err := Decode(append(short, make([]byte, 15)...), o.Name, &a, &m); !errors.Is(err, ErrDamaged) {
+		t.Errorf("15 bytes of 16 of an owner's uid: got error %v, want %v", err, ErrDamaged)
 	}
-	for _, unknown := range [][]byte{nil, {}, {formatVersion + 1, 0}} {
-		if err := Decode(unknown, "", &a, &m); !errors.Is(err, ErrUnknownVersion) {
+	for _, unknown := range [][]byte{nil, {}, {0}, {formatVersion + 1, 0}} {
+		if _, _, err := Decode(unknown, "", &a, &m); !errors.Is(err, ErrUnknownVersion) {
 			t.Errorf("%v: got error %v, want %v", unknown, err, ErrUnknownVersion)
 		}
 	}
@@ -161,10 +166,11 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, name string) {
 		var a, again Attributes
 		var m, sameMoniker vedette.Moniker
-		if Decode(b, name, &a, &m) != nil {
+		_, owner, err := Decode(b, name, &a, &m)
+		if err != nil {
 			return
 		}
-		if err := Decode(Append(nil, name, &a, &m), name, &again, &sameMoniker); err != nil {
+		if _, _, err := Decode(append(Append(nil, name, &a, &m, len(owner)), owner...), name, &again, &sameMoniker); err != nil {
 			t.Fatalf("%+v, %+v: %v", a, m, err)
 		}
 		if m.Cluster != sameMoniker.Cluster || !slices.Equal(a.Containers, again.Containers) || len(a.Labels) != len(again.Labels) {
@@ -176,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzOf(f *testing.F) {
 	o := examplePod()
 	f.Add(o.Summary, "Pod", `["a"]`)
-	f.Add([]byte(`{"backends":[["a"]]}`), "Ingress", `{}`)
+	f.Add([]byte(`{"_backends":[["a"]]}`), "Ingress", `{}`)
 	f.Add([]byte(`{"images":["a"]}`), "Job", ``)
 	f.Fuzz(func(t *testing.T, summary []byte, kind, annotation string) {
 		o := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: kind}, Name: "web"}, Summary: summary,
@@ -184,7 +190,7 @@ func FuzzOf(f *testing.F) {
 		a, m := Of(&o), vedette.MonikerOf(o.Key, o.Annotations)
 		var got Attributes
 		var moniker vedette.Moniker
-		if err := Decode(Append(nil, o.Name, &a, &m), o.Name, &got, &moniker); err != nil {
+		if _, _, err := Decode(Append(nil, o.Name, &a, &m, 0), o.Name, &got, &moniker); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Join(got.Images, ",") != strings.Join(a.Images, ",") || got.Phase != a.Phase {
@@ -208,8 +214,57 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		var a Attributes
 		var m vedette.Moniker
-		if err := Decode(encoded, o.Name, &a, &m); err != nil {
+		if _, _, err := Decode(encoded, o.Name, &a, &m); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	for input, want := range map[string]string{
+		``: ``, `{}`: ``, `null`: ``, `[]`: ``, `{"a":1}`: `a=1;`, ` { "a" : 1 , "b" : [ {"c":"]"} ] } `: `a=1;b=[ {"c":"]"} ];`,
+		`{"a":"x\"}","b":{}}`: `a="x\"}";b={};`, `{"a":1`: ``, `{"a":"x`: ``, `{"a":[1}`: `a=[1};`, `{"a"}`: ``, `{"a":}`: ``, `{"a":1,}`: `a=1;`,
+		`{a:1}`: ``, `{"a":1]`: `a=1;`, `{"a":-1.5e3,"b":true}`: `a=-1.5e3;b=true;`,
+	} {
+		got := ""
+		for name, value := range members([]byte(input)) {
+			got += string(name) + "=" + string(value) + ";"
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", input, got, want)
+		}
+	}
+}
+
+// FuzzMembers compares members with encoding/json.
+func FuzzMembers(f *testing.F) {
+	o := examplePod()
+	f.Add(o.Summary)
+	f.Add([]byte(` { "a" : "\"" , "b":[{},[1,"]"]],"c":null} `))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var want map[string]json.RawMessage
+		if json.Unmarshal(b, &want) != nil || bytes.Contains(b, []byte(`\`)) || !utf8.Valid(b) {
+			for range members(b) { // ends, and does not panic
+			}
+			return
+		}
+		got := map[string]json.RawMessage{}
+		for name, value := range members(b) {
+			got[string(name)] = value
+		}
+		if len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+func TestTrimSummary(t *testing.T) {
+	for input, want := range map[string]string{
+		``: ``, `{"a":1,"b":[2]}`: `{"a":1,"b":[2]}`, `{"_a":{"_b":1},"b":{"_c":"_d"},"_e":2}`: `{"b":{"_c":"_d"}}`, `{"_a":1}`: ``,
+		`{ "a": 1, "_b": 2 }`: `{"a":1}`, `{"_a":1`: `{"_a":1`, `["_a"]`: `["_a"]`, `"_a"`: `"_a"`,
+	} {
+		if got := string(TrimSummary([]byte(input))); got != want {
+			t.Errorf("%s: got %s, want %s", input, got, want)
 		}
 	}
 }

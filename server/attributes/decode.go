@@ -18,12 +18,17 @@ var (
 )
 
 // Decode sets attributes and moniker from what Append returned for an object with that name. It
-// leaves the owner's uid and the moniker's application as they are.
-func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) error {
-	if len(b) == 0 || b[0] != formatVersion {
-		return ErrUnknownVersion
+// leaves the owner's uid and the moniker's application as they are. It returns what follows
+// in b, split before the owner's uid.
+func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) (rest, owner string, err error) {
+	if len(b) == 0 || b[0] > formatVersion {
+		return "", "", ErrUnknownVersion
 	}
 	r := reader{rest: string(b[1:]), name: name}
+	if b[0] == 0 {
+		return r.rest, "", ErrUnknownVersion
+	}
+	ownerBytes := uint64(0)
 	flags := r.uvarint()
 	a.Ignored, a.Managed = flags&flagIgnored != 0, flags&flagManaged != 0
 	a.APIVersion = r.text()
@@ -31,6 +36,7 @@ func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) error {
 	m.Cluster = r.cluster()
 	if flags&flagOwner != 0 {
 		a.Owner.Kind.Group, a.Owner.Kind.Name, a.Owner.Name = r.text(), r.text(), r.text()
+		ownerBytes = r.uvarint()
 	}
 	m.Stack, m.Detail = r.textIf(flags&flagStack), r.textIf(flags&flagDetail)
 	if flags&flagSequence != 0 {
@@ -56,10 +62,11 @@ func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) error {
 	if flags&flagContainers != 0 {
 		a.Containers = r.containers()
 	}
-	if r.damaged || r.rest != "" {
-		return ErrDamaged
+	if r.damaged || ownerBytes > uint64(len(r.rest)) {
+		return "", "", ErrDamaged
 	}
-	return nil
+	at := len(r.rest) - int(ownerBytes) //nolint:gosec // limited by the line above
+	return r.rest[:at], r.rest[at:], nil
 }
 
 // reader reads values from the front of rest. After the first value that is missing, damaged is

@@ -16,7 +16,9 @@ import (
 //
 // Numbers are varints. A text is a number whose lowest two bits tell what the others are: the
 // length of the bytes that follow, an index of words, or the length of a prefix of the object's
-// name. The owner's uid and the application are not included, because they have columns.
+// name. The owner's uid and the application are not included, because they have columns, but the
+// length of that column: readers get both columns in one value, because each value that a driver
+// returns costs as much as the decoding of a Pod's attributes. Version 0 has no more than its byte.
 const formatVersion = 1
 
 // Version is the version of everything that derives what is stored from an object: the stored
@@ -54,10 +56,11 @@ const (
 )
 
 // Append appends the stored form of an object's attributes and moniker. The name is the object's
-// name, of which its owner's name and its labels often have a prefix.
-func Append(b []byte, name string, a *Attributes, m *vedette.Moniker) []byte {
+// name, of which its owner's name and its labels often have a prefix. The owner's uid takes
+// ownerBytes in its column.
+func Append(b []byte, name string, a *Attributes, m *vedette.Moniker, ownerBytes int) []byte {
 	w := writer{append(b, formatVersion), name}
-	flags := flagsOf(a, m)
+	flags := flagsOf(a, m, ownerBytes)
 	w.uvarint(flags)
 	w.text(a.APIVersion)
 	w.varint(a.Created)
@@ -66,6 +69,7 @@ func Append(b []byte, name string, a *Attributes, m *vedette.Moniker) []byte {
 		w.text(a.Owner.Kind.Group)
 		w.text(a.Owner.Kind.Name)
 		w.text(a.Owner.Name)
+		w.uvarint(uint64(ownerBytes)) //nolint:gosec // a length
 	}
 	w.texts(flags, flagStack, m.Stack)
 	w.texts(flags, flagDetail, m.Detail)
@@ -94,13 +98,13 @@ func Append(b []byte, name string, a *Attributes, m *vedette.Moniker) []byte {
 	return w.b
 }
 
-func flagsOf(a *Attributes, m *vedette.Moniker) uint64 {
+func flagsOf(a *Attributes, m *vedette.Moniker, ownerBytes int) uint64 {
 	var flags uint64
 	for _, f := range []struct {
 		flag uint64
 		set  bool
 	}{
-		{flagIgnored, a.Ignored}, {flagManaged, a.Managed}, {flagOwner, a.Owner.Kind.Name != "" || a.Owner.Name != ""},
+		{flagIgnored, a.Ignored}, {flagManaged, a.Managed}, {flagOwner, ownerBytes > 0 || a.Owner.Kind.Name != "" || a.Owner.Name != ""},
 		{flagStack, m.Stack != ""}, {flagDetail, m.Detail != ""}, {flagSequence, m.Sequence != nil}, {flagLabels, len(a.Labels) > 0},
 		{flagLoadBalancers, len(a.LoadBalancers) > 0}, {flagWorkload, a.Replicas != 0 || len(a.Images) > 0},
 		{flagTemplateLabels, len(a.TemplateLabels) > 0}, {flagSelector, len(a.Selector) > 0}, {flagServices, len(a.Services) > 0},
@@ -132,7 +136,7 @@ func (w *writer) text(s string) {
 		w.uvarint(uint64(len(s))<<textKindBits | textPrefix)
 		return
 	}
-	w.uvarint(uint64(len(s))<<textKindBits | textLiteral)
+	w.uvarint(uint64(len(s)) << textKindBits) // textLiteral is 0
 	w.b = append(w.b, s...)
 }
 

@@ -73,52 +73,72 @@ func IsApplicationMember(kind vedette.Kind) bool {
 }
 
 func (a *Attributes) readPod(summary []byte) {
-	var s struct {
-		Phase    string
-		Statuses []string
-		Ready    []bool
+	var names []string
+	var ready []bool
+	for name, value := range members(summary) {
+		switch string(name) {
+		case "phase":
+			a.Phase = text(value)
+		case "_statuses":
+			decode(value, &names)
+		case "ready":
+			decode(value, &ready)
+		}
 	}
-	_ = json.Unmarshal(summary, &s)
-	a.Phase = s.Phase
-	for i, name := range s.Statuses {
-		a.Containers = append(a.Containers, Container{name, i < len(s.Ready) && s.Ready[i]})
+	for i, name := range names {
+		a.Containers = append(a.Containers, Container{name, i < len(ready) && ready[i]})
 	}
 }
 
 func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
-	var s struct {
-		Replicas           int64
-		Images, InitImages []string
-		TemplateLabels     map[string]string
-		Service            string
+	var images, initImages []string
+	for name, value := range members(summary) {
+		switch string(name) {
+		case "replicas":
+			if kind.Name != "DaemonSet" { // whose replicas are in its status
+				decode(value, &a.Replicas)
+			}
+		case "images":
+			decode(value, &images)
+		case "_initImages":
+			decode(value, &initImages)
+		case "_templateLabels":
+			decode(value, &a.TemplateLabels)
+		case "_service":
+			a.Services = distinct(text(value))
+		}
 	}
-	_ = json.Unmarshal(summary, &s)
-	if kind.Name != "DaemonSet" { // whose replicas are in its status
-		a.Replicas = s.Replicas
-	}
-	a.Images = distinct(slices.Concat(s.Images, s.InitImages))
-	a.TemplateLabels = s.TemplateLabels
-	a.Services = distinct([]string{s.Service})
+	a.Images = distinct(append(images, initImages...)...)
 }
 
 func (a *Attributes) readService(summary []byte) {
-	var s struct{ Selector map[string]string }
-	_ = json.Unmarshal(summary, &s)
-	a.Selector = s.Selector
+	for name, value := range members(summary) {
+		if string(name) == "selector" {
+			decode(value, &a.Selector)
+		}
+	}
 }
 
 func (a *Attributes) readIngress(summary []byte) {
-	var s struct {
-		Backend, OldBackend   string
-		Backends, OldBackends [][]string // by rule and path
+	var services []string
+	for name, value := range members(summary) {
+		switch string(name) {
+		case "_backend", "_oldBackend":
+			services = append(services, text(value))
+		case "_backends", "_oldBackends":
+			var byRule [][]string // and path
+			decode(value, &byRule)
+			services = append(services, slices.Concat(byRule...)...)
+		}
 	}
-	_ = json.Unmarshal(summary, &s)
-	names := slices.Concat(slices.Concat(s.Backends...), slices.Concat(s.OldBackends...))
-	a.Services = distinct(append([]string{s.Backend, s.OldBackend}, names...))
+	a.Services = distinct(services...)
 }
 
 // distinct returns the texts that are not empty, once each, in their order; nil if there are none.
-func distinct(texts []string) []string {
+func distinct(texts ...string) []string {
+	if len(texts) == 1 && texts[0] != "" {
+		return texts
+	}
 	var out []string
 	seen := make(map[string]bool, len(texts))
 	for _, s := range texts {

@@ -28,6 +28,7 @@ func (a *api) listServerGroups(w http.ResponseWriter, r *http.Request, p pathPar
 		if subset {
 			groups = v.serverGroupsOf(clusters)
 		}
+		e.grow(sizeOf(groups, expand))
 		e.array(func() {
 			for _, g := range groups {
 				if expand {
@@ -38,6 +39,19 @@ func (a *api) listServerGroups(w http.ResponseWriter, r *http.Request, p pathPar
 			}
 		})
 	})
+}
+
+// sizeOf estimates the size of a list of server groups.
+func sizeOf(groups []*infrastructure.ServerGroup, expand bool) int {
+	perGroup, perInstance := 900, 350
+	if expand {
+		perGroup, perInstance = 1200, 850
+	}
+	size := 0
+	for _, g := range groups {
+		size += perGroup + perInstance*len(g.Instances)
+	}
+	return size
 }
 
 // serverGroups returns the server groups that a caller sees. Those whose name gives no cluster

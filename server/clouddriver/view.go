@@ -1,6 +1,7 @@
 package clouddriver
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -82,7 +83,10 @@ func (a *api) readAllowedView(r *http.Request, caller authorize.Caller, applicat
 // readAccountView is readView for one account, which the caller must be allowed to read.
 func (a *api) readAccountView(r *http.Request, p pathParams) (view, error) {
 	scope := newRequestScope(r, p)
-	if err := a.checkReadAccess(r, scope, p["app"]); err != nil {
+	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, p["app"], authorize.Read); err != nil {
+		return view{}, err
+	}
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return view{}, err
 	}
 	cached, err := a.views.Application(r.Context(), scope.limitKey, p["app"])
@@ -146,8 +150,8 @@ func newAnswer(body []byte) (*infrastructure.Answer, error) {
 }
 
 func compress(body []byte) ([]byte, error) {
-	var b strings.Builder
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	b := bytes.NewBuffer(make([]byte, 0, len(body)/8))
+	w, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
 	if err != nil {
 		return nil, fmt.Errorf("compress a response: %w", err)
 	}
@@ -157,7 +161,7 @@ func compress(body []byte) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("compress a response: %w", err)
 	}
-	return []byte(b.String()), nil
+	return b.Bytes(), nil
 }
 
 // writeAnswer writes an answer, compressed if it is kept so and the client accepts that. The

@@ -1,12 +1,14 @@
 package clouddriver_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 )
@@ -47,6 +49,57 @@ func BenchmarkViews(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkApplications measures the list of 20,000 applications: unchanged, after one was added,
+// and for a caller who may read half of them.
+func BenchmarkApplications(b *testing.B) {
+	w := readtest.New(b)
+	w.Account("prod", viewKinds()...)
+	add := func(from, to int) {
+		var manifests []string
+		for i := from; i < to; i++ {
+			manifests = append(manifests, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app%d","namespace":"n"}}`, i))
+		}
+		w.Put("prod", manifests...)
+	}
+	const applications = 20_000
+	add(0, applications)
+	next := applications
+	for name, bench := range map[string]struct {
+		authorizer clouddriver.Config
+		change     bool
+	}{
+		"unchanged": {}, "changed": {change: true}, "restricted": {authorizer: clouddriver.Config{Authorizer: halfReadable{}}},
+	} {
+		cfg := bench.authorizer
+		cfg.Store = w.Store
+		handler := clouddriver.New(cfg)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if bench.change {
+					b.StopTimer()
+					add(next, next+1)
+					next++
+					b.StartTimer()
+				}
+				recorder := httptest.NewRecorder()
+				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/applications", nil)
+				r.Header.Set("Accept-Encoding", "gzip")
+				handler.ServeHTTP(recorder, r)
+				if recorder.Code != http.StatusOK || recorder.Body.Len() < 1000 {
+					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, recorder.Body.Len())
+				}
+			}
+		})
+	}
+}
+
+// halfReadable lets callers read applications whose name ends in an even digit.
+type halfReadable struct{ grants }
+
+func (halfReadable) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	return func(name string) bool { return (name[len(name)-1]-'0')%2 == 0 }, nil
 }
 
 // putApplication stores workloads with pods of each, in a namespace of the application's name.

@@ -19,43 +19,43 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// countingStore counts the reads of rows.
-type countingStore struct {
+// viewReads is a store that counts reads of rows.
+type viewReads struct {
 	*store.Store
 	reads int
 }
 
-func (s *countingStore) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error) {
 	s.reads++
 	return s.Store.ApplicationAttributes(ctx, application, kinds)
 }
 
-func (s *countingStore) OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error) {
 	s.reads++
 	return s.Store.OwnedAttributes(ctx, application, owners, kinds)
 }
 
-func (s *countingStore) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error) {
 	s.reads++
 	return s.Store.NeighborAttributes(ctx, application, of, kinds)
 }
 
-func (s *countingStore) AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error) {
 	s.reads++
 	return s.Store.AttributesOwnedBy(ctx, owners, kinds)
 }
 
-func (s *countingStore) KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error) {
+func (s *viewReads) KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error) {
 	s.reads++
 	return s.Store.KindAttributes(ctx, q)
 }
 
-func (s *countingStore) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+func (s *viewReads) Accounts(ctx context.Context) ([]store.AccountRow, error) {
 	s.reads++
 	return s.Store.Accounts(ctx)
 }
 
-func (s *countingStore) Objects(ctx context.Context, q store.Query) (store.Page, error) {
+func (s *viewReads) Objects(ctx context.Context, q store.Query) (store.Page, error) {
 	s.reads++
 	return s.Store.Objects(ctx, q)
 }
@@ -74,7 +74,7 @@ func TestReadsOfViews(t *testing.T) {
 		"/serverGroups/prod/APP/replicaSet%20APP-0": 4, "/instances/prod/APP/pod%20APP-0-0": 2,
 	} {
 		for _, app := range []string{"small", "large"} {
-			s := &countingStore{Store: w.Store}
+			s := &viewReads{Store: w.Store}
 			url := serve(t, clouddriver.Config{Store: s}) + strings.ReplaceAll(path, "APP", app)
 			response, _ := get(t, url)
 			if response.StatusCode != http.StatusOK || s.reads != want {

@@ -6,11 +6,16 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/vedette-io/vedette/server/infrastructure"
 )
 
 // encoder appends JSON. An application can have thousands of instances, which encoding/json
 // would visit by reflection: that takes several times as long as reading them.
 type encoder struct{ b []byte }
+
+// grow makes room for about n bytes, because growing in small steps copies much.
+func (e *encoder) grow(n int) { e.b = slices.Grow(e.b, n) }
 
 // object appends an object whose members are appended by do.
 func (e *encoder) object(do func()) {
@@ -64,6 +69,17 @@ func (e *encoder) quote(text string) { e.b, _ = jsontext.AppendQuote(e.b, text) 
 func (e *encoder) text(name, text string) {
 	e.name(name)
 	e.quote(text)
+}
+
+// fullName appends the full name of an object, for example "pod web-0".
+func (e *encoder) fullName(name string, o *infrastructure.Object) {
+	e.name(name)
+	e.b = append(e.b, '"')
+	e.b = append(e.b, infrastructure.KindName(o.Kind)...)
+	e.b = append(e.b, ' ')
+	start := len(e.b)
+	e.quote(o.Name)
+	e.b = slices.Delete(e.b, start, start+1) // the quote in the middle
 }
 
 // optional appends a member unless its text is empty.

@@ -12,7 +12,7 @@ func (e *encoder) instanceDetail(i infrastructure.Instance) {
 	e.object(func() {
 		e.text("account", string(i.Account))
 		e.text("name", i.UID)
-		e.text("humanReadableName", infrastructure.FullName(i.Object))
+		e.fullName("humanReadableName", i.Object)
 		e.text("namespace", i.Namespace)
 		e.described(i.Object)
 		e.raw("providerType", `"kubernetes"`)
@@ -51,16 +51,14 @@ func healthType(h infrastructure.Health) string {
 func (e *encoder) instanceSummary(i infrastructure.Instance) {
 	e.object(func() {
 		e.text("id", i.UID)
-		e.text("name", infrastructure.FullName(i.Object))
+		e.fullName("name", i.Object)
 		e.text("availabilityZone", i.Namespace)
 		e.text("healthState", string(i.State))
 		e.name("health")
 		e.array(func() {
 			for h := range i.Health() {
-				e.object(func() {
-					e.text("type", healthType(h))
-					e.text("state", string(h.State))
-				})
+				e.separate()
+				e.b = append(e.b, `{"type":"`+healthType(h)+`","state":"`+string(h.State)+`"}`...)
 			}
 		})
 	})
@@ -71,7 +69,7 @@ func (e *encoder) instanceSummary(i infrastructure.Instance) {
 func (e *encoder) loadBalancerInstance(i infrastructure.Instance) {
 	e.object(func() {
 		e.text("id", i.UID)
-		e.text("name", infrastructure.FullName(i.Object))
+		e.fullName("name", i.Object)
 		e.text("zone", i.Namespace)
 		e.name("health")
 		if all := slices.Collect(i.Health()); len(all) > 0 {

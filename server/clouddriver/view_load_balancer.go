@@ -21,7 +21,7 @@ func (e *encoder) loadBalancer(b *infrastructure.LoadBalancer) {
 
 func (e *encoder) loadBalancerServerGroup(g *infrastructure.ServerGroup) {
 	e.object(func() {
-		e.text("name", infrastructure.FullName(g.Object))
+		e.fullName("name", g.Object)
 		e.text("account", string(g.Account))
 		e.text("region", g.Namespace)
 		e.boolean("isDisabled", g.Disabled)

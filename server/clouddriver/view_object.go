@@ -11,7 +11,7 @@ import (
 // KubernetesResource.
 func (e *encoder) resource(o *infrastructure.Object) {
 	e.text("account", string(o.Account))
-	e.text("name", infrastructure.FullName(o))
+	e.fullName("name", o)
 	e.text("namespace", o.Namespace)
 	e.text("region", o.Namespace)
 	e.described(o)
@@ -21,7 +21,7 @@ func (e *encoder) resource(o *infrastructure.Object) {
 func (e *encoder) described(o *infrastructure.Object) {
 	e.text("displayName", o.Name)
 	e.text("apiVersion", strings.ToLower(o.APIVersion))
-	e.text("kind", kindName(o.Kind))
+	e.text("kind", infrastructure.KindName(o.Kind))
 	e.textMap("labels", o.Labels)
 	e.moniker(o.Moniker)
 	e.createdTime(o)

@@ -9,7 +9,7 @@ import (
 // which the kind and a space stand first.
 func (e *encoder) serverGroupSummary(g *infrastructure.ServerGroup) {
 	e.object(func() {
-		e.text("name", infrastructure.FullName(g.Object))
+		e.fullName("name", g.Object)
 		e.text("account", string(g.Account))
 		e.text("region", g.Namespace)
 		e.optional("cluster", g.Moniker.Cluster)
@@ -114,7 +114,7 @@ func (e *encoder) manager(m *infrastructure.Manager) {
 		e.array(func() {
 			for _, g := range m.ServerGroups {
 				e.object(func() {
-					e.text("name", infrastructure.FullName(g))
+					e.fullName("name", g)
 					e.text("account", string(g.Account))
 					e.text("namespace", g.Namespace)
 					e.text("region", g.Namespace)

@@ -47,4 +47,20 @@ func FindKind(name string) (vedette.Kind, bool) {
 }
 
 // FullName returns an object's name as Spinnaker writes it, for example "replicaSet web-v003".
-func FullName(o *Object) string { return manifest.KindName(o.Kind) + " " + o.Name }
+func FullName(o *Object) string { return KindName(o.Kind) + " " + o.Name }
+
+// KindName is manifest.KindName, which takes longer for the kinds of which views show thousands.
+func KindName(kind vedette.Kind) string {
+	if name, ok := kindNames[kind]; ok {
+		return name
+	}
+	return manifest.KindName(kind)
+}
+
+var kindNames = func() map[vedette.Kind]string {
+	names := map[vedette.Kind]string{}
+	for _, kind := range slices.Concat(LogicalKinds, InstanceKinds) {
+		names[kind] = manifest.KindName(kind)
+	}
+	return names
+}()

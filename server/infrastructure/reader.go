@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
@@ -143,14 +144,23 @@ func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, err
 }
 
 // readRelated reads the objects of other applications that relate to an application's.
-func (r *Reader) readRelated(ctx context.Context, name string, rows *Rows) (err error) {
+func (r *Reader) readRelated(ctx context.Context, name string, rows *Rows) error {
 	if len(rows.Own) == 0 {
 		return nil
 	}
 	st := r.cfg.Store
-	if rows.Pods, err = st.OwnedAttributes(ctx, name, ServerGroupKinds, InstanceKinds); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		rows.Pods, err = st.OwnedAttributes(ctx, name, ServerGroupKinds, InstanceKinds)
 		return err
-	}
+	})
+	group.Go(func() error { return r.readNeighbors(ctx, name, rows) })
+	return group.Wait()
+}
+
+// readNeighbors reads everything but the Pods, which are as many as all else together.
+func (r *Reader) readNeighbors(ctx context.Context, name string, rows *Rows) (err error) {
+	st := r.cfg.Store
 	if rows.ReplicaSets, err = st.OwnedAttributes(ctx, name, ManagerKinds, []vedette.Kind{replicaSet}); err != nil {
 		return err
 	}

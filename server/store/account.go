@@ -66,6 +66,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 	if err != nil {
 		return AccountRow{}, s.wrapError(action, err)
 	}
+	s.versions.settle(a.Name)
 	return s.Account(ctx, a.Name)
 }
 
@@ -211,6 +212,7 @@ func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Hold
 	if err != nil {
 		return 0, s.wrapError("acquire account "+string(account), err)
 	}
+	s.versions.settle(account)
 	return vedette.Term(term), nil
 }
 

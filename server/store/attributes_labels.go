@@ -6,33 +6,32 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/vedette-io/vedette"
 )
 
-// addPodLabels fills in the labels of Pods, which are not among their encoded attributes: Pods of
-// one workload share a label set, and so do the rows share the map, which no one may change. A
-// label set that was deleted since the rows were read leaves a Pod without labels; then the
-// versions of its namespace have changed, too.
-func (s *Store) addPodLabels(ctx context.Context, rows []AttributesRow, labelsets []int64) error {
-	var ids []int64
-	for i := range rows {
-		if isPod(&rows[i]) && labelsets[i] != 0 {
-			ids = append(ids, labelsets[i])
-		}
-	}
+// onlyPods reports whether Pods are the only kind. Their labels are not among the encoded
+// attributes, where they would take more than all else.
+func onlyPods(kinds []vedette.Kind) bool {
+	return len(kinds) == 1 && kinds[0] == vedette.Kind{Name: "Pod"}
+}
+
+// addLabels fills in the labels of rows by their label sets. Pods of one workload share a label
+// set, so the rows share the map, which no one may change. A label set that was deleted since the
+// rows were read leaves a row without labels; then the version of its namespace has changed, too.
+func (s *Store) addLabels(ctx context.Context, rows []AttributesRow, labelsets []int64) error {
+	ids := slices.Clone(labelsets)
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool { return id == 0 }) // the empty set
 	if len(ids) == 0 {
 		return nil
 	}
-	slices.Sort(ids)
-	sets, err := s.readLabelsets(ctx, slices.Compact(ids))
+	sets, err := s.readLabelsets(ctx, ids)
 	for i := range rows {
-		if isPod(&rows[i]) {
-			rows[i].Labels = sets[labelsets[i]]
-		}
+		rows[i].Labels = sets[labelsets[i]]
 	}
 	return err
 }
-
-func isPod(r *AttributesRow) bool { return r.Kind.Name == "Pod" && r.Kind.Group == "" }
 
 // readLabelsets returns label sets by their ids.
 func (s *Store) readLabelsets(ctx context.Context, ids []int64) (map[int64]map[string]string, error) {

@@ -19,11 +19,11 @@ type derivedColumns struct {
 func deriveColumns(o *vedette.Object) derivedColumns {
 	a, m := attributes.Of(o), vedette.MonikerOf(o.Key, o.Annotations)
 	m.App, m.Cluster = sanitize(m.App, maxApplication), sanitize(m.Cluster, maxCluster)
-	d := derivedColumns{clusterKey: clusterKey{application: m.App}, managed: a.Managed, owner: []byte{},
-		attributes: attributes.Append(nil, o.Name, &a, &m)}
+	d := derivedColumns{clusterKey: clusterKey{application: m.App}, managed: a.Managed, owner: []byte{}}
 	if len(a.Owner.UID) <= maxUID { // no object with a longer uid is stored
 		d.owner = codec.PackUID(a.Owner.UID)
 	}
+	d.attributes = attributes.Append(nil, o.Name, &a, &m, len(d.owner))
 	switch {
 	case a.Ignored:
 	case attributes.IsClusterMember(o.Kind):

@@ -15,21 +15,24 @@ import (
 
 // dialect is what differs between the databases. All other SQL works on all of them.
 type dialect struct {
-	name              string
-	migrations        fs.FS
-	goose             goose.Dialect
-	gooseLock         func() ([]goose.ProviderOption, error)
-	migrationLocker   lock.SessionLocker // held while goose migrates; nil if gooseLock is enough
-	numberedParams    bool               // parameters are $1, $2 instead of ?
-	arrayParams       bool               // a list of numbers is one parameter
-	orderedJoin       string             // a join that reads tables in the order in which they are written
-	keyHint           string             // after "objects", makes the planner use the primary key
-	clockExpr         string             // the time of the database in microseconds since 1970; empty if no other process can use the database
-	forUpdate         string             // appended to a SELECT to lock its rows
-	purgeStatement    string             // deletes the first rows; a format with table, condition, order and limit
-	emptyBytes        string             // a literal
-	hexExpr           string             // bytes in hexadecimal; ? stands for the bytes
-	glob              bool               // LIKE ignores case, but there is GLOB
+	name            string
+	migrations      fs.FS
+	goose           goose.Dialect
+	gooseLock       func() ([]goose.ProviderOption, error)
+	migrationLocker lock.SessionLocker // held while goose migrates; nil if gooseLock is enough
+	numberedParams  bool               // parameters are $1, $2 instead of ?
+	arrayParams     bool               // a list of numbers is one parameter
+	orderedJoin     string             // a join that reads tables in the order in which they are written
+	keyHint         string             // after "objects", makes the planner use the primary key
+	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
+	// use the database.
+	clockExpr         string
+	forUpdate         string                         // appended to a SELECT to lock its rows
+	purgeStatement    string                         // deletes the first rows; a format with table, condition, order and limit
+	emptyBytes        string                         // a literal
+	concatBytes       func(columns ...string) string // the concatenation of columns of bytes
+	hexExpr           string                         // bytes in hexadecimal; ? stands for the bytes
+	glob              bool                           // LIKE ignores case, but there is GLOB
 	isolation         sql.IsolationLevel
 	singleWriter      bool // the database takes one writing transaction at a time
 	priorityChunkSize int  // objects per commit while an operation is in progress; they take some milliseconds

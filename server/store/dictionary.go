@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/attributes"
 	"github.com/vedette-io/vedette/server/store/codec"
 )
 
@@ -210,7 +211,12 @@ func (s *Store) compressObjects(ctx context.Context, objects []*vedette.Object, 
 func (s *Store) compressKind(ctx context.Context, kindID int64, members []int, objects []*vedette.Object, rows []objectRow) error {
 	heads, bodies := make([]sampleText, len(members)), make([]sampleText, len(members))
 	for at, i := range members {
-		heads[at] = sampleText{rows[i].application, codec.EncodeHead(objects[i])}
+		stored := *objects[i]
+		stored.Summary = attributes.TrimSummary(stored.Summary)
+		if len(rows[i].owner) > 0 { // the column has it
+			stored.Owner.UID = ""
+		}
+		heads[at] = sampleText{rows[i].application, codec.EncodeHead(&stored)}
 		bodies[at] = sampleText{rows[i].application, codec.FoldBody(objects[i])}
 	}
 	return errors.Join(

@@ -117,5 +117,13 @@ func (k *kindTable) lookupIDs(ctx context.Context, s *Store, kinds []vedette.Kin
 	return slices.Compact(ids), nil
 }
 
+// cached returns all cached kinds. The caller must not change the map, which nobody does: load
+// replaces it.
+func (k *kindTable) cached() map[int64]vedette.Kind {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.byID
+}
+
 // isOnlyWriter reports whether no other process inserts rows.
 func (s *Store) isOnlyWriter() bool { return s.dialect.clockExpr == "" || s.lease != nil }

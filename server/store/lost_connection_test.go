@@ -58,7 +58,10 @@ func parseURL(t *testing.T, rawURL string) *url.URL {
 	return u
 }
 
-var podKind = vedette.Kind{Name: "Pod"}
+var (
+	podKind        = vedette.Kind{Name: "Pod"}
+	replicaSetKind = vedette.Kind{Group: "apps", Name: "ReplicaSet"}
+)
 
 func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStore {
 	u := parseURL(t, dbURL)
@@ -80,19 +83,24 @@ func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStor
 		t.Fatal(err)
 	}
 	feed := store.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}
-	_, err = r.Declare(t.Context(), "prod", r.term, []store.DeclaredFeed{feed}, nil)
+	_, err = r.Declare(t.Context(), "prod", r.term, []store.DeclaredFeed{feed, {Feed: vedette.Feed{Kind: replicaSetKind}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// commitPods commits n objects.
+// commitPods commits n Pods.
 func (r *proxiedStore) commitPods(ctx context.Context, n int) error {
+	return r.commitKind(ctx, podKind, n)
+}
+
+// commitKind commits n objects.
+func (r *proxiedStore) commitKind(ctx context.Context, kind vedette.Kind, n int) error {
 	b := store.Batch{Account: "prod", Term: r.term}
 	for i := range n {
 		b.Upserts = append(b.Upserts, vedette.Object{
-			Key: vedette.Key{Kind: podKind, Namespace: "n", Name: fmt.Sprintf("p-%d", i)}, UID: fmt.Sprint("u", i), ResourceVersion: "1",
+			Key: vedette.Key{Kind: kind, Namespace: "n", Name: fmt.Sprintf("p-%d", i)}, UID: fmt.Sprint("u", i), ResourceVersion: "1",
 		})
 	}
 	_, err := r.Commit(ctx, b)
@@ -146,9 +154,46 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 		if err := <-second; err != nil {
 			t.Fatal(err)
 		}
-		rows, counted := r.queryInt(t, "SELECT COUNT(*) FROM objects"), r.queryInt(t, "SELECT objects FROM feeds")
+		rows, counted := r.queryInt(t, "SELECT COUNT(*) FROM objects"), r.queryInt(t, "SELECT SUM(objects) FROM feeds")
 		if rows != 3 || counted != 3 {
 			t.Errorf("got %d objects and a count of %d, want 3 and 3", rows, counted)
+		}
+	})
+}
+
+// TestLateCommitReachesReaders delays a commit, whose caller gives up, until readers have read what
+// was stored before. They must read again after the next commit, although that one changes nothing.
+func TestLateCommitReachesReaders(t *testing.T) {
+	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
+		if err := r.commitKind(t.Context(), replicaSetKind, 1); err != nil {
+			t.Fatal(err)
+		}
+		reached := r.proxy.HoldOnText(r.commitMessage)
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- r.commitKind(ctx, replicaSetKind, 3) }()
+		<-reached
+		cancel()
+		if err := <-first; err == nil {
+			t.Fatal("got no error for a commit without an answer, want one")
+		}
+		// Readers get an error, because the proxy holds everything, but they know the version.
+		before := r.ApplicationVersion("p")
+		go func() { second <- r.commitKind(t.Context(), replicaSetKind, 3) }()
+		r.waitForLock(t)
+		r.proxy.Heal()
+		if err := <-second; err != nil {
+			t.Fatal(err)
+		}
+		if r.ApplicationVersion("p") == before {
+			t.Error("got the same version of the application after a late commit, want another one")
+		}
+		inventory, err := r.Inventory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := inventory.Application("p"); a == nil || len(a.Accounts) != 1 || len(a.Accounts[0].Clusters) != 3 || a.Accounts[0].Clusters[0].Objects != 1 {
+			t.Errorf("got %+v, want the three clusters of the ReplicaSets, each counted once", a)
 		}
 	})
 }

@@ -24,6 +24,7 @@ type scannedRow struct {
 	stored     int64
 	uid        []byte
 	version    string
+	owner      []byte // packed uid
 	head, body []byte
 }
 
@@ -53,7 +54,7 @@ func (s *Store) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error)
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var f scannedRow
 		if err := rows.Scan(&f.accountID, &f.account, &f.kindID, &f.objectKind.Name, &f.objectKind.Group, &f.namespace, &f.name,
-			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.head, &f.body); err != nil {
+			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.owner, &f.head, &f.body); err != nil {
 			return err
 		}
 		if !spec.budget.take(len(f.head) + len(f.body)) {
@@ -64,7 +65,7 @@ func (s *Store) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error)
 		}
 		scanned = append(scanned, f)
 		return nil
-	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.head, %s
+	}, fmt.Sprintf(`SELECT a.id, a.name, k.id, k.name, k.grp, o.namespace, o.name, o.labelset, l.labels, o.stored, o.uid, o.version, o.owner, o.head, %s
 		FROM %s LEFT JOIN labelsets l ON l.id = o.labelset%s
 		ORDER BY %s LIMIT %d`, body, spec.tables, clause, spec.order, spec.limit), args...)
 	if errors.Is(err, errBudgetExhausted) {
@@ -146,6 +147,9 @@ func (s *Store) decompressRow(ctx context.Context, f *scannedRow, r *Row, buf []
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s of account %s: %w", r.Key, r.Account, err)
+	}
+	if len(f.owner) > 0 { // the heads of older versions have it themselves
+		r.Owner.UID = codec.UnpackUID(f.owner)
 	}
 	size := len(buf)
 	buf, err = s.dicts.decompress(ctx, s, buf[:0], f.body)

@@ -51,6 +51,9 @@ type RelatedQuery struct {
 	AllKinds map[vedette.AccountName]bool
 }
 
+// maxSearchText is more than the length of any key.
+const maxSearchText = 2048
+
 // SearchRow is an object that was found.
 type SearchRow struct {
 	vedette.Key
@@ -60,8 +63,12 @@ type SearchRow struct {
 }
 
 // Search returns a page of objects. Their order is the same for each page, but otherwise undefined.
-// It takes three statements.
+// It takes one statement, and one more if accounts have changed since the last call. The error is
+// vedette.Invalid if the limit or the offset is out of range.
 func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
+	if q.Limit < 0 || q.Offset < 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "search objects: the limit %d or the offset %d is negative", q.Limit, q.Offset)
+	}
 	c, err := s.searchConditions(ctx, &q)
 	if err != nil || c.empty {
 		return nil, s.wrapError("search objects", err)
@@ -85,7 +92,7 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) 
 	return found, s.wrapError("search objects", err)
 }
 
-// CountSearch returns how many objects all pages have. It takes three statements.
+// CountSearch returns how many objects all pages have. It takes as many statements as Search.
 func (s *Store) CountSearch(ctx context.Context, q SearchQuery) (int64, error) {
 	c, err := s.searchConditions(ctx, &q)
 	if err != nil || c.empty {
@@ -116,7 +123,7 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 		return nil, err
 	}
 	accounts, kinds := sortedIDs(c.accounts), sortedIDs(c.kinds)
-	if c.empty = len(accounts) == 0 || len(kinds) == 0 || q.Related != nil && len(q.Related.Applications) == 0; c.empty {
+	if c.empty = !isValidText(q.Text, maxSearchText) || len(accounts) == 0 || len(kinds) == 0 || q.Related != nil && len(q.Related.Applications) == 0; c.empty {
 		return c, nil
 	}
 	c.where = conditions{s.dialect.in("o.kind_id", kinds), s.dialect.in("o.account_id", accounts)}
@@ -137,33 +144,26 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 }
 
 func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *SearchQuery) error {
-	err := s.queryEach(ctx, func(rows *sql.Rows) error {
-		var id int64
-		var name vedette.AccountName
-		err := rows.Scan(&id, &name)
-		if err == nil && (q.CanRead == nil || q.CanRead(name)) {
+	names, err := s.accountNames(ctx)
+	for id, name := range names {
+		if q.CanRead == nil || q.CanRead(name) {
 			c.accounts[id] = name
 		}
-		return err
-	}, `SELECT a.id, a.name FROM accounts a WHERE a.name IS NOT NULL`)
-	if err != nil {
-		return fmt.Errorf("read the accounts: %w", err)
 	}
-	return nil
+	return err
 }
 
+// readKinds reads the kinds if another server may have inserted one.
 func (c *searchConditions) readKinds(ctx context.Context, s *Store, q *SearchQuery) error {
-	err := s.queryEach(ctx, func(rows *sql.Rows) error {
-		var id int64
-		var kind vedette.Kind
-		err := rows.Scan(&id, &kind.Name, &kind.Group)
-		if name := q.KindName(kind); err == nil && name != "" {
+	if !s.isOnlyWriter() {
+		if err := s.kinds.load(ctx, s); err != nil {
+			return err
+		}
+	}
+	for id, kind := range s.kinds.cached() {
+		if name := q.KindName(kind); name != "" {
 			c.kinds[id], c.names[id] = kind, name
 		}
-		return err
-	}, `SELECT k.id, k.name, k.grp FROM kinds k`)
-	if err != nil {
-		return fmt.Errorf("read the kinds: %w", err)
 	}
 	return nil
 }

@@ -44,6 +44,7 @@ func sqliteDialect() dialect {
 		emptyBytes:        "x''",
 		hexExpr:           "HEX(?)",
 		glob:              true,
+		concatBytes:       func(columns ...string) string { return "CAST(" + strings.Join(columns, " || ") + " AS BLOB)" },
 		singleWriter:      true,
 		priorityChunkSize: 64,
 		lookup:            sqliteLookup,

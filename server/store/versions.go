@@ -147,7 +147,9 @@ func (v *versions) publishUncertain(e *effect) {
 
 // settle publishes what an account's transactions may have changed, all of which have ended.
 func (v *versions) settle(account vedette.AccountName) {
-	v.settleIf(func(u *uncertainEffect) bool { return u.account == account })
+	if v.pending.Load() {
+		v.settleIf(func(u *uncertainEffect) bool { return u.account == account })
+	}
 }
 
 // settleOld is settle for all accounts whose transactions have ended by now.

@@ -88,8 +88,8 @@ func ingress() kindView {
 		resource: resource("networking.k8s.io", "v1", "Ingress", "ingresses", true, "ing"),
 		fields: fields("class", "spec.ingressClassName", "hosts", "spec.rules.*.host", "ips", "status.loadBalancer.ingress.*.ip",
 			"hostnames", "status.loadBalancer.ingress.*.hostname", "tls", "spec.tls.#",
-			"backend", "spec.defaultBackend.service.name", "backends", "spec.rules.*.http.paths.*.backend.service.name",
-			"oldBackend", "spec.backend.serviceName", "oldBackends", "spec.rules.*.http.paths.*.backend.serviceName"),
+			"_backend", "spec.defaultBackend.service.name", "_backends", "spec.rules.*.http.paths.*.backend.service.name",
+			"_oldBackend", "spec.backend.serviceName", "_oldBackends", "spec.rules.*.http.paths.*.backend.serviceName"),
 		view: newView(columns("CLASS", "HOSTS", "ADDRESS", "PORTS", "AGE"),
 			func(s *summary, o *vedette.Object, now time.Time) []string {
 				ports := "80"

@@ -57,7 +57,7 @@ func pod() kindView {
 		"containers", "spec.containers.*.name",
 		"images", "spec.containers.*.image",
 
-		"statuses", "status.containerStatuses.*.name",
+		"_statuses", "status.containerStatuses.*.name",
 		"ready", "status.containerStatuses.*.ready",
 		"restarts", "status.containerStatuses.*.restartCount",
 		"waiting", "status.containerStatuses.*.state.waiting.reason",

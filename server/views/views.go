@@ -107,7 +107,8 @@ func columns(names ...string) []Column {
 	return out
 }
 
-// fields returns projection fields from pairs of name and path.
+// fields returns projection fields from pairs of name and path. A name that begins with "_" is for
+// package attributes only: the store does not keep the field in the summary.
 func fields(pairs ...string) []vedette.ProjectionField {
 	var out []vedette.ProjectionField
 	for i := 0; i+1 < len(pairs); i += 2 {

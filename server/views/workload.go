@@ -22,11 +22,9 @@ type podTemplate struct {
 	Selector   selector
 }
 
-// templateFields includes what only the attributes of an object need: initImages and
-// templateLabels.
 func templateFields(path string) []vedette.ProjectionField {
 	return fields("containers", path+".spec.containers.*.name", "images", path+".spec.containers.*.image",
-		"initImages", path+".spec.initContainers.*.image", "templateLabels", path+".metadata.labels")
+		"_initImages", path+".spec.initContainers.*.image", "_templateLabels", path+".metadata.labels")
 }
 
 // wideCells returns the cells for CONTAINERS, IMAGES and SELECTOR.
@@ -77,8 +75,9 @@ func replicaSet() kindView {
 func statefulSet() kindView {
 	return kindView{
 		resource: resource("apps", "v1", "StatefulSet", "statefulsets", true, "sts"),
-		fields: append(templateFields("spec.template"), fields("replicas", "spec.replicas", "service", "spec.serviceName",
-			"current", "status.replicas", "ready", "status.readyReplicas", "updated", "status.updatedReplicas", "available", "status.availableReplicas")...),
+		fields: append(templateFields("spec.template"), fields("replicas", "spec.replicas", "_service", "spec.serviceName",
+			"current", "status.replicas", "ready", "status.readyReplicas", "updated", "status.updatedReplicas",
+			"available", "status.availableReplicas")...),
 		view: newView(columns("READY", "AGE", "CONTAINERS*", "IMAGES*"),
 			func(s *workloadSummary, o *vedette.Object, now time.Time) []string {
 				return append([]string{fmt.Sprintf("%d/%d", s.Ready, s.Replicas), ageSince(o.Created, now)}, s.containerCells()...)

@@ -101,8 +101,8 @@ func (c *Corpus) deployment(w *workload) Item {
 	vars["conditions"] = `,"updatedReplicas":` + vars["replicas"] + `,"conditions":[{"type":"Available","status":"True","lastUpdateTime":"` +
 		vars["ready"] +
 		`","lastTransitionTime":"` + vars["ready"] + `","reason":"MinimumReplicasAvailable","message":"Deployment has minimum availability."}]`
-	o.Summary = fmt.Appendf(nil, `{"replicas":%s,"ready":%s,"images":["registry.example.com/%s/%s:%s"]}`, vars["replicas"], vars["replicas"],
-		vars["team"], vars["app"], vars["tag"])
+	o.Summary = fmt.Appendf(nil, `{"replicas":%s,"ready":%s,"images":["registry.example.com/%s/%s:%s"],"_templateLabels":%s}`, vars["replicas"],
+		vars["replicas"], vars["team"], vars["app"], vars["tag"], toJSON(o.Labels))
 	return c.render(o, vars, "workload")
 }
 
@@ -114,8 +114,8 @@ func (c *Corpus) replicaSet(w *workload, owner vedette.Object, revision, replica
 	o.Owner = vedette.Owner{Kind: owner.Kind, Name: owner.Name, UID: owner.UID}
 	vars["replicas"], vars["ownerUID"] = fmt.Sprint(replicas), owner.UID
 	vars["owners"] = fmt.Sprintf(`,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":%q,"uid":%q,"controller":true,"blockOwnerDeletion":true}]`, owner.Name, owner.UID)
-	o.Summary = fmt.Appendf(nil, `{"replicas":%d,"ready":%d,"images":["registry.example.com/%s/%s:%s"]}`, replicas, replicas, vars["team"],
-		vars["app"], vars["tag"])
+	o.Summary = fmt.Appendf(nil, `{"replicas":%d,"ready":%d,"images":["registry.example.com/%s/%s:%s"],"_templateLabels":%s}`, replicas, replicas,
+		vars["team"], vars["app"], vars["tag"], toJSON(o.Labels))
 	return c.render(o, vars, "workload")
 }
 
@@ -127,8 +127,8 @@ func (c *Corpus) pod(w *workload, owner vedette.Object) Item {
 	maps.Copy(vars, map[string]string{"owner": owner.Name, "ownerUID": owner.UID, "suffix": c.suffix(5),
 		"node": c.nodes[c.random.IntN(len(c.nodes))], "podIP": podIP,
 		"hostIP": fmt.Sprintf("10.0.%d.%d", c.random.IntN(255), c.random.IntN(255)), "phase": "Running", "restarts": fmt.Sprint(c.restarts())})
-	o.Summary = fmt.Appendf(nil, `{"phase":"Running","node":%q,"ip":%q,"ready":[true,true],"restarts":[%s,0],"images":["registry.example.com/%s/%s:%s","docker.io/istio/proxyv2:1.24.%s"]}`,
-		vars["node"], podIP, vars["restarts"], vars["team"], vars["app"], vars["tag"], vars["patch"])
+	o.Summary = fmt.Appendf(nil, `{"phase":"Running","node":%q,"ip":%q,"_statuses":[%q,"istio-proxy"],"ready":[true,true],"restarts":[%s,0],"images":["registry.example.com/%s/%s:%s","docker.io/istio/proxyv2:1.24.%s"]}`,
+		vars["node"], podIP, vars["app"], vars["restarts"], vars["team"], vars["app"], vars["tag"], vars["patch"])
 	return c.render(o, vars, "pod")
 }
 

@@ -17,7 +17,8 @@ import (
 //
 // The leading 1 is the version of the format, numbers are varints, and strings are
 // preceded by their length. An owner's name is often a prefix of the object's own name, so it
-// is written as the length of the common prefix and the rest.
+// is written as the length of the common prefix and the rest. Objects whose owner's uid has a column
+// of its own are encoded without it.
 const headVersion = 1
 
 // ErrDamagedHead means that a stored head cannot be decoded.

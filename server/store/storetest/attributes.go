@@ -81,6 +81,30 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 		got, err := s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{roles}})
 		equal(t, "after the account is retired", attributeNames(t, got, err), nil)
 	},
+	"of Pods have labels": func(t *testing.T, s *store.Store) {
+		w := putShop(newWriter(t, s, "one"))
+		bare := object(pods, "n", "bare", "1")
+		bare.Labels = nil
+		w.put(bare)
+		of := func(rows []store.AttributesRow, err error) []string {
+			labels := map[string]map[string]string{}
+			for _, r := range rows {
+				labels[r.Name] = r.Labels
+			}
+			return []string{fmt.Sprint(labels, err)}
+		}
+		want := []string{"map[web-1-a:map[app:web-1-a] web-1-b:map[app:web-1-b]] <nil>"}
+		set := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Kind == replicaSets })]
+		for name, got := range map[string][]string{
+			"application": of(s.ApplicationAttributes(t.Context(), "shop", []vedette.Kind{pods})),
+			"owned":       of(s.OwnedAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{pods})),
+			"owned by":    of(s.AttributesOwnedBy(t.Context(), []store.OwnerRef{{Account: "one", UID: set.UID}}, []vedette.Kind{pods})),
+		} {
+			equal(t, name, got, want)
+		}
+		equal(t, "without labels", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "bare"})), []string{"map[bare:map[]] <nil>"})
+		equal(t, "one", of(s.KindAttributes(t.Context(), store.AttributesQuery{Kinds: []vedette.Kind{pods}, Name: "web-1-a"})), []string{"map[web-1-a:map[app:web-1-a]] <nil>"})
+	},
 	"follow the objects": func(t *testing.T, s *store.Store) {
 		w := putShop(newWriter(t, s, "one"))
 		moved := object(pods, "n", "web-1-a", "2")
@@ -100,12 +124,12 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 func shop() []vedette.Object {
 	deployment, set := object(deployments, "n", "web", "1"), object(replicaSets, "n", "web-1", "1")
 	set.Owner = vedette.Owner{Kind: deployments, Name: "web", UID: deployment.UID}
-	set.Summary = []byte(`{"replicas":2,"images":["web:1"],"templateLabels":{"app":"web-1","color":"blue"}}`)
+	set.Summary = []byte(`{"replicas":2,"images":["web:1"],"_templateLabels":{"app":"web-1","color":"blue"}}`)
 	objects := []vedette.Object{deployment, set, object(services, "n", "web", "1")}
 	for _, name := range []string{"web-1-a", "web-1-b"} {
 		pod := object(pods, "n", name, "1")
 		pod.Owner = vedette.Owner{Kind: replicaSets, Name: "web-1", UID: set.UID}
-		pod.Summary = []byte(`{"phase":"Running","statuses":["main","proxy"],"ready":[true,null]}`)
+		pod.Summary = []byte(`{"phase":"Running","_statuses":["main","proxy"],"ready":[true,null]}`)
 		objects = append(objects, pod)
 	}
 	for i := range objects {
@@ -132,10 +156,15 @@ func testApplicationAttributes(t *testing.T, s *store.Store) {
 		"one ReplicaSet.apps n/web-1", "one Service n/web"})
 	for _, r := range got {
 		want := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Key == r.Key })]
-		wantAttributes := attributes.Of(&want)
-		wantAttributes.Labels = want.Labels // those of Pods are stored as label sets only
-		if r.UID != want.UID || !reflect.DeepEqual(r.Attributes, wantAttributes) || !reflect.DeepEqual(r.Moniker, vedette.MonikerOf(want.Key, want.Annotations)) {
-			t.Errorf("%s: got %+v, %+v\nwant %+v", r.Key, r.Attributes, r.Moniker, wantAttributes)
+		if r.UID != want.UID || !reflect.DeepEqual(r.Attributes, attributes.Of(&want)) || !reflect.DeepEqual(r.Moniker, vedette.MonikerOf(want.Key, want.Annotations)) {
+			t.Errorf("%s: got %+v, %+v\nwant %+v", r.Key, r.Attributes, r.Moniker, attributes.Of(&want))
+		}
+	}
+	for _, r := range queryAll(t, s, store.Query{Application: "shop"}) {
+		want := shop()[slices.IndexFunc(shop(), func(o vedette.Object) bool { return o.Key == r.Key })]
+		if r.Owner != want.Owner || string(r.Summary) != string(attributes.TrimSummary(want.Summary)) {
+			t.Errorf("%s: got owner %+v and summary %s, want %+v and %s without the fields for attributes", r.Key, r.Owner, r.Summary, want.Owner,
+				want.Summary)
 		}
 	}
 	got, err = s.ApplicationAttributes(t.Context(), "shop", []vedette.Kind{pods, {Group: "unknown", Name: "Kind"}})

@@ -24,13 +24,13 @@ type oracle struct {
 	version int
 }
 
-var oracleKinds = []vedette.Kind{pods, services, roles}
+var oracleKinds = []vedette.Kind{pods, services, replicaSets, roles}
 
 func testOracle(t *testing.T, s *store.Store, seed uint64) {
 	var oracles []*oracle
 	for _, account := range []vedette.AccountName{"one", "two"} {
 		w := newWriter(t, s, account, feedOf(pods), namespacedFeed(services, "n0"), namespacedFeed(services, "n1"),
-			namespacedFeed(services, "n2"), feedOf(roles))
+			namespacedFeed(services, "n2"), feedOf(replicaSets), feedOf(roles))
 		oracles = append(oracles, &oracle{rand.New(rand.NewPCG(seed, uint64(len(account)))), w, map[vedette.Key]vedette.Object{}, 0})
 	}
 	for range 40 {
@@ -98,6 +98,9 @@ func (o *oracle) step() {
 	}
 	o.drop(&b, want)
 	equal(o.w.t, "changes", changeNames(o.w.commit(b)), slices.Sorted(maps.Keys(want)))
+	if o.random.IntN(4) == 0 { // so that later steps change an inventory that is read already
+		checkInventory(o.w.t, o.w.s)
+	}
 }
 
 func (o *oracle) key() vedette.Key {
@@ -114,19 +117,26 @@ func (o *oracle) newObject(key vedette.Key) vedette.Object {
 	created := object(key.Kind, key.Namespace, key.Name, fmt.Sprint(o.version))
 	created.UID = fmt.Sprintf("%08x-0000-4000-8000-%012x", o.random.Uint32(), o.random.Uint32())
 	created.Labels = map[string]string{"app": fmt.Sprint("app-", o.random.IntN(4))}
+	created.Annotations = map[string]string{"moniker.spinnaker.io/cluster": fmt.Sprint("replicaSet web-", o.random.IntN(5))}
+	if o.random.IntN(3) > 0 {
+		created.Annotations["moniker.spinnaker.io/application"] = fmt.Sprint("app-", o.random.IntN(3))
+	}
+	if o.random.IntN(5) == 0 {
+		created.Annotations["caching.spinnaker.io/ignore"] = "true"
+	}
 	if o.random.IntN(3) == 0 {
 		created.Labels["tier"] = fmt.Sprint(o.random.IntN(2))
 	}
 	return created
 }
 
-// drop adds a drop of one pod that the batch does not name.
+// drop adds a drop of one Pod or ReplicaSet that the batch does not name.
 func (o *oracle) drop(b *store.Batch, want map[string]bool) {
 	for key, old := range o.objects {
-		if key.Kind != pods || slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) {
+		if key.Kind != pods && key.Kind != replicaSets || slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) {
 			continue
 		}
-		b.Drops = append(b.Drops, store.Drop{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(old.UID, old.ResourceVersion)}})
+		b.Drops = append(b.Drops, store.Drop{Feed: feedOf(key.Kind), Digests: []uint64{vedette.Digest(old.UID, old.ResourceVersion)}})
 		delete(o.objects, key)
 		want["deleted "+key.String()] = true
 		return

@@ -5,7 +5,7 @@
 -- IF NOT EXISTS.
 SET @change = IF((SELECT COUNT(*) FROM information_schema.columns
 		WHERE table_schema = DATABASE() AND table_name = 'objects' AND column_name = 'attributes') = 0,
-	'ALTER TABLE objects ADD COLUMN cluster VARCHAR(320) NOT NULL DEFAULT '''', ADD COLUMN owner VARBINARY(255) NOT NULL DEFAULT '''', ADD COLUMN attributes LONGBLOB NOT NULL DEFAULT (''''), ADD INDEX objects_owner (owner)', 'DO 0');
+	'ALTER TABLE objects ADD COLUMN cluster VARCHAR(320) NOT NULL DEFAULT '''', ADD COLUMN owner VARBINARY(255) NOT NULL DEFAULT '''', ADD COLUMN attributes LONGBLOB NOT NULL DEFAULT (x''00''), ADD INDEX objects_owner (owner)', 'DO 0');
 PREPARE adding FROM @change;
 EXECUTE adding;
 DEALLOCATE PREPARE adding;

@@ -2,7 +2,7 @@
 -- What list views show of an object. The cluster is Spinnaker's, for the objects of which
 -- clusters consist. Agents report all objects again after the upgrade, which fills the columns.
 ALTER TABLE objects ADD COLUMN cluster text COLLATE "C" NOT NULL DEFAULT '',
-	ADD COLUMN owner bytea NOT NULL DEFAULT '', ADD COLUMN attributes bytea NOT NULL DEFAULT '';
+	ADD COLUMN owner bytea NOT NULL DEFAULT '', ADD COLUMN attributes bytea NOT NULL DEFAULT '\x00';
 ALTER TABLE objects ALTER COLUMN attributes SET STORAGE MAIN;
 CREATE INDEX objects_owner ON objects (owner) WHERE owner <> '';
 

@@ -3,7 +3,7 @@
 -- clusters consist. Agents report all objects again after the upgrade, which fills the columns.
 ALTER TABLE objects ADD COLUMN cluster TEXT NOT NULL DEFAULT '';
 ALTER TABLE objects ADD COLUMN owner BLOB NOT NULL DEFAULT x'';
-ALTER TABLE objects ADD COLUMN attributes BLOB NOT NULL DEFAULT x'';
+ALTER TABLE objects ADD COLUMN attributes BLOB NOT NULL DEFAULT x'00';
 CREATE INDEX objects_owner ON objects (owner) WHERE owner <> x'';
 
 -- How many objects Spinnaker's clusters consist of, so that no list of applications counts objects.
