@@ -12,7 +12,7 @@ import (
 
 // infrastructureWorld has an application "shop" in two accounts, what belongs to others, and what
 // is hidden.
-func infrastructureWorld(t *testing.T) *readtest.Fixture {
+func infrastructureWorld(t testing.TB) *readtest.Fixture {
 	t.Helper()
 	w := readtest.New(t)
 	kinds := []any{"pods", "replicasets", "deployments", "statefulsets", "services", "ingresses", "networkpolicies", "configmaps", crontab}

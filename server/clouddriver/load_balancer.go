@@ -87,7 +87,8 @@ func (a *api) getLoadBalancer(w http.ResponseWriter, r *http.Request, p pathPara
 
 // findLoadBalancer returns a load balancer by its full name, or nil. Its relations are those of its
 // application, which is usually in memory.
-func (a *api) findLoadBalancer(r *http.Request, account vedette.AccountName, namespace, fullName string) (*infrastructure.LoadBalancer, error) {
+func (a *api) findLoadBalancer(r *http.Request, account vedette.AccountName, namespace, fullName string) (
+	*infrastructure.LoadBalancer, error) {
 	key, ok := keyOf(infrastructure.LoadBalancerKinds, namespace, fullName)
 	if !ok {
 		return nil, nil

@@ -75,6 +75,6 @@ func newApplicationResult(name string) logicalResult {
 }
 
 func newClusterResult(account vedette.AccountName, application, cluster string) logicalResult {
-	return logicalResult{Provider: "kubernetes", Group: clusterType, LogicalKind: "CLUSTERS", Account: account, Name: cluster, Type: clusterType,
-		Application: application, Cluster: cluster}
+	return logicalResult{Provider: "kubernetes", Group: clusterType, LogicalKind: "CLUSTERS", Account: account, Name: cluster,
+		Type: clusterType, Application: application, Cluster: cluster}
 }

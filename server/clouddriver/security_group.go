@@ -143,8 +143,7 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 		return err
 	}
 	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
-		row, err := a.Store.Object(r.Context(), account, o.Key)
-		return row, objectCopies * int64(len(row.Body)), err
+		return a.readStored(r, account, o.Key)
 	})
 	if err != nil {
 		return err
@@ -158,6 +157,14 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 	return nil
 }
 
+// readStored returns an object with its manifest, and the memory that it takes.
+func (a *api) readStored(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, int64, error) {
+	row, err := a.Store.Object(r.Context(), account, key)
+	return row, objectCopies * int64(len(row.Body)), err
+}
+
+// findSecurityGroup returns the NetworkPolicy in a path. The error is vedette.NotFound if views show
+// none.
 func (a *api) findSecurityGroup(r *http.Request, account vedette.AccountName, p pathParams) (*infrastructure.Object, error) {
 	missing := vedette.Errorf(vedette.NotFound, "Security group '%s' does not exist", p["name"])
 	_, name, err := splitName(p["name"])

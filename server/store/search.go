@@ -123,7 +123,9 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 		return nil, err
 	}
 	accounts, kinds := sortedIDs(c.accounts), sortedIDs(c.kinds)
-	if c.empty = !isValidText(q.Text, maxSearchText) || len(accounts) == 0 || len(kinds) == 0 || q.Related != nil && len(q.Related.Applications) == 0; c.empty {
+	c.empty = !isValidText(q.Text, maxSearchText) || len(accounts) == 0 || len(kinds) == 0 ||
+		q.Related != nil && len(q.Related.Applications) == 0
+	if c.empty {
 		return c, nil
 	}
 	c.where = conditions{s.dialect.in("o.kind_id", kinds), s.dialect.in("o.account_id", accounts)}
