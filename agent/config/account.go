@@ -129,9 +129,10 @@ type CustomResource struct {
 }
 
 // RawResources selects the kinds in the view of raw resources. Entries are
-// regular expressions.
+// regular expressions that match whole names of kinds, for example "crontab.*". One that
+// is not valid in Go (RE2), for example because of a lookahead, matches nothing.
 type RawResources struct {
-	// Kinds to show.
+	// Kinds to show even though omitKindExpressions hides them.
 	KindExpressions []string `config:"kindExpressions" json:"kindExpressions,omitempty"`
 	// Kinds to hide.
 	OmitKindExpressions []string `config:"omitKindExpressions" json:"omitKindExpressions,omitempty"`

@@ -59,6 +59,19 @@ func IsClusterMember(kind vedette.Kind) bool {
 	return false
 }
 
+// IsApplicationMember reports whether objects of a kind belong to an application without being in
+// one of its clusters: load balancers and security groups.
+func IsApplicationMember(kind vedette.Kind) bool {
+	if !vedette.IsNativeGroup(kind.Group) {
+		return false
+	}
+	switch kind.Name {
+	case "Service", "Ingress", "NetworkPolicy":
+		return true
+	}
+	return false
+}
+
 func (a *Attributes) readPod(summary []byte) {
 	var names []string
 	var ready []bool

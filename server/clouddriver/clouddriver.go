@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -60,6 +61,7 @@ type readStore interface {
 	objectStore
 	operationStore
 	viewStore
+	searchStore
 }
 
 // authorizer decides who has access. Its errors are sent to the client unchanged.
@@ -124,6 +126,7 @@ type api struct {
 	credentials  *credentialCache
 	views        *infrastructure.Reader
 	applications applicationCache
+	rawResources rawResourceFilters
 }
 
 // New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
@@ -185,7 +188,7 @@ func (a *api) router() router {
 		{"armory/agent/operations", a.listOperations},
 		{"armory/agent/operations/{id}", a.getOperation},
 	}
-	routes = append(routes, a.viewRoutes()...)
+	routes = slices.Concat(otherProviderRoutes(), accountManagementRoutes(), a.infrastructureRoutes(), routes, a.viewRoutes())
 	if a.Tasks != nil {
 		routes = append(routes, a.taskRoutes()...)
 	}

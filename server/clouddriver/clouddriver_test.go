@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 
 func TestMethodNotAllowedAndHead(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: readtest.New(t).Store})
-	response, err := http.Post(server+"/credentials", "application/json", nil)
+	response, err := http.Post(server+"/artifacts/credentials", "application/json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

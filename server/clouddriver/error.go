@@ -75,6 +75,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 func specialErrorBody(err error) (errorBody, bool) {
 	var readErr *readError
 	var unsupported *unsupportedProviderError
+	var unknownProvider *unknownProviderError
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
 	var tooLarge *http.MaxBytesError
@@ -93,6 +94,12 @@ func specialErrorBody(err error) (errorBody, bool) {
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "com.netflix.spinnaker.kork.exceptions.SpinnakerException",
 			Message: readErr.message}, true
+	case errors.As(err, &unknownProvider):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.clouddriver.exceptions.CloudProviderNotFoundException",
+			Message: unknownProvider.Error()}, true
+	case errors.As(err, &accountManagementError{}):
+		return errorBody{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.kork.exceptions.ConfigurationException",
+			Message: err.Error()}, true
 	case errors.As(err, &unsupported):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException",
 			Message: unsupported.Error()}, true

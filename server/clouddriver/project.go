@@ -3,6 +3,7 @@ package clouddriver
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // projectStore reads projects.
 type projectStore interface {
 	Project(ctx context.Context, name string, header http.Header) (front50.Project, error)
+	SearchProjects(ctx context.Context, parameters url.Values, limit int, header http.Header) ([]front50.Project, error)
 }
 
 // listProjectClusters mirrors ProjectController.getClusters. Clouddriver shows every project to

@@ -2,8 +2,10 @@ package clouddriver_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +27,7 @@ func routes(id string) map[string]authorizetest.Route {
 	withPath := func(path string, r authorizetest.Route) authorizetest.Route { r.Path = path; return r }
 	account, application, both := []string{"prod READ"}, []string{"application web READ"}, []string{"application web READ", "prod READ"}
 	const cluster = "/applications/web/clusters/prod/replicaSet%20web"
-	return map[string]authorizetest.Route{
+	all := map[string]authorizetest.Route{
 		// Probes have no user, and the answer shows nothing of clusters.
 		"GET health": {Path: "/health", Open: true},
 		// Fiat itself reads them, and Gate hides accounts that the user may not see.
@@ -86,6 +88,9 @@ func routes(id string) map[string]authorizetest.Route {
 		"POST cache/{provider}/{type}": {Path: "/cache/kubernetes/manifest", Body: "{}", Open: true},
 		"GET cache/{provider}/{type}":  {Path: "/cache/kubernetes/manifest", Open: true},
 	}
+	maps.Copy(all, infrastructureRoutes())
+	maps.Copy(all, fixedRoutes())
+	return all
 }
 
 // webProject is a project with the application web.
@@ -97,6 +102,10 @@ func (webProject) Project(context.Context, string, http.Header) (front50.Project
 		Clusters: []front50.ProjectCluster{{Account: "prod", Stack: &all, Detail: &all}}}}, nil
 }
 
+func (webProject) SearchProjects(context.Context, url.Values, int, http.Header) ([]front50.Project, error) {
+	return nil, nil
+}
+
 func TestEveryRouteIsAuthorized(t *testing.T) {
 	authorizetest.CheckRoutes(t, clouddriver.Routes(), routes(""), sendRequest)
 }
@@ -105,7 +114,7 @@ func TestEveryRouteIsAuthorized(t *testing.T) {
 func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authorizer) (authorizetest.Response, authorizetest.Route) {
 	t.Helper()
 	w, c := prodWorld(t)
-	w.Account("prod", "pods", "replicasets", "deployments", "nodes")
+	w.Account("prod", "pods", "replicasets", "deployments", "nodes", "services", "networkpolicies")
 	w.Put("prod", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","annotations":{"moniker.spinnaker.io/application":"web"}}}`,
 		strings.Replace(web0, `"labels"`, `"annotations":{"moniker.spinnaker.io/application":"web"},"labels"`, 1))
 	w.Put("prod", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`,
@@ -113,6 +122,8 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 			"spec":{"template":{"spec":{"containers":[{"name":"web","image":"r.io/web:5"}]}}}}`,
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-v005-a","namespace":"shop","ownerReferences":[
 			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-v005","uid":"a0000000-0000-4000-8000-000000000005"}]}}`)
+	w.Put("prod", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop"},"spec":{}}`,
+		`{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"web","namespace":"shop"}}`)
 	row := store.OperationRow{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
 	if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -60,10 +61,14 @@ func (fakeProjects) Project(_ context.Context, name string, _ http.Header) (fron
 	}}}, nil
 }
 
+func (fakeProjects) SearchProjects(context.Context, url.Values, int, http.Header) ([]front50.Project, error) {
+	return nil, nil
+}
+
 // TestViews sends the requests in testdata/views/requests.txt, and compares status and body with
 // answers.txt. Errors are shown by their message.
 func TestViews(t *testing.T) {
-	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Projects: fakeProjects{}})
+	server := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Projects: fakeProjects{}})
 	file, err := os.Open("testdata/views/requests.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +80,7 @@ func TestViews(t *testing.T) {
 		if strings.HasPrefix(path, "#") {
 			continue
 		}
-		response, body := get(t, url+path)
+		response, body := get(t, server+path)
 		var failure struct{ Message, Exception string }
 		if response.StatusCode >= 400 && json.Unmarshal(body, &failure) == nil {
 			body = []byte(failure.Exception[strings.LastIndex(failure.Exception, ".")+1:] + ": " + failure.Message)

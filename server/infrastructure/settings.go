@@ -36,9 +36,18 @@ type Settings struct {
 	Properties map[vedette.AccountName]vedette.Properties
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
+	// RelatesAll are the accounts in which objects of all kinds belong to applications
+	// (cacheAllApplicationRelationships).
+	RelatesAll map[vedette.AccountName]bool
 	// Known reports whether an application may be shown.
 	Known        func(application string) bool
 	knownVersion uint64
+}
+
+// Shows reports whether views show an object.
+func (s *Settings) Shows(o *Object) bool {
+	rows := Rows{OnlyManaged: s.OnlyManaged}
+	return rows.shows(o)
 }
 
 // Accounts returns the names of all accounts, sorted.
@@ -84,11 +93,14 @@ func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
 
 func newSettings(version uint64, rows []store.AccountRow) *Settings {
 	s := &Settings{version: version, Properties: make(map[vedette.AccountName]vedette.Properties, len(rows)),
-		OnlyManaged: map[vedette.AccountName]bool{}}
+		OnlyManaged: map[vedette.AccountName]bool{}, RelatesAll: map[vedette.AccountName]bool{}}
 	for i := range rows {
 		s.Properties[rows[i].Name] = rows[i].Properties
 		if rows[i].Properties.OnlySpinnakerManaged {
 			s.OnlyManaged[rows[i].Name] = true
+		}
+		if rows[i].Properties.CacheAllRelationships {
+			s.RelatesAll[rows[i].Name] = true
 		}
 	}
 	return s

@@ -30,15 +30,3 @@ type AttributesQuery struct {
 	Namespace string
 	Name      string
 }
-
-// SearchQuery selects objects by text, ordered so that pages do not overlap.
-type SearchQuery struct {
-	// Text must be contained, in upper or lower case, in
-	// "kubernetes.v2:infrastructure:<kind>:<account>:<namespace>:<name>". The kind is followed by
-	// its group, as in "foo.example.com", if the group does not belong to Kubernetes itself.
-	Text     string
-	Accounts []vedette.AccountName // empty for all
-	Kinds    []vedette.Kind        // empty for all
-	Limit    int                   // at least 1
-	Offset   int
-}

@@ -67,6 +67,7 @@ func benchmarkAttributes(b *testing.B, url string) {
 		{"search few", searchFor(b, s, "account-17:")},
 		{"search many", searchFor(b, s, "a")},
 		{"search none", searchFor(b, s, "none-such")},
+		{"search related", searchRelated(b, s)},
 	} {
 		b.Run(bench.name, func(b *testing.B) { measureRead(b, total, bench.read) })
 	}
@@ -86,9 +87,20 @@ func benchmarkAttributes(b *testing.B, url string) {
 }
 
 func searchFor(b *testing.B, s *store.Store, text string) func() ([]store.AttributesRow, error) {
+	q := store.SearchQuery{Text: text, KeyPrefix: "kubernetes.v2:infrastructure:", KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500}
 	return func() ([]store.AttributesRow, error) {
-		return s.SearchAttributes(b.Context(), store.SearchQuery{Text: text, Kinds: []vedette.Kind{benchPods, benchReplicaSets, benchDeployments, benchServices},
-			Limit: 500})
+		rows, err := s.Search(b.Context(), q)
+		return make([]store.AttributesRow, len(rows)), err
+	}
+}
+
+// searchRelated searches for the objects of the application.
+func searchRelated(b *testing.B, s *store.Store) func() ([]store.AttributesRow, error) {
+	q := store.SearchQuery{Text: benchApp, KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500,
+		Related: &store.RelatedQuery{Applications: []string{benchApp}, Kinds: []vedette.Kind{benchReplicaSets, benchDeployments, benchServices}}}
+	return func() ([]store.AttributesRow, error) {
+		rows, err := s.Search(b.Context(), q)
+		return make([]store.AttributesRow, len(rows)), err
 	}
 }
 

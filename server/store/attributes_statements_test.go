@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -81,8 +82,16 @@ func TestStatementsOfAttributes(t *testing.T) {
 		},
 		"Pods": func() (int, error) { return count(w.OwnedAttributes(t.Context(), "pod", kinds, kinds[:1])) },
 		"search": func() (int, error) {
-			return count(w.SearchAttributes(t.Context(), SearchQuery{Text: "prod:shop:pod", Kinds: kinds, Limit: 5000}))
+			return count(w.Search(t.Context(), SearchQuery{Text: "prod:shop:pod", KindName: nameOfAnyKind, Limit: 5000}))
 		},
+	}
+	reads["related search"] = func() (int, error) {
+		return count(w.Search(t.Context(), SearchQuery{Text: "pod", KindName: nameOfAnyKind, Limit: 5000,
+			Related: &RelatedQuery{Applications: []string{"pod", "other"}, Kinds: kinds}}))
+	}
+	reads["count of a search"] = func() (int, error) {
+		n, err := w.CountSearch(t.Context(), SearchQuery{Text: "pod", KindName: nameOfAnyKind})
+		return int(n), err
 	}
 	for _, objects := range []int{10, 1000} {
 		pods := podsAt(0, objects, objects)
@@ -107,7 +116,9 @@ func TestStatementsOfAttributes(t *testing.T) {
 	}
 }
 
-func count(rows []AttributesRow, err error) (int, error) { return len(rows), err }
+func count[T any](rows []T, err error) (int, error) { return len(rows), err }
+
+func nameOfAnyKind(kind vedette.Kind) string { return strings.ToLower(kind.Name) }
 
 // TestStatementsOfInventory checks that the inventory takes one statement after changes, and none
 // otherwise.

@@ -12,6 +12,10 @@ import (
 // The table clusters counts the objects of which Spinnaker's clusters consist, by account,
 // application and cluster. Each transaction that changes objects changes the counts too.
 
+// unclustered counts the load balancers and security groups of an application, which are in no
+// cluster. It sorts first, and no annotation has it.
+const unclustered = "\x01"
+
 // clusterKey is a cluster of an account. The cluster is empty for objects that count in none.
 type clusterKey struct{ application, cluster string }
 

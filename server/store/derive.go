@@ -24,8 +24,12 @@ func deriveColumns(o *vedette.Object) derivedColumns {
 		d.owner = codec.PackUID(a.Owner.UID)
 	}
 	d.attributes = attributes.Append(nil, o.Name, &a, &m, len(d.owner))
-	if attributes.IsClusterMember(o.Kind) && !a.Ignored {
+	switch {
+	case a.Ignored:
+	case attributes.IsClusterMember(o.Kind):
 		d.cluster = m.Cluster
+	case attributes.IsApplicationMember(o.Kind):
+		d.cluster = unclustered
 	}
 	return d
 }

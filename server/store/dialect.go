@@ -31,6 +31,8 @@ type dialect struct {
 	purgeStatement    string                         // deletes the first rows; a format with table, condition, order and limit
 	emptyBytes        string                         // a literal
 	concatBytes       func(columns ...string) string // the concatenation of columns of bytes
+	hexExpr           string                         // bytes in hexadecimal; ? stands for the bytes
+	glob              bool                           // LIKE ignores case, but there is GLOB
 	isolation         sql.IsolationLevel
 	singleWriter      bool // the database takes one writing transaction at a time
 	priorityChunkSize int  // objects per commit while an operation is in progress; they take some milliseconds

@@ -21,7 +21,7 @@ type Inventory struct {
 	accounts     map[vedette.AccountName][]applicationClusters // sorted by application
 }
 
-// Application is an application that has any clusters.
+// Application is an application that has any clusters, load balancers or security groups.
 type Application struct {
 	Name     string
 	Accounts []AccountClusters // sorted by account
@@ -30,7 +30,16 @@ type Application struct {
 // AccountClusters are the clusters of an application in one account.
 type AccountClusters struct {
 	Account  vedette.AccountName
-	Clusters []Cluster // sorted by name
+	Clusters []Cluster // sorted by name; may be empty
+	// Unclustered counts load balancers and security groups. It has no name.
+	Unclustered Cluster
+}
+
+func newAccountClusters(account vedette.AccountName, clusters []Cluster) AccountClusters {
+	if len(clusters) == 0 || clusters[0].Name != unclustered {
+		return AccountClusters{Account: account, Clusters: clusters}
+	}
+	return AccountClusters{account, clusters[1:], Cluster{Objects: clusters[0].Objects, Managed: clusters[0].Managed}}
 }
 
 // Cluster is one of Spinnaker's clusters. Objects with the annotation that hides them from views
@@ -44,7 +53,7 @@ type Cluster struct {
 // Applications returns the names of all applications, sorted. The caller must not change them.
 func (v *Inventory) Applications() []string { return v.names }
 
-// Application returns an application, or nil if no account has a cluster of it. The caller must
+// Application returns an application, or nil if no account has any of it. The caller must
 // not change it.
 func (v *Inventory) Application(name string) *Application { return v.applications[name] }
 

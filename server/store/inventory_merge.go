@@ -22,7 +22,7 @@ func (v *Inventory) with(accounts []vedette.AccountName, read map[vedette.Accoun
 	changed := map[string][]AccountClusters{} // by application
 	for _, account := range accounts {
 		diffApplications(v.accounts[account], read[account], func(application string, clusters []Cluster) {
-			changed[application] = append(changed[application], AccountClusters{account, clusters})
+			changed[application] = append(changed[application], newAccountClusters(account, clusters))
 		})
 	}
 	if len(changed) == 0 {
@@ -94,7 +94,9 @@ func (v *Inventory) replace(name string, accounts []AccountClusters) {
 		}
 		merged = append(merged, entry)
 	}
-	merged = slices.DeleteFunc(append(merged, accounts...), func(e AccountClusters) bool { return len(e.Clusters) == 0 })
+	merged = slices.DeleteFunc(append(merged, accounts...), func(e AccountClusters) bool {
+		return len(e.Clusters) == 0 && e.Unclustered.Objects == 0
+	})
 	if len(merged) == 0 {
 		delete(v.applications, name)
 		return

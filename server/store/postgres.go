@@ -30,6 +30,7 @@ func postgresDialect() dialect {
 		purgeStatement:    purgeByIDStatement,
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
 		emptyBytes:        "''",
+		hexExpr:           "UPPER(ENCODE(?, 'hex'))",
 		concatBytes:       func(columns ...string) string { return strings.Join(columns, " || ") },
 		forUpdate:         " FOR UPDATE",
 		isolation:         sql.LevelReadCommitted,

@@ -2,175 +2,322 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 )
 
-// searchPrefix begins the keys in Clouddriver's cache that are searched.
-const searchPrefix = "kubernetes.v2:infrastructure:"
+// SearchQuery selects objects by their keys in Clouddriver's cache:
+//
+//	KeyPrefix + kind + ":" + account + ":" + namespace + ":" + name
+//
+// Objects with the annotation that hides them from views are left out.
+type SearchQuery struct {
+	// Text is what keys must contain. "*" stands for any text.
+	Text string
+	// KeyPrefix is what all keys begin with.
+	KeyPrefix string
+	// KindName returns the name of a kind in keys, or "" for a kind that is not searched.
+	KindName func(vedette.Kind) string
+	// CanRead reports whether to search an account. Nil means all accounts.
+	CanRead func(vedette.AccountName) bool
+	// Namespace and Name, unless empty, are those of all objects that are found.
+	Namespace, Name string
+	// OnlyManaged are the accounts of which only objects are found that Spinnaker deployed.
+	OnlyManaged map[vedette.AccountName]bool
 
-// SearchAttributes returns objects by a part of their keys in Clouddriver's cache. Like the other
-// methods that read attributes, it takes one statement, and one more if accounts have changed.
-func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]AttributesRow, error) {
-	const action = "search objects"
-	if q.Limit < 1 || q.Offset < 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "%s: the limit %d or the offset %d is out of range", action, q.Limit, q.Offset)
-	}
-	scope, err := s.searchScope(ctx, q)
-	if err != nil || len(scope.accounts) == 0 || len(scope.kinds) == 0 {
-		return nil, s.wrapError(action, err)
-	}
-	text := strings.ToLower(q.Text)
-	if len(text) > maxKey || strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		return nil, nil // no key contains it
-	}
-	where, args := conditions{s.dialect.in("m.account_id", scope.accountIDs()), s.dialect.in("m.kind_id", scope.kindIDs()),
-		s.matchKeys(scope, text)}.where()
-	return s.readAttributes(ctx, action, attributesQuery{args: args, tables: fmt.Sprintf(
-		`(SELECT m.account_id, m.kind_id, m.namespace, m.name FROM objects m%[1]s%[2]s
-			ORDER BY m.account_id, m.kind_id, m.namespace, m.name LIMIT %[3]d OFFSET %[4]d) found
-		%[5]s objects o%[1]s ON o.account_id = found.account_id AND o.kind_id = found.kind_id AND o.namespace = found.namespace
-			AND o.name = found.name`, s.dialect.keyHint, where, q.Limit, q.Offset, s.dialect.orderedJoin),
-		order: ` ORDER BY o.account_id, o.kind_id, o.namespace, o.name`})
+	// Related, if set, selects by application and cluster instead of by key.
+	Related *RelatedQuery
+
+	Offset int64
+	Limit  int
 }
 
-// searchScope are the accounts and kinds that a search covers, with their names as keys have them.
-type searchScope struct {
-	accounts, kinds []searchName
+// RelatedQuery selects the objects of applications and clusters. Their keys are
+//
+//	ApplicationPrefix + application
+//	ClusterPrefix + account + ":" + application + ":" + cluster
+type RelatedQuery struct {
+	ApplicationPrefix string
+	ClusterPrefix     string
+	// Applications are all applications that match, or that have a cluster that does.
+	Applications []string
+	// Kinds are those whose objects belong to an application. Other objects do so only in the
+	// accounts of AllKinds.
+	Kinds    []vedette.Kind
+	AllKinds map[vedette.AccountName]bool
 }
 
-type searchName struct {
-	id   int64
-	name string // in lower case
+// maxSearchText is more than the length of any key.
+const maxSearchText = 2048
+
+// SearchRow is an object that was found.
+type SearchRow struct {
+	vedette.Key
+	Account     vedette.AccountName
+	Application string
+	Cluster     string // empty for an object of which no cluster consists
 }
 
-func (s *Store) searchScope(ctx context.Context, q SearchQuery) (searchScope, error) {
-	var scope searchScope
-	if len(s.kinds.withoutID(q.Kinds)) > 0 && !s.isOnlyWriter() {
+// Search returns a page of objects. Their order is the same for each page, but otherwise undefined.
+// It takes one statement, and one more if accounts have changed since the last call. The error is
+// vedette.Invalid if the limit or the offset is out of range.
+func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
+	if q.Limit < 0 || q.Offset < 0 {
+		return nil, vedette.Errorf(vedette.Invalid, "search objects: the limit %d or the offset %d is negative", q.Limit, q.Offset)
+	}
+	c, err := s.searchConditions(ctx, &q)
+	if err != nil || c.empty {
+		return nil, s.wrapError("search objects", err)
+	}
+	var found []SearchRow
+	clause, args := c.where.where()
+	err = s.queryEach(ctx, func(rows *sql.Rows) error {
+		var accountID, kindID int64
+		var r SearchRow
+		if err := rows.Scan(&accountID, &kindID, &r.Namespace, &r.Name, &r.Application, &r.Cluster); err != nil {
+			return err
+		}
+		if r.Cluster == unclustered {
+			r.Cluster = ""
+		}
+		r.Account, r.Kind = c.accounts[accountID], c.kinds[kindID]
+		found = append(found, r)
+		return nil
+	}, fmt.Sprintf(`SELECT o.account_id, o.kind_id, o.namespace, o.name, o.application, o.cluster FROM %s%s
+		ORDER BY o.account_id, o.kind_id, o.namespace, o.name LIMIT %d OFFSET %d`, c.tables, clause, q.Limit, q.Offset), args...)
+	return found, s.wrapError("search objects", err)
+}
+
+// CountSearch returns how many objects all pages have. It takes as many statements as Search.
+func (s *Store) CountSearch(ctx context.Context, q SearchQuery) (int64, error) {
+	c, err := s.searchConditions(ctx, &q)
+	if err != nil || c.empty {
+		return 0, s.wrapError("count objects", err)
+	}
+	var n int64
+	clause, args := c.where.where()
+	err = s.queryOne(ctx, scanInto(&n), `SELECT COUNT(*) FROM `+c.tables+clause, args...)
+	return n, s.wrapError("count objects", err)
+}
+
+// searchConditions is a query in SQL.
+type searchConditions struct {
+	tables   string
+	where    conditions
+	accounts map[int64]vedette.AccountName
+	kinds    map[int64]vedette.Kind
+	names    map[int64]string // of kinds, in keys
+	empty    bool             // nothing can be found
+}
+
+func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchConditions, error) {
+	c := &searchConditions{accounts: map[int64]vedette.AccountName{}, kinds: map[int64]vedette.Kind{}, names: map[int64]string{}}
+	if err := c.readAccounts(ctx, s, q); err != nil {
+		return nil, err
+	}
+	if err := c.readKinds(ctx, s, q); err != nil {
+		return nil, err
+	}
+	accounts, kinds := sortedIDs(c.accounts), sortedIDs(c.kinds)
+	c.empty = !isValidText(q.Text, maxSearchText) || len(accounts) == 0 || len(kinds) == 0 ||
+		q.Related != nil && len(q.Related.Applications) == 0
+	if c.empty {
+		return c, nil
+	}
+	c.where = conditions{s.dialect.in("o.kind_id", kinds), s.dialect.in("o.account_id", accounts)}
+	for _, f := range []struct{ column, value string }{{"o.namespace", q.Namespace}, {"o.name", q.Name}} {
+		if f.value != "" {
+			c.where = append(c.where, condition{f.column + " = ?", []any{sanitize(f.value, maxName)}})
+		}
+	}
+	if q.Related == nil {
+		c.tables = "objects o" + s.dialect.keyHint
+		c.where = append(c.where, c.keyConditions(&s.dialect, q)...)
+	} else {
+		c.tables = "objects o"
+		c.where = append(c.where, c.relatedConditions(&s.dialect, q)...)
+	}
+	c.where = append(c.where, c.shown(&s.dialect, q))
+	return c, nil
+}
+
+func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *SearchQuery) error {
+	names, err := s.accountNames(ctx)
+	for id, name := range names {
+		if q.CanRead == nil || q.CanRead(name) {
+			c.accounts[id] = name
+		}
+	}
+	return err
+}
+
+// readKinds reads the kinds if another server may have inserted one.
+func (c *searchConditions) readKinds(ctx context.Context, s *Store, q *SearchQuery) error {
+	if !s.isOnlyWriter() {
 		if err := s.kinds.load(ctx, s); err != nil {
-			return scope, err
+			return err
 		}
 	}
 	for id, kind := range s.kinds.cached() {
-		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
-			continue
+		if name := q.KindName(kind); name != "" {
+			c.kinds[id], c.names[id] = kind, name
 		}
-		name := kind.Name
-		if !vedette.IsNativeGroup(kind.Group) {
-			name += "." + kind.Group
-		}
-		scope.kinds = append(scope.kinds, searchName{id, strings.ToLower(name)})
 	}
-	names, err := s.accountNames(ctx)
-	for _, id := range idsOfAccounts(names, q.Accounts) {
-		scope.accounts = append(scope.accounts, searchName{id, strings.ToLower(string(names[id]))})
-	}
-	return scope, err
+	return nil
 }
 
-func idsOfNames(names []searchName) []int64 {
-	ids := make([]int64, len(names))
-	for i, n := range names {
-		ids[i] = n.id
+// keyConditions select by key. The part of a key before the namespace is the same for all objects
+// of an account and kind, so it is compared here: either it contains the text, or the text begins
+// in it and ends in the rest, or the rest contains the text.
+func (c *searchConditions) keyConditions(d *dialect, q *SearchQuery) conditions {
+	switch {
+	case strings.Contains(q.Text, "*"):
+		key := "CONCAT(" + literal(q.KeyPrefix) + ", CASE o.kind_id"
+		for _, id := range sortedIDs(c.names) {
+			key += fmt.Sprintf(" WHEN %d THEN %s", id, literal(c.names[id]))
+		}
+		return conditions{d.contains(key+" END, ':', "+accountName+", ':', o.namespace, ':', o.name)", q.Text)}
+	case strings.Contains(q.KeyPrefix, q.Text):
+		return nil
+	case !strings.Contains(q.Text, ":"):
+		return conditions{anyOf(d.in("o.kind_id", idsContaining(c.names, q.Text)), d.in("o.account_id", idsContaining(c.accounts, q.Text)),
+			d.contains("o.name", q.Text), d.contains("o.namespace", q.Text))}
+	}
+	return conditions{c.spanningCondition(d, q)}
+}
+
+const namespaceAndName = "CONCAT(o.namespace, ':', o.name)"
+
+// spanningCondition is for a text with colons.
+func (c *searchConditions) spanningCondition(d *dialect, q *SearchQuery) condition {
+	alternatives := []condition{d.contains(namespaceAndName, q.Text)}
+	for _, kindID := range sortedIDs(c.names) {
+		prefix := q.KeyPrefix + c.names[kindID] + ":"
+		for rest, accounts := range c.accountsByRest(prefix, q.Text) {
+			alternative := both(d.in("o.kind_id", []int64{kindID}), d.in("o.account_id", accounts))
+			if rest != "" {
+				alternative = both(alternative, d.startsWith(namespaceAndName, rest))
+			}
+			alternatives = append(alternatives, alternative)
+		}
+	}
+	return anyOf(alternatives...)
+}
+
+// accountsByRest returns the accounts with which a text may be in keys that begin with a prefix and
+// an account, by what of the text must follow then. The rest is empty if the text is in that
+// beginning.
+func (c *searchConditions) accountsByRest(prefix, text string) map[string][]int64 {
+	byRest := map[string][]int64{}
+	for _, id := range sortedIDs(c.accounts) {
+		begin := prefix + string(c.accounts[id]) + ":"
+		if strings.Contains(begin, text) {
+			byRest[""] = append(byRest[""], id)
+			continue
+		}
+		for i := range min(len(text), len(begin)) {
+			if rest := text[i+1:]; text[i] == ':' && strings.HasSuffix(begin, text[:i+1]) {
+				byRest[rest] = append(byRest[rest], id)
+			}
+		}
+	}
+	return byRest
+}
+
+// maxRelatedApplications is up to how many applications are looked up by their index.
+const maxRelatedApplications = 2000
+
+// relatedConditions select by application and cluster.
+func (c *searchConditions) relatedConditions(d *dialect, q *SearchQuery) conditions {
+	r := q.Related
+	application, cluster := condition{"o.application <> ''", nil}, condition{"o.cluster NOT IN ('', '" + unclustered + "')", nil}
+	switch {
+	case isSpanning(q.Text):
+		application = both(application, d.contains("CONCAT("+literal(r.ApplicationPrefix)+", o.application)", q.Text))
+		cluster = both(cluster, d.contains("CONCAT("+literal(r.ClusterPrefix)+", "+accountName+", ':', o.application, ':', o.cluster)", q.Text))
+	default:
+		if !strings.Contains(r.ApplicationPrefix, q.Text) {
+			application = d.contains("o.application", q.Text)
+		}
+		if !strings.Contains(r.ClusterPrefix, q.Text) {
+			cluster = both(cluster, anyOf(d.in("o.account_id", idsContaining(c.accounts, q.Text)), d.contains("o.application", q.Text),
+				d.contains("o.cluster", q.Text)))
+		}
+	}
+	where := conditions{anyOf(application, cluster), anyOf(
+		d.in("o.kind_id", idsWhere(c.kinds, func(kind vedette.Kind) bool { return slices.Contains(r.Kinds, kind) })),
+		d.in("o.account_id", idsWhere(c.accounts, func(account vedette.AccountName) bool { return r.AllKinds[account] })))}
+	if len(r.Applications) <= maxRelatedApplications {
+		args := make([]any, len(r.Applications))
+		for i, name := range r.Applications {
+			args[i] = sanitize(name, maxApplication)
+		}
+		where = append(where, condition{"o.application IN (" + placeholders(len(args)) + ")", args})
+	}
+	return where
+}
+
+// isSpanning reports whether a text can be in several parts of a key.
+func isSpanning(text string) bool { return strings.ContainsAny(text, ":*") }
+
+// accountName is the name of the row's account, without a join, which would change the order in
+// which databases read tables.
+const accountName = "(SELECT a.name FROM accounts a WHERE a.id = o.account_id)"
+
+// literal returns a constant of a key in SQL. It is not a parameter, because PostgreSQL cannot
+// tell the type of a parameter of CONCAT. Characters that keys do not have are replaced.
+func literal(text string) string {
+	return "'" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".:-_", r) {
+			return r
+		}
+		return '_'
+	}, text) + "'"
+}
+
+// shown leaves out what views do not show. The second byte of the stored attributes has flags.
+func (c *searchConditions) shown(d *dialect, q *SearchQuery) condition {
+	onlyManaged := idsWhere(c.accounts, func(account vedette.AccountName) bool { return q.OnlyManaged[account] })
+	visible := condition{d.flags("o.attributes") + " NOT IN ('1','3','5','7','9','B','D','F')", nil}
+	if len(onlyManaged) == 0 {
+		return visible
+	}
+	managed := condition{d.flags("o.attributes") + " IN ('2','6','A','E')", nil}
+	restricted := d.in("o.account_id", onlyManaged)
+	return both(visible, anyOf(condition{"NOT (" + restricted.sql + ")", restricted.args}, managed))
+}
+
+func anyOf(conds ...condition) condition {
+	sqls, args := make([]string, len(conds)), []any{}
+	for i, c := range conds {
+		sqls[i] = c.sql
+		args = append(args, c.args...)
+	}
+	return condition{"(" + strings.Join(sqls, " OR ") + ")", args}
+}
+
+func both(x, y condition) condition {
+	return condition{"(" + x.sql + " AND " + y.sql + ")", slices.Concat(x.args, y.args)}
+}
+
+func sortedIDs[V any](byID map[int64]V) []int64 {
+	ids := make([]int64, 0, len(byID))
+	for id := range byID {
+		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	return ids
 }
 
-func (c searchScope) accountIDs() []int64 { return idsOfNames(c.accounts) }
-
-func (c searchScope) kindIDs() []int64 { return idsOfNames(c.kinds) }
-
-// maxKey is the length of the longest key.
-const maxKey = len(searchPrefix) + 3*maxShort + maxNamespace + maxName + 4
-
-// objectKey is the part of a key that differs between the objects of an account and kind.
-const objectKey = `LOWER(CONCAT(m.namespace, ':', m.name))`
-
-// matchKeys returns the condition that an object's key contains a text. The part of a key before
-// the namespace is the same for all objects of an account and kind. So it is compared here: either
-// it contains the text, or the text begins in it and ends in the rest, or the rest contains the
-// text.
-func (s *Store) matchKeys(scope searchScope, text string) condition {
-	matches := []condition{{objectKey + ` LIKE ? ESCAPE '!'`, []any{"%" + escapeLike(text) + "%"}}}
-	matches = append(matches, s.prefixConditions(scope, func(prefix string) bool { return strings.Contains(prefix, text) })...)
-	colons := scope.maxColons()
-	for i := 0; i < len(text) && colons > 0; i++ {
-		if text[i] != ':' {
-			continue
-		}
-		colons--
-		begin, rest := text[:i+1], escapeLike(text[i+1:])+"%"
-		for _, c := range s.prefixConditions(scope, func(prefix string) bool { return strings.HasSuffix(prefix, begin) }) {
-			matches = append(matches, condition{c.sql + " AND " + objectKey + ` LIKE ? ESCAPE '!'`, append(c.args, rest)})
-		}
-	}
-	return anyOf(matches)
+// idsWhere returns the ids of the values that meet a condition, sorted.
+func idsWhere[V any](byID map[int64]V, meets func(V) bool) []int64 {
+	return slices.DeleteFunc(sortedIDs(byID), func(id int64) bool { return !meets(byID[id]) })
 }
 
-// maxColons returns how many colons the part before the namespace has at most.
-func (c searchScope) maxColons() int {
-	n := 0
-	for _, names := range [][]searchName{c.accounts, c.kinds} {
-		most := 0
-		for _, name := range names {
-			most = max(most, strings.Count(name.name, ":"))
-		}
-		n += most
-	}
-	return n + strings.Count(searchPrefix, ":") + 2
-}
-
-// prefixConditions returns conditions for the accounts and kinds for which the part of the key
-// before the namespace matches. Kinds for which the same accounts match share a condition.
-func (s *Store) prefixConditions(scope searchScope, match func(prefix string) bool) []condition {
-	type group struct{ accounts, kinds []int64 }
-	var groups []group
-	for _, kind := range scope.kinds {
-		var accounts []int64
-		for _, account := range scope.accounts {
-			if match(searchPrefix + kind.name + ":" + account.name + ":") {
-				accounts = append(accounts, account.id)
-			}
-		}
-		if len(accounts) == 0 {
-			continue
-		}
-		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.accounts, accounts) })
-		if i < 0 {
-			i, groups = len(groups), append(groups, group{accounts: accounts})
-		}
-		groups[i].kinds = append(groups[i].kinds, kind.id)
-	}
-	var out []condition
-	for _, g := range groups {
-		c := s.dialect.in("m.kind_id", g.kinds)
-		if len(g.accounts) < len(scope.accounts) {
-			in := s.dialect.in("m.account_id", g.accounts)
-			c = condition{c.sql + " AND " + in.sql, append(c.args, in.args...)}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// anyOf returns the condition that one of several is met.
-func anyOf(all []condition) condition {
-	parts := make([]string, len(all))
-	var args []any
-	for i, c := range all {
-		parts[i] = "(" + c.sql + ")"
-		args = append(args, c.args...)
-	}
-	return condition{"(" + strings.Join(parts, " OR ") + ")", args}
-}
-
-// escapeLike escapes the characters that mean others in a LIKE pattern with the escape character
-// "!".
-func escapeLike(text string) string {
-	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
+func idsContaining[N ~string](names map[int64]N, text string) []int64 {
+	return idsWhere(names, func(name N) bool { return strings.Contains(string(name), text) })
 }

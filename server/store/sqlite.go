@@ -42,6 +42,8 @@ func sqliteDialect() dialect {
 		orderedJoin:       "JOIN",
 		purgeStatement:    purgeByIDStatement,
 		emptyBytes:        "x''",
+		hexExpr:           "HEX(?)",
+		glob:              true,
 		concatBytes:       func(columns ...string) string { return "CAST(" + strings.Join(columns, " || ") + " AS BLOB)" },
 		singleWriter:      true,
 		priorityChunkSize: 64,

@@ -16,10 +16,13 @@ var inventoryTests = map[string]func(*testing.T, *store.Store){
 		w := putShop(newWriter(t, s, "one"))
 		equalInventory(t, s, "shop one: deployment web 2 2")
 		first := inventory(t, s)
-		w.put(object(pods, "n", "pod", "1"), object(services, "n", "service", "1"))
+		w.put(object(pods, "n", "pod", "1"), object(roles, "", "role", "1"))
 		if inventory(t, s) != first {
-			t.Error("got another inventory after a change of objects that no cluster counts, want the same")
+			t.Error("got another inventory after a change of objects that it does not count, want the same")
 		}
+		w.put(object(services, "n", "service", "1"))
+		equalInventory(t, s, "app-of-service one: unclustered 1 1", "shop one: deployment web 2 2")
+		w.commit(store.Batch{Deletes: deletions(object(services, "n", "service", "1").Key)})
 		plain := object(deployments, "n", "web-v001", "1")
 		plain.Annotations = nil
 		w.put(plain)
@@ -147,6 +150,9 @@ func inventoryLines(v *store.Inventory) []string {
 			for _, c := range account.Clusters {
 				line += fmt.Sprintf(" %s %d %d", c.Name, c.Objects, c.Managed)
 			}
+			if u := account.Unclustered; u.Objects > 0 {
+				line += fmt.Sprintf(" unclustered %d %d", u.Objects, u.Managed)
+			}
 		}
 		lines = append(lines, line)
 	}
@@ -170,10 +176,15 @@ func checkInventory(t *testing.T, s *store.Store) {
 	}
 	want, got := map[cluster][2]int64{}, map[cluster][2]int64{}
 	for _, r := range rows {
-		if r.Ignored || !attributes.IsClusterMember(r.Kind) || r.Moniker.App == "" || r.Moniker.Cluster == "" {
+		key := cluster{r.Moniker.App, r.Account, r.Moniker.Cluster}
+		switch {
+		case r.Ignored, r.Moniker.App == "":
+			continue
+		case attributes.IsApplicationMember(r.Kind):
+			key.name = ""
+		case !attributes.IsClusterMember(r.Kind), r.Moniker.Cluster == "":
 			continue
 		}
-		key := cluster{r.Moniker.App, r.Account, r.Moniker.Cluster}
 		count := want[key]
 		count[0]++
 		if r.Managed {
@@ -186,6 +197,9 @@ func checkInventory(t *testing.T, s *store.Store) {
 		for _, account := range v.Application(name).Accounts {
 			for _, c := range account.Clusters {
 				got[cluster{name, account.Account, c.Name}] = [2]int64{c.Objects, c.Managed}
+			}
+			if u := account.Unclustered; u.Objects > 0 {
+				got[cluster{name, account.Account, ""}] = [2]int64{u.Objects, u.Managed}
 			}
 		}
 	}

@@ -11,63 +11,197 @@ import (
 )
 
 var searchTests = map[string]func(*testing.T, *store.Store){
-	"by parts of keys": testSearch,
-	"in pages": func(t *testing.T, s *store.Store) {
-		w := newWriter(t, s, "prod")
-		var want []string
-		for i := range 25 {
-			w.put(object(pods, "n", fmt.Sprintf("web-%02d", i), "1"), object(services, "n", fmt.Sprintf("web-%02d", i), "1"))
-			want = append(want, fmt.Sprintf("prod Pod n/web-%02d", i), fmt.Sprintf("prod Service n/web-%02d", i))
-		}
-		var got []string
-		for offset := 0; ; offset += 7 {
-			rows, err := s.SearchAttributes(t.Context(), store.SearchQuery{Text: "web", Limit: 7, Offset: offset})
-			if got = append(got, attributeNames(t, rows, err)...); len(rows) < 7 {
-				break
-			}
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		equal(t, "all pages", got, want)
-	},
+	"finds what is in a key": testSearchByKey, "pages": testSearchPages, "related": testSearchRelated, "hidden": testSearchHidden,
+	"exact names": testSearchNames, "without anything": testSearchNothing,
 }
 
-func testSearch(t *testing.T, s *store.Store) {
-	var all []string // as Clouddriver's keys
-	for _, account := range []vedette.AccountName{"prod", "Prod-EU", "100%_!"} {
-		w := newWriter(t, s, account)
-		for _, o := range []vedette.Object{object(pods, "shop", "web-1", "1"), object(replicaSets, "shop", "web", "1"),
-			object(roles, "", "system:node", "1"), object(services, "prod", "Pod", "1")} {
-			w.put(o)
-			all = append(all, fmt.Sprintf("kubernetes.v2:infrastructure:%s:%s:%s:%s", o.Kind.Name, account, o.Namespace, o.Name))
-		}
+const searchPrefix = "cache:objects:"
+
+// searchableName names the kinds that the tests search, in the case of Clouddriver.
+func searchableName(kind vedette.Kind) string {
+	return map[vedette.Kind]string{pods: "pod", services: "service", deployments: "deploymentKind"}[kind]
+}
+
+// namedObject returns an object of an application and a cluster.
+func namedObject(kind vedette.Kind, namespace, name, application, cluster string) vedette.Object {
+	o := object(kind, namespace, name, "1")
+	o.Annotations = map[string]string{"moniker.spinnaker.io/application": application, "moniker.spinnaker.io/cluster": cluster}
+	return o
+}
+
+// searchableObjects are in every account of fillForSearch.
+func searchableObjects() []vedette.Object {
+	return []vedette.Object{
+		namedObject(pods, "shop", "web-0", "shop", "replicaSet web"), namedObject(pods, "shop", "web-1", "shop", "replicaSet web"),
+		namedObject(pods, "pay", "Web_1", "pay", "x"), namedObject(services, "shop", "web", "shop", ""),
+		namedObject(services, "web", "api%1", "api", ""), namedObject(deployments, "shop", "front[1]", "shop", "deployment front"),
+		namedObject(deployments, "pay", "ledger", "pay", "deployment ledger"), namedObject(roles, "", "web", "shop", ""),
 	}
-	putShop(newWriter(t, s, "removed"))
-	if err := s.RemoveAccount(t.Context(), "removed"); err != nil {
+}
+
+func fillForSearch(t *testing.T, s *store.Store) {
+	t.Helper()
+	for _, account := range []vedette.AccountName{"prod", "Staging"} {
+		newWriter(t, s, account).put(searchableObjects()...)
+	}
+}
+
+// testSearchByKey compares with a search of all keys in memory.
+func testSearchByKey(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	for _, text := range []string{"", "web", "Web", "WEB", "prod", "staging", "Staging", "pod", "deploymentKind", "deploymentkind", "service", "cache",
+		"objects:pod", "pod:prod:shop:web-1", "prod:sho", "shop:web", ":shop:", "e:prod", "web_1", "Web_1", "%", "api%", "_", "[1]", "front[", "!",
+		"?", "\\", "'", "web*1", "1*web", "*", "p*:*1", "shop*", "*web", "nope", "web-0 "} {
+		t.Run(text, func(t *testing.T) {
+			var want []string
+			for _, account := range []string{"prod", "Staging"} {
+				for _, o := range searchableObjects() {
+					key := searchPrefix + searchableName(o.Kind) + ":" + account + ":" + o.Namespace + ":" + o.Name
+					if searchableName(o.Kind) != "" && containsInOrder(key, strings.Split(text, "*")) {
+						want = append(want, account+" "+o.Key.String())
+					}
+				}
+			}
+			q := store.SearchQuery{Text: text, KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100}
+			checkFound(t, s, q, want)
+		})
+	}
+}
+
+func containsInOrder(key string, parts []string) bool {
+	for _, part := range parts {
+		_, after, found := strings.Cut(key, part)
+		if !found {
+			return false
+		}
+		key = after
+	}
+	return true
+}
+
+func checkFound(t *testing.T, s *store.Store, q store.SearchQuery, want []string) {
+	t.Helper()
+	rows, err := s.Search(t.Context(), q)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"", "web", "WEB-1", "shop:web", "prod:", "prod:shop:w", "pod:prod", "od:prod:shop", "eplicaset:PROD-eu:shop:web",
-		"infrastructure:pod:prod:shop:web-1", "kubernetes.v2:infrastructure:pod:prod:shop:web-1", "s", ":", "::", "::system:node", "system:n",
-		"%", "_", "!", "100%_!:shop", "po_", "none", "shop:none", "a\x00", "\xff", strings.Repeat(":", 2000), strings.Repeat("x", 1<<20)} {
-		var want []string
-		for _, key := range all {
-			if strings.Contains(strings.ToLower(key), strings.ToLower(text)) {
-				want = append(want, key)
-			}
-		}
-		rows, err := s.SearchAttributes(t.Context(), store.SearchQuery{Text: text, Limit: 100})
+	slices.Sort(want)
+	if got := foundNames(rows); !slices.Equal(got, want) {
+		t.Errorf("%q: got %q, want %q", q.Text, got, want)
+	}
+	n, err := s.CountSearch(t.Context(), q)
+	if err != nil || n != int64(len(want)) {
+		t.Errorf("count of %q: got %d, error %v, want %d", q.Text, n, err, len(want))
+	}
+}
+
+// foundNames returns "account kind namespace/name" of each row, sorted.
+func foundNames(rows []store.SearchRow) []string {
+	var names []string
+	for _, r := range rows {
+		names = append(names, string(r.Account)+" "+r.Key.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+func testSearchPages(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	q := store.SearchQuery{Text: "web", KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100}
+	all, err := s.Search(t.Context(), q)
+	if err != nil || len(all) < 4 {
+		t.Fatalf("got %d rows, error %v", len(all), err)
+	}
+	var paged []store.SearchRow
+	for q.Limit = 3; ; q.Offset += 3 {
+		page, err := s.Search(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, r := range rows {
-			got = append(got, fmt.Sprintf("kubernetes.v2:infrastructure:%s:%s:%s:%s", r.Kind.Name, r.Account, r.Namespace, r.Name))
+		if len(page) == 0 {
+			break
 		}
-		slices.Sort(got)
-		slices.Sort(want)
-		equal(t, fmt.Sprintf("%.60q", text), got, want)
+		paged = append(paged, page...)
 	}
-	rows, err := s.SearchAttributes(t.Context(), store.SearchQuery{Text: "web", Limit: 100, Accounts: []vedette.AccountName{"prod", "none", "a\x00"},
-		Kinds: []vedette.Kind{pods, roles}})
-	equal(t, "in one account", attributeNames(t, rows, err), []string{"prod Pod shop/web-1"})
+	if !slices.Equal(paged, all) {
+		t.Errorf("pages: got %v, want %v", paged, all)
+	}
+}
+
+func testSearchRelated(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	for _, tt := range []struct {
+		text         string
+		applications []string // that a caller would find in the inventory
+		want         []string // of account prod
+	}{
+		{"shop", []string{"shop"}, []string{"Pod shop/web-0", "Pod shop/web-1", "Service shop/web", "Deployment.apps shop/front[1]"}},
+		{"ledger", []string{"pay"}, []string{"Deployment.apps pay/ledger"}},
+		{"deployment", []string{"pay", "shop"}, []string{"Deployment.apps pay/ledger", "Deployment.apps shop/front[1]"}},
+		{"prod", []string{"pay", "shop"}, []string{"Deployment.apps pay/ledger", "Deployment.apps shop/front[1]"}},
+		{"prod:shop", []string{"shop"}, []string{"Deployment.apps shop/front[1]"}},
+		{"app*:shop", []string{"shop"}, []string{"Pod shop/web-0", "Pod shop/web-1", "Service shop/web", "Deployment.apps shop/front[1]"}},
+		{"nope", nil, nil},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			var want []string
+			for _, name := range tt.want {
+				want = append(want, "prod "+name)
+			}
+			checkFound(t, s, store.SearchQuery{Text: tt.text, KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
+				CanRead: func(account vedette.AccountName) bool { return account == "prod" },
+				Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:", Applications: tt.applications,
+					Kinds: []vedette.Kind{pods, services, deployments}}}, want)
+		})
+	}
+	t.Run("kinds that belong to no application, but in one account", func(t *testing.T) {
+		checkFound(t, s, store.SearchQuery{Text: "shop", KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
+			Related: &store.RelatedQuery{Applications: []string{"shop"}, Kinds: []vedette.Kind{services, roles},
+				AllKinds: map[vedette.AccountName]bool{"Staging": true}}},
+			[]string{"prod Service shop/web", "Staging Service shop/web", "Staging Pod shop/web-0", "Staging Pod shop/web-1",
+				"Staging Deployment.apps shop/front[1]"})
+	})
+	t.Run("more applications than the index is asked for", func(t *testing.T) {
+		q := store.SearchQuery{Text: "", KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100,
+			Related: &store.RelatedQuery{ApplicationPrefix: "cache:app:", ClusterPrefix: "cache:clusters:", Kinds: []vedette.Kind{pods, services, deployments}}}
+		for i := range 3000 {
+			q.Related.Applications = append(q.Related.Applications, fmt.Sprint("app-", i))
+		}
+		if n, err := s.CountSearch(t.Context(), q); err != nil || n != 14 {
+			t.Errorf("got %d objects, error %v, want all 14", n, err)
+		}
+	})
+}
+
+func testSearchHidden(t *testing.T, s *store.Store) {
+	ignored, manual := namedObject(pods, "shop", "ignored", "shop", ""), object(pods, "shop", "manual", "1")
+	ignored.Annotations["caching.spinnaker.io/ignore"] = "true"
+	manual.Annotations = nil
+	both := namedObject(pods, "shop", "both", "shop", "")
+	for _, account := range []vedette.AccountName{"prod", "strict"} {
+		newWriter(t, s, account).put(ignored, manual, both)
+	}
+	q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, OnlyManaged: map[vedette.AccountName]bool{"strict": true}}
+	checkFound(t, s, q, []string{"prod Pod shop/both", "prod Pod shop/manual", "strict Pod shop/both"})
+	q.CanRead = func(account vedette.AccountName) bool { return account == "strict" }
+	checkFound(t, s, q, []string{"strict Pod shop/both"})
+	if err := s.RemoveAccount(t.Context(), "strict"); err != nil {
+		t.Fatal(err)
+	}
+	checkFound(t, s, q, nil)
+}
+
+func testSearchNames(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, Name: "web-0"}
+	checkFound(t, s, q, []string{"Staging Pod shop/web-0", "prod Pod shop/web-0"})
+	q.Name, q.Namespace = "", "web"
+	checkFound(t, s, q, []string{"Staging Service web/api%1", "prod Service web/api%1"})
+}
+
+func testSearchNothing(t *testing.T, s *store.Store) {
+	checkFound(t, s, store.SearchQuery{KindName: searchableName, Limit: 10}, nil)
+	fillForSearch(t, s)
+	checkFound(t, s, store.SearchQuery{KindName: func(vedette.Kind) string { return "" }, Limit: 10}, nil)
+	checkFound(t, s, store.SearchQuery{KindName: searchableName, CanRead: func(vedette.AccountName) bool { return false }, Limit: 10}, nil)
 }

@@ -1,0 +1,98 @@
+package clouddriver
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
+)
+
+// listRawResources mirrors RawResourceController.list.
+func (a *api) listRawResources(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	v, err := a.readView(r, p["app"])
+	if err != nil {
+		return err
+	}
+	settings, err := a.views.Settings(r.Context())
+	if err != nil {
+		return err
+	}
+	others, err := a.readOthers(r, p["app"], settings)
+	if err != nil {
+		return err
+	}
+	shows := func(o *infrastructure.Object) bool {
+		return a.rawResources.of(o.Account, settings.Properties[o.Account]).shows(o.Kind)
+	}
+	encode := func(e *encoder) {
+		e.array(func() {
+			for _, o := range slices.Concat(v.relatedObjects(), others) {
+				if shows(o) {
+					e.rawResource(o)
+				}
+			}
+		})
+	}
+	if len(others) == 0 {
+		return a.writeView(w, r, v, v.key("rawResources"), encode)
+	}
+	var e encoder
+	encode(&e)
+	return a.writeEncoded(w, r, e.b)
+}
+
+// relatedObjects are the objects that belong to the application in all accounts, in those accounts
+// that the caller sees.
+func (v view) relatedObjects() []*infrastructure.Object {
+	var objects []*infrastructure.Object
+	for _, g := range v.ServerGroups {
+		objects = append(objects, g.Object)
+	}
+	for _, m := range v.Managers {
+		objects = append(objects, m.Object)
+	}
+	for _, b := range v.LoadBalancers {
+		objects = append(objects, b.Object)
+	}
+	objects = append(objects, v.SecurityGroups...)
+	return slices.DeleteFunc(objects, func(o *infrastructure.Object) bool { return !v.shows(o.Account) })
+}
+
+// readOthers reads the objects of other kinds in accounts with cacheAllApplicationRelationships that
+// the caller may read. If there is no such account, it reads nothing.
+func (a *api) readOthers(r *http.Request, application string, settings *infrastructure.Settings) ([]*infrastructure.Object, error) {
+	readable, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
+	if err != nil {
+		return nil, err
+	}
+	if len(settings.RelatesAll) == 0 {
+		return nil, nil
+	}
+	all, err := a.Store.ApplicationAttributes(r.Context(), application, nil)
+	var objects []*infrastructure.Object
+	for i := range all {
+		o := &all[i]
+		isOther := settings.RelatesAll[o.Account] && !slices.Contains(infrastructure.LogicalKinds, o.Kind)
+		if isOther && settings.Shows(o) && (readable == nil || readable(o.Account)) {
+			objects = append(objects, o)
+		}
+	}
+	return objects, err
+}
+
+// rawResource appends an object like Clouddriver's KubernetesRawResource.
+func (e *encoder) rawResource(o *infrastructure.Object) {
+	e.object(func() {
+		e.text("account", string(o.Account))
+		e.text("name", infrastructure.FullName(o))
+		e.text("namespace", o.Namespace)
+		e.text("region", o.Namespace)
+		e.text("displayName", o.Name)
+		e.text("apiVersion", o.APIVersion)
+		e.text("kind", kindName(o.Kind))
+		e.textMap("labels", o.Labels)
+		e.moniker(o.Moniker)
+		e.createdTime(o)
+	})
+}
