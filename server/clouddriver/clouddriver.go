@@ -67,6 +67,9 @@ type Config struct {
 	Connected func(account vedette.AccountName) bool
 	// Tasks runs operations. If nil, their paths do not exist.
 	Tasks taskService
+	// Remote returns the service that executes operations of other accounts for the sender of a
+	// request. The provider may be empty. If nil, only accounts of agents have operations.
+	Remote func(r *http.Request, provider string) task.Remote
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter

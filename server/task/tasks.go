@@ -114,6 +114,8 @@ type Options struct {
 	// vedette.Denied. Any other error means that it is unknown, and denies access too. If
 	// MayWrite is nil, everything is allowed.
 	MayWrite AccessFunc
+	// Remote executes the requests that it owns. If it is nil, all requests are executed here.
+	Remote Remote
 }
 
 // Tasks runs tasks, and reads those of other servers. It is safe for concurrent use.

@@ -50,6 +50,14 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]v
 	var all []validatedOp
 	var errs []string
 	for _, r := range requests {
+		isRemote, err := o.isRemote(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if isRemote {
+			all = o.appendRemote(all, r)
+			continue
+		}
 		op, row, err := t.resolve(ctx, r, o.Provider)
 		if err != nil {
 			return nil, err
