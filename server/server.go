@@ -31,6 +31,7 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream"
 )
 
 // Config configures a server.
@@ -59,6 +60,8 @@ type Config struct {
 	Fiat *authorize.FiatConfig
 	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
+	// Upstream configures an existing Clouddriver behind this server; nil if there is none.
+	Upstream *upstream.Config
 }
 
 // Server is a running server.

@@ -46,6 +46,10 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
 		},
 	}
+	settings.Upstream, err = cfg.Upstream.UpstreamConfig()
+	if err != nil {
+		return settings, err
+	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()
 	if err != nil {
 		return settings, err

@@ -17,6 +17,7 @@ func (c *Config) validate() {
 	c.checkGRPC(c.GRPC.Server.Security)
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
+	c.checkUpstream(c.Upstream)
 	c.checkTasks(c.Tasks, c.Manifests)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
 		c.addProblem("logging.level", "%q: %s", "logging.level", err)

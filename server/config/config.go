@@ -22,6 +22,7 @@ type Config struct {
 	Agents      Agents      `config:"agents"`
 	Credentials Credentials `config:"credentials"`
 	Fiat        Fiat        `config:"services.fiat"`
+	Upstream    Upstream    `config:"upstream"`
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`
