@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
 )
 
 // Remote is a Clouddriver that executes the operations of accounts that no agent has registered.
@@ -171,13 +172,36 @@ func (t *opContext) copyHistory(lines []HistoryEntry, copied int) int {
 	return copied
 }
 
+// withoutSecrets removes the data of Secrets from a result, because results are stored. Clouddriver
+// removes it too, but not in every version and plugin. Results of another form have no manifests.
+func withoutSecrets(raw json.RawMessage) json.RawMessage {
+	var result map[string]json.RawMessage
+	var manifests []manifest.Manifest
+	if json.Unmarshal(raw, &result) != nil || json.Unmarshal(result["manifests"], &manifests) != nil {
+		return raw
+	}
+	for i, m := range manifests {
+		manifests[i] = manifest.WithoutSecrets(m)
+	}
+	safe, err := json.Marshal(manifests)
+	if err != nil { // decoded values can be encoded
+		panic(err)
+	}
+	result["manifests"] = safe
+	whole, err := json.Marshal(result)
+	if err != nil {
+		panic(err)
+	}
+	return whole
+}
+
 // errReported is the error of an operation whose results say already why it failed.
 var errReported = errors.New("the results say why the operation failed")
 
 // adopt adds the results of a remote task that has ended.
 func (t *opContext) adopt(id string, remote RemoteTask) error {
 	for _, raw := range remote.Results {
-		t.addResult(raw)
+		t.addResult(withoutSecrets(raw))
 	}
 	switch {
 	case !remote.Failed:
