@@ -132,24 +132,22 @@ func TestMergeWithABadUpstream(t *testing.T) {
 
 // TestVeryManyElements checks the limit for answers whose elements cost more memory than bytes.
 func TestVeryManyElements(t *testing.T) {
-	for _, e := range Table() {
-		if e.merge == nil {
-			continue
-		}
-		m := &merger{theirs: []byte(`[{"name":"a"` + strings.Repeat(`,"x":0`, maxElements) + `}]`)}
-		switch e.Pattern {
-		case "applications":
-		case "applications/{app}":
-			m.theirs = m.theirs[1 : len(m.theirs)-1]
-		case "applications/{app}/clusters", "securityGroups":
-			m.theirs = []byte(`{"x":0` + strings.Repeat(`,"x":0`, maxElements) + `}`)
-		case "search":
-			m.theirs = []byte(`[{"results":[0` + strings.Repeat(`,0`, maxElements) + `]}]`)
-		default:
-			m.theirs = []byte(`[{}` + strings.Repeat(`,{}`, maxElements) + `]`)
-		}
-		if err := e.merge(m); err == nil || !strings.Contains(err.Error(), "elements") {
-			t.Errorf("%s: got %v, want an error for more than %d elements", e.Pattern, err, maxElements)
+	list := `[{}` + strings.Repeat(`,{}`, maxElements) + `]`
+	application := `{"name":"a"` + strings.Repeat(`,"x":0`, maxElements) + `}`
+	for _, tt := range []struct {
+		name, theirs string
+		merge        mergeFunc
+	}{
+		{"a list", list, mergeList(listRule{account: accountKey, sortByName: true})},
+		{"artifact accounts", list, mergeArtifactAccounts},
+		{"a project", list, mergeProject},
+		{"an object", `{"x":0` + strings.Repeat(`,"x":0`, maxElements) + `}`, mergeAccountMap},
+		{"an application", application, mergeApplication},
+		{"applications", "[" + application + "]", mergeApplications},
+		{"search results", `[{"results":[0` + strings.Repeat(`,0`, maxElements) + `]}]`, mergeSearch},
+	} {
+		if err := tt.merge(&merger{theirs: []byte(tt.theirs)}); err == nil || !strings.Contains(err.Error(), "elements") {
+			t.Errorf("%s: got %v, want an error for more than %d elements", tt.name, err, maxElements)
 		}
 	}
 }

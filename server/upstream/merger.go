@@ -93,8 +93,9 @@ func (m *merger) count(n int) error {
 
 // openJSON returns a decoder behind the first token of a document, which must be begin.
 func openJSON(body []byte, begin jsontext.Kind) (*jsontext.Decoder, error) {
-	// Clouddriver writes each name once. Checking that would take memory.
-	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
+	// The decoder reads from a bytes.Buffer without copying. It does not check that each name is there
+	// only once, which would take memory.
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	token, err := d.ReadToken()
 	switch {
 	case err != nil:
