@@ -83,9 +83,9 @@ func (c *Config) checkUpstream(u Upstream) {
 	if u.MergeBytes < 1<<20 {
 		c.addProblem(prefix+"mergeBytes", "%q must be at least 1MiB, got %s", prefix+"mergeBytes", u.MergeBytes)
 	}
-	for key, file := range map[string]string{"ssl.cacertFile": u.SSL.CACertFile, "ssl.certFile": u.SSL.CertFile, "ssl.keyFile": u.SSL.KeyFile} {
-		c.checkFile(prefix+key, file)
-	}
+	c.checkFile(prefix+"ssl.cacertFile", u.SSL.CACertFile)
+	c.checkFile(prefix+"ssl.certFile", u.SSL.CertFile)
+	c.checkFile(prefix+"ssl.keyFile", u.SSL.KeyFile)
 	if !u.IsEnabled() {
 		return
 	}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -116,10 +115,4 @@ func mergeAccountMap(m *merger) error {
 	})
 	m.out = append(m.out, '}')
 	return err
-}
-
-// isEmptyObject reports whether a value is an object without members.
-func isEmptyObject(value []byte) bool {
-	inner, ok := bytes.CutPrefix(value, []byte("{"))
-	return ok && bytes.Equal(bytes.TrimSpace(inner), []byte("}"))
 }

@@ -65,12 +65,12 @@ func (c *client) complete(header http.Header) {
 }
 
 // connectionHeaders concern one connection, and are not passed on.
-var connectionHeaders = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade"}
+var connectionHeaders = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
 
 // bodyHeaders concern the body of a request, the caller's copy of the answer, and its encoding.
-var bodyHeaders = [...]string{"Accept-Encoding", "Content-Length", "Content-Type", "Content-Encoding", "Expect", "If-Match", "If-Modified-Since",
-	"If-None-Match", "If-Range", "If-Unmodified-Since", "Range"}
+var bodyHeaders = [...]string{"Accept-Encoding", "Content-Length", "Content-Type", "Content-Encoding", "Expect", "If-Match",
+	"If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"}
 
 // readHeader returns the header for a request of our own that reads a whole answer for a caller.
 func readHeader(caller http.Header) http.Header {
