@@ -34,7 +34,7 @@ type Upstream struct {
 
 // UpstreamSSL configures TLS to the existing Clouddriver.
 type UpstreamSSL struct {
-	// PEM file with the certificate authorities. Default: those of the system.
+	// PEM file with the certificate authorities, read at start. Default: those of the system.
 	CACertFile string `config:"cacertFile"`
 	// PEM file with a client certificate and its intermediates. It is read again when it changes.
 	CertFile string `config:"certFile"`

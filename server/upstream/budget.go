@@ -9,36 +9,47 @@ const copies = 3
 // budget is the memory for answers that are being merged. It never waits: an answer that finds no
 // memory is left out. It is safe for concurrent use.
 type budget struct {
+	share int64 // maximum of one caller, so that slow readers do not take the memory of others
+
 	mu   sync.Mutex
 	free int64
-	most int64 // of one answer
+	used map[string]int64 // by caller
 }
 
-func newBudget(bytes int64) *budget { return &budget{free: bytes, most: bytes / 2} }
+func newBudget(bytes int64) *budget {
+	return &budget{share: bytes / 2, free: bytes, used: map[string]int64{}}
+}
 
 // allowance is the memory of one answer.
 type allowance struct {
 	budget *budget
-	used   int64
+	caller string
+	held   int64
 }
 
 // take reserves memory for bytes of an answer. It reports false if there is none.
 func (a *allowance) take(bytes int) bool {
-	n := int64(bytes) * copies
-	a.budget.mu.Lock()
-	defer a.budget.mu.Unlock()
-	if n > a.budget.free || a.used+n > a.budget.most {
+	n, b := int64(bytes)*copies, a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.free || b.used[a.caller]+n > b.share {
 		return false
 	}
-	a.budget.free -= n
-	a.used += n
+	b.free -= n
+	b.used[a.caller] += n
+	a.held += n
 	return true
 }
 
 // release returns all memory.
 func (a *allowance) release() {
-	a.budget.mu.Lock()
-	defer a.budget.mu.Unlock()
-	a.budget.free += a.used
-	a.used = 0
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += a.held
+	b.used[a.caller] -= a.held
+	if b.used[a.caller] == 0 {
+		delete(b.used, a.caller)
+	}
+	a.held = 0
 }

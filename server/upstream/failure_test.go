@@ -159,6 +159,9 @@ func TestNotFoundNeedsBothSides(t *testing.T) {
 		if tt.reason == "too-large" || tt.reason == "incomplete" {
 			continue // these answer with a list
 		}
+		if tt.reason == "status-302" || tt.reason == "status-403" {
+			continue // see TestRefusalOfTheOnlySideThatMayKnow
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorldFor(t, tt.reason)
 			w.own.answer, w.theirs.answer = answerJSON(http.StatusNotFound, notFoundBody), tt.answer
@@ -168,6 +171,35 @@ func TestNotFoundNeedsBothSides(t *testing.T) {
 			response, body := w.send(t, http.MethodGet, "/applications/web", "")
 			checkUnavailable(t, response, body, tt.reason)
 		})
+	}
+}
+
+// TestRefusalOfTheOnlySideThatMayKnow checks that a caller gets the upstream Clouddriver's refusal as
+// it is, if this server does not know what was asked for.
+func TestRefusalOfTheOnlySideThatMayKnow(t *testing.T) {
+	w := newWorld(t, nil)
+	w.own.answer = answerJSON(http.StatusNotFound, notFoundBody)
+	w.theirs.answer = answerJSON(http.StatusForbidden, `{"message":"Access is denied"}`)
+	if response, body := w.send(t, http.MethodGet, "/applications/web", ""); response.StatusCode != http.StatusForbidden || body != `{"message":"Access is denied"}` {
+		t.Errorf("got %d %s, want the refusal", response.StatusCode, body)
+	}
+}
+
+// TestSlowReaderLeavesMemoryToOthers lets one caller hold answers, and checks that another one still
+// gets merged answers.
+func TestSlowReaderLeavesMemoryToOthers(t *testing.T) {
+	b := newBudget(600)
+	slow := &allowance{budget: b, caller: "slow"}
+	for slow.take(10) {
+	}
+	other := &allowance{budget: b, caller: "other"}
+	if slow.held != 300 || !other.take(100) || other.take(1) {
+		t.Errorf("got %d and %d bytes of 600, want half of them for each", slow.held, other.held)
+	}
+	slow.release()
+	other.release()
+	if b.free != 600 || len(b.used) != 0 {
+		t.Errorf("got %d bytes free and %v, want all", b.free, b.used)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/server/readlimit"
 )
 
 // incompleteHeader says that a merged answer lacks the part of the upstream Clouddriver, and why:
@@ -25,11 +26,11 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	memory := &allowance{budget: h.memory}
+	caller := readlimit.CallerKey(r)
 	theirs := make(chan answer, 1)
-	go func() { theirs <- h.client.read(ctx, r, memory.budget) }()
-	own := &recorder{capture: newCapture(), client: w, memory: memory}
-	defer memory.release()
+	go func() { theirs <- h.client.read(ctx, r, &allowance{budget: h.memory, caller: caller}) }()
+	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.memory, caller: caller}}
+	defer own.memory.release()
 	h.own.ServeHTTP(own, readRequest(r))
 	hasLeft := r.Context().Err() != nil // then this server writes no answer
 	own.WriteHeader(http.StatusOK)
@@ -39,8 +40,11 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	}
 	a := <-theirs
 	defer a.release()
-	if isDone {
+	switch {
+	case isDone:
 		return nil
+	case own.status == http.StatusNotFound && a.isRefusal:
+		return h.forward(w, r) // for the words of the refusal
 	}
 	return h.client.combine(w, r, merge, pair{accounts, own.capture, a})
 }

@@ -14,7 +14,9 @@ import (
 type answer struct {
 	body   []byte // nil without status 200; it may be there although the reason is reasonIncomplete
 	reason string // why the answer is missing or incomplete; empty if it is complete, or if there is nothing (404)
-	memory *allowance
+	// isRefusal is set if the status says what is wrong with the request or the caller.
+	isRefusal bool
+	memory    *allowance
 }
 
 func (a answer) release() {
@@ -27,7 +29,7 @@ func (a answer) release() {
 func failure(reason string) answer { return answer{reason: reason} }
 
 // read asks the upstream Clouddriver what a caller asks. It takes at most MergeTimeout.
-func (c *client) read(ctx context.Context, r *http.Request, memory *budget) answer {
+func (c *client) read(ctx context.Context, r *http.Request, memory *allowance) answer {
 	ctx, cancel := context.WithTimeout(ctx, c.MergeTimeout)
 	defer cancel()
 	response, err := c.get(ctx, r.Header, r.URL)
@@ -40,9 +42,9 @@ func (c *client) read(ctx context.Context, r *http.Request, memory *budget) answ
 	case http.StatusNotFound:
 		return answer{}
 	default:
-		return failure(reasonOfStatus(response.StatusCode))
+		return answer{reason: reasonOfStatus(response.StatusCode), isRefusal: response.StatusCode < http.StatusInternalServerError}
 	}
-	a := answer{memory: &allowance{budget: memory}}
+	a := answer{memory: memory}
 	a.body, err = readLimited(response.Body, a.memory)
 	if err != nil {
 		a.release()

@@ -34,14 +34,18 @@ func NewRemote(cfg Config, accounts accountSource) (*Remote, error) {
 // For returns the service that executes the operations of other accounts for the sender of a
 // request. If the provider is empty, the operations name theirs.
 func (r *Remote) For(request *http.Request, provider string) task.Remote {
-	return &callerRemote{r, provider, authorize.CallerOf(request).Header.Clone()}
+	header := authorize.CallerOf(request).Header.Clone()
+	if credentials := request.Header.Get("Authorization"); credentials != "" {
+		header.Set("Authorization", credentials)
+	}
+	return &callerRemote{r, provider, header}
 }
 
 // callerRemote sends the operations of one caller. It outlives the caller's request.
 type callerRemote struct {
 	*Remote
 	provider string
-	header   http.Header // the caller's X-SPINNAKER headers
+	header   http.Header // the caller's X-SPINNAKER headers and credentials
 }
 
 // Owns implements task.Remote.

@@ -14,7 +14,7 @@ import (
 )
 
 // Why a request to the upstream Clouddriver failed, as health and the header of merged answers name
-// it. A status of 500 or more is "status-502".
+// it. A status is "status-502" and the like.
 const (
 	reasonTimeout     = "timeout"
 	reasonUnreachable = "unreachable"
@@ -55,7 +55,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.countFailure(r.Context(), err)
 		return nil, err
 	}
-	if response.StatusCode >= http.StatusInternalServerError {
+	if response.StatusCode >= http.StatusBadGateway { // Clouddriver answers 500 if a cluster cannot be read
 		t.stats.fail(reasonOfStatus(response.StatusCode), nil)
 	} else {
 		t.stats.succeed(time.Since(start))
