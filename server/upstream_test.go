@@ -51,7 +51,9 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s: got %d %s %v, want %d with %s", tt.path, response.StatusCode, body, err, tt.status, tt.want)
 		}
 	}
-	awaitHealth(t, s, func(_ int, body string) bool { return !strings.Contains(body, "UNKNOWN") && strings.Contains(body, `"requests":3`) })
+	awaitHealth(t, s, func(_ int, body string) bool {
+		return !strings.Contains(body, "UNKNOWN") && strings.Contains(body, `"requests":3`)
+	})
 }
 
 // registerAccount registers an account before a server opens the database.

@@ -133,7 +133,7 @@ func TestMergeWithABadUpstream(t *testing.T) {
 // TestVeryManyElements checks the limit for answers whose elements cost more memory than bytes.
 func TestVeryManyElements(t *testing.T) {
 	list := `[{}` + strings.Repeat(`,{}`, maxElements) + `]`
-	application := `{"name":"a"` + strings.Repeat(`,"x":0`, maxElements) + `}`
+	application := `{"name":"a","clusterNames":{"x":0` + strings.Repeat(`,"x":0`, maxElements) + `}}`
 	for _, tt := range []struct {
 		name, theirs string
 		merge        mergeFunc

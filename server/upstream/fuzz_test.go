@@ -50,7 +50,7 @@ func checkAccounts(t *testing.T, pattern string, p pair, merged []byte) {
 	}
 	for _, element := range list {
 		// Of two members with one name, jsontext finds the first and encoding/json the last.
-		if first, err := stringMember(mustMarshal(t, element), accountKey); err == nil && first == ourAccount && !hasTwice(p.theirs.body) {
+		if first, err := new(merger).stringMember(mustMarshal(t, element), accountKey); err == nil && first == ourAccount && !hasTwice(p.theirs.body) {
 			t.Errorf("%q: got %q, want it without the account of agents", p.theirs.body, merged)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,41 +21,112 @@ type application struct {
 // cloudProviders is the attribute that lists the providers of an application, separated by commas.
 const cloudProviders = "cloudProviders"
 
+// applicationEntry is an entry of the merged list. Most entries stay as they are, without being
+// decoded.
+type applicationEntry struct {
+	name, lowerName string
+	raw             []byte
+	decoded         *application // nil if the entry stays as it is
+}
+
+// applicationList is the list while it is merged.
+type applicationList struct {
+	*merger
+	byName map[string]*applicationEntry
+	order  []*applicationEntry
+}
+
 // mergeApplications merges two lists of applications. An application that both know becomes one
 // entry, which also merges the entries that Clouddriver writes for each provider.
 func mergeApplications(m *merger) error {
-	entries := map[string]*application{}
-	order := []*application{}
-	add := func(raw []byte, isTheirs bool) error {
-		a, err := m.readApplication(raw, isTheirs)
-		if err != nil || a == nil {
-			return err
-		}
-		known := entries[a.Name]
-		if known == nil {
-			entries[a.Name] = a
-			order = append(order, a)
-			return nil
-		}
-		return known.add(a)
-	}
-	if err := m.eachElement(m.own, func(raw []byte) error { return add(raw, false) }); err != nil {
+	l := &applicationList{merger: m, byName: map[string]*applicationEntry{}}
+	if err := m.eachElement(m.own, l.addOwn); err != nil {
 		return err
 	}
-	if err := m.eachElement(m.theirs, func(raw []byte) error { return add(raw, true) }); err != nil {
+	if err := m.eachElement(m.theirs, l.addTheirs); err != nil {
 		return err
 	}
-	slices.SortFunc(order, func(a, b *application) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(l.order, func(a, b *applicationEntry) int {
+		return cmp.Or(strings.Compare(a.lowerName, b.lowerName), strings.Compare(a.name, b.name))
 	})
 	m.out = append(m.out, '[')
-	for _, a := range order {
-		if err := m.addApplication(a, "clusterNames"); err != nil {
+	for _, entry := range l.order {
+		if entry.decoded == nil {
+			m.addValue(entry.raw)
+			continue
+		}
+		if err := m.addApplication(entry.decoded, "clusterNames"); err != nil {
 			return err
 		}
 	}
 	m.out = append(m.out, ']')
 	return nil
+}
+
+func (l *applicationList) addOwn(raw []byte) error {
+	name, err := l.stringMember(raw, "name")
+	if err != nil {
+		return err
+	}
+	return l.add(&applicationEntry{name: name, raw: raw})
+}
+
+// addTheirs adds an entry of the upstream Clouddriver without the accounts of agents.
+func (l *applicationList) addTheirs(raw []byte) error {
+	name, err := l.stringMember(raw, "name")
+	if err != nil {
+		return err
+	}
+	entry := &applicationEntry{name: name, raw: raw}
+	hasOurs, err := l.hasOurClusters(raw)
+	if err != nil {
+		return err
+	}
+	if hasOurs {
+		entry.decoded, err = l.readApplication(raw, true)
+		if err != nil || entry.decoded == nil {
+			return err
+		}
+	}
+	return l.add(entry)
+}
+
+// hasOurClusters reports whether an entry has clusters in accounts of agents.
+func (l *applicationList) hasOurClusters(raw []byte) (hasOurs bool, err error) {
+	clusters, err := l.member(raw, "clusterNames")
+	if err != nil || len(clusters) == 0 || clusters[0] != '{' {
+		return false, err
+	}
+	err = l.eachMember(clusters, func(account string, _ []byte) error {
+		hasOurs = hasOurs || l.accounts.has(account)
+		return nil
+	})
+	return hasOurs, err
+}
+
+// add adds an entry, or merges it into that of the same name.
+func (l *applicationList) add(entry *applicationEntry) error {
+	if entry.name == "" {
+		return errors.New("read an application: it has no name")
+	}
+	known := l.byName[entry.name]
+	if known == nil {
+		entry.lowerName = strings.ToLower(entry.name)
+		l.byName[entry.name] = entry
+		l.order = append(l.order, entry)
+		return nil
+	}
+	for _, e := range []*applicationEntry{known, entry} {
+		if e.decoded != nil {
+			continue
+		}
+		a, err := l.readApplication(e.raw, false)
+		if err != nil {
+			return err
+		}
+		e.decoded = a
+	}
+	return known.decoded.add(entry.decoded)
 }
 
 // mergeApplication merges two answers about one application.
@@ -94,7 +166,7 @@ func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error
 		return nil, fmt.Errorf("read an application: %w", err)
 	}
 	if a.Name == "" {
-		return nil, fmt.Errorf("read an application: it has no name")
+		return nil, errors.New("read an application: it has no name")
 	}
 	if !isTheirs {
 		return a, nil

@@ -23,7 +23,7 @@ func mergeList(rule listRule) mergeFunc {
 		seen := map[string]bool{}
 		err := m.eachElement(m.own, func(element []byte) error {
 			all = append(all, element)
-			return rule.see(seen, element)
+			return rule.see(m, seen, element)
 		})
 		if err != nil {
 			return err
@@ -43,11 +43,11 @@ func mergeList(rule listRule) mergeFunc {
 }
 
 // see remembers the key of an element.
-func (l listRule) see(seen map[string]bool, element []byte) error {
+func (l listRule) see(m *merger, seen map[string]bool, element []byte) error {
 	if l.key == "" {
 		return nil
 	}
-	key, err := stringMember(element, l.key)
+	key, err := m.stringMember(element, l.key)
 	seen[key] = true
 	return err
 }
@@ -61,14 +61,14 @@ func (l listRule) keeps(m *merger, seen map[string]bool, element []byte) (bool, 
 	if l.key == "" {
 		return true, nil
 	}
-	key, err := stringMember(element, l.key)
+	key, err := m.stringMember(element, l.key)
 	return !seen[key], err
 }
 
 // addList appends a list.
 func (m *merger) addList(all [][]byte, sortByName bool) error {
 	if sortByName {
-		if err := sortByLowerName(all); err != nil {
+		if err := m.sortByLowerName(all); err != nil {
 			return err
 		}
 	}
@@ -81,14 +81,14 @@ func (m *merger) addList(all [][]byte, sortByName bool) error {
 }
 
 // sortByLowerName sorts objects by their lower-cased names. Equal names keep their order.
-func sortByLowerName(all [][]byte) error {
+func (m *merger) sortByLowerName(all [][]byte) error {
 	type named struct {
 		name string
 		raw  []byte
 	}
 	list := make([]named, 0, len(all))
 	for _, raw := range all {
-		name, err := stringMember(raw, "name")
+		name, err := m.stringMember(raw, "name")
 		if err != nil {
 			return err
 		}

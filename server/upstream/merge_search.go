@@ -75,7 +75,7 @@ func (m *merger) readResultSet(body []byte) (resultSet, error) {
 
 // readResults reads one set. The number of results is checked before they are kept.
 func (m *merger) readResults(element []byte, set *resultSet) error {
-	results, err := member(element, "results")
+	results, err := m.member(element, "results")
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ type merger struct {
 	out       []byte
 	isNothing bool // set if neither side knows what was asked for
 	elements  int
+
+	members *jsontext.Decoder // of member, which is called for each element
 }
 
 // maxElements bounds what one merge looks at, because an element of two bytes costs much more
@@ -30,7 +32,7 @@ const maxElements = 1 << 20
 
 // hasOur reports whether a member of an object names an account of agents.
 func (m *merger) hasOur(object []byte, key string) (bool, error) {
-	account, err := stringMember(object, key)
+	account, err := m.stringMember(object, key)
 	return m.accounts.has(account), err
 }
 
@@ -53,8 +55,8 @@ func (m *merger) eachMember(body []byte, do func(name string, value []byte) erro
 
 // eachValue iterates over the values of an array, or over the members of an object.
 func (m *merger) eachValue(body []byte, begin jsontext.Kind, do func(name string, value []byte) error) error {
-	d, err := openJSON(body, begin)
-	if err != nil {
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), decoderOptions)
+	if err := openJSON(d, begin); err != nil {
 		return err
 	}
 	for {
@@ -91,19 +93,20 @@ func (m *merger) count(n int) error {
 	return nil
 }
 
-// openJSON returns a decoder behind the first token of a document, which must be begin.
-func openJSON(body []byte, begin jsontext.Kind) (*jsontext.Decoder, error) {
-	// The decoder reads from a bytes.Buffer without copying. It does not check that each name is there
-	// only once, which would take memory.
-	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+// decoderOptions leave out the check that each name is there only once, which takes memory. Decoders
+// read from a bytes.Buffer without copying.
+var decoderOptions = jsontext.AllowDuplicateNames(true)
+
+// openJSON reads the first token of a document, which must be begin.
+func openJSON(d *jsontext.Decoder, begin jsontext.Kind) error {
 	token, err := d.ReadToken()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read a JSON document: %w", err)
+		return fmt.Errorf("read a JSON document: %w", err)
 	case token.Kind() != begin:
-		return nil, fmt.Errorf("got JSON that begins with %v, want %v", token.Kind(), begin)
+		return fmt.Errorf("got JSON that begins with %v, want %v", token.Kind(), begin)
 	}
-	return d, nil
+	return nil
 }
 
 // closeJSON reads the last token of a document, and checks that nothing follows.
@@ -129,8 +132,8 @@ func nextValue(d *jsontext.Decoder, body []byte) ([]byte, error) {
 }
 
 // stringMember returns a member of an object, or "" if it is missing or not a string.
-func stringMember(object []byte, key string) (string, error) {
-	value, err := member(object, key)
+func (m *merger) stringMember(object []byte, key string) (string, error) {
+	value, err := m.member(object, key)
 	if err != nil || len(value) == 0 || value[0] != '"' {
 		return "", err
 	}
@@ -139,9 +142,13 @@ func stringMember(object []byte, key string) (string, error) {
 }
 
 // member returns a member of an object, or nil if it is missing.
-func member(object []byte, key string) ([]byte, error) {
-	d, err := openJSON(object, '{')
-	if err != nil {
+func (m *merger) member(object []byte, key string) ([]byte, error) {
+	if m.members == nil {
+		m.members = new(jsontext.Decoder)
+	}
+	d := m.members
+	d.Reset(bytes.NewBuffer(object), decoderOptions)
+	if err := openJSON(d, '{'); err != nil {
 		return nil, err
 	}
 	for d.PeekKind() != '}' {
