@@ -14,7 +14,7 @@ func TestUpstreamConfig(t *testing.T) {
 		t.Errorf("without an upstream: got %+v %v, want nil", got, err)
 	}
 	const file = "upstream: {baseUrl: 'https://a/b', username: u, password: p, headers: {X-Token: t}, mergeTimeout: 2s, timeout: 30s, mergeBytes: 2MiB}"
-	c, err := parse("c.yml", []byte(file), nil)
+	c, err := parse("upstream.yml", []byte(file), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,3 +45,14 @@ func repeated(n int, entry string) []byte {
 	}
 	return []byte("[" + strings.Join(parts, ",") + "]")
 }
+
+// BenchmarkRoute decides about a request of Orca.
+func BenchmarkRoute(b *testing.B) {
+	table := Table()
+	b.ReportAllocs()
+	for b.Loop() {
+		if findRoute(table, "GET", "/manifests/prod/shop/deployment%20web").Mode != ByAccount {
+			b.Fatal("got another mode")
+		}
+	}
+}

@@ -87,7 +87,11 @@ func findRoute(table []Endpoint, method, path string) route {
 // rejects the method.
 func matchTable(table []Endpoint, method, path string) (route, bool) {
 	var other *route
+	slashes := strings.Count(strings.TrimPrefix(path, "/"), "/")
 	for _, e := range table {
+		if strings.Count(e.Pattern, "/") != slashes { // much cheaper than to match
+			continue
+		}
 		params, ok := clouddriver.MatchPath(e.path(), path)
 		switch {
 		case !ok:
