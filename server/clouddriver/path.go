@@ -9,7 +9,7 @@ import (
 // Routes returns the patterns of all routes with their methods, for example "POST {provider}/ops".
 func Routes() []string {
 	var patterns []string
-	for _, r := range (&api{Config{Tasks: struct{ taskService }{}}}).router().routes {
+	for _, r := range (&api{Config: Config{Tasks: struct{ taskService }{}}}).router().routes {
 		patterns = append(patterns, r.method()+" "+r.path())
 	}
 	return patterns
@@ -20,4 +20,4 @@ func Routes() []string {
 func MatchPath(pattern, path string) (map[string]string, bool) { return matchPath(pattern, path) }
 
 // Fail returns a function that answers requests with errors in Clouddriver's form.
-func Fail(log *slog.Logger) middleware.RefuseFunc { return (&api{Config{Log: log}}).fail }
+func Fail(log *slog.Logger) middleware.RefuseFunc { return (&api{Config: Config{Log: log}}).fail }

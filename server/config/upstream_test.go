@@ -1,23 +1,31 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
-func TestUpstreamConfig(t *testing.T) {
-	none, err := parse("c.yml", []byte("server.port: 1"), nil)
+// loadText loads a file with the given content.
+func loadText(t *testing.T, content string) *Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "vedette-server.yml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := none.Upstream.UpstreamConfig(); got != nil || err != nil {
+	return c
+}
+
+func TestUpstreamConfig(t *testing.T) {
+	if got, err := loadText(t, "server.port: 1").Upstream.UpstreamConfig(); got != nil || err != nil {
 		t.Errorf("without an upstream: got %+v %v, want nil", got, err)
 	}
-	const file = "upstream: {baseUrl: 'https://a/b', username: u, password: p, headers: {X-Token: t}, mergeTimeout: 2s, timeout: 30s, mergeBytes: 2MiB}"
-	c, err := parse("upstream.yml", []byte(file), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := loadText(t, "upstream: {baseUrl: 'https://a/b', username: u, password: p, headers: {X-Token: t}, mergeTimeout: 2s, timeout: 30s, mergeBytes: 2MiB}")
 	got, err := c.Upstream.UpstreamConfig()
 	if err != nil || got.BaseURL != "https://a/b" || got.Username != "u" || got.Password != "p" || got.Headers["X-Token"] != "t" || got.MergeTimeout != 2*time.Second ||
 		got.Timeout != 30*time.Second || got.MergeBytes != 2<<20 || got.TLS == nil {
