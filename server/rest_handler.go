@@ -50,7 +50,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 		_, live := assignments.Freshness(account)
 		return live
 	}
-	clouddriverHandler, err := s.newClouddriver(cfg, st, tasks)
+	clouddriverHandler, err := s.newClouddriver(cfg, st)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 
 // newClouddriver returns the handler of Clouddriver's API, with an existing Clouddriver behind it if
 // one is configured.
-func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store, tasks *task.Tasks) (http.Handler, error) {
+func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.Handler, error) {
 	if s.cfg.Upstream == nil {
 		return clouddriver.New(cfg), nil
 	}
@@ -78,7 +78,7 @@ func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store, tasks *
 		return nil, err
 	}
 	cfg.Remote = remote.For
-	return upstream.New(remote, upstream.Backend{API: clouddriver.New(cfg), Tasks: tasks}), nil
+	return upstream.New(remote, clouddriver.New(cfg)), nil
 }
 
 // fleet implements api's view of the connected agents.

@@ -73,7 +73,7 @@ func newRealWorld(t *testing.T, other http.Handler) *world {
 	go func() { done <- tasks.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
 	api := clouddriver.New(clouddriver.Config{Store: fixture.Store, Tasks: tasks, Remote: remote.For})
-	server := httptest.NewServer(New(remote, Backend{API: api, Tasks: tasks}))
+	server := httptest.NewServer(New(remote, api))
 	t.Cleanup(server.Close)
 	return &world{url: server.URL}
 }

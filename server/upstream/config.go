@@ -10,17 +10,11 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/task"
 )
 
 // accountSource knows the accounts of agents.
 type accountSource interface {
 	AccountNames(ctx context.Context) ([]vedette.AccountName, error)
-}
-
-// taskSource knows the tasks of this server. The error of Get is vedette.NotFound for other tasks.
-type taskSource interface {
-	Get(ctx context.Context, id string) (task.Task, error)
 }
 
 // Config configures the connection to the upstream Clouddriver. Zero values mean the defaults.

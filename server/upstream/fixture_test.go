@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/task"
 )
 
 // The accounts of the tests: one of an agent, which the upstream Clouddriver knows too, and one that
@@ -34,13 +33,10 @@ func (f *fakeAccounts) AccountNames(context.Context) ([]vedette.AccountName, err
 // ourTask is the only task of this server.
 const ourTask = "01JD8Q4S0V6K0G3H8B3R4T5Y6Z"
 
-type fakeTasks struct{}
-
-func (fakeTasks) Get(_ context.Context, id string) (task.Task, error) {
-	if id != ourTask {
-		return task.Task{}, vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
-	}
-	return task.Task{ID: id}, nil
+// isMissingTask reports whether a request is for a task that this server does not have.
+func isMissingTask(r *http.Request) bool {
+	_, id, isTask := strings.Cut(r.URL.Path, "/task/")
+	return isTask && !strings.HasPrefix(id, ourTask)
 }
 
 // side is one of both servers. It answers requests as a test defines, and records them.
@@ -63,6 +59,9 @@ func (s *side) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.seen = append(s.seen, kept)
 	answer := s.answer
 	s.mu.Unlock()
+	if s.name == "own" && isMissingTask(r) {
+		answer = answerJSON(http.StatusNotFound, notFoundBody)
+	}
 	if answer != nil {
 		answer(w, r)
 		return
@@ -113,7 +112,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(remote.client.transport.http.CloseIdleConnections)
-	w.handler = New(remote, Backend{API: w.own, Tasks: fakeTasks{}}).(*Handler)
+	w.handler = New(remote, w.own).(*Handler)
 	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	w.url = server.URL

@@ -11,17 +11,10 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// Backend is what this server itself knows.
-type Backend struct {
-	API   http.Handler // Clouddriver's API for accounts of agents
-	Tasks taskSource   // nil if there are no operations
-}
-
 // Handler answers requests itself, passes them on, or merges both answers.
 type Handler struct {
 	own      http.Handler
 	accounts *accountCache
-	tasks    taskSource
 	client   *client
 	proxy    *httputil.ReverseProxy
 	memory   *budget
@@ -29,13 +22,13 @@ type Handler struct {
 	fail     middleware.RefuseFunc
 }
 
-// New returns the handler of all of Clouddriver's paths. Like that of package clouddriver, it must
-// not be registered with a ServeMux. The remote must also be the one to which package clouddriver
-// submits operations.
-func New(remote *Remote, backend Backend) http.Handler {
+// New returns the handler of all of Clouddriver's paths. The handler own is that of package
+// clouddriver, which submits operations to the same remote. Like own, the new one must not be
+// registered with a ServeMux.
+func New(remote *Remote, own http.Handler) http.Handler {
 	c := remote.client
-	h := &Handler{own: backend.API, accounts: remote.accounts, tasks: backend.Tasks, client: c, memory: newBudget(c.MergeBytes),
-		table: Table(), fail: clouddriver.Fail(c.Log)}
+	h := &Handler{own: own, accounts: remote.accounts, client: c, memory: newBudget(c.MergeBytes), table: Table(),
+		fail: clouddriver.Fail(c.Log)}
 	h.proxy = h.newProxy()
 	return h
 }

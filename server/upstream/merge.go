@@ -29,7 +29,8 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	caller := readlimit.CallerKey(r)
 	theirs := make(chan answer, 1)
 	go func() { theirs <- h.client.read(ctx, r, &allowance{budget: h.memory, caller: caller}) }()
-	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.memory, caller: caller}}
+	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.memory, caller: caller},
+		keeps: []int{http.StatusOK, http.StatusNotFound}}
 	defer own.memory.release()
 	h.own.ServeHTTP(own, readRequest(r))
 	hasLeft := r.Context().Err() != nil // then this server writes no answer

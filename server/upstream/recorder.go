@@ -1,15 +1,19 @@
 package upstream
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
-// recorder keeps this server's answer for a merge. An answer that is not to be merged, or for which
-// there is no memory, goes to the client at once: agents' accounts must not depend on the upstream
-// Clouddriver.
+// recorder keeps this server's answer if the upstream Clouddriver's may be needed too. An answer with
+// another status, or for which there is no memory, goes to the client at once: agents' accounts must
+// not depend on the upstream Clouddriver.
 type recorder struct {
 	*capture
 	client http.ResponseWriter
 	memory *allowance
-	sent   bool // whether the client has got the answer
+	keeps  []int // statuses
+	sent   bool  // whether the client has got the answer
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -18,7 +22,7 @@ func (o *recorder) WriteHeader(status int) {
 		return
 	}
 	o.status = status
-	if status != http.StatusOK && status != http.StatusNotFound {
+	if !slices.Contains(o.keeps, status) {
 		o.send()
 	}
 }
