@@ -26,7 +26,8 @@ type Upstream struct {
 	MergeTimeout configfile.Duration `config:"mergeTimeout" default:"5s"`
 	// Time after which an answer that is passed on must begin, and for which it may pause.
 	Timeout configfile.Duration `config:"timeout" default:"1m"`
-	// Memory for all answers that are being merged. An answer that finds no memory is left out.
+	// Memory for all answers that are being merged, and for tasks of the existing Clouddriver that are followed.
+	// An answer that finds no memory is left out.
 	MergeBytes configfile.Bytes `config:"mergeBytes" default:"128MiB"`
 	// TLS, for a URL with https.
 	SSL UpstreamSSL `config:"ssl"`

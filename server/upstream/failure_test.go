@@ -121,9 +121,9 @@ func TestMergeWithABadUpstream(t *testing.T) {
 			if response.StatusCode != http.StatusOK || body != ours || response.Header.Get(incompleteHeader) != want {
 				t.Errorf("got %d %q %.200s, want %d %q %s", response.StatusCode, response.Header.Get(incompleteHeader), body, http.StatusOK, want, ours)
 			}
-			w.handler.memory.mu.Lock()
-			defer w.handler.memory.mu.Unlock()
-			if free := w.handler.memory.free; free != smallMemory {
+			w.handler.client.memory.mu.Lock()
+			defer w.handler.client.memory.mu.Unlock()
+			if free := w.handler.client.memory.free; free != smallMemory {
 				t.Errorf("got %d bytes free after the request, want %d", free, smallMemory)
 			}
 		})

@@ -17,7 +17,6 @@ type Handler struct {
 	accounts *accountCache
 	client   *client
 	proxy    *httputil.ReverseProxy
-	memory   *budget
 	table    []Endpoint
 	fail     middleware.RefuseFunc
 }
@@ -27,8 +26,7 @@ type Handler struct {
 // registered with a ServeMux.
 func New(remote *Remote, own http.Handler) http.Handler {
 	c := remote.client
-	h := &Handler{own: own, accounts: remote.accounts, client: c, memory: newBudget(c.MergeBytes), table: Table(),
-		fail: clouddriver.Fail(c.Log)}
+	h := &Handler{own: own, accounts: remote.accounts, client: c, table: Table(), fail: clouddriver.Fail(c.Log)}
 	h.proxy = h.newProxy()
 	return h
 }

@@ -28,8 +28,8 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	defer cancel()
 	caller := readlimit.CallerKey(r)
 	theirs := make(chan answer, 1)
-	go func() { theirs <- h.client.read(ctx, r, &allowance{budget: h.memory, caller: caller}) }()
-	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.memory, caller: caller},
+	go func() { theirs <- h.client.read(ctx, r, &allowance{budget: h.client.memory, caller: caller}) }()
+	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: caller},
 		keeps: []int{http.StatusOK, http.StatusNotFound}}
 	defer own.memory.release()
 	h.own.ServeHTTP(own, readRequest(r))

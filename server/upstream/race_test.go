@@ -52,9 +52,9 @@ func TestConcurrentMerges(t *testing.T) {
 		}
 	}
 	group.Wait()
-	w.handler.memory.mu.Lock()
-	defer w.handler.memory.mu.Unlock()
-	if w.handler.memory.free != w.handler.client.MergeBytes {
-		t.Errorf("got %d bytes free, want all %d", w.handler.memory.free, w.handler.client.MergeBytes)
+	w.handler.client.memory.mu.Lock()
+	defer w.handler.client.memory.mu.Unlock()
+	if w.handler.client.memory.free != w.handler.client.MergeBytes {
+		t.Errorf("got %d bytes free, want all %d", w.handler.client.memory.free, w.handler.client.MergeBytes)
 	}
 }

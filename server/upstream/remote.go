@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -103,11 +103,13 @@ func (r *callerRemote) Get(ctx context.Context, id string) (task.RemoteTask, err
 		Results: view.ResultObjects}, err
 }
 
-// Limits of one request to the upstream Clouddriver.
-const (
-	exchangeTimeout = time.Minute // it validates operations before it answers
-	maxAnswerBytes  = 16 << 20    // of a task, whose results contain manifests
-)
+// exchangeTimeout bounds one request. The upstream Clouddriver validates operations before it
+// answers.
+const exchangeTimeout = time.Minute
+
+// taskMemory is the caller for whom all tasks together hold memory. If there is none, a task polls
+// again.
+const taskMemory = "tasks"
 
 // exchange sends a request with a JSON body, and decodes the answer.
 func (r *callerRemote) exchange(ctx context.Context, method string, path *url.URL, body []byte, into any) error {
@@ -129,12 +131,14 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 		return unavailable(reasonOf(err))
 	}
 	defer response.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	memory := &allowance{budget: r.client.memory, caller: taskMemory}
+	defer memory.release()
+	raw, err := readLimited(response.Body, memory)
 	switch {
+	case errors.Is(err, errTooLarge):
+		return unavailable(reasonTooLarge)
 	case err != nil:
 		return unavailable(reasonOf(err))
-	case len(raw) > maxAnswerBytes:
-		return unavailable(reasonTooLarge)
 	case response.StatusCode != http.StatusOK:
 		return statusError(response.StatusCode, raw)
 	case json.Unmarshal(raw, into) != nil:

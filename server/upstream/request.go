@@ -19,6 +19,7 @@ type client struct {
 	guard     loopGuard
 	stats     *stats
 	transport *transport
+	memory    *budget
 }
 
 func newClient(cfg Config) (*client, error) {
@@ -31,7 +32,8 @@ func newClient(cfg Config) (*client, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "the address of the upstream Clouddriver is not a URL")
 	}
 	s := &stats{log: cfg.Log, warnings: logthrottle.Limiter{Interval: time.Minute}}
-	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s)}, nil
+	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s),
+		memory: newBudget(cfg.MergeBytes)}, nil
 }
 
 // url returns the URL of a path there. The path stays as it is escaped, because Orca sends empty
