@@ -23,15 +23,15 @@ func TestForwardKeepsHeaders(t *testing.T) {
 		rw.Header().Set("ETag", `"1"`)
 		rw.WriteHeader(http.StatusAccepted)
 	}
-	response, _ := w.send(t, http.MethodPut, "/admin/db/truncate/ns?x=%20y&x=2", "body", "Authorization", "Bearer caller", "Connection", "X-Private",
-		"X-Private", "1", "Accept-Encoding", "gzip", "If-None-Match", `"0"`, "X-SPINNAKER-REQUEST-ID", "r-1", "X-Gateway-Token", "caller's",
+	response, _ := w.send(t, http.MethodPut, "/admin/db/truncate/ns?x=%20y&x=2", "body", "Authorization", "Bearer caller", "Connection", "X-Private, Upgrade",
+		"X-Private", "1", "Upgrade", "websocket", "Accept-Encoding", "gzip", "If-None-Match", `"0"`, "X-SPINNAKER-REQUEST-ID", "r-1", "X-Gateway-Token", "caller's",
 		"Proxy-Authorization", "Basic x")
 	if got := response.Header; response.StatusCode != http.StatusAccepted || strings.Join(got["X-Many"], ",") != "a,b" || got.Get("Keep-Alive") != "" || got.Get("ETag") != `"1"` {
 		t.Errorf("the caller got %d %v", response.StatusCode, got)
 	}
 	seen := w.theirs.requests()[0]
 	for name, want := range map[string]string{"X-Spinnaker-Request-Id": "r-1", "X-Spinnaker-User": "ann@example.com", "Accept-Encoding": "gzip", "If-None-Match": `"0"`,
-		"X-Gateway-Token": "t", "X-Private": "", "Proxy-Authorization": "", "Connection": "", "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "Test-Body": "body"} {
+		"X-Gateway-Token": "t", "X-Private": "", "Upgrade": "", "Proxy-Authorization": "", "Connection": "", "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "Test-Body": "body"} {
 		if got := seen.Header.Get(name); got != want {
 			t.Errorf("the header %s: got %q, want %q", name, got, want)
 		}
@@ -167,6 +167,7 @@ func TestRejectedRequests(t *testing.T) {
 		{"a web page of another site", "POST", "/kubernetes/ops", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"a web page of another site, passed on", "POST", "/aws/ops", []string{"Origin", "https://evil.example"}, 403},
 		{"dot segments", "GET", "/subnets/../../admin", nil, 400},
+		{"a dot segment", "GET", "/subnets/./x", nil, 400},
 		{"escaped dot segments", "GET", "/%2e%2e/admin", nil, 400},
 		{"escaped slashes with dot segments", "GET", "/..%2fadmin", nil, 400},
 		{"backslashes with dot segments", "GET", "/..%5cadmin", nil, 400},
