@@ -56,6 +56,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/artifacts/egress", module, "egress is a general HTTP client; it must not depend on packages that use it"},
 		{"./server/manifest", module + "/server/store", "deployment rules do no I/O; they get data from the interface Cluster"},
 		{"./server/manifest", "google.golang.org/", "deployment rules do no I/O; they get data from the interface Cluster"},
+		{"./server/upstream", module + "/server/dispatch", "upstream decides who answers; operations run in server/task"},
+		{"./server/upstream", "google.golang.org/grpc", "upstream speaks HTTP; only agentserver uses gRPC"},
 		{"./internal/cli/...", module + "/agent", "commands send requests to a server; only `vedette up` in cmd/vedette runs an agent"},
 		{"./internal/cli/...", module + "/server/store", "commands use a server's REST API; only the server reads its database"},
 		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},

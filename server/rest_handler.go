@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream"
 )
 
 // streamBytes limits the memory of change streams. Each takes 512 KiB while it is open. A stream
@@ -49,7 +50,10 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 		_, live := assignments.Freshness(account)
 		return live
 	}
-	clouddriverHandler := clouddriver.New(cfg)
+	clouddriverHandler, err := s.newClouddriver(cfg, st)
+	if err != nil {
+		return nil, err
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Only our own paths go through a ServeMux, because it redirects paths with two slashes,
 		// which Orca sends for cluster-scoped objects.
@@ -59,6 +63,22 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 		}
 		clouddriverHandler.ServeHTTP(w, r)
 	}), nil
+}
+
+// newClouddriver returns the handler of Clouddriver's API, with an existing Clouddriver behind it if
+// one is configured.
+func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.Handler, error) {
+	if s.cfg.Upstream == nil {
+		return clouddriver.New(cfg), nil
+	}
+	upstreamConfig := *s.cfg.Upstream
+	upstreamConfig.Log = s.log
+	remote, err := upstream.NewRemote(upstreamConfig, st)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Remote = remote.For
+	return upstream.New(remote, clouddriver.New(cfg)), nil
 }
 
 // fleet implements api's view of the connected agents.

@@ -32,6 +32,7 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream"
 )
 
 // Config configures a server.
@@ -62,6 +63,8 @@ type Config struct {
 	Applications *front50.Applications
 	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
+	// Upstream configures an existing Clouddriver behind this server; nil if there is none.
+	Upstream *upstream.Config
 }
 
 // Server is a running server.

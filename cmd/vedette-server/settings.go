@@ -57,6 +57,10 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			settings.Clouddriver.Applications = settings.Applications
 		}
 	}
+	settings.Upstream, err = cfg.Upstream.UpstreamConfig()
+	if err != nil {
+		return settings, err
+	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()
 	if err != nil {
 		return settings, err

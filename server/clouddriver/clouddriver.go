@@ -97,6 +97,9 @@ type Config struct {
 	Tasks taskService
 	// Artifacts fetches artifacts. If nil, only those that contain their content.
 	Artifacts artifactService
+	// Remote returns the service that executes operations of other accounts for the sender of a
+	// request. The provider may be empty. If nil, only accounts of agents have operations.
+	Remote func(r *http.Request, provider string) task.Remote
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter

@@ -61,7 +61,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 // taskOptions returns the options of a task from the headers and the query.
 func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 	caller := authorize.CallerOf(r)
-	return task.Options{
+	o := task.Options{
 		MayWrite: func(ctx context.Context, account vedette.AccountName) error {
 			return a.Authorizer.CheckAccount(ctx, caller, account, authorize.Write)
 		},
@@ -71,6 +71,10 @@ func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
 		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
 	}
+	if a.Remote != nil {
+		o.Remote = a.Remote(r, provider)
+	}
+	return o
 }
 
 // submit mirrors OperationsController.cloudProviderOperations and operations.

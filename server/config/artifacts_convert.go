@@ -25,7 +25,7 @@ func (c *Config) ArtifactConfig() artifacts.Config {
 		Limits: egress.Limits{MaxBytes: int64(a.Limits.MaxBytes), Timeout: time.Duration(a.Limits.Timeout),
 			StallTimeout: time.Duration(a.Limits.StallTimeout), ConnectTimeout: time.Duration(a.Limits.ConnectTimeout)},
 		MaxIndexBytes: int64(a.Limits.MaxIndexBytes), MaxGitObjectBytes: int64(a.Limits.MaxGitObjectBytes),
-		MaxConcurrent: a.Limits.MaxConcurrent, TempDir: a.Limits.TempDir,
+		MaxConcurrent: a.Limits.MaxConcurrent, TempDir: a.Limits.TempDir, Front50URL: c.Front50.url(),
 	}
 	a.addFileAccounts(&cfg)
 	a.addRepositories(&cfg)

@@ -18,6 +18,7 @@ func (c *Config) validate() {
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
 	c.checkFront50(c.Front50)
+	c.checkUpstream(c.Upstream)
 	c.checkTasks(c.Tasks, c.Manifests)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)

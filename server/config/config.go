@@ -23,6 +23,7 @@ type Config struct {
 	Credentials Credentials `config:"credentials"`
 	Fiat        Fiat        `config:"services.fiat"`
 	Front50     Front50     `config:"services.front50"`
+	Upstream    Upstream    `config:"upstream"`
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`

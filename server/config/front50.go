@@ -1,6 +1,10 @@
 package config
 
-import "github.com/vedette-io/vedette/server/front50"
+import (
+	"net/url"
+
+	"github.com/vedette-io/vedette/server/front50"
+)
 
 // Front50 is Spinnaker's store of applications and projects.
 type Front50 struct {
@@ -38,4 +42,16 @@ func (c *Config) checkFront50(f Front50) {
 	if err := (&front50.Config{BaseURL: f.BaseURL}).Validate(); err != nil {
 		c.addProblem("services.front50.baseUrl", "%q: %s", "services.front50.baseUrl", err)
 	}
+}
+
+// url returns the address, or nil if there is none. The address is valid, see validate.
+func (f Front50) url() *url.URL {
+	if f.BaseURL == "" {
+		return nil
+	}
+	base, err := url.Parse(f.BaseURL)
+	if err != nil {
+		return nil
+	}
+	return base
 }

@@ -30,7 +30,7 @@ func illegalArgument(message string) error {
 }
 
 func (f *failure) exception(class string) Exception {
-	e := Exception{Type: "EXCEPTION", Operation: class, Message: f.message, Cause: f.cause, Details: []Detail{{f.message}}}
+	e := Exception{Type: exceptionType, Operation: class, Message: f.message, Cause: f.cause, Details: []Detail{{f.message}}}
 	if f.cause != "" {
 		e.Details[0].Message = f.cause
 	}

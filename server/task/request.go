@@ -14,6 +14,19 @@ type Request struct {
 	Description json.RawMessage // a JSON object
 }
 
+// Account returns the account that the description names; empty if it names none.
+func (r Request) Account() vedette.AccountName { return r.commonFields().account() }
+
+// Provider returns the cloud provider that the description names; empty if it names none.
+func (r Request) Provider() string { return r.commonFields().provider() }
+
+// commonFields returns what can be read of a description that may be invalid.
+func (r Request) commonFields() commonFields {
+	var c commonFields
+	_ = json.Unmarshal(r.Description, &c) // whoever executes the request reports the error
+	return c
+}
+
 // ParseRequests parses an array of objects. Each member of an object is an operation with its
 // description; their order is kept. Errors are vedette.Invalid and do not quote the request.
 func ParseRequests(raw []byte) ([]Request, error) {

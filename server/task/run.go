@@ -178,6 +178,9 @@ func (r *taskRun) runOp(op validatedOp) (ok bool) {
 		}
 	}()
 	result, err := op.run(r.ctx, &opContext{taskRun: r, op: op})
+	if errors.Is(err, errReported) {
+		return false
+	}
 	if err != nil {
 		r.fail(op, r.toFailure(op, err))
 		return false

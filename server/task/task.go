@@ -60,12 +60,15 @@ func newResult() *Result {
 
 // Exception is the result of an operation that failed.
 type Exception struct {
-	Type      string   `json:"type"` // always EXCEPTION
+	Type      string   `json:"type"` // always exceptionType
 	Operation string   `json:"operation"`
 	Message   string   `json:"message"`
 	Cause     string   `json:"cause,omitempty"` // the cluster's message
 	Details   []Detail `json:"details"`
 }
+
+// exceptionType is the type of results that are exceptions.
+const exceptionType = "EXCEPTION"
 
 // Detail is one error message of an Exception.
 type Detail struct {

@@ -119,6 +119,8 @@ type Options struct {
 	// MayReadApplication decides whether the caller may read what belongs to an application, like
 	// MayWrite. It is asked about manifests in the artifact store.
 	MayReadApplication func(ctx context.Context, application string) error
+	// Remote executes the requests that it owns. If it is nil, all requests are executed here.
+	Remote Remote
 }
 
 // Tasks runs tasks, and reads those of other servers. It is safe for concurrent use.

@@ -53,6 +53,14 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]v
 	var errs []string
 	stored := expander{store: t.cfg.ArtifactStore, mayRead: o.MayReadApplication}
 	for _, r := range requests {
+		isRemote, err := o.isRemote(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if isRemote {
+			all = o.appendRemote(all, r)
+			continue
+		}
 		r, err := stored.expand(ctx, r)
 		if err != nil {
 			return nil, err

@@ -122,6 +122,9 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		if err != nil || len(accounts) != 1 || !reflect.DeepEqual(accounts[0], first) {
 			t.Errorf("got %+v, %v, want %+v", accounts, err, first)
 		}
+		if names, err := s.AccountNames(t.Context()); err != nil || len(names) != 1 || names[0] != "prod" {
+			t.Errorf("got the names %q, %v, want prod", names, err)
+		}
 	},
 	"a cluster with a new address is the same cluster": func(t *testing.T, s *store.Store) {
 		register(t, s, "prod")
@@ -346,6 +349,9 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		retire(t, w)
 		if accounts, err := s.Accounts(t.Context()); err != nil || len(accounts) != 0 {
 			t.Errorf("got accounts %v, %v, want none", accounts, err)
+		}
+		if names, err := s.AccountNames(t.Context()); err != nil || len(names) != 0 {
+			t.Errorf("got the names %q, %v, want none", names, err)
 		}
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 		if err := s.Sweep(t.Context()); err != nil {

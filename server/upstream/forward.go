@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/middleware"
+)
+
+// newProxy returns the handler that passes on requests. Bodies stream in both directions.
+func (h *Handler) newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: h.client.transport, FlushInterval: -1, ErrorHandler: h.failForward,
+		ErrorLog: slog.NewLogLogger(h.client.Log.Handler(), slog.LevelDebug),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL = h.client.url(r.In.URL, r.Out.URL.RawQuery)
+			r.Out.Host = ""
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+			r.SetXForwarded()
+			// Clouddriver has no other protocols, and a switched connection would have no limits.
+			r.Out.Header.Del("Connection")
+			r.Out.Header.Del("Upgrade")
+			h.client.complete(r.Out.Header)
+		},
+	}
+}
+
+// forward passes a request on.
+func (h *Handler) forward(w http.ResponseWriter, r *http.Request) error {
+	if err := checkPath(r.URL); err != nil {
+		return err
+	}
+	h.proxy.ServeHTTP(&streamWriter{w, http.NewResponseController(w), h.client.Timeout}, r)
+	return nil
+}
+
+// failForward answers a request that could not be passed on.
+func (h *Handler) failForward(w http.ResponseWriter, r *http.Request, err error) {
+	var tooLarge *http.MaxBytesError
+	if !errors.Is(err, middleware.ErrSlowBody) && !errors.As(err, &tooLarge) && !errors.Is(err, context.Canceled) {
+		err = unavailable(reasonOf(err))
+	}
+	h.fail(w, r, err)
+}
+
+// unavailable returns the error of a request that only the upstream Clouddriver can answer.
+func unavailable(reason string) error {
+	return vedette.Errorf(vedette.Unavailable, "the Clouddriver at upstream.baseUrl did not answer as it should (%s), and this server itself only knows "+
+		"accounts of agents: try again, and see the logs of that Clouddriver", reason)
+}
+
+// streamWriter is a response that lasts as long as the client reads it. Each write has a time limit
+// of its own.
+type streamWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+// Unwrap is called by http.ResponseController.
+func (w *streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *streamWriter) Write(p []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // an error means that deadlines are not supported
+	return w.ResponseWriter.Write(p)
+}
+
+// maxBodyBytes bounds a request body that decides who answers. Package clouddriver has the same
+// limit.
+const maxBodyBytes = 32 << 20
+
+// readBody reads the body of a request, and puts it back for whoever answers.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "read the request body: %w", err)
+	}
+	setBody(r, raw)
+	return raw, nil
+}
+
+func setBody(r *http.Request, raw []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	// A request on a connection that the other side has closed meanwhile can be sent again.
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
+	r.ContentLength = int64(len(raw))
+	r.TransferEncoding = nil
+}

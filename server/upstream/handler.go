@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/middleware"
+)
+
+// Handler answers requests itself, passes them on, or merges both answers.
+type Handler struct {
+	own      http.Handler
+	accounts *accountCache
+	client   *client
+	proxy    *httputil.ReverseProxy
+	table    []Endpoint
+	fail     middleware.RefuseFunc
+}
+
+// New returns the handler of all of Clouddriver's paths. The handler own is that of package
+// clouddriver, which submits operations to the same remote. Like own, the new one must not be
+// registered with a ServeMux.
+func New(remote *Remote, own http.Handler) http.Handler {
+	c := remote.client
+	h := &Handler{own: own, accounts: remote.accounts, client: c, table: Table(), fail: clouddriver.Fail(c.Log)}
+	h.proxy = h.newProxy()
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found := findRoute(h.table, r.Method, r.URL.EscapedPath())
+	if found.Mode == Own {
+		h.serveOwn(w, r, found)
+		return
+	}
+	if err := h.check(r); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.serve(w, r, found); err != nil {
+			h.fail(w, r, err)
+		}
+	})
+	if found.merges() {
+		gzhttp.GzipHandler(serve).ServeHTTP(w, r)
+		return
+	}
+	serve.ServeHTTP(w, r)
+}
+
+// check rejects requests of web pages and of loops before they reach the upstream Clouddriver.
+func (h *Handler) check(r *http.Request) error {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
+	}
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
+		return vedette.Errorf(vedette.Invalid, "the method %s is not supported", r.Method)
+	}
+	return h.client.guard.check(r.Header)
+}
+
+// merges reports whether a request may have a merged answer.
+func (r route) merges() bool {
+	return r.Mode == Merged || r.Mode == ByProvider && isKubernetes(r.params[providerParam])
+}
+
+// isKubernetes reports whether a provider is that of agents' accounts. Requests without a provider
+// are too, because the accounts in them decide.
+func isKubernetes(provider string) bool { return provider == "" || provider == "kubernetes" }
+
+// serve answers a request that is not always own.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) error {
+	if provider, ok := found.params[providerParam]; ok && found.Mode != ByAccount && !isKubernetes(provider) {
+		return h.forward(w, r)
+	}
+	switch found.Mode {
+	case Merged, ByProvider:
+		return h.serveMerged(w, r, found.merge)
+	case ByAccount:
+		return h.serveByAccount(w, r, found.params[accountParam])
+	case ByOperations:
+		return h.serveOperations(w, r, found.params)
+	case ByTask:
+		return h.serveTask(w, r, found.params[taskParam])
+	case ByBody:
+		return h.serveByBody(w, r)
+	case ByArtifact:
+		return h.serveArtifact(w, r, found.params[nameParam])
+	case Own, PassedOn:
+	}
+	return h.forward(w, r)
+}
+
+// serveByAccount answers itself for an account of agents, and passes on the rest.
+func (h *Handler) serveByAccount(w http.ResponseWriter, r *http.Request, account string) error {
+	accounts, err := h.accounts.current(r.Context())
+	if err != nil {
+		return err
+	}
+	if accounts.has(account) {
+		h.own.ServeHTTP(w, r)
+		return nil
+	}
+	return h.forward(w, r)
+}

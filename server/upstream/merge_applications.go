@@ -1,0 +1,271 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// application is an entry of applications, or the answer of applications/{app}.
+type application struct {
+	Name         string                     `json:"name"`
+	Attributes   map[string]json.RawMessage `json:"attributes"`
+	ClusterNames map[string]json.RawMessage `json:"clusterNames,omitempty"`
+	Clusters     map[string]json.RawMessage `json:"clusters,omitempty"`
+}
+
+// cloudProviders is the attribute that lists the providers of an application, separated by commas.
+const cloudProviders = "cloudProviders"
+
+// applicationEntry is an entry of the merged list. Most entries stay as they are, without being
+// decoded.
+type applicationEntry struct {
+	name, lowerName string
+	raw             []byte
+	decoded         *application // nil if the entry stays as it is
+}
+
+// applicationList is the list while it is merged.
+type applicationList struct {
+	*merger
+	byName map[string]*applicationEntry
+	order  []*applicationEntry
+}
+
+// mergeApplications merges two lists of applications. An application that both know becomes one
+// entry, which also merges the entries that Clouddriver writes for each provider.
+func mergeApplications(m *merger) error {
+	l := &applicationList{merger: m, byName: map[string]*applicationEntry{}}
+	if err := m.eachElement(m.own, l.addOwn); err != nil {
+		return err
+	}
+	if err := m.eachElement(m.theirs, l.addTheirs); err != nil {
+		return err
+	}
+	slices.SortFunc(l.order, func(a, b *applicationEntry) int {
+		return cmp.Or(strings.Compare(a.lowerName, b.lowerName), strings.Compare(a.name, b.name))
+	})
+	m.out = append(m.out, '[')
+	for _, entry := range l.order {
+		if entry.decoded == nil {
+			m.addValue(entry.raw)
+			continue
+		}
+		if err := m.addApplication(entry.decoded, "clusterNames"); err != nil {
+			return err
+		}
+	}
+	m.out = append(m.out, ']')
+	return nil
+}
+
+func (l *applicationList) addOwn(raw []byte) error {
+	name, err := l.stringMember(raw, "name")
+	if err != nil {
+		return err
+	}
+	return l.add(&applicationEntry{name: name, raw: raw})
+}
+
+// addTheirs adds an entry of the upstream Clouddriver without the accounts of agents.
+func (l *applicationList) addTheirs(raw []byte) error {
+	name, err := l.stringMember(raw, "name")
+	if err != nil {
+		return err
+	}
+	entry := &applicationEntry{name: name, raw: raw}
+	hasOurs, err := l.hasOurClusters(raw)
+	if err != nil {
+		return err
+	}
+	if hasOurs {
+		entry.decoded, err = l.readApplication(raw, true)
+		if err != nil || entry.decoded == nil {
+			return err
+		}
+	}
+	return l.add(entry)
+}
+
+// hasOurClusters reports whether an entry has clusters in accounts of agents.
+func (l *applicationList) hasOurClusters(raw []byte) (hasOurs bool, err error) {
+	clusters, err := l.member(raw, "clusterNames")
+	if err != nil || len(clusters) == 0 || clusters[0] != '{' {
+		return false, err
+	}
+	err = l.eachMember(clusters, func(account string, _ []byte) error {
+		hasOurs = hasOurs || l.accounts.has(account)
+		return nil
+	})
+	return hasOurs, err
+}
+
+// add adds an entry, or merges it into that of the same name.
+func (l *applicationList) add(entry *applicationEntry) error {
+	if entry.name == "" {
+		return errors.New("read an application: it has no name")
+	}
+	known := l.byName[entry.name]
+	if known == nil {
+		entry.lowerName = strings.ToLower(entry.name)
+		l.byName[entry.name] = entry
+		l.order = append(l.order, entry)
+		return nil
+	}
+	for _, e := range []*applicationEntry{known, entry} {
+		if e.decoded != nil {
+			continue
+		}
+		a, err := l.readApplication(e.raw, false)
+		if err != nil {
+			return err
+		}
+		e.decoded = a
+	}
+	return known.decoded.add(entry.decoded)
+}
+
+// mergeApplication merges two answers about one application.
+func mergeApplication(m *merger) error {
+	merged, err := m.readApplication(m.theirs, true)
+	if err != nil {
+		return err
+	}
+	if m.own != nil {
+		own, err := m.readApplication(m.own, false)
+		if err != nil {
+			return err
+		}
+		if merged != nil {
+			if err := own.add(merged); err != nil {
+				return err
+			}
+		}
+		merged = own
+	}
+	if merged == nil {
+		m.isNothing = true
+		return nil
+	}
+	return m.addApplication(merged, "clusters")
+}
+
+// readApplication reads an entry. Of the upstream Clouddriver's it removes the clusters of agents'
+// accounts. It returns nil for an application whose clusters are all of these accounts, because the
+// other Clouddriver may know them from before.
+func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error) {
+	if err := m.count(bytes.Count(raw, []byte(":"))); err != nil { // at least the members of its maps
+		return nil, err
+	}
+	a := &application{}
+	if err := json.Unmarshal(raw, a); err != nil {
+		return nil, fmt.Errorf("read an application: %w", err)
+	}
+	if a.Name == "" {
+		return nil, errors.New("read an application: it has no name")
+	}
+	if !isTheirs {
+		return a, nil
+	}
+	before := len(a.ClusterNames) + len(a.Clusters)
+	m.dropOurs(a.ClusterNames)
+	m.dropOurs(a.Clusters)
+	if before > 0 && len(a.ClusterNames)+len(a.Clusters) == 0 {
+		return nil, nil
+	}
+	return a, nil
+}
+
+func (m *merger) dropOurs(byAccount map[string]json.RawMessage) {
+	for account := range byAccount {
+		if m.accounts.has(account) {
+			delete(byAccount, account)
+		}
+	}
+}
+
+// add adds what another entry of the same application has.
+func (a *application) add(other *application) error {
+	providers, err := joinProviders(a.Attributes[cloudProviders], other.Attributes[cloudProviders])
+	if err != nil {
+		return err
+	}
+	a.Attributes = union(a.Attributes, other.Attributes)
+	if providers != nil {
+		a.Attributes[cloudProviders] = providers
+	}
+	a.ClusterNames = union(a.ClusterNames, other.ClusterNames)
+	a.Clusters = union(a.Clusters, other.Clusters)
+	return nil
+}
+
+// union adds the members of b that a lacks to a.
+func union(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if a == nil {
+		return b
+	}
+	for name, value := range b {
+		if _, ok := a[name]; !ok {
+			a[name] = value
+		}
+	}
+	return a
+}
+
+// joinProviders returns the sorted union of two lists of providers, or nil if both are missing.
+func joinProviders(lists ...json.RawMessage) (json.RawMessage, error) {
+	var all []string
+	for _, raw := range lists {
+		var list string
+		if raw == nil {
+			continue
+		}
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("read the providers of an application: %w", err)
+		}
+		all = append(all, strings.Split(list, ",")...)
+	}
+	if all == nil {
+		return nil, nil
+	}
+	slices.Sort(all)
+	joined, err := json.Marshal(strings.Join(slices.Compact(all), ","))
+	return joined, err
+}
+
+// addApplication appends an application, with the member for its clusters even if it has none.
+func (m *merger) addApplication(a *application, clustersKey string) error {
+	clusters := a.ClusterNames
+	if clustersKey == "clusters" {
+		clusters = a.Clusters
+	}
+	attributes, err := json.Marshal(orEmpty(a.Attributes))
+	if err != nil {
+		return fmt.Errorf("write the attributes of an application: %w", err)
+	}
+	byAccount, err := json.Marshal(orEmpty(clusters))
+	if err != nil {
+		return fmt.Errorf("write the clusters of an application: %w", err)
+	}
+	name, err := json.Marshal(a.Name)
+	if err != nil {
+		return fmt.Errorf("write the name of an application: %w", err)
+	}
+	m.addValue([]byte("{"))
+	m.out = append(append(m.out, `"name":`...), name...)
+	m.out = append(append(m.out, `,"attributes":`...), attributes...)
+	m.out = append(append(m.out, `,"`+clustersKey+`":`...), byAccount...)
+	m.out = append(m.out, '}')
+	return nil
+}
+
+func orEmpty(m map[string]json.RawMessage) map[string]json.RawMessage {
+	if m == nil {
+		return map[string]json.RawMessage{}
+	}
+	return m
+}

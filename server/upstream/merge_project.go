@@ -1,0 +1,55 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// projectCluster is what identifies an entry of projects/{project}/clusters. The order is that of
+// the project's configuration.
+type projectCluster struct {
+	Account string `json:"account"`
+	Stack   string `json:"stack"`
+	Detail  string `json:"detail"`
+}
+
+// eachProjectCluster calls do with each entry of an answer.
+func (m *merger) eachProjectCluster(body []byte, do func(c projectCluster, raw []byte)) error {
+	return m.eachElement(body, func(raw []byte) error {
+		var c projectCluster
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return fmt.Errorf("read a cluster of a project: %w", err)
+		}
+		do(c, raw)
+		return nil
+	})
+}
+
+// mergeProject merges the clusters of a project. Each side has an entry for every cluster in the
+// project's configuration, also for those of the other side; those are empty.
+func mergeProject(m *merger) error {
+	var order []projectCluster
+	entries := map[projectCluster][]byte{}
+	put := func(c projectCluster, raw []byte) {
+		if _, isKnown := entries[c]; !isKnown {
+			order = append(order, c)
+		}
+		entries[c] = raw
+	}
+	if err := m.eachProjectCluster(m.own, put); err != nil {
+		return err
+	}
+	err := m.eachProjectCluster(m.theirs, func(c projectCluster, raw []byte) {
+		if !m.accounts.has(c.Account) {
+			put(c, raw)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var all [][]byte
+	for _, c := range order {
+		all = append(all, entries[c])
+	}
+	return m.addList(all, false)
+}

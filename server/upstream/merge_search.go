@@ -1,0 +1,98 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// resultSet is the one element of a search answer. The members come in Clouddriver's order.
+type resultSet struct {
+	TotalMatches int64             `json:"totalMatches"`
+	PageNumber   int64             `json:"pageNumber"`
+	PageSize     int64             `json:"pageSize"`
+	Platform     json.RawMessage   `json:"platform,omitempty"`
+	Query        string            `json:"query"`
+	Results      []json.RawMessage `json:"results"`
+}
+
+// mergeSearch merges two pages of search results. Results without an account, for example
+// applications, appear once if both sides have them.
+func mergeSearch(m *merger) error {
+	merged, err := m.readResultSet(m.own)
+	if err != nil {
+		return err
+	}
+	theirs, err := m.readResultSet(m.theirs)
+	if err != nil {
+		return err
+	}
+	if m.own == nil {
+		merged = theirs
+		merged.TotalMatches, merged.Results = 0, nil
+	}
+	seen := map[uint64]bool{}
+	for _, result := range merged.Results {
+		seen[xxhash.Sum64(result)] = true
+	}
+	merged.TotalMatches += theirs.TotalMatches
+	if merged.Results == nil {
+		merged.Results = []json.RawMessage{}
+	}
+	for _, result := range theirs.Results {
+		isOurs, err := m.hasOur(result, accountKey)
+		if err != nil {
+			return err
+		}
+		if hash := xxhash.Sum64(result); isOurs || seen[hash] {
+			merged.TotalMatches--
+			continue
+		}
+		merged.Results = append(merged.Results, result)
+	}
+	merged.TotalMatches = max(merged.TotalMatches, int64(len(merged.Results)))
+	return m.addResultSet(merged)
+}
+
+// readResultSet reads an answer, which has one element for all providers. Clouddriver's list has
+// never had more.
+func (m *merger) readResultSet(body []byte) (resultSet, error) {
+	var set resultSet
+	if body == nil {
+		return set, nil
+	}
+	count := 0
+	err := m.eachElement(body, func(element []byte) error {
+		if count++; count > 1 {
+			return errors.New("got several sets of search results, want one")
+		}
+		return m.readResults(element, &set)
+	})
+	return set, err
+}
+
+// readResults reads one set. The number of results is checked before they are kept.
+func (m *merger) readResults(element []byte, set *resultSet) error {
+	results, err := m.member(element, "results")
+	if err != nil {
+		return err
+	}
+	if err := m.eachElement(results, func([]byte) error { return nil }); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(element, set); err != nil {
+		return fmt.Errorf("read search results: %w", err)
+	}
+	return nil
+}
+
+func (m *merger) addResultSet(set resultSet) error {
+	raw, err := json.Marshal([]resultSet{set})
+	if err != nil {
+		return fmt.Errorf("write search results: %w", err)
+	}
+	m.out = append(m.out, raw...)
+	return nil
+}

@@ -1,0 +1,61 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/vedette-io/vedette/server/task"
+)
+
+// serveOperations decides by the accounts of the operations. Operations of both sides in one request
+// become one task of this server, which submits a part upstream.
+func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params map[string]string) error {
+	raw, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	requests, err := parseOperations(params, raw)
+	if err != nil {
+		h.own.ServeHTTP(w, r) // it reports the error
+		return nil
+	}
+	foreign := 0
+	for _, request := range requests {
+		isForeign, err := isForeign(r.Context(), h.accounts, request, params[providerParam])
+		if err != nil {
+			return err
+		}
+		if isForeign {
+			foreign++
+		}
+	}
+	if foreign > 0 && foreign == len(requests) {
+		return h.forward(w, r)
+	}
+	h.own.ServeHTTP(w, r)
+	return nil
+}
+
+func parseOperations(params map[string]string, raw []byte) ([]task.Request, error) {
+	if name, isOne := params[nameParam]; isOne {
+		return task.ParseRequest(name, raw)
+	}
+	return task.ParseRequests(raw)
+}
+
+// isForeign reports whether the upstream Clouddriver executes an operation: its account is not one
+// of agents. A description without an account is invalid for both; this server rejects it.
+func isForeign(ctx context.Context, accounts *accountCache, request task.Request, provider string) (bool, error) {
+	if provider == "" {
+		provider = request.Provider()
+	}
+	account := string(request.Account())
+	if !isKubernetes(provider) {
+		return true, nil
+	}
+	if account == "" {
+		return false, nil
+	}
+	known, err := accounts.current(ctx)
+	return err == nil && !known.has(account), err
+}

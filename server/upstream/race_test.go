@@ -1,0 +1,60 @@
+package upstream
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestConcurrentMerges merges answers of all kinds at once, with callers that leave and an upstream
+// Clouddriver that is sometimes slow.
+func TestConcurrentMerges(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.MergeTimeout = 200 * time.Millisecond })
+	byPath := map[string]mergeCase{}
+	for _, tt := range mergeCases {
+		byPath[tt.path] = tt
+	}
+	answer := func(body func(mergeCase) string) http.HandlerFunc {
+		return func(rw http.ResponseWriter, r *http.Request) {
+			text, code := body(byPath[r.URL.RequestURI()]), http.StatusOK
+			if text == "" {
+				text, code = notFoundBody, http.StatusNotFound
+			}
+			answerJSON(code, text)(rw, r)
+		}
+	}
+	w.own.answer = answer(func(tt mergeCase) string { return tt.own })
+	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Spinnaker-Origin") == "slow" {
+			hang(rw, r)
+			return
+		}
+		answer(func(tt mergeCase) string { return tt.theirs })(rw, r)
+	}
+	var group sync.WaitGroup
+	for i := range 4 {
+		for path, tt := range byPath {
+			group.Go(func() {
+				if i == 0 {
+					w.send(t, http.MethodGet, path, "", "X-SPINNAKER-ORIGIN", "slow")
+					return
+				}
+				want := tt.want
+				if want == "" {
+					want = notFoundBody
+				}
+				if response, body := w.send(t, http.MethodGet, path, ""); body != want && response.Header.Get(incompleteHeader) == "" &&
+					response.StatusCode != http.StatusServiceUnavailable { // a busy machine can be slower than the timeout
+					t.Errorf("%s: got %d %s, want %s", path, response.StatusCode, body, want)
+				}
+			})
+		}
+	}
+	group.Wait()
+	w.handler.client.memory.mu.Lock()
+	defer w.handler.client.memory.mu.Unlock()
+	if w.handler.client.memory.free != w.handler.client.MergeBytes {
+		t.Errorf("got %d bytes free, want all %d", w.handler.client.memory.free, w.handler.client.MergeBytes)
+	}
+}

@@ -1,0 +1,173 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/task"
+)
+
+// Remote is the connection to the upstream Clouddriver.
+type Remote struct {
+	client   *client
+	accounts *accountCache
+}
+
+// NewRemote returns a connection. The error is vedette.Invalid if the configuration is invalid.
+// Nothing is sent before the first request.
+func NewRemote(cfg Config, accounts accountSource) (*Remote, error) {
+	c, err := newClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Remote{c, &accountCache{source: accounts}}, nil
+}
+
+// For returns the service that executes the operations of other accounts for the sender of a
+// request. If the provider is empty, the operations name theirs.
+func (r *Remote) For(request *http.Request, provider string) task.Remote {
+	header := authorize.CallerOf(request).Header.Clone()
+	if credentials := request.Header.Get("Authorization"); credentials != "" {
+		header.Set("Authorization", credentials)
+	}
+	return &callerRemote{r, provider, header}
+}
+
+// callerRemote sends the operations of one caller. It outlives the caller's request.
+type callerRemote struct {
+	*Remote
+	provider string
+	header   http.Header // the caller's X-SPINNAKER headers and credentials
+}
+
+// Owns implements task.Remote.
+func (r *callerRemote) Owns(ctx context.Context, request task.Request) (bool, error) {
+	return isForeign(ctx, r.accounts, request, r.provider)
+}
+
+// Submit implements task.Remote. The operations are of one account.
+func (r *callerRemote) Submit(ctx context.Context, requests []task.Request, requestID string) (string, error) {
+	operations := []map[string]json.RawMessage{}
+	for _, o := range requests {
+		operations = append(operations, map[string]json.RawMessage{o.Name: o.Description})
+	}
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return "", fmt.Errorf("encode operations: %w", err)
+	}
+	path := &url.URL{Path: "/ops", RawQuery: url.Values{"clientRequestId": {requestID}}.Encode()}
+	if r.provider != "" {
+		path.Path, path.RawPath = "/"+r.provider+"/ops", "/"+url.PathEscape(r.provider)+"/ops"
+	}
+	if err := checkPath(path); err != nil {
+		return "", err
+	}
+	var ref struct{ ID string }
+	if err := r.exchange(ctx, http.MethodPost, path, body, &ref); err != nil {
+		return "", err
+	}
+	if ref.ID == "" {
+		return "", vedette.Errorf(vedette.Unavailable, "the upstream Clouddriver accepted the operations without naming a task")
+	}
+	return ref.ID, nil
+}
+
+// remoteTaskView is a task as Clouddriver shows it.
+type remoteTaskView struct {
+	Status struct {
+		Status    string
+		Completed bool
+		Failed    bool
+	}
+	History       []task.HistoryEntry
+	ResultObjects []json.RawMessage
+}
+
+// Get implements task.Remote.
+func (r *callerRemote) Get(ctx context.Context, id string) (task.RemoteTask, error) {
+	var view remoteTaskView
+	path := &url.URL{Path: "/task/" + id, RawPath: "/task/" + url.PathEscape(id)}
+	err := checkPath(path)
+	if err == nil {
+		err = r.exchange(ctx, http.MethodGet, path, nil, &view)
+	}
+	return task.RemoteTask{Completed: view.Status.Completed, Failed: view.Status.Failed, Status: view.Status.Status, History: view.History,
+		Results: view.ResultObjects}, err
+}
+
+// exchangeTimeout bounds one request. The upstream Clouddriver validates operations before it
+// answers.
+const exchangeTimeout = time.Minute
+
+// taskMemory is the caller for whom all tasks together hold memory. If there is none, a task polls
+// again.
+const taskMemory = "tasks"
+
+// exchange sends a request with a JSON body, and decodes the answer.
+func (r *callerRemote) exchange(ctx context.Context, method string, path *url.URL, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, r.client.BaseURL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.URL = r.client.url(path, path.RawQuery)
+	request.Header = r.header.Clone()
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	r.client.complete(request.Header)
+	response, err := r.client.transport.RoundTrip(request)
+	if err != nil {
+		return unavailable(reasonOf(err))
+	}
+	defer response.Body.Close()
+	memory := &allowance{budget: r.client.memory, caller: taskMemory}
+	defer memory.release()
+	raw, err := readLimited(response.Body, memory)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return unavailable(reasonTooLarge)
+	case err != nil:
+		return unavailable(reasonOf(err))
+	case response.StatusCode != http.StatusOK:
+		return statusError(response.StatusCode, raw)
+	case json.Unmarshal(raw, into) != nil:
+		return unavailable(reasonInvalid)
+	}
+	return nil
+}
+
+// maxMessage bounds what is repeated of an error.
+const maxMessage = 2000
+
+// statusError returns the error for an answer that is not a success, in the upstream Clouddriver's
+// words.
+func statusError(status int, body []byte) error {
+	var e struct {
+		Message string
+		Errors  []string
+	}
+	_ = json.Unmarshal(body, &e) // whatever it is, the status counts
+	message := e.Message
+	if len(e.Errors) > 0 {
+		message = fmt.Sprintf("%s: %q", message, e.Errors)
+	}
+	kind := vedette.Unavailable
+	switch {
+	case status == http.StatusForbidden:
+		kind = vedette.Denied
+	case status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+		kind = vedette.Invalid
+	}
+	return vedette.Errorf(kind, "the upstream Clouddriver answered %d %s %.*s", status, http.StatusText(status), maxMessage, message)
+}

@@ -1,0 +1,81 @@
+package upstream
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/logthrottle"
+)
+
+// stats counts the requests to the upstream Clouddriver. It is safe for concurrent use.
+type stats struct {
+	log      *slog.Logger
+	warnings logthrottle.Limiter
+
+	mu       sync.Mutex
+	requests int64
+	failures int64
+	total    time.Duration // until the answers began
+	answers  int64         // that began
+	lastFail string        // why the last request failed; empty if it did not
+}
+
+// snapshot is the state of stats at one time.
+type snapshot struct {
+	Requests  int64  `json:"requests"`
+	Failures  int64  `json:"failures"`
+	AverageMs int64  `json:"averageMs"`
+	LastError string `json:"lastError,omitempty"`
+}
+
+// succeed counts a request that was answered.
+func (s *stats) succeed(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	s.answers++
+	s.total += took
+	s.lastFail = ""
+}
+
+// fail counts a request that was not answered, or with an error of the upstream Clouddriver.
+func (s *stats) fail(reason string, err error) {
+	s.mu.Lock()
+	s.requests++
+	s.mu.Unlock()
+	s.reject(reason, err)
+}
+
+// reject counts an answer that began but cannot be used.
+func (s *stats) reject(reason string, err error) {
+	s.mu.Lock()
+	s.failures++
+	s.lastFail = reason
+	s.mu.Unlock()
+	if count, ok := s.warnings.Allow(); ok {
+		s.log.Warn("the upstream Clouddriver does not answer as it should: agents' accounts are not affected",
+			"reason", reason, "error", err, "failures", count)
+	}
+}
+
+func (s *stats) snapshot() snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	view := snapshot{Requests: s.requests, Failures: s.failures, LastError: s.lastFail}
+	if s.answers > 0 {
+		view.AverageMs = (s.total / time.Duration(s.answers)).Milliseconds()
+	}
+	return view
+}
+
+// status returns the state in the words of Spring Boot's health.
+func (s snapshot) status() string {
+	switch {
+	case s.Requests == 0:
+		return "UNKNOWN"
+	case s.LastError != "":
+		return "DOWN"
+	}
+	return "UP"
+}

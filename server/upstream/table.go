@@ -1,0 +1,144 @@
+package upstream
+
+// The path parameters that decide.
+const (
+	accountParam  = "account"
+	providerParam = "provider"
+	taskParam     = "id"
+	nameParam     = "name"
+)
+
+// Table returns all endpoints of Clouddriver, in the order in which they are matched. The rest is
+// passed on.
+func Table() []Endpoint {
+	var all []Endpoint
+	for _, part := range [][]Endpoint{ownEndpoints(), operationEndpoints(), accountEndpoints(), applicationEndpoints(), objectEndpoints(),
+		artifactEndpoints(), otherEndpoints()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func ownEndpoints() []Endpoint {
+	return []Endpoint{
+		{Pattern: "health", Mode: Own, Note: "The component `upstream` shows the other Clouddriver. Its state does not change the status."},
+		{Pattern: "armory/agent/operations", Mode: Own},
+		{Pattern: "armory/agent/operations/{id}", Mode: Own},
+	}
+}
+
+func operationEndpoints() []Endpoint {
+	const split = "One task tells about both if a request mixes accounts."
+	return []Endpoint{
+		{Pattern: "POST ops", Mode: ByOperations, Note: split},
+		{Pattern: "POST ops/{name}", Mode: ByOperations},
+		{Pattern: "POST {provider}/ops", Mode: ByOperations, Note: split + " Providers other than `kubernetes` are passed on."},
+		{Pattern: "POST {provider}/ops/{name}", Mode: ByOperations, Note: "Providers other than `kubernetes` are passed on."},
+		{Pattern: "task", Mode: Merged, merge: mergeList(listRule{})},
+		{Pattern: "POST task/{id}:resume", Mode: ByTask},
+		{Pattern: "task/{id}", Mode: ByTask},
+		{Pattern: "{provider}/task/{id}/owner", Mode: ByTask},
+		{Pattern: "PATCH {provider}/task/{id}", Mode: ByTask},
+		{Pattern: "POST {provider}/task/{id}/restart", Mode: ByTask},
+		{Pattern: "features/stages", Mode: Merged, merge: mergeList(listRule{key: "name"})},
+		{Pattern: "POST cache/{provider}/{type}", Mode: ByBody, Note: "Providers other than `kubernetes` are passed on."},
+		{Pattern: "cache/introspection", Mode: PassedOn},
+		{Pattern: "cache/{provider}/{type}", Mode: ByProvider, merge: mergeList(listRule{})},
+	}
+}
+
+func accountEndpoints() []Endpoint {
+	const stored = "Accounts of agents cannot be changed through Spinnaker."
+	return []Endpoint{
+		{Pattern: "credentials", Mode: Merged, merge: mergeList(listRule{account: "name"})},
+		{Pattern: "POST credentials", Mode: PassedOn, Note: stored},
+		{Pattern: "PUT credentials", Mode: PassedOn, Note: stored},
+		{Pattern: "PUT credentials/{account}", Mode: PassedOn, Note: stored},
+		{Pattern: "DELETE credentials/{account}", Mode: PassedOn, Note: stored},
+		{Pattern: "credentials/type/{type}", Mode: Merged, merge: mergeList(listRule{account: "name", sortByName: true}),
+			Note: "A page has up to `limit` accounts of each side."},
+		{Pattern: "credentials/{account}", Mode: ByAccount},
+		{Pattern: "credentials/{account}/authorized", Mode: ByAccount},
+		{Pattern: "credentials/{account}/history", Mode: PassedOn},
+	}
+}
+
+func applicationEndpoints() []Endpoint {
+	return []Endpoint{
+		{Pattern: "applications", Mode: Merged, merge: mergeApplications, Note: "An application that both know appears once."},
+		{Pattern: "applications/{app}", Mode: Merged, merge: mergeApplication},
+		{Pattern: "applications/{app}/clusters", Mode: Merged, merge: mergeAccountMap},
+		{Pattern: "applications/{app}/clusters/{account}", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{serverGroup}", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}", Mode: ByAccount},
+		{Pattern: "applications/{app}/serverGroups", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "applications/{app}/serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
+		{Pattern: "applications/{app}/serverGroupManagers", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "applications/{app}/loadBalancers", Mode: Merged, merge: mergeList(listRule{account: accountKey, sortByName: true})},
+		{Pattern: "applications/{app}/rawResources", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
+		{Pattern: "POST applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
+		{Pattern: "DELETE applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
+		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}/{container}", Mode: ByAccount},
+		{Pattern: "applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", Mode: ByAccount},
+		{Pattern: "projects/{project}/clusters", Mode: Merged, merge: mergeProject},
+	}
+}
+
+func objectEndpoints() []Endpoint {
+	const provider = "Providers other than `kubernetes` are passed on."
+	return []Endpoint{
+		{Pattern: "manifests/{account}/{name}", Mode: ByAccount},
+		{Pattern: "manifests/{account}/{location}/{name}", Mode: ByAccount},
+		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", Mode: ByAccount},
+		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", Mode: ByAccount},
+		{Pattern: "serverGroups", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
+		{Pattern: "instances/{account}/{location}/{id}", Mode: ByAccount},
+		{Pattern: "instances/{account}/{location}/{id}/console", Mode: ByAccount},
+		{Pattern: "securityGroups", Mode: Merged, merge: mergeAccountMap},
+		{Pattern: "securityGroups/{account}", Mode: ByAccount},
+		{Pattern: "securityGroups/{account}/{type}", Mode: ByAccount},
+		{Pattern: "securityGroups/{account}/{type}/{region}", Mode: ByAccount},
+		{Pattern: "securityGroups/{account}/{type}/{region}/{name}", Mode: ByAccount},
+		{Pattern: "{provider}/loadBalancers", Mode: ByProvider, merge: mergeList(listRule{account: accountKey}), Note: provider},
+		{Pattern: "{provider}/loadBalancers/{name}", Mode: PassedOn},
+		{Pattern: "{provider}/loadBalancers/{account}/{region}/{name}", Mode: ByAccount},
+		{Pattern: "search", Mode: Merged, merge: mergeSearch, Note: "A page has up to `pageSize` results of each side."},
+	}
+}
+
+func artifactEndpoints() []Endpoint {
+	return []Endpoint{
+		{Pattern: "artifacts/credentials", Mode: Merged, merge: mergeArtifactAccounts,
+			Note: "Of an account that both know, this server serves the types that it supports."},
+		{Pattern: "PUT artifacts/fetch", Mode: ByArtifact},
+		{Pattern: "artifacts/account/{name}/names", Mode: ByArtifact},
+		{Pattern: "artifacts/account/{name}/versions", Mode: ByArtifact},
+		{Pattern: "artifacts/content-address/{app}/{hash}", Mode: PassedOn, Note: "The artifact store is the other Clouddriver's."},
+	}
+}
+
+// otherEndpoints are passed on like everything that is not in the table. They are listed for the
+// documentation.
+func otherEndpoints() []Endpoint {
+	const admin = "It empties the other Clouddriver's cache; this server has none."
+	return []Endpoint{
+		{Pattern: "PUT admin/db/truncate/{namespace}", Mode: PassedOn, Note: admin},
+		{Pattern: "PUT admin/db/drop_version/{namespace}", Mode: PassedOn, Note: admin},
+		{Pattern: "{provider}/images/find", Mode: PassedOn},
+		{Pattern: "{provider}/images/tags", Mode: PassedOn},
+		{Pattern: "tags", Mode: PassedOn},
+		{Pattern: "subnets", Mode: PassedOn},
+		{Pattern: "networks", Mode: PassedOn},
+		{Pattern: "keyPairs", Mode: PassedOn},
+		{Pattern: "instanceTypes", Mode: PassedOn},
+		{Pattern: "certificates", Mode: PassedOn},
+		{Pattern: "functions", Mode: PassedOn},
+		{Pattern: "installedPlugins", Mode: PassedOn},
+	}
+}

@@ -1,0 +1,211 @@
+package upstream
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/clouddriver"
+)
+
+// request is one request to an endpoint, and who must get it.
+type request struct {
+	path, body string
+	own        bool
+	theirs     bool
+}
+
+// deployTo returns an operation in an account.
+func deployTo(account string) string { return `{"scaleManifest":{"account":"` + account + `"}}` }
+
+// requestsTo returns the requests that show the mode of an endpoint.
+func requestsTo(t *testing.T, e Endpoint) []request {
+	t.Helper()
+	path := func(pairs ...string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			pairs[i] = "{" + pairs[i] + "}"
+		}
+		filled := strings.NewReplacer(pairs...).Replace("/" + e.path())
+		return regexp.MustCompile(`\{(\w+)\}`).ReplaceAllString(filled, "some%20$1")
+	}
+	const kubernetes, aws = "kubernetes", "aws"
+	switch e.Mode {
+	case Own:
+		return []request{{path: path(), own: true}}
+	case PassedOn:
+		return []request{{path: path(), theirs: true}, {path: path(accountParam, ourAccount), theirs: true}}
+	case Merged:
+		return []request{{path: path(), own: true, theirs: true}}
+	case ByAccount:
+		return []request{{path: path(accountParam, ourAccount), own: true}, {path: path(accountParam, theirAccount), theirs: true}}
+	case ByProvider:
+		return []request{{path: path(providerParam, kubernetes), own: true, theirs: true}, {path: path(providerParam, aws), theirs: true}}
+	case ByTask:
+		requests := []request{{path: path(providerParam, kubernetes, taskParam, ourTask), own: true},
+			{path: path(providerParam, kubernetes, taskParam, "01JOTHER"), theirs: true}}
+		if strings.Contains(e.Pattern, providerParam) {
+			requests = append(requests, request{path: path(providerParam, aws, taskParam, ourTask), theirs: true})
+		}
+		return requests
+	case ByBody:
+		return []request{{path: path(providerParam, kubernetes), body: `{"account":"agents"}`, own: true},
+			{path: path(providerParam, kubernetes), body: `{"account":"theirs"}`, theirs: true},
+			{path: path(providerParam, kubernetes), body: `{}`, own: true},
+			{path: path(providerParam, aws), body: `{"account":"agents"}`, theirs: true}}
+	case ByArtifact:
+		return artifactRequests(e, path)
+	case ByOperations:
+		return operationRequests(e, path)
+	}
+	t.Fatalf("%s: the test knows no requests for the mode %q", e.Pattern, e.Mode)
+	return nil
+}
+
+func artifactRequests(e Endpoint, path func(...string) string) []request {
+	if e.method() == http.MethodPut {
+		return []request{{path: path(), body: `{"type":"http/file","artifactAccount":"ours"}`, own: true},
+			{path: path(), body: `{"type":"s3/object","artifactAccount":"ours"}`, theirs: true},
+			{path: path(), body: `{"type":"http/file","artifactAccount":"other"}`, theirs: true},
+			{path: path(), body: `{"type":"http/file"}`, own: true},
+			{path: path(), body: `[`, own: true}}
+	}
+	return []request{{path: path(nameParam, "ours") + "?type=http%2Ffile", own: true}, {path: path(nameParam, "ours"), own: true},
+		{path: path(nameParam, "ours") + "?type=helm%2Fchart", theirs: true}, {path: path(nameParam, "other"), theirs: true}}
+}
+
+func operationRequests(e Endpoint, path func(...string) string) []request {
+	filled := path(providerParam, "kubernetes")
+	if strings.Contains(e.Pattern, "{name}") {
+		requests := []request{{path: filled, body: `{"account":"agents"}`, own: true}, {path: filled, body: `{"credentials":"theirs"}`, theirs: true},
+			{path: filled, body: `{}`, own: true}}
+		return append(requests, otherProvider(e, path, `{"account":"agents"}`, `{"account":"agents","cloudProvider":"aws"}`)...)
+	}
+	requests := []request{{path: filled, body: "[" + deployTo(ourAccount) + "]", own: true},
+		{path: filled, body: "[" + deployTo(theirAccount) + "," + deployTo("unknown") + "]", theirs: true},
+		{path: filled, body: "[" + deployTo(ourAccount) + "," + deployTo(theirAccount) + "]", own: true}, // it submits a part
+		{path: filled, body: "[]", own: true}, {path: filled, body: "[", own: true}}
+	return append(requests, otherProvider(e, path, "["+deployTo(ourAccount)+"]", `[{"resize":{"account":"agents","cloudProvider":"aws"}}]`)...)
+}
+
+// otherProvider returns a request for another cloud provider, which the path or the body names.
+func otherProvider(e Endpoint, path func(...string) string, body, bodyWithProvider string) []request {
+	if strings.Contains(e.Pattern, providerParam) {
+		return []request{{path: path(providerParam, "aws"), body: body, theirs: true}}
+	}
+	return []request{{path: path(), body: bodyWithProvider, theirs: true}}
+}
+
+// TestTable sends requests to each endpoint of the table, and checks who gets them, unchanged.
+func TestTable(t *testing.T) {
+	w := newWorld(t, nil)
+	w.own.answer = func(rw http.ResponseWriter, r *http.Request) {
+		answerJSON(http.StatusOK, `[{"name":"ours","types":["http/file"]}]`)(rw, r)
+	}
+	for _, e := range Table() {
+		t.Run(e.Pattern, func(t *testing.T) {
+			for _, tt := range requestsTo(t, e) {
+				w.own.requests()
+				w.theirs.requests()
+				_, _ = w.send(t, e.method(), tt.path, tt.body)
+				checkSide(t, w.own, e, tt, tt.own)
+				checkSide(t, w.theirs, e, tt, tt.theirs)
+			}
+		})
+	}
+}
+
+// checkSide checks that a side got the request once, or not at all.
+func checkSide(t *testing.T, s *side, e Endpoint, tt request, want bool) {
+	t.Helper()
+	seen := s.requests()
+	if s.name == "own" { // it is also asked for its artifact accounts, and whether it has a task
+		seen = slices.DeleteFunc(seen, func(r *http.Request) bool {
+			return e.Mode == ByArtifact && r.URL.Path == "/artifacts/credentials" || e.Mode == ByTask && (r.Method != e.method() || isMissingTask(r))
+		})
+	}
+	if len(seen) != map[bool]int{true: 1, false: 0}[want] {
+		t.Errorf("%s %s %s: the side %s got %d requests, want it asked: %t", e.method(), tt.path, tt.body, s.name, len(seen), want)
+		return
+	}
+	for _, r := range seen {
+		if r.Method != e.method() || r.URL.RequestURI() != tt.path || r.Header.Get("Test-Body") != tt.body {
+			t.Errorf("%s got %s %s with the body %s, want %s %s with %s", s.name, r.Method, r.URL.RequestURI(), r.Header.Get("Test-Body"),
+				e.method(), tt.path, tt.body)
+		}
+		if r.Header.Get("X-Spinnaker-User") != "ann@example.com" || r.Header.Get("X-Spinnaker-Accounts") != "agents,theirs" {
+			t.Errorf("%s got the headers %v, want those of the caller", s.name, r.Header)
+		}
+	}
+}
+
+// TestEachOwnRouteIsInTheTable checks that no route of package clouddriver is passed on because the
+// table lacks it.
+func TestEachOwnRouteIsInTheTable(t *testing.T) {
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	normalize := func(method, path string) string { return method + " " + parameter.ReplaceAllString(path, "{}") }
+	modes := map[string]Mode{}
+	for _, e := range Table() {
+		key := normalize(e.method(), e.path())
+		if modes[key] != "" {
+			t.Errorf("%s is in the table twice", e.Pattern)
+		}
+		modes[key] = e.Mode
+	}
+	for _, pattern := range clouddriver.Routes() {
+		method, path, _ := strings.Cut(pattern, " ")
+		key := normalize(method, path)
+		mode, ok := modes[key]
+		if !ok || mode == PassedOn && !slices.Contains(deliberatelyPassedOn, key) {
+			t.Errorf("the route %q has the mode %q: add it to the table, so that this server answers for agents' accounts", pattern, mode)
+		}
+	}
+}
+
+// deliberatelyPassedOn are routes, with {} for parameters, that package clouddriver has or may have
+// and that the upstream Clouddriver answers if there is one.
+var deliberatelyPassedOn = []string{"PUT admin/db/truncate/{}", "PUT admin/db/drop_version/{}", "GET artifacts/content-address/{}/{}",
+	"GET {}/loadBalancers/{}", "GET cache/introspection"}
+
+// TestEachMergedEndpointHasAMerge checks the table itself.
+func TestEachMergedEndpointHasAMerge(t *testing.T) {
+	for _, e := range Table() {
+		if isMerged := e.Mode == Merged || e.Mode == ByProvider; isMerged != (e.merge != nil) {
+			t.Errorf("%s has the mode %s and a merge: %t", e.Pattern, e.Mode, e.merge != nil)
+		}
+	}
+}
+
+// TestPathsBesideTheTable checks requests that no entry stands for.
+func TestPathsBesideTheTable(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, tt := range []struct{ name, method, path, want string }{
+		{"an unknown path", "GET", "/ecs/serviceDiscovery?x=1&y=%20", "theirs"},
+		{"the root", "GET", "/", "theirs"},
+		{"a wrong method of an account's path", "POST", "/manifests/agents/ns/pod%20a", "own"},
+		{"a wrong method of another account's path", "POST", "/manifests/theirs/ns/pod%20a", "theirs"},
+		{"a wrong method of an own path", "POST", "/health", "own"},
+		{"a trailing slash", "GET", "/manifests/agents/ns/pod%20a/", "own"},
+		{"an empty segment", "GET", "/manifests/agents//node%20a", "own"},
+		{"an empty segment, passed on", "GET", "/manifests/theirs//node%20a", "theirs"},
+		{"an escaped slash in the account", "GET", "/manifests/agents%2Fx/ns/pod%20a", "theirs"},
+		{"an escaped account", "GET", "/manifests/%61gents/ns/pod%20a", "own"},
+		{"a colon", "POST", "/task/" + ourTask + ":resume", "own"},
+		{"another case of the account", "GET", "/credentials/AGENTS", "theirs"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			response, body := w.send(t, tt.method, tt.path, "")
+			if body != "answer of "+tt.want {
+				t.Errorf("got %d %s, want the answer of %s", response.StatusCode, body, tt.want)
+			}
+			for _, s := range []*side{w.own, w.theirs} {
+				for _, r := range s.requests() {
+					if r.Method == tt.method && r.URL.RequestURI() != tt.path { // own is also asked whether it has a task
+						t.Errorf("%s got the path %s, want %s", s.name, r.URL.RequestURI(), tt.path)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package upstream
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/vedette-io/vedette/server/readlimit"
+)
+
+// serveTask answers for a task of this server, and passes on other tasks. IDs do not tell them apart:
+// both are ULIDs.
+func (h *Handler) serveTask(w http.ResponseWriter, r *http.Request, id string) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return h.readTask(w, r)
+	}
+	// Whether the task is there is asked before the body is read.
+	if h.ownStatus(r, &url.URL{Path: "/task/" + id, RawPath: "/task/" + url.PathEscape(id)}) == http.StatusNotFound {
+		return h.forward(w, r)
+	}
+	h.own.ServeHTTP(w, r)
+	return nil
+}
+
+// readTask answers itself unless it answers that there is no such task.
+func (h *Handler) readTask(w http.ResponseWriter, r *http.Request) error {
+	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: readlimit.CallerKey(r)},
+		keeps: []int{http.StatusNotFound}}
+	defer own.memory.release()
+	h.own.ServeHTTP(own, r)
+	if own.status == http.StatusNotFound && !own.sent {
+		return h.forward(w, r)
+	}
+	return nil
+}
+
+// statusOnly is a response of which only the status counts.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (s *statusOnly) Header() http.Header { return s.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusOnly) WriteHeader(status int) {
+	if s.status == 0 {
+		s.status = status
+	}
+}
+
+func (s *statusOnly) Write(p []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	return len(p), nil
+}
+
+// ownStatus returns the status of this server's answer to a GET request for the same caller.
+func (h *Handler) ownStatus(r *http.Request, path *url.URL) int {
+	inner := readRequest(r)
+	inner.URL = path
+	answer := &statusOnly{header: http.Header{}}
+	h.own.ServeHTTP(answer, inner)
+	return answer.status
+}
