@@ -3,6 +3,7 @@
 # make test      all tests, with what they need
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
+# make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 
@@ -18,7 +19,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops clean
+.PHONY: all build demo test test-race test-databases controlplane convergence differential verify-clouddriver lint fmt generate verify-generate bench bench-ops clean
 
 all: build lint test
 
@@ -63,6 +64,13 @@ convergence: controlplane test-databases
 # FROM on; MODE is client, server or mixed, and all of them if not given.
 differential: controlplane
 	go test ./test/differential -tags $(TAGS) -run Differential -timeout 24h -seeds $(SEEDS) -from $(FROM) $(if $(MODE),-mode $(MODE)) -v
+
+# Serves recorded objects to an agent, and compares the server's answers with those that a real
+# Clouddriver gave. RECORDING is a directory with objects.json and clouddriver.jsonl; without it,
+# SPINNAKER_RECORDINGS counts. FORM restricts it to some paths.
+RECORDING ?=
+verify-clouddriver:
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-clouddriver --recording '$(RECORDING)' $(if $(FORM),--form '$(FORM)')
 
 lint:
 	$(LINT) run ./...

@@ -1,0 +1,174 @@
+package compatibility
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/test/ports"
+)
+
+// startTimeout is how long a server and an agent may take until all objects are stored. It includes
+// the minutes that a busy machine needs.
+const startTimeout = 3 * time.Minute
+
+// Installation is a server with SQLite, and an agent with three accounts of one cluster.
+type Installation struct {
+	dir   string
+	rest  int // port
+	grpc  int // port
+	agent *process
+	srv   *process
+}
+
+// accounts is how many accounts the agent has.
+const accounts = 3
+
+const serverConfig = `server:
+  port: %d
+grpc:
+  server:
+    port: %d
+tasks:
+  persistOutput: true
+  persistOutputForAllAccounts: true
+`
+
+const agentConfig = `agentId: agent-prod
+clouddriver:
+  grpc: 127.0.0.1:%[1]d
+  insecure: true
+server:
+  host: 127.0.0.1
+  port: %[2]d
+kubernetes:
+  accounts:
+    - name: prod
+      kubeconfigFile: %[3]q
+      metrics: true
+    - name: dev
+      kubeconfigFile: %[3]q
+      namespaces: [dev-a]
+      environment: staging
+      accountType: team-dev
+      metrics: false
+    - name: locked
+      kubeconfigFile: %[3]q
+      namespaces: [dev-a]
+      permissions:
+        READ: [dev]
+        WRITE: [ops]
+`
+
+// Start builds the programs and starts them in a directory, which it creates. It returns when all
+// objects are stored. extraServerConfig is added to the server's configuration.
+func Start(ctx context.Context, dir string, kubeconfig []byte, extraServerConfig string) (*Installation, error) {
+	if err := build(ctx, dir); err != nil {
+		return nil, err
+	}
+	in := &Installation{dir: dir}
+	var agentPort int
+	for _, port := range []*int{&in.rest, &in.grpc, &agentPort} {
+		var err error
+		if *port, err = ports.Reserve(); err != nil {
+			return nil, err
+		}
+	}
+	kubeconfigFile := filepath.Join(dir, "kubeconfig")
+	for name, content := range map[string]string{
+		"kubeconfig": string(kubeconfig), "server.yml": fmt.Sprintf(serverConfig, in.rest, in.grpc) + extraServerConfig,
+		"agent.yml": fmt.Sprintf(agentConfig, in.grpc, agentPort, kubeconfigFile),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.start(ctx); err != nil {
+		in.Stop()
+		return nil, fmt.Errorf("%w\n%s", err, in.Logs())
+	}
+	return in, nil
+}
+
+// build builds the programs. It takes a second if they are in the build cache.
+func build(ctx context.Context, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", dir+string(filepath.Separator),
+		"github.com/vedette-io/vedette/cmd/vedette-agent", "github.com/vedette-io/vedette/cmd/vedette-server")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (in *Installation) start(ctx context.Context) (err error) {
+	in.srv, err = startProcess(in.dir, "vedette-server", "--config", filepath.Join(in.dir, "server.yml"), "--data-dir", filepath.Join(in.dir, "data"))
+	if err != nil {
+		return err
+	}
+	in.agent, err = startProcess(in.dir, "vedette-agent", "--config", filepath.Join(in.dir, "agent.yml"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return in.awaitObjects(ctx)
+}
+
+// URL returns the address of the server's REST API.
+func (in *Installation) URL() string { return fmt.Sprintf("http://127.0.0.1:%d", in.rest) }
+
+// Logs returns the last lines that the programs logged.
+func (in *Installation) Logs() string {
+	return in.srv.tail() + in.agent.tail()
+}
+
+// Stop stops the programs.
+func (in *Installation) Stop() {
+	in.agent.stop()
+	in.srv.stop()
+}
+
+// awaitObjects returns when no account has a feed that is still syncing.
+func (in *Installation) awaitObjects(ctx context.Context) error {
+	c, err := client.New(in.URL())
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		list, err := c.Accounts(ctx, "")
+		if err == nil && isSynced(list) {
+			return nil
+		}
+		if exited := errors.Join(in.srv.exited(), in.agent.exited()); exited != nil {
+			return exited
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the agent has reported all objects: %w (last answer: %v, %v)", ctx.Err(), list, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func isSynced(list []client.Account) bool {
+	for _, a := range list {
+		if a.Feeds[string(vedette.FeedLive)] == 0 || a.Feeds[string(vedette.FeedPending)] > 0 || a.Feeds[string(vedette.FeedSyncing)] > 0 {
+			return false
+		}
+	}
+	return len(list) == accounts
+}
+
+// Header returns the headers of a Spinnaker user.
+func Header(user string) http.Header {
+	return http.Header{"X-Spinnaker-User": {user}}
+}
