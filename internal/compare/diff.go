@@ -16,8 +16,9 @@ type Difference struct {
 	A, B string
 }
 
-// Compare returns how two answers to the same request differ.
-func Compare(a, b Answer) ([]Difference, error) {
+// Compare returns how two answers to the same request differ. What they say of hidden accounts does
+// not count.
+func Compare(a, b Answer, hidden []string) ([]Difference, error) {
 	if a.Status != b.Status {
 		return []Difference{{Field: fmt.Sprintf("status %d/%d", a.Status, b.Status), A: string(a.Body), B: string(b.Body)}}, nil
 	}
@@ -33,8 +34,9 @@ func Compare(a, b Answer) ([]Difference, error) {
 		dropTimestamp(x)
 		dropTimestamp(y)
 	}
+	form := Form(a.Path)
 	var d differ
-	d.values("", x, y)
+	d.values("", hideAccounts(form, x, hidden), hideAccounts(form, y, hidden))
 	return d.found, nil
 }
 
@@ -48,7 +50,17 @@ func dropTimestamp(v any) {
 // differ collects differences.
 type differ struct{ found []Difference }
 
+// maxDifferences bounds the memory of the differences between two answers. The last one says that
+// there are more, so that no rule accepts what was left out.
+const maxDifferences = 1000
+
 func (d *differ) add(at string, a, b string) {
+	switch n := len(d.found); {
+	case n == maxDifferences:
+		return
+	case n == maxDifferences-1:
+		at, a, b = "more than 1000 differences", "", ""
+	}
 	d.found = append(d.found, Difference{Field: at, A: a, B: b})
 }
 
@@ -122,7 +134,7 @@ func fieldName(key string) string {
 		return key
 	}
 	if domain, _, found := strings.Cut(key, "/"); found && strings.HasSuffix(domain, "spinnaker.io") {
-		return "<spinnaker.io>"
+		return "<spinnaker>"
 	}
 	return "<key>"
 }

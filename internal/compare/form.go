@@ -37,6 +37,8 @@ serverGroups/ACCOUNT/LOCATION/NAME
 instances/ACCOUNT/LOCATION/NAME
 instances/ACCOUNT/LOCATION/NAME/console
 kubernetes/loadBalancers
+kubernetes/loadBalancers/NAME
+kubernetes/loadBalancers/ACCOUNT/LOCATION/NAME
 PROVIDER/loadBalancers
 PROVIDER/loadBalancers/NAME
 PROVIDER/loadBalancers/ACCOUNT/LOCATION/NAME

@@ -13,6 +13,9 @@ type Report struct {
 	Different int          `json:"different"` // answers that differ otherwise
 	Failed    int          `json:"failed"`    // requests that could not be compared
 	Forms     []FormReport `json:"forms"`
+
+	differing []string // paths, including those that failed
+	results   []result
 }
 
 // FormReport is the result for the paths of one form.
@@ -61,9 +64,10 @@ func newReport(results []result, rules Rules) *Report {
 		}
 		byForm[form].add(r)
 	}
-	report := &Report{}
+	report := &Report{results: results}
 	for _, f := range byForm {
 		report.add(f.finish())
+		report.differing = append(report.differing, f.differing...)
 	}
 	slices.SortFunc(report.Forms, func(a, b FormReport) int { return cmp.Compare(a.Form, b.Form) })
 	return report
@@ -82,12 +86,15 @@ type formGroups struct {
 	report FormReport
 	groups map[groupKey]*Group
 	rules  Rules
+
+	differing []string
 }
 
 func (f *formGroups) add(r result) {
 	f.report.Total++
 	if r.err != nil {
 		f.report.Failed++
+		f.differing = append(f.differing, r.path)
 		f.group(groupKey{field: "error"}, r.path, Difference{}, r.err.Error()).Answers++
 		return
 	}
@@ -111,6 +118,7 @@ func (f *formGroups) add(r result) {
 		f.report.Accepted++
 	default:
 		f.report.Different++
+		f.differing = append(f.differing, r.path)
 	}
 }
 
@@ -134,3 +142,6 @@ func (f *formGroups) finish() FormReport {
 	})
 	return f.report
 }
+
+// Differing returns the paths whose answers differ, or could not be compared.
+func (r *Report) Differing() []string { return r.differing }
