@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 )
 
@@ -20,6 +21,9 @@ func Start(c *Cluster) *Server {
 
 // URL returns the URL of the API server.
 func (s *Server) URL() string { return s.server.URL }
+
+// Client returns a client that trusts the server's certificate.
+func (s *Server) Client() *http.Client { return s.server.Client() }
 
 // Close ends all requests, which include watches, and stops the server.
 func (s *Server) Close() {
