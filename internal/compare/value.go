@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -89,6 +90,35 @@ func canonical(v any) string {
 		return "[" + strings.Join(items, ",") + "]"
 	}
 	return encode(v)
+}
+
+// Canonical returns the body of an answer as text that is equal for equal answers: with sorted lists
+// and members, and without the time of an error.
+func Canonical(a Answer) (json.RawMessage, error) {
+	v, err := decodeValue(a.Body)
+	if err != nil {
+		return nil, fmt.Errorf("decode the body of %s: %w", a.Path, err)
+	}
+	if a.Status >= 400 {
+		dropTimestamp(v)
+	}
+	return json.RawMessage(encode(sorted(v))), nil
+}
+
+// sorted sorts all lists in a value.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = sorted(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = sorted(value)
+		}
+		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(canonical(a), canonical(b)) })
+	}
+	return v
 }
 
 // encode returns a decoded value as JSON.

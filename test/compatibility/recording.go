@@ -1,10 +1,15 @@
 package compatibility
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/vedette-io/vedette/internal/compare"
 	"github.com/vedette-io/vedette/test/apistub"
@@ -53,14 +58,14 @@ func ReadRecording(dir string) (*Recording, error) {
 	return &Recording{Cluster: cluster, Answers: answers}, err
 }
 
-// ReadObjects returns a cluster with the objects of a file.
+// ReadObjects returns a cluster with the objects of a file: a JSON list, or YAML documents.
 func ReadObjects(file string) (*apistub.Cluster, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var objects []json.RawMessage
-	if err := json.Unmarshal(text, &objects); err != nil {
+	objects, err := parseObjects(file, text)
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	cluster, err := apistub.New(objects)
@@ -68,6 +73,25 @@ func ReadObjects(file string) (*apistub.Cluster, error) {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	return cluster, nil
+}
+
+func parseObjects(file string, text []byte) (objects []json.RawMessage, err error) {
+	if filepath.Ext(file) == ".json" {
+		return objects, json.Unmarshal(text, &objects)
+	}
+	for d := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text)); ; {
+		var object json.RawMessage
+		err := d.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object) > 0 && string(object) != "null" { // a document may have comments only
+			objects = append(objects, object)
+		}
+	}
 }
 
 // ReadAnswers returns the answers of a file.
