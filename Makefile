@@ -4,6 +4,7 @@
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
+# make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 
@@ -19,7 +20,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases controlplane convergence differential verify-clouddriver lint fmt generate verify-generate bench bench-ops clean
+.PHONY: all build demo test test-race test-databases controlplane convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops clean
 
 all: build lint test
 
@@ -71,6 +72,12 @@ differential: controlplane
 RECORDING ?=
 verify-clouddriver:
 	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-clouddriver --recording '$(RECORDING)' $(if $(FORM),--form '$(FORM)')
+
+# Replays what Orca, Gate and Fiat sent: Orca's calls against a real control plane. RECORDINGS is
+# the directory above RECORDING.
+RECORDINGS ?=
+verify-spinnaker: controlplane
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)')
 
 lint:
 	$(LINT) run ./...
