@@ -56,6 +56,7 @@ projects/PROJECT/clusters
 artifacts/credentials
 artifacts/account/ACCOUNT/names
 artifacts/account/ACCOUNT/versions
+cache/introspection
 cache/PROVIDER/TYPE
 features/stages
 task/ID

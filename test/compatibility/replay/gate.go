@@ -6,11 +6,14 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/vedette-io/vedette/internal/compare"
 )
 
 // Gate asks what Gate asked a Clouddriver while Deck asked it, about the recorded cluster. recorded
 // has a line for each request of Deck: status, path and body, separated by tabs.
-func Gate(ctx context.Context, url string, recorded io.Reader) (checks []Check, err error) {
+// The rules are those for comparisons with Clouddriver.
+func Gate(ctx context.Context, url string, recorded io.Reader, rules compare.Rules) (checks []Check, err error) {
 	s := newSession(url)
 	err = readLines(recorded, func(line string) error {
 		fields := strings.SplitN(line, "\t", 3)
@@ -21,7 +24,7 @@ func Gate(ctx context.Context, url string, recorded io.Reader) (checks []Check, 
 		if err != nil {
 			return fmt.Errorf("read the status: %w", err)
 		}
-		check, err := s.askForGate(ctx, status, fields[1], fields[2])
+		check, err := s.askForGate(ctx, status, fields[1], fields[2], rules)
 		checks = append(checks, check)
 		return err
 	})
@@ -29,7 +32,7 @@ func Gate(ctx context.Context, url string, recorded io.Reader) (checks []Check, 
 }
 
 // askForGate asks what Gate asks for a request of Deck.
-func (s *session) askForGate(ctx context.Context, status int, deckPath, body string) (Check, error) {
+func (s *session) askForGate(ctx context.Context, status int, deckPath, body string, rules compare.Rules) (Check, error) {
 	path, reason := clouddriverPath(deckPath)
 	check := Check{Request: "GET " + deckPath, Skipped: reason, Want: answerText(status, []byte(body))}
 	if reason != "" {
@@ -37,8 +40,12 @@ func (s *session) askForGate(ctx context.Context, status int, deckPath, body str
 	}
 	r, err := s.send(ctx, "GET", path, "tester", "")
 	check.Got = answerText(r.status, r.body)
-	if status >= 500 && r.status < 500 {
-		check.Got = check.Want // what fails there need not fail here
+	rule := rules.Find(compare.Form(path), path, compare.Difference{Field: fmt.Sprintf("status %d/%d", status, r.status)})
+	switch {
+	case status != r.status && rule != nil:
+		check.Accepted = rule.Reason
+	case status >= 500 && r.status < 500:
+		check.Accepted = "what fails in Gate need not fail in a server behind it"
 	}
 	return check, err
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/vedette-io/vedette/internal/compare"
 	"github.com/vedette-io/vedette/test/apistub"
 	"github.com/vedette-io/vedette/test/compatibility"
 	"github.com/vedette-io/vedette/test/compatibility/replay"
@@ -138,7 +139,11 @@ func verifyGate(ctx context.Context, dir string) ([]replay.Check, error) {
 		return nil, err
 	}
 	defer recorded.Close()
-	return withRecordedCluster(ctx, dir, "", func(url string) ([]replay.Check, error) { return replay.Gate(ctx, url, recorded) })
+	rules, err := compare.AcceptedRules()
+	if err != nil {
+		return nil, err
+	}
+	return withRecordedCluster(ctx, dir, "", func(url string) ([]replay.Check, error) { return replay.Gate(ctx, url, recorded, rules) })
 }
 
 func verifyFiat(ctx context.Context, dir string) ([]replay.Check, error) {
