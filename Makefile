@@ -68,16 +68,17 @@ differential: controlplane
 
 # Serves recorded objects to an agent, and compares the server's answers with those that a real
 # Clouddriver gave. RECORDING is a directory with objects.json and clouddriver.jsonl; without it,
-# SPINNAKER_RECORDINGS counts. FORM restricts it to some paths.
+# SPINNAKER_RECORDINGS counts. FORM restricts it to some paths. WRITE=docs/compatibility.md
+# writes the results there.
 RECORDING ?=
 verify-clouddriver:
-	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-clouddriver --recording '$(RECORDING)' $(if $(FORM),--form '$(FORM)')
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-clouddriver --recording '$(RECORDING)' $(if $(FORM),--form '$(FORM)') $(if $(WRITE),--write $(WRITE))
 
 # Replays what Orca, Gate and Fiat sent: Orca's calls against a real control plane. RECORDINGS is
 # the directory above RECORDING.
 RECORDINGS ?=
 verify-spinnaker: controlplane
-	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)')
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)') $(if $(WRITE),--write $(WRITE))
 
 lint:
 	$(LINT) run ./...

@@ -72,8 +72,8 @@ func (c *calls) addGeneral(inv *Inventory) {
 }
 
 // searchTypes are the types that Deck and Orca search for.
-var searchTypes = []string{"applications", "clusters", "serverGroups", "serverGroupManagers", "instances", "loadBalancers", "securityGroups",
-	"deployment", "replicaSet", "pod", "service"}
+var searchTypes = []string{"applications", "clusters", "serverGroups", "serverGroupManagers", "instances", "loadBalancers",
+	"securityGroups", "deployment", "replicaSet", "pod", "service"}
 
 func (c *calls) addSearch(word string) {
 	for _, t := range searchTypes {

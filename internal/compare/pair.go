@@ -71,7 +71,8 @@ func pairItems(a, b []any) []itemPair {
 }
 
 // identifying are the fields that say what an item is about.
-var identifying = []string{"account", "location", "region", "namespace", "name", "id", "uid", "serverGroup", "cluster", "application", "provider"}
+var identifying = []string{"account", "location", "region", "namespace", "name", "id", "uid", "serverGroup", "cluster",
+	"application", "provider"}
 
 // identity returns a text that is equal for items that are about the same thing, or "".
 func identity(v any) string {

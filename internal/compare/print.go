@@ -16,7 +16,10 @@ func (r *Report) PrintJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
 }
 
 // Print writes a report as text: a line for each form, and its groups. onlyDiffering leaves out forms

@@ -153,7 +153,7 @@ func (in *Installation) awaitObjects(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the agent has reported all objects: %w (last answer: %v, %v)", ctx.Err(), list, err)
+			return fmt.Errorf("wait until the agent has reported all objects: %w (last answer: %+v, %w)", ctx.Err(), list, err)
 		case <-tick.C:
 		}
 	}

@@ -27,6 +27,7 @@ type options struct {
 	asJSON     bool
 	serverYAML string
 	serve      bool
+	write      string
 }
 
 func main() {
@@ -38,6 +39,7 @@ func main() {
 	flag.BoolVar(&o.asJSON, "json", false, "print the report as JSON")
 	flag.StringVar(&o.serverYAML, "server-config", "", "YAML that is added to the server's configuration")
 	flag.BoolVar(&o.serve, "serve", false, "compare nothing; serve the recorded cluster until Ctrl-C")
+	flag.StringVar(&o.write, "write", "", "page of the documentation to write the results to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -98,10 +100,15 @@ func run(ctx context.Context, o options) (*compare.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return report, print(report, o)
+	return report, printReport(report, o)
 }
 
-func print(report *compare.Report, o options) error {
+func printReport(report *compare.Report, o options) error {
+	if o.write != "" {
+		if err := compatibility.WriteSection(o.write, "clouddriver", compatibility.Markdown(report)); err != nil {
+			return err
+		}
+	}
 	if o.asJSON {
 		return report.PrintJSON(os.Stdout)
 	}

@@ -34,21 +34,23 @@ var errDifferent = errors.New("some answers are not as recorded")
 
 func main() {
 	recordings := flag.String("recordings", "", "directory of recordings; defaults to SPINNAKER_RECORDINGS or "+compatibility.DefaultRecordings)
+	write := flag.String("write", "", "page of the documentation to write the results to")
 	only := flag.String("only", "orca,gate,fiat", "comma-separated parts to run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *recordings, strings.Split(*only, ",")); err != nil {
+	if err := run(ctx, *recordings, strings.Split(*only, ","), *write); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, recordings string, parts []string) error {
+func run(ctx context.Context, recordings string, parts []string, write string) error {
 	dir, err := compatibility.FindRecordings(recordings)
 	if err != nil {
 		return err
 	}
+	var out strings.Builder
 	isSame := true
 	for _, part := range parts {
 		verify := map[string]func(context.Context, string) ([]replay.Check, error){"orca": verifyOrca, "gate": verifyGate, "fiat": verifyFiat}[part]
@@ -56,9 +58,14 @@ func run(ctx context.Context, recordings string, parts []string) error {
 			return fmt.Errorf("unknown part %q: use orca, gate or fiat", part)
 		}
 		checks, err := verify(ctx, dir)
-		isSame = replay.Print(os.Stdout, part, checks) && isSame
+		isSame = replay.Print(io.MultiWriter(os.Stdout, &out), part, checks) && isSame
 		if err != nil {
 			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	if write != "" {
+		if err := compatibility.WriteSection(write, "spinnaker", "```\n"+out.String()+"```\n"); err != nil {
+			return err
 		}
 	}
 	if !isSame {

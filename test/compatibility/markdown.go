@@ -1,0 +1,44 @@
+package compatibility
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/vedette-io/vedette/internal/compare"
+)
+
+// Markdown returns a report as tables for the documentation: results by form, and what was accepted.
+func Markdown(r *compare.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d answers: %d equal, %d accepted, %d different.\n\n", r.Total, r.Equal, r.Accepted, r.Different+r.Failed)
+	b.WriteString("| path | answers | equal | accepted | different |\n|---|---|---|---|---|\n")
+	for _, f := range r.Forms {
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d |\n", f.Form, f.Total, f.Equal, f.Accepted, f.Different+f.Failed)
+	}
+	b.WriteString("\n| path | accepted difference | answers | reason |\n|---|---|---|---|\n")
+	for _, f := range r.Forms {
+		for _, g := range f.Groups {
+			if g.Reason != "" {
+				fmt.Fprintf(&b, "| `%s` | `%s` | %d | %s |\n", f.Form, g.Field, g.Answers, g.Reason)
+			}
+		}
+	}
+	return b.String()
+}
+
+// WriteSection replaces a section of a file: what stands between the comments "<!-- NAME -->" and
+// "<!-- end of NAME -->".
+func WriteSection(file, name, text string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+	before, rest, hasBegin := strings.Cut(string(content), begin)
+	_, after, hasEnd := strings.Cut(rest, end)
+	if !hasBegin || !hasEnd {
+		return fmt.Errorf("%s has no section between %s and %s", file, strings.TrimSpace(begin), end)
+	}
+	return os.WriteFile(file, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
+}
