@@ -81,8 +81,8 @@ func (o compareOptions) validate() error {
 		return vedette.Errorf(vedette.Invalid, "--clouddriver and --recording exclude each other")
 	case o.format != "" && o.format != "json":
 		return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o json", o.format)
-	case o.parallel < 1 || o.parallel > 64:
-		return vedette.Errorf(vedette.Invalid, "invalid --parallel %d: must be between 1 and 64", o.parallel)
+	case o.parallel < 1 || o.parallel > 16:
+		return vedette.Errorf(vedette.Invalid, "invalid --parallel %d: must be between 1 and 16", o.parallel)
 	case o.limit < 0:
 		return vedette.Errorf(vedette.Invalid, "invalid --limit %d: must not be negative", o.limit)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -33,18 +34,23 @@ func Run(ctx context.Context, a, b Source, paths []string, o Options) (*Report, 
 // compareAll compares the answers to all paths, several at a time.
 func compareAll(ctx context.Context, a, b Source, paths []string, o Options) ([]result, error) {
 	results := make([]result, len(paths))
+	var large sync.Mutex
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(cmp.Or(o.Parallel, defaultParallel))
 	for i, path := range paths {
 		group.Go(func() error {
-			results[i] = compareOne(groupCtx, a, b, path, o)
+			results[i] = compareOne(groupCtx, a, b, path, o, &large)
 			return groupCtx.Err()
 		})
 	}
 	return results, group.Wait()
 }
 
-func compareOne(ctx context.Context, a, b Source, path string, o Options) result {
+// largeBytes is the size of two answers from which on they are compared alone: decoded, they take
+// some ten times as much memory.
+const largeBytes = 8 << 20
+
+func compareOne(ctx context.Context, a, b Source, path string, o Options, large *sync.Mutex) result {
 	r := result{path: path}
 	x, err := a.Answer(ctx, path)
 	if err != nil {
@@ -55,6 +61,10 @@ func compareOne(ctx context.Context, a, b Source, path string, o Options) result
 	if err != nil {
 		r.err = err
 		return r
+	}
+	if len(x.Body)+len(y.Body) > largeBytes {
+		large.Lock()
+		defer large.Unlock()
 	}
 	r.found, r.err = Compare(x, y, o.HiddenAccounts)
 	for i := range r.found {

@@ -35,7 +35,7 @@ func NewServer(name, address string, header http.Header) (*Server, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the address of %s, %q, is not a URL, for example http://localhost:7002", name, address)
+		return nil, fmt.Errorf("the address of %s is not a URL such as http://localhost:7002", name) // it may contain a password
 	}
 	client := &http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone(),
 		// A redirect is an answer to compare.
