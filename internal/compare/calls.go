@@ -60,8 +60,9 @@ func (c *calls) addGeneral(inv *Inventory) {
 	c.add([]string{"credentials"}, "?expand=true")
 	c.add([]string{"applications"}, "?expand=false", "?restricted=false", "?restricted=false&expand=false")
 	c.add([]string{"securityGroups"})
-	for _, path := range []string{"kubernetes/loadBalancers", "networks/kubernetes", "subnets/kubernetes", "features/stages", "artifacts/credentials"} {
-		c.addPath("/" + path)
+	for _, path := range []string{"/kubernetes/loadBalancers", "/networks/kubernetes", "/subnets/kubernetes", "/features/stages",
+		"/artifacts/credentials"} {
+		c.addPath(path)
 	}
 	for _, account := range inv.Accounts {
 		c.add([]string{"credentials", account})
