@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,7 +10,8 @@ import (
 
 // Difference is one difference between two answers.
 type Difference struct {
-	// Field is where they differ, for example ".[].moniker.app"; or "status 200/404".
+	// Field is where they differ, for example ".[].moniker.app"; "." for the whole
+	// body; or "status 200/404".
 	Field string
 	// A and B are the values as JSON, in the answers that the example is from. Empty if one side
 	// does not have the field.
@@ -47,6 +49,9 @@ func dropTimestamp(v any) {
 	}
 }
 
+// wholeBody is the field of a difference between whole bodies.
+const wholeBody = "."
+
 // differ collects differences.
 type differ struct{ found []Difference }
 
@@ -61,7 +66,7 @@ func (d *differ) add(at string, a, b string) {
 	case n == maxDifferences-1:
 		at, a, b = "more than 1000 differences", "", ""
 	}
-	d.found = append(d.found, Difference{Field: at, A: a, B: b})
+	d.found = append(d.found, Difference{Field: cmp.Or(at, wholeBody), A: a, B: b})
 }
 
 func (d *differ) values(at string, a, b any) {

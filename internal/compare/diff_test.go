@@ -23,7 +23,7 @@ func TestCompare(t *testing.T) {
 		{"the order of lists does not count", `[1,[2,3],{"a":[4,5]}]`, `[{"a":[5,4]},[3,2],1]`, ""},
 		{"numbers differ by their form", `{"n":1.0}`, `{"n":1}`, ".n: 1.0 | 1"},
 		{"decimals are compared by value", `{"n":1.50}`, `{"n":1.5}`, ""},
-		{"integers beyond 2^53 are exact", `9007199254740993`, `9007199254740992`, ": 9007199254740993 | 9007199254740992"},
+		{"integers beyond 2^53 are exact", `9007199254740993`, `9007199254740992`, ".: 9007199254740993 | 9007199254740992"},
 		{"null is not absent", `{"a":null}`, `{}`, ".a: null | "},
 		{"an empty list is not absent", `{}`, `{"a":[]}`, ".a:  | []"},
 		{"items are paired by what identifies them", `[{"name":"a","n":1},{"name":"b","n":2}]`, `[{"name":"b","n":3},{"name":"a","n":1}]`, ".[].n: 2 | 3"},

@@ -65,10 +65,16 @@ func isServed(a compare.Answer) bool {
 	return !bytes.Contains(a.Body, []byte(`"message":"No handler found`))
 }
 
-// TestAnswers compares what a server answers about the project's own objects with answers that were
+func TestServer(t *testing.T) {
+	server := startInstallation(t)
+	t.Run("answers as reviewed", func(t *testing.T) { testAnswers(t, server) })
+	t.Run("equals itself", func(t *testing.T) { testServerEqualsItself(t, server) })
+}
+
+// testAnswers compares what a server answers about the project's own objects with answers that were
 // reviewed against Clouddriver's rules. -update writes them; review what changed.
-func TestAnswers(t *testing.T) {
-	server, paths := startInstallation(t), readPaths(t)
+func testAnswers(t *testing.T, server *compare.Server) {
+	paths := readPaths(t)
 	if *update {
 		writeGolden(t, server, paths)
 	}
@@ -148,5 +154,31 @@ func TestSecretsDoNotShow(t *testing.T) {
 		if bytes.Contains(text, []byte(canary)) {
 			t.Errorf("%s contains the data of a Secret: %s", goldenFile, canary)
 		}
+	}
+}
+
+// testServerEqualsItself compares a server with itself, by what the comparison discovers there.
+func testServerEqualsItself(t *testing.T, server *compare.Server) {
+	inventory, err := compare.Discover(t.Context(), server, server, compare.Scope{}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(inventory.Accounts, " "); got != "dev locked prod" {
+		t.Errorf("got accounts %s, want dev, locked and prod", got)
+	}
+	paths, omitted := inventory.Paths(0)
+	if omitted != 0 || slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, "secret") }) {
+		t.Errorf("got %d paths left out, and paths %v, want none left out and no Secrets", omitted, paths)
+	}
+	report, err := compare.Run(t.Context(), server, server, paths, compare.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.OK() || report.Total != len(paths) {
+		var text strings.Builder
+		if err := report.Print(&text, true); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("got differences, want %d equal answers:\n%s", len(paths), text.String())
 	}
 }
