@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,9 @@ func startInstallation(t *testing.T) *compare.Server {
 	}
 	api := apistub.Start(cluster)
 	t.Cleanup(api.Close)
-	in, err := compatibility.Start(t.Context(), t.TempDir(), api.Kubeconfig(), "")
+	front50 := httptest.NewServer(compatibility.Front50Handler())
+	t.Cleanup(front50.Close)
+	in, err := compatibility.Start(t.Context(), compatibility.Config{Dir: t.TempDir(), Kubeconfig: api.Kubeconfig(), Front50: front50.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

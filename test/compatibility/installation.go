@@ -39,6 +39,12 @@ grpc:
 tasks:
   persistOutput: true
   persistOutputForAllAccounts: true
+services:
+  front50:
+    baseUrl: %q
+  fiat:
+    enabled: %v
+    baseUrl: %q
 `
 
 const agentConfig = `agentId: agent-prod
@@ -67,13 +73,21 @@ kubernetes:
         WRITE: [ops]
 `
 
-// Start builds the programs and starts them in a directory, which it creates. It returns when all
-// objects are stored. extraServerConfig is added to the server's configuration.
-func Start(ctx context.Context, dir string, kubeconfig []byte, extraServerConfig string) (*Installation, error) {
-	if err := build(ctx, dir); err != nil {
+// Config configures an installation.
+type Config struct {
+	Dir        string // for programs, data and logs
+	Kubeconfig []byte
+	Front50    string // URL; "" if there is none
+	Fiat       string // URL; "" if there is none, which allows everything
+	Server     string // YAML that is added to the server's configuration
+}
+
+// Start builds the programs and starts them. It returns when all objects are stored.
+func Start(ctx context.Context, cfg Config) (*Installation, error) {
+	if err := build(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
-	in := &Installation{dir: dir}
+	in := &Installation{dir: cfg.Dir}
 	var agentPort int
 	for _, port := range []*int{&in.rest, &in.grpc, &agentPort} {
 		var err error
@@ -81,12 +95,13 @@ func Start(ctx context.Context, dir string, kubeconfig []byte, extraServerConfig
 			return nil, err
 		}
 	}
-	kubeconfigFile := filepath.Join(dir, "kubeconfig")
+	kubeconfigFile := filepath.Join(cfg.Dir, "kubeconfig")
 	for name, content := range map[string]string{
-		"kubeconfig": string(kubeconfig), "server.yml": fmt.Sprintf(serverConfig, in.rest, in.grpc) + extraServerConfig,
-		"agent.yml": fmt.Sprintf(agentConfig, in.grpc, agentPort, kubeconfigFile),
+		"kubeconfig": string(cfg.Kubeconfig),
+		"server.yml": fmt.Sprintf(serverConfig, in.rest, in.grpc, cfg.Front50, cfg.Fiat != "", cfg.Fiat) + cfg.Server,
+		"agent.yml":  fmt.Sprintf(agentConfig, in.grpc, agentPort, kubeconfigFile),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, name), []byte(content), 0o600); err != nil {
 			return nil, err
 		}
 	}

@@ -30,7 +30,7 @@ type environment struct {
 	dir     string
 	plane   *controlplane.Plane
 	vedette *compatibility.Installation
-	front50 *httptest.Server
+	front50 *httptest.Server // also Vedette's
 	ports   struct{ redis, orca int }
 	running []*exec.Cmd
 }
@@ -63,11 +63,9 @@ func startEnvironment(ctx context.Context, dir string) (env *environment, err er
 	if err != nil {
 		return env, err
 	}
-	if env.vedette, err = compatibility.Start(ctx, dir, kubeconfig, ""); err != nil {
-		return env, err
-	}
-	env.front50 = httptest.NewServer(front50Handler())
-	return env, nil
+	env.front50 = httptest.NewServer(compatibility.Front50Handler())
+	env.vedette, err = compatibility.Start(ctx, compatibility.Config{Dir: dir, Kubeconfig: kubeconfig, Front50: env.front50.URL})
+	return env, err
 }
 
 // startOrca starts Redis and Orca, whose class path and main class are in a Java argument file, and

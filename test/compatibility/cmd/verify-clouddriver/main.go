@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"strings"
@@ -77,7 +78,9 @@ func run(ctx context.Context, o options) (*compare.Report, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(state)
-	in, err := compatibility.Start(ctx, state, api.Kubeconfig(), o.serverYAML)
+	front50 := httptest.NewServer(compatibility.Front50Handler())
+	defer front50.Close()
+	in, err := compatibility.Start(ctx, compatibility.Config{Dir: state, Kubeconfig: api.Kubeconfig(), Front50: front50.URL, Server: o.serverYAML})
 	if err != nil {
 		return nil, err
 	}

@@ -75,13 +75,16 @@ func run(ctx context.Context, recordings string, parts []string, write string) e
 }
 
 // withInstallation runs a server and an agent of a cluster.
-func withInstallation(ctx context.Context, kubeconfig []byte, config string, use func(url string) ([]replay.Check, error)) ([]replay.Check, error) {
+func withInstallation(ctx context.Context, cfg compatibility.Config, use func(url string) ([]replay.Check, error)) ([]replay.Check, error) {
 	state, err := os.MkdirTemp("", "vedette-verify-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(state)
-	in, err := compatibility.Start(ctx, state, kubeconfig, config)
+	front50 := httptest.NewServer(compatibility.Front50Handler())
+	defer front50.Close()
+	cfg.Dir, cfg.Front50 = state, front50.URL
+	in, err := compatibility.Start(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +93,15 @@ func withInstallation(ctx context.Context, kubeconfig []byte, config string, use
 }
 
 // withRecordedCluster runs a server and an agent of the recorded objects.
-func withRecordedCluster(ctx context.Context, dir, config string, use func(url string) ([]replay.Check, error)) ([]replay.Check, error) {
+func withRecordedCluster(ctx context.Context, dir string, cfg compatibility.Config, use func(url string) ([]replay.Check, error)) ([]replay.Check, error) {
 	recording, err := compatibility.ReadRecording(dir)
 	if err != nil {
 		return nil, err
 	}
 	api := apistub.Start(recording.Cluster)
 	defer api.Close()
-	return withInstallation(ctx, api.Kubeconfig(), config, use)
+	cfg.Kubeconfig = api.Kubeconfig()
+	return withInstallation(ctx, cfg, use)
 }
 
 func verifyOrca(ctx context.Context, dir string) ([]replay.Check, error) {
@@ -128,7 +132,9 @@ func verifyOrca(ctx context.Context, dir string) ([]replay.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withInstallation(ctx, kubeconfig, "", func(url string) ([]replay.Check, error) { return replay.Orca(ctx, url, calls, pipelines) })
+	return withInstallation(ctx, compatibility.Config{Kubeconfig: kubeconfig}, func(url string) ([]replay.Check, error) {
+		return replay.Orca(ctx, url, calls, pipelines)
+	})
 }
 
 // newest opens the last file of a pattern in alphabetical order.
@@ -150,7 +156,9 @@ func verifyGate(ctx context.Context, dir string) ([]replay.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withRecordedCluster(ctx, dir, "", func(url string) ([]replay.Check, error) { return replay.Gate(ctx, url, recorded, rules) })
+	return withRecordedCluster(ctx, dir, compatibility.Config{}, func(url string) ([]replay.Check, error) {
+		return replay.Gate(ctx, url, recorded, rules)
+	})
 }
 
 func verifyFiat(ctx context.Context, dir string) ([]replay.Check, error) {
@@ -161,6 +169,7 @@ func verifyFiat(ctx context.Context, dir string) ([]replay.Check, error) {
 	defer recorded.Close()
 	fiat := httptest.NewServer(replay.FiatHandler())
 	defer fiat.Close()
-	config := fmt.Sprintf("services:\n  fiat:\n    enabled: true\n    baseUrl: %s\n", fiat.URL)
-	return withRecordedCluster(ctx, dir, config, func(url string) ([]replay.Check, error) { return replay.Fiat(ctx, url, recorded) })
+	return withRecordedCluster(ctx, dir, compatibility.Config{Fiat: fiat.URL}, func(url string) ([]replay.Check, error) {
+		return replay.Fiat(ctx, url, recorded)
+	})
 }

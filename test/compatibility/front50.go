@@ -1,4 +1,4 @@
-package main
+package compatibility
 
 import (
 	"encoding/json"
@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// front50Handler answers as a Front50 that knows every application and nothing else, which suffices
-// for Orca: it asks whether an application exists and what it allows.
-func front50Handler() http.Handler {
+// Front50Handler answers as a Front50 that knows every application and nothing else. That suffices for
+// Orca, which asks whether an application exists and what it allows, and for a server whose projects
+// and templates nobody asks for.
+func Front50Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v2/applications/{name}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, map[string]any{"name": strings.ToUpper(r.PathValue("name")), "email": "team@example.com", "cloudProviders": "kubernetes",
