@@ -18,13 +18,23 @@ func Markdown(r *compare.Report) string {
 	}
 	b.WriteString("\n| path | accepted difference | answers | reason |\n|---|---|---|---|\n")
 	for _, f := range r.Forms {
-		for _, g := range f.Groups {
-			if g.Reason != "" {
-				fmt.Fprintf(&b, "| `%s` | `%s` | %d | %s |\n", f.Form, g.Field, g.Answers, g.Reason)
-			}
-		}
+		writeAccepted(&b, f)
 	}
 	return b.String()
+}
+
+// writeAccepted writes a line for each reason. Groups are sorted by reason.
+func writeAccepted(b *strings.Builder, f compare.FormReport) {
+	for i := 0; i < len(f.Groups); {
+		reason, fields, answers := f.Groups[i].Reason, []string(nil), 0
+		for ; i < len(f.Groups) && f.Groups[i].Reason == reason; i++ {
+			fields = append(fields, "`"+f.Groups[i].Field+"`")
+			answers = max(answers, f.Groups[i].Answers)
+		}
+		if reason != "" {
+			fmt.Fprintf(b, "| `%s` | %s | %d | %s |\n", f.Form, strings.Join(fields, ", "), answers, reason)
+		}
+	}
 }
 
 // WriteSection replaces a section of a file: what stands between the comments "<!-- NAME -->" and
