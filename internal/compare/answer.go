@@ -62,6 +62,9 @@ func (rec *Recording) Answer(_ context.Context, path string) (Answer, error) {
 	return a, nil
 }
 
+// Recorded returns the recorded answer to one of Paths.
+func (rec *Recording) Recorded(path string) Answer { return rec.answers[path] }
+
 // bodyOf returns a body in the form of Answer.Body.
 func bodyOf(text []byte) json.RawMessage {
 	if len(bytes.TrimSpace(text)) == 0 {

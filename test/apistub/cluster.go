@@ -52,18 +52,13 @@ func New(objects []json.RawMessage) (*Cluster, error) {
 	return c, nil
 }
 
-// Kinds returns the kinds of the cluster's objects.
-func (c *Cluster) Kinds() []vedette.Kind { return slices.Collect(maps.Keys(c.objects)) }
-
-// Count returns the number of objects of a kind, in one namespace unless that is empty.
-func (c *Cluster) Count(kind vedette.Kind, namespace string) int {
-	n := 0
+// Names returns the names of all objects of a kind, by namespace and name.
+func (c *Cluster) Names(kind vedette.Kind) []string {
+	var names []string
 	for _, o := range c.objects[kind] {
-		if namespace == "" || namespace == o.namespace {
-			n++
-		}
+		names = append(names, o.name)
 	}
-	return n
+	return names
 }
 
 func (c *Cluster) add(o *object) error {

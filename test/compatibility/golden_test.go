@@ -31,7 +31,7 @@ func startInstallation(t *testing.T) *compare.Server {
 	t.Cleanup(api.Close)
 	front50 := httptest.NewServer(compatibility.Front50Handler())
 	t.Cleanup(front50.Close)
-	in, err := compatibility.Start(t.Context(), compatibility.Config{Dir: t.TempDir(), Kubeconfig: api.Kubeconfig(), Front50: front50.URL})
+	in, err := compatibility.Start(t.Context(), compatibility.Config{Dir: t.TempDir(), Kubeconfig: api.Kubeconfig(), Accounts: compatibility.DefaultAccounts(), Front50: front50.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,14 @@ package compatibility
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -19,17 +21,15 @@ import (
 // the minutes that a busy machine needs.
 const startTimeout = 3 * time.Minute
 
-// Installation is a server with SQLite, and an agent with three accounts of one cluster.
+// Installation is a server with SQLite, and an agent with accounts of one cluster.
 type Installation struct {
-	dir   string
-	rest  int // port
-	grpc  int // port
-	agent *process
-	srv   *process
+	dir      string
+	accounts int // how many the agent has
+	rest     int // port
+	grpc     int // port
+	agent    *process
+	srv      *process
 }
-
-// accounts is how many accounts the agent has.
-const accounts = 3
 
 const serverConfig = `server:
   port: %d
@@ -49,37 +49,23 @@ services:
 
 const agentConfig = `agentId: agent-prod
 clouddriver:
-  grpc: 127.0.0.1:%[1]d
+  grpc: 127.0.0.1:%d
   insecure: true
 server:
   host: 127.0.0.1
-  port: %[2]d
+  port: %d
 kubernetes:
-  accounts:
-    - name: prod
-      kubeconfigFile: %[3]q
-      metrics: true
-    - name: dev
-      kubeconfigFile: %[3]q
-      namespaces: [dev-a]
-      environment: staging
-      accountType: team-dev
-      metrics: false
-    - name: locked
-      kubeconfigFile: %[3]q
-      namespaces: [dev-a]
-      permissions:
-        READ: [dev]
-        WRITE: [ops]
+  accounts: %s
 `
 
 // Config configures an installation.
 type Config struct {
 	Dir        string // for programs, data and logs
 	Kubeconfig []byte
-	Front50    string // URL; "" if there is none
-	Fiat       string // URL; "" if there is none, which allows everything
-	Server     string // YAML that is added to the server's configuration
+	Accounts   []Account // all of the same cluster; their KubeconfigFile is filled in
+	Front50    string    // URL; "" if there is none
+	Fiat       string    // URL; "" if there is none, which allows everything
+	Server     string    // YAML that is added to the server's configuration
 }
 
 // Start builds the programs and starts them. It returns when all objects are stored.
@@ -87,7 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Installation, error) {
 	if err := build(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
-	in := &Installation{dir: cfg.Dir}
+	in := &Installation{dir: cfg.Dir, accounts: len(cfg.Accounts)}
 	var agentPort int
 	for _, port := range []*int{&in.rest, &in.grpc, &agentPort} {
 		var err error
@@ -95,11 +81,14 @@ func Start(ctx context.Context, cfg Config) (*Installation, error) {
 			return nil, err
 		}
 	}
-	kubeconfigFile := filepath.Join(cfg.Dir, "kubeconfig")
+	accounts, err := cfg.accounts()
+	if err != nil {
+		return nil, err
+	}
 	for name, content := range map[string]string{
 		"kubeconfig": string(cfg.Kubeconfig),
 		"server.yml": fmt.Sprintf(serverConfig, in.rest, in.grpc, cfg.Front50, cfg.Fiat != "", cfg.Fiat) + cfg.Server,
-		"agent.yml":  fmt.Sprintf(agentConfig, in.grpc, agentPort, kubeconfigFile),
+		"agent.yml":  fmt.Sprintf(agentConfig, in.grpc, agentPort, accounts),
 	} {
 		if err := os.WriteFile(filepath.Join(cfg.Dir, name), []byte(content), 0o600); err != nil {
 			return nil, err
@@ -110,6 +99,15 @@ func Start(ctx context.Context, cfg Config) (*Installation, error) {
 		return nil, fmt.Errorf("%w\n%s", err, in.Logs())
 	}
 	return in, nil
+}
+
+// accounts returns the accounts as JSON, which is YAML, too.
+func (cfg Config) accounts() ([]byte, error) {
+	accounts := slices.Clone(cfg.Accounts)
+	for i := range accounts {
+		accounts[i].KubeconfigFile = filepath.Join(cfg.Dir, "kubeconfig")
+	}
+	return json.Marshal(accounts)
 }
 
 // build builds the programs. It takes a second if they are in the build cache.
@@ -160,7 +158,7 @@ func (in *Installation) awaitObjects(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		list, err := c.Accounts(ctx, "")
-		if err == nil && isSynced(list) {
+		if err == nil && in.isSynced(list) {
 			return nil
 		}
 		if exited := errors.Join(in.srv.exited(), in.agent.exited()); exited != nil {
@@ -174,13 +172,13 @@ func (in *Installation) awaitObjects(ctx context.Context) error {
 	}
 }
 
-func isSynced(list []client.Account) bool {
+func (in *Installation) isSynced(list []client.Account) bool {
 	for _, a := range list {
 		if a.Feeds[string(vedette.FeedLive)] == 0 || a.Feeds[string(vedette.FeedPending)] > 0 || a.Feeds[string(vedette.FeedSyncing)] > 0 {
 			return false
 		}
 	}
-	return len(list) == accounts
+	return len(list) == in.accounts
 }
 
 // Header returns the headers of a Spinnaker user.

@@ -64,7 +64,8 @@ func startEnvironment(ctx context.Context, dir string) (env *environment, err er
 		return env, err
 	}
 	env.front50 = httptest.NewServer(compatibility.Front50Handler())
-	env.vedette, err = compatibility.Start(ctx, compatibility.Config{Dir: dir, Kubeconfig: kubeconfig, Front50: env.front50.URL})
+	env.vedette, err = compatibility.Start(ctx, compatibility.Config{Dir: dir, Kubeconfig: kubeconfig, Accounts: compatibility.DefaultAccounts(),
+		Front50: env.front50.URL})
 	return env, err
 }
 

@@ -71,6 +71,10 @@ func run(ctx context.Context, o options) (*compare.Report, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("no recorded path matches")
 	}
+	accounts, err := recording.Accounts()
+	if err != nil {
+		return nil, err
+	}
 	api := apistub.Start(recording.Cluster)
 	defer api.Close()
 	state, err := os.MkdirTemp("", "vedette-verify-")
@@ -80,7 +84,8 @@ func run(ctx context.Context, o options) (*compare.Report, error) {
 	defer os.RemoveAll(state)
 	front50 := httptest.NewServer(compatibility.Front50Handler())
 	defer front50.Close()
-	in, err := compatibility.Start(ctx, compatibility.Config{Dir: state, Kubeconfig: api.Kubeconfig(), Front50: front50.URL, Server: o.serverYAML})
+	in, err := compatibility.Start(ctx, compatibility.Config{Dir: state, Kubeconfig: api.Kubeconfig(), Accounts: accounts,
+		Front50: front50.URL, Server: o.serverYAML})
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,10 @@ func withRecordedCluster(ctx context.Context, dir string, cfg compatibility.Conf
 	if err != nil {
 		return nil, err
 	}
+	cfg.Accounts, err = recording.Accounts()
+	if err != nil {
+		return nil, err
+	}
 	api := apistub.Start(recording.Cluster)
 	defer api.Close()
 	cfg.Kubeconfig = api.Kubeconfig()
@@ -132,7 +136,7 @@ func verifyOrca(ctx context.Context, dir string) ([]replay.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withInstallation(ctx, compatibility.Config{Kubeconfig: kubeconfig}, func(url string) ([]replay.Check, error) {
+	return withInstallation(ctx, compatibility.Config{Kubeconfig: kubeconfig, Accounts: compatibility.DefaultAccounts()}, func(url string) ([]replay.Check, error) {
 		return replay.Orca(ctx, url, calls, pipelines)
 	})
 }
