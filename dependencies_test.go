@@ -63,6 +63,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
 		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
 		{"./server/store/codec", "database/sql", "codec encodes objects as bytes; only the store itself uses SQL"},
+		{"./server/attributes", module + "/server/", "attributes is computed by the store and read by the views; it must not depend on them"},
 	}
 	deps := map[string][]string{}
 	for _, rule := range rules {
