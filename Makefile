@@ -3,6 +3,8 @@
 # make test      all tests, with what they need
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
+# make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
+# make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 # make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
@@ -19,7 +21,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases controlplane convergence differential lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: all build demo test test-race test-databases controlplane convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -64,6 +66,20 @@ convergence: controlplane test-databases
 # FROM on; MODE is client, server or mixed, and all of them if not given.
 differential: controlplane
 	go test ./test/differential -tags $(TAGS) -run Differential -timeout 24h -seeds $(SEEDS) -from $(FROM) $(if $(MODE),-mode $(MODE)) -v
+
+# Serves recorded objects to an agent, and compares the server's answers with those that a real
+# Clouddriver gave. RECORDING is a directory with objects.json and clouddriver.jsonl; without it,
+# SPINNAKER_RECORDINGS counts. FORM restricts it to some paths. WRITE=docs/compatibility.md
+# writes the results there.
+RECORDING ?=
+verify-clouddriver:
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-clouddriver --recording '$(RECORDING)' $(if $(FORM),--form '$(FORM)') $(if $(WRITE),--write $(WRITE))
+
+# Replays what Orca, Gate and Fiat sent: Orca's calls against a real control plane. RECORDINGS is
+# the directory above RECORDING.
+RECORDINGS ?=
+verify-spinnaker: controlplane
+	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)') $(if $(WRITE),--write $(WRITE))
 
 lint:
 	$(LINT) run ./...

@@ -63,6 +63,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
+		{"./internal/compare", module + "/", "comparisons ask servers by REST, as Spinnaker does; they must not know how ours answers"},
 		{"./server/store", "google.golang.org/grpc", "the store uses SQL, not gRPC"},
 		{"./server/store/admission", "database/sql", "admission decides who may write, and when; only the store itself uses SQL"},
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},

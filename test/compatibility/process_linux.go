@@ -1,0 +1,6 @@
+package compatibility
+
+import "syscall"
+
+// diesWithParent makes a program die with the process that started it, in all cases.
+func diesWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
