@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/dispatch"
+	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
@@ -57,6 +58,8 @@ type Config struct {
 	Tasks       task.Config        // Run fills in the store and what else tasks use
 	// Fiat configures authorization; nil if there is no Fiat.
 	Fiat *authorize.FiatConfig
+	// Applications is kept up to date while the server runs; nil if views show all applications.
+	Applications *front50.Applications
 	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
 }
@@ -159,6 +162,9 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
+	if s.cfg.Applications != nil {
+		group.Go(func() error { return s.cfg.Applications.Run(ctx) })
+	}
 	// New agents are rejected at once and connect elsewhere. Connected agents stay until the tasks
 	// have ended, because tasks reach clusters through them.
 	stopDrain := context.AfterFunc(ctx, agentServer.StopAccepting)

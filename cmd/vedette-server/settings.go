@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
@@ -48,6 +49,10 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	}
 	if client := cfg.Front50.Client(); client != nil {
 		settings.Clouddriver.Projects = client
+		if cfg.Cache.CheckApplicationInFront50 {
+			settings.Applications = front50.NewApplications(client, log)
+			settings.Clouddriver.Applications = settings.Applications
+		}
 	}
 	settings.RESTTLS, err = cfg.Server.TLSConfig()
 	if err != nil {

@@ -137,7 +137,7 @@ type accountClusters struct {
 // visibleClusters returns the clusters of an application, which may be nil, by account. Accounts
 // that show only what Spinnaker deployed have fewer.
 func visibleClusters(application *store.Application, settings *infrastructure.Settings) []accountClusters {
-	if application == nil {
+	if application == nil || !settings.Known(application.Name) {
 		return nil
 	}
 	var list []accountClusters

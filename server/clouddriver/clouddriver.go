@@ -33,6 +33,13 @@ type viewStore interface {
 	Inventory(ctx context.Context) (*store.Inventory, error)
 }
 
+// knownApplications decides which applications views show.
+type knownApplications interface {
+	// Known returns a function that reports whether an application is shown, and a version that
+	// changes with what it reports.
+	Known() (known func(application string) bool, version uint64)
+}
+
 // objectStore reads objects.
 type objectStore interface {
 	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
@@ -82,6 +89,8 @@ type Config struct {
 	// ReadLimiter bounds the memory of responses and shares it among callers. Nil means no
 	// limit.
 	ReadLimiter *readlimit.Limiter
+	// Applications decides which applications views show. If nil, they show all.
+	Applications knownApplications
 	// Projects reads the projects of Spinnaker. If nil, dashboards of projects are unavailable.
 	Projects projectStore
 	// ViewBytes limits the memory of applications that are kept between requests; 0 means the
@@ -130,7 +139,8 @@ func New(cfg Config) http.Handler {
 	if cfg.ChallengeEnvironments == nil {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
-	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes})
+	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes,
+		Applications: cfg.Applications})
 	a := &api{Config: cfg, views: reader}
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -135,6 +138,34 @@ func TestChangesOfPodsAndServicesShow(t *testing.T) {
 	}
 }
 
+// TestConcurrentViews changes an application while several callers read it. Each answer must show
+// at least what was stored before its request.
+func TestConcurrentViews(t *testing.T) {
+	w := viewWorld(t)
+	handler := clouddriver.New(clouddriver.Config{Store: w.Store})
+	var stored atomic.Int64
+	var group sync.WaitGroup
+	for _, path := range []string{"/applications", "/applications/shop/clusters", "/applications/shop/serverGroups", "/applications/shop/serverGroups?expand=true",
+		"/applications/shop/serverGroups", "/applications/shop/clusters/prod"} {
+		group.Go(func() {
+			for stored.Load() < 30 {
+				before := stored.Load()
+				recorder := httptest.NewRecorder()
+				handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				if want := fmt.Sprintf("job late-%02d", before); recorder.Code != http.StatusOK || before > 0 && !strings.Contains(recorder.Body.String(), want) {
+					t.Errorf("%s: got %d without %s", path, recorder.Code, want)
+				}
+			}
+		})
+	}
+	for i := range 30 {
+		w.Put("prod", fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"late-%02[1]d","namespace":"shop",
+			"annotations":{"moniker.spinnaker.io/application":"shop","moniker.spinnaker.io/cluster":"job late-%02[1]d"}}}`, i+1))
+		stored.Store(int64(i + 1))
+	}
+	group.Wait()
+}
+
 // TestVisibleAccounts checks that answers to callers who see different accounts are not mixed up.
 func TestVisibleAccounts(t *testing.T) {
 	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Authorizer: grants{"application shop READ", "dev READ"}})
@@ -169,6 +200,29 @@ func TestLargeViewsAreCompressed(t *testing.T) {
 	unpacked, err := io.ReadAll(reader)
 	if err != nil || response.Header.Get("Content-Encoding") != "gzip" || !bytes.Equal(unpacked, plain) || !json.Valid(plain) || len(packed) > len(plain)/5 {
 		t.Errorf("got %d bytes of %s, error %v, and %d bytes plain", len(packed), response.Header.Get("Content-Encoding"), err, len(plain))
+	}
+}
+
+// onlyZebra shows one application.
+type onlyZebra struct{}
+
+func (onlyZebra) Known() (func(string) bool, uint64) {
+	return func(name string) bool { return name == "zebra" }, 1
+}
+
+func TestOnlyKnownApplicationsAreShown(t *testing.T) {
+	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Applications: onlyZebra{}})
+	for path, want := range map[string]string{
+		"/applications":               `[{"name":"zebra","attributes":{"name":"zebra"},"clusterNames":{"dev":["zebra-main-canary"]}}]`,
+		"/applications/shop/clusters": "{}", "/applications/shop/serverGroups": "[]", "/applications/shop/serverGroupManagers": "[]",
+		"/applications/zebra/clusters": `{"dev":["zebra-main-canary"]}`, "/serverGroups?ids=prod:shop:deployment%20web": "[]",
+	} {
+		if _, body := get(t, url+path); strings.TrimSpace(string(body)) != want {
+			t.Errorf("%s: got %s, want %s", path, body, want)
+		}
+	}
+	if response, body := get(t, url+"/applications/shop"); response.StatusCode != http.StatusNotFound {
+		t.Errorf("got %d %s, want 404", response.StatusCode, body)
 	}
 }
 

@@ -72,6 +72,9 @@ type Cache struct {
 	Kinds []string `config:"kinds" default:"ReplicaSet,Service,Ingress,DaemonSet,Deployment,Pod,StatefulSet,Job,CronJob,NetworkPolicy,Namespace,CustomResourceDefinition"`
 	// Kinds not to cache in such accounts: names as in kinds, with or without a group.
 	OmitKinds []string `config:"omitKinds"`
+	// Show only applications that Front50 knows in Spinnaker's views, as kubernetes.cache.checkApplicationInFront50
+	// does in Clouddriver. Needs services.front50.baseUrl. Until Front50 answers, all applications are shown.
+	CheckApplicationInFront50 bool `config:"checkApplicationInFront50" default:"false"`
 	// Cache all kinds.
 	All bool `config:"all,planned,warn" default:"false"`
 }

@@ -29,6 +29,10 @@ func (f Front50) Client() *front50.Client {
 
 func (c *Config) checkFront50(f Front50) {
 	if f.BaseURL == "" {
+		if c.Cache.CheckApplicationInFront50 {
+			c.addProblem("cache.checkApplicationInFront50", "%q is true, but %q is missing", "cache.checkApplicationInFront50",
+				"services.front50.baseUrl")
+		}
 		return
 	}
 	if err := (&front50.Config{BaseURL: f.BaseURL}).Validate(); err != nil {

@@ -14,6 +14,8 @@ var renames = [...]configfile.Rename{
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
 	{From: "services.fiat", To: "services.fiat"}, // separate from the other services, which have no effect
+	{From: "services.front50", To: "services.front50"},
+	{From: "kubernetes.cache.checkApplicationInFront50", To: "cache.checkApplicationInFront50"},
 	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},

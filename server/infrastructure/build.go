@@ -14,18 +14,21 @@ type Rows struct {
 	Own         []Object // objects of LogicalKinds that belong to the application
 	Pods        []Object // owned by its server groups
 	ReplicaSets []Object // owned by its Deployments
-	Services    []Object // in the namespaces of its ReplicaSets and StatefulSets
-	Workloads   []Object // ReplicaSets and StatefulSets in the namespaces of its Services
+	Services    []Object // of other applications, in the namespaces of its ReplicaSets and StatefulSets
+	Workloads   []Object // ReplicaSets and StatefulSets of other applications, in the namespaces of its Services
 	// WorkloadPods are owned by those Workloads that only belong to the application's Services.
 	WorkloadPods []Object
 
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
+	// Known reports whether objects of an application are shown; nil means all. Pods are always
+	// shown.
+	Known func(application string) bool
 }
 
 // shows reports whether views show an object.
 func (r *Rows) shows(o *Object) bool {
-	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account])
+	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account]) && (r.Known == nil || o.Kind == InstanceKinds[0] || r.Known(o.Moniker.App))
 }
 
 // visible returns pointers to the objects that views show, without a copy.

@@ -18,7 +18,7 @@ type CachedApplication struct {
 	answerBytes int64
 }
 
-func (s *CachedApplication) isCurrent(store versionStore) bool { return s.versions.isCurrent(store) }
+func (s *CachedApplication) isCurrent() bool { return s.versions.isCurrent(s.reader) }
 
 // Answer is an encoded answer. It is read-only, because requests share it.
 type Answer struct {

@@ -40,6 +40,8 @@ type Store interface {
 // Config configures a Reader. Zero values mean the defaults.
 type Config struct {
 	Store Store
+	// Applications decides which applications are shown. Nil means all.
+	Applications applicationSet
 	// Limiter bounds the memory of applications while they are read. Nil means no limit.
 	Limiter *readlimit.Limiter
 	// Bytes limits the memory of applications and answers that are kept, as estimated; 32 MiB.
@@ -59,7 +61,10 @@ func NewReader(cfg Config) *Reader {
 	if cfg.Bytes <= 0 {
 		cfg.Bytes = 32 << 20
 	}
-	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store}, cache: newCache(cfg.Bytes)}
+	if cfg.Applications == nil {
+		cfg.Applications = allApplications{}
+	}
+	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store, applications: cfg.Applications}, cache: newCache(cfg.Bytes)}
 }
 
 // loadTimeout limits one read of an application, which does not end with the request that began
@@ -72,13 +77,13 @@ func (r *Reader) Application(ctx context.Context, caller, name string) (*CachedA
 	if name == "" { // objects whose name gives no application have the empty one
 		return &CachedApplication{Application: &Application{}, reader: r}, nil
 	}
-	if s := r.cache.get(name); s != nil && s.isCurrent(r.cfg.Store) {
+	if s := r.cache.get(name); s != nil && s.isCurrent() {
 		return s, nil
 	}
 	for {
 		s, isOwn, err := r.join(ctx, caller, name)
 		// A read that began before this call may miss what the caller has just written.
-		if isOwn || err != nil || s.isCurrent(r.cfg.Store) {
+		if isOwn || err != nil || s.isCurrent() {
 			return s, err
 		}
 	}
@@ -124,12 +129,12 @@ func (r *Reader) load(ctx context.Context, caller, name string) (*CachedApplicat
 // read reads an application. Versions are read before the rows that they cover, so that a change
 // in between makes the application outdated.
 func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, error) {
-	s := &CachedApplication{reader: r, versions: newVersions(r.cfg.Store, name)}
+	s := &CachedApplication{reader: r, versions: r.newVersions(name)}
 	settings, err := r.settings.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows := &Rows{OnlyManaged: settings.OnlyManaged}
+	rows := &Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
 	rows.Own, err = r.cfg.Store.ApplicationAttributes(ctx, name, LogicalKinds)
 	if err != nil {
 		return nil, err

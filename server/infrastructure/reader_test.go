@@ -138,6 +138,40 @@ func TestUnchangedApplicationIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// someApplications shows those applications that it has.
+type someApplications struct {
+	names   map[string]bool
+	version uint64
+}
+
+func (a *someApplications) Known() (func(string) bool, uint64) {
+	names := a.names
+	return func(name string) bool { return names[name] }, a.version
+}
+
+// TestHiddenApplications shows only some applications: of others neither objects nor Services are
+// shown, but Pods are.
+func TestHiddenApplications(t *testing.T) {
+	s := newMemoryStore()
+	applications := &someApplications{names: map[string]bool{"web": true}}
+	r := NewReader(Config{Store: s, Applications: applications})
+	if got := read(t, r, "web"); len(got.ServerGroups) != 1 {
+		t.Errorf("got %s, want a server group", describe(got.Application))
+	}
+	applications.names, applications.version = map[string]bool{"other": true}, 1
+	if got := read(t, r, "web"); len(got.ServerGroups) != 0 {
+		t.Errorf("hidden: got %s, want nothing", describe(got.Application))
+	}
+	ofOther := func(o *Object) { o.Moniker.App = "other" }
+	rows := Rows{Known: func(name string) bool { return name == "web" }, Own: []Object{object("replicaSet shop/web-1", labeled("app=web"))},
+		Services: []Object{object("service shop/other", func(o *Object) { selecting("app=web")(o); ofOther(o) })},
+		Pods:     []Object{object("pod shop/p", func(o *Object) { ownedBy("replicaSet shop/web-1")(o); ofOther(o) })}}
+	want := `prod shop/replicaSet web-1: instances [p], balancers [], manager "", disabled false` + "\n"
+	if got := describe(Build("web", &rows)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestUnknownApplicationIsEmptyAndNotKept(t *testing.T) {
 	s := newMemoryStore()
 	s.own[""] = []Object{object("replicaSet shop/odd", nil)}

@@ -16,6 +16,20 @@ type accountStore interface {
 	AccountsVersion() uint64
 }
 
+// applicationSet decides which applications may be shown.
+type applicationSet interface {
+	// Known returns a function that reports whether an application may be shown, and a version that
+	// changes with what it reports.
+	Known() (known func(application string) bool, version uint64)
+}
+
+// allApplications shows all applications.
+type allApplications struct{}
+
+func (allApplications) Known() (func(string) bool, uint64) {
+	return func(string) bool { return true }, 0
+}
+
 // Settings are the properties of all accounts that views depend on. They are read-only.
 type Settings struct {
 	version    uint64
@@ -25,12 +39,20 @@ type Settings struct {
 	// RelatesAll are the accounts in which objects of all kinds belong to applications
 	// (cacheAllApplicationRelationships).
 	RelatesAll map[vedette.AccountName]bool
+	// Known reports whether an application may be shown.
+	Known        func(application string) bool
+	knownVersion uint64
 }
 
 // Shows reports whether views show an object.
 func (s *Settings) Shows(o *Object) bool {
-	rows := Rows{OnlyManaged: s.OnlyManaged}
-	return rows.shows(o)
+	return !o.Ignored && (o.Managed || !s.OnlyManaged[o.Account]) && s.ShowsKind(o.Kind, o.Moniker.App)
+}
+
+// ShowsKind reports whether views show objects of a kind that belong to an application. Only objects
+// of LogicalKinds are hidden with their application.
+func (s *Settings) ShowsKind(kind vedette.Kind, application string) bool {
+	return s.Known(application) || !slices.Contains(LogicalKinds, kind)
 }
 
 // Accounts returns the names of all accounts, sorted.
@@ -44,12 +66,13 @@ func (s *Settings) Has(account vedette.AccountName) bool {
 
 // SameViews reports whether views are the same with other settings.
 func (s *Settings) SameViews(other *Settings) bool {
-	return s == other || maps.Equal(s.OnlyManaged, other.OnlyManaged)
+	return s == other || s.knownVersion == other.knownVersion && maps.Equal(s.OnlyManaged, other.OnlyManaged)
 }
 
 // settingsCache keeps the settings until an account changes.
 type settingsCache struct {
-	store accountStore
+	store        accountStore
+	applications applicationSet
 
 	mu      sync.Mutex
 	current *Settings // nil before the first read
@@ -60,7 +83,8 @@ func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	version := c.store.AccountsVersion()
-	if c.current != nil && c.current.version == version {
+	known, knownVersion := c.applications.Known()
+	if c.current != nil && c.current.version == version && c.current.knownVersion == knownVersion {
 		return c.current, nil
 	}
 	rows, err := c.store.Accounts(ctx)
@@ -68,6 +92,7 @@ func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
 		return nil, err
 	}
 	c.current = newSettings(version, rows)
+	c.current.Known, c.current.knownVersion = known, knownVersion
 	return c.current, nil
 }
 

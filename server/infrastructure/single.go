@@ -24,7 +24,7 @@ func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key ve
 	if err != nil {
 		return nil, err
 	}
-	rows := Rows{OnlyManaged: settings.OnlyManaged}
+	rows := Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
 	for _, o := range rows.visible(list) {
 		if o.Key == key { // an empty namespace selects all
 			return o, nil
@@ -44,7 +44,7 @@ func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, k
 	if o == nil || err != nil {
 		return nil, err
 	}
-	rows := Rows{OnlyManaged: settings.OnlyManaged}
+	rows := Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
 	rows.Pods, err = r.cfg.Store.AttributesOwnedBy(ctx, []store.OwnerRef{{Account: account, UID: o.UID}}, InstanceKinds)
 	if err != nil {
 		return nil, err

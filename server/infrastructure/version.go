@@ -7,6 +7,7 @@ type versions struct {
 	name        string
 	application uint64
 	accounts    uint64
+	known       uint64
 	namespaces  map[namespaceKey]uint64
 }
 
@@ -15,8 +16,9 @@ type namespaceKey struct {
 	namespace string
 }
 
-func newVersions(store versionStore, name string) versions {
-	return versions{name: name, application: store.ApplicationVersion(name), accounts: store.AccountsVersion(),
+func (r *Reader) newVersions(name string) versions {
+	_, known := r.settings.applications.Known()
+	return versions{name: name, application: r.cfg.Store.ApplicationVersion(name), accounts: r.cfg.Store.AccountsVersion(), known: known,
 		namespaces: map[namespaceKey]uint64{}}
 }
 
@@ -32,7 +34,11 @@ func (v *versions) addNamespaces(store versionStore, own []Object) {
 }
 
 // isCurrent reports whether nothing has changed since the versions were read.
-func (v *versions) isCurrent(store versionStore) bool {
+func (v *versions) isCurrent(r *Reader) bool {
+	store := r.cfg.Store
+	if _, known := r.settings.applications.Known(); known != v.known {
+		return false
+	}
 	if v.application != store.ApplicationVersion(v.name) || v.accounts != store.AccountsVersion() {
 		return false
 	}

@@ -40,8 +40,8 @@ func (s *Store) OwnedAttributes(ctx context.Context, application string, owners,
 		where:  slices.Concat(conditions{ofApplication("p", application), s.hasOwner()}, ownerKinds, ownedKinds), labels: onlyPods(kinds)})
 }
 
-// NeighborAttributes returns the objects of kinds in those namespaces of accounts in which an
-// application has objects of the kinds in of.
+// NeighborAttributes returns the objects of kinds that belong to other applications, in those
+// namespaces of accounts in which an application has objects of the kinds in of.
 func (s *Store) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]AttributesRow, error) {
 	const action = "read the neighbors of an application's objects"
 	ofKinds, err := s.kindConditions(ctx, "p.kind_id", of)
@@ -49,6 +49,7 @@ func (s *Store) NeighborAttributes(ctx context.Context, application string, of, 
 	if err := errors.Join(err, otherErr); err != nil {
 		return nil, s.wrapError(action, err)
 	}
+	where = append(where, condition{"o.application <> ?", []any{sanitize(application, maxApplication)}})
 	clause, args := append(conditions{ofApplication("p", application)}, ofKinds...).where()
 	return s.readAttributes(ctx, action, attributesQuery{tables: "(SELECT DISTINCT p.account_id, p.namespace FROM objects p" + clause + ") n " +
 		s.dialect.orderedJoin + " objects o ON o.account_id = n.account_id AND o.namespace = n.namespace", args: args, where: where})

@@ -60,6 +60,12 @@ func (c countingConn) QueryContext(ctx context.Context, query string, args []dri
 // accounts or kinds.
 func TestStatementsOfAttributes(t *testing.T) {
 	w := newFixture(t)
+	jobs := vedette.Feed{Kind: vedette.Kind{Group: "batch", Name: "Job"}}
+	_, err := w.Declare(t.Context(), "prod", w.term, []DeclaredFeed{{Feed: jobs}, {Feed: podFeed}}, nil)
+	w.must(err)
+	_, err = w.Commit(t.Context(), Batch{Account: "prod", Term: w.term, Upserts: []vedette.Object{{
+		Key: vedette.Key{Kind: jobs.Kind, Namespace: "shop", Name: "mate"}, UID: "mate", ResourceVersion: "1", Body: []byte("{}")}}})
+	w.must(err)
 	counting := countQueries(w)
 	kinds := []vedette.Kind{podFeed.Kind, {Group: "apps", Name: "ReplicaSet"}, {Group: "none", Name: "Unknown"}}
 	owners := make([]OwnerRef, 5000)
@@ -69,7 +75,7 @@ func TestStatementsOfAttributes(t *testing.T) {
 	reads := map[string]func() (int, error){
 		"application": func() (int, error) { return count(w.ApplicationAttributes(t.Context(), "pod", kinds)) },
 		"owned":       func() (int, error) { return count(w.OwnedAttributes(t.Context(), "pod", kinds, kinds)) },
-		"neighbors":   func() (int, error) { return count(w.NeighborAttributes(t.Context(), "pod", kinds, kinds)) },
+		"neighbors":   func() (int, error) { return count(w.NeighborAttributes(t.Context(), "mate", nil, kinds)) },
 		"owned by":    func() (int, error) { return count(w.AttributesOwnedBy(t.Context(), owners, kinds)) },
 		"kinds": func() (int, error) {
 			return count(w.KindAttributes(t.Context(), AttributesQuery{Accounts: []vedette.AccountName{"prod", "none"}, Kinds: kinds, Namespace: "shop"}))
@@ -141,4 +147,25 @@ func TestStatementsOfInventory(t *testing.T) {
 	}
 	expect("after Jobs", 1)
 	expect("at last", 0)
+}
+
+// TestInventoryIsBounded checks that an account cannot fill the memory of the server with clusters.
+func TestInventoryIsBounded(t *testing.T) {
+	w := newFixture(t)
+	w.limits.clusters = 2
+	sets := vedette.Feed{Kind: vedette.Kind{Group: "apps", Name: "ReplicaSet"}}
+	_, err := w.Declare(t.Context(), "prod", w.term, []DeclaredFeed{{Feed: sets}}, nil)
+	w.must(err)
+	var objects []vedette.Object
+	for i := range 5 {
+		objects = append(objects, vedette.Object{Key: vedette.Key{Kind: sets.Kind, Namespace: "shop", Name: fmt.Sprintf("app%d-web", i)},
+			UID: fmt.Sprint(i), ResourceVersion: "1", Body: []byte("{}")})
+	}
+	_, err = w.Commit(t.Context(), Batch{Account: "prod", Term: w.term, Upserts: objects})
+	w.must(err)
+	inventory, err := w.Inventory(t.Context())
+	w.must(err)
+	if n := len(inventory.Applications()); n != 2 {
+		t.Errorf("got %d applications, want no more than the limit of 2 clusters allows", n)
+	}
 }

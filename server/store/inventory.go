@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/logthrottle"
+	"github.com/vedette-io/vedette/server/store/admission"
 )
 
 // Inventory is which applications exist and of which clusters they consist. It does not change:
@@ -61,13 +63,15 @@ type applicationClusters struct {
 	clusters    []Cluster // sorted by name
 }
 
-// inventory keeps the latest Inventory. The zero value is ready.
+// inventory keeps the latest Inventory.
 type inventory struct {
 	mu    sync.Mutex
 	stale map[vedette.AccountName]bool // accounts whose rows may have changed since they were read
 
-	reading sync.Mutex // one reader at a time
-	current *Inventory // guarded by reading; nil before the first read
+	reading *admission.Semaphore // one reader at a time
+	current *Inventory           // guarded by reading; nil before the first read
+
+	warnings logthrottle.Limiter
 }
 
 func (v *inventory) markStale(account vedette.AccountName) {
@@ -93,8 +97,10 @@ func (v *inventory) takeStale() map[vedette.AccountName]bool {
 func (s *Store) Inventory(ctx context.Context) (*Inventory, error) {
 	s.versions.settleOld()
 	v := &s.versions.inventory
-	v.reading.Lock()
-	defer v.reading.Unlock()
+	if err := v.reading.Acquire(ctx); err != nil {
+		return nil, s.wrapError("wait for the clusters of applications", err)
+	}
+	defer v.reading.Release()
 	stale := v.takeStale()
 	if v.current != nil && len(stale) == 0 {
 		return v.current, nil
@@ -126,35 +132,59 @@ func (s *Store) readInventory(ctx context.Context, previous *Inventory, stale ma
 	return previous.with(names, read), err
 }
 
+// storedCluster is a row of clusters.
+type storedCluster struct {
+	application string
+	Cluster
+}
+
 // readClusters reads the clusters of accounts, or of all accounts if none is given.
 func (s *Store) readClusters(ctx context.Context, accounts []vedette.AccountName) (map[vedette.AccountName][]applicationClusters, error) {
-	type row struct {
-		application string
-		Cluster
-	}
-	read := map[vedette.AccountName][]row{}
+	read := map[vedette.AccountName][]storedCluster{}
+	left := map[vedette.AccountName]int{} // beyond the limit
 	where, args := accountCondition(accounts)
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
-		var account string
-		var r row
-		err := rows.Scan(&account, &r.application, &r.Name, &r.Objects, &r.Managed)
-		read[vedette.AccountName(account)] = append(read[vedette.AccountName(account)], r)
+		var name string
+		var c storedCluster
+		err := rows.Scan(&name, &c.application, &c.Name, &c.Objects, &c.Managed)
+		account := vedette.AccountName(name)
+		if len(read[account]) == s.limits.clusters {
+			left[account]++
+			return err
+		}
+		read[account] = append(read[account], c)
 		return err
 	}, `SELECT a.name, c.application, c.cluster, c.objects, c.managed FROM accounts a JOIN clusters c ON c.account_id = a.id WHERE `+where, args...)
+	s.warnOfClusters(left)
 	grouped := make(map[vedette.AccountName][]applicationClusters, len(read))
-	for account, rows := range read {
-		slices.SortFunc(rows, func(a, b row) int {
-			return clusterKey{a.application, a.Name}.compare(clusterKey{b.application, b.Name})
-		})
-		var groups []applicationClusters
-		for _, r := range rows {
-			if len(groups) == 0 || groups[len(groups)-1].application != r.application {
-				groups = append(groups, applicationClusters{application: r.application})
-			}
-			last := &groups[len(groups)-1]
-			last.clusters = append(last.clusters, r.Cluster)
-		}
-		grouped[account] = groups
+	for account, clusters := range read {
+		grouped[account] = groupByApplication(clusters)
 	}
 	return grouped, err
+}
+
+// warnOfClusters logs which accounts have more clusters than the inventory lists. One account
+// could fill the memory of all otherwise: each object may name a cluster of its own.
+func (s *Store) warnOfClusters(left map[vedette.AccountName]int) {
+	for account, n := range left {
+		if _, ok := s.versions.inventory.warnings.Allow(); ok {
+			s.log.Warn("account has more of Spinnaker's clusters than the limit; the rest is missing from lists of applications",
+				"account", account, "limit", s.limits.clusters, "missing", n)
+		}
+	}
+}
+
+func groupByApplication(clusters []storedCluster) []applicationClusters {
+	slices.SortFunc(clusters, func(a, b storedCluster) int {
+		return clusterKey{a.application, a.Name}.compare(clusterKey{b.application, b.Name})
+	})
+	var groups []applicationClusters
+	for _, c := range clusters {
+		if len(groups) == 0 || groups[len(groups)-1].application != c.application {
+			groups = append(groups, applicationClusters{application: c.application})
+		}
+		last := &groups[len(groups)-1]
+		last.clusters = append(last.clusters, c.Cluster)
+	}
+	return groups
 }

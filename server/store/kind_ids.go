@@ -20,13 +20,15 @@ type limits struct {
 	perAgent   int64 // kinds that the agent was the first to declare
 	all        int64 // kinds of all agents
 
+	clusters int // of Spinnaker, per account, that the inventory lists
+
 	// Bytes of memory, for all agents.
 	dictionaries int
 	samples      int
 }
 
-var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, perAgent: 10_000, all: 200_000, dictionaries: 64 << 20,
-	samples: 32 << 20}
+var defaultLimits = limits{feeds: 50_000, kinds: 5_000, namespaces: 10_000, perAgent: 10_000, all: 200_000, clusters: 50_000,
+	dictionaries: 64 << 20, samples: 32 << 20}
 
 // check rejects a declaration that is too large.
 func (l limits) check(account vedette.AccountName, feeds []DeclaredFeed) error {

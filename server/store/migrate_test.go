@@ -61,6 +61,50 @@ func TestUpgradeFromSmallKindIDs(t *testing.T) {
 	})
 }
 
+// TestUpgradeFromSchemaWithoutAttributes opens a database whose objects have no attributes, and
+// reports one of them again. On MySQL it is as a server left it that stopped in the middle of the
+// migration.
+func TestUpgradeFromSchemaWithoutAttributes(t *testing.T) {
+	onOldSchemas(t, 7, func(t *testing.T, url string, old *sql.DB) {
+		mustExec(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
+			VALUES (1, 'prod', 1, 'u', '', '', '', '', '{}', NULL, 'a', 's', 1, 1, 0)`)
+		mustExec(t, old, `INSERT INTO kinds (id, name, grp) VALUES (1, 'ReplicaSet', 'apps')`)
+		mustExec(t, old, `INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
+			VALUES (1, 1, '', '5', 'live', '', 2, 1, 1, 'v1', 'replicasets', '', '[]', 1)`)
+		for _, name := range []string{"web-1", "web-2"} {
+			mustExec(t, old, `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, head, body)
+				VALUES (1, 1, 'shop', '`+name+`', 0, 1, '00`+name+`', '1', 'web', '', '')`)
+		}
+		if strings.HasPrefix(url, "mysql:") { // does not roll back changes of the schema
+			mustExec(t, old, `ALTER TABLE objects ADD COLUMN cluster VARCHAR(320) NOT NULL DEFAULT '', ADD COLUMN owner VARBINARY(255) NOT NULL DEFAULT '', ADD COLUMN attributes LONGBLOB NOT NULL DEFAULT (x'00'), ADD INDEX objects_owner (owner)`)
+		}
+		w := &fixture{Store: openStore(t, url), t: t, term: 1}
+		rows, err := w.ApplicationAttributes(t.Context(), "web", nil)
+		if err != nil || len(rows) != 2 || rows[0].UID != "00"+rows[0].Name || rows[0].Kind.Name != "ReplicaSet" || rows[0].APIVersion != "" {
+			t.Errorf("got %+v, %v, want two rows with a uid and without attributes", rows, err)
+		}
+		inventory, err := w.Inventory(t.Context())
+		if err != nil || len(inventory.Applications()) != 0 {
+			t.Errorf("got inventory %+v, %v, want an empty one", inventory, err)
+		}
+		again := vedette.Object{Key: rows[0].Key, UID: "uid", ResourceVersion: "2", APIVersion: "apps/v1", Body: []byte("{}")}
+		if _, err := w.Commit(t.Context(), Batch{Account: "prod", Term: 1, Upserts: []vedette.Object{again}}); err != nil {
+			t.Fatal(err)
+		}
+		inventory, err = w.Inventory(t.Context())
+		if err != nil || inventory.Application("web") == nil || inventory.Application("web").Accounts[0].Clusters[0].Objects != 1 {
+			t.Errorf("got inventory %+v, %v, want the object that was reported again", inventory, err)
+		}
+		if _, err := w.Commit(t.Context(), Batch{Account: "prod", Term: 1, Deletes: []Deletion{{Key: rows[0].Key}, {Key: rows[1].Key}}}); err != nil {
+			t.Fatal(err)
+		}
+		inventory, err = w.Inventory(t.Context())
+		if err != nil || len(inventory.Applications()) != 0 {
+			t.Errorf("got inventory %+v, %v after all objects are deleted, want an empty one", inventory, err)
+		}
+	})
+}
+
 // onOldSchemas runs a test on databases whose schema has an older version. The test opens the
 // store.
 func onOldSchemas(t *testing.T, version int64, test func(t *testing.T, url string, old *sql.DB)) {

@@ -70,6 +70,8 @@ var (
 // invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{log: cfg.Log, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
+	s.versions.inventory.reading = admission.NewSemaphore(1)
+	s.versions.inventory.warnings.Interval = time.Minute
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -77,7 +77,7 @@ func accountEffect(account vedette.AccountName, visibility bool) *effect {
 // ends it when its connection is lost or idle.
 const settleTime = 2 * mysqlIdleTimeout
 
-// versions are the counters. The zero value is ready.
+// versions are the counters.
 type versions struct {
 	applications [stripeCount]atomic.Uint64
 	namespaces   [stripeCount]atomic.Uint64

@@ -33,14 +33,14 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 	},
 	"of neighbors": func(t *testing.T, s *store.Store) {
 		one := putShop(newWriter(t, s, "one"))
-		one.put(object(services, "other", "web", "1"))
-		newWriter(t, s, "two").put(object(services, "n", "web", "1"))
+		one.put(object(services, "other", "web", "1"), object(services, "n", "till", "1"))
+		newWriter(t, s, "two").put(object(services, "n", "till", "1"))
 		got, err := s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{services})
-		equal(t, "services", attributeNames(t, got, err), []string{"one Service n/web"})
+		equal(t, "services", attributeNames(t, got, err), []string{"one Service n/till"})
 		got, err = s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{roles}, []vedette.Kind{pods})
 		equal(t, "no namespaces", attributeNames(t, got, err), nil)
 		got, err = s.NeighborAttributes(t.Context(), "shop", nil, []vedette.Kind{services, roles})
-		equal(t, "namespaces of all kinds", attributeNames(t, got, err), []string{"one Service n/web"})
+		equal(t, "namespaces of all kinds", attributeNames(t, got, err), []string{"one Service n/till"})
 		retire(t, one)
 		got, err = s.NeighborAttributes(t.Context(), "shop", []vedette.Kind{replicaSets}, []vedette.Kind{services})
 		equal(t, "after the account is retired", attributeNames(t, got, err), nil)
