@@ -268,3 +268,15 @@ func TestTrimSummary(t *testing.T) {
 		}
 	}
 }
+
+func TestTextsAndPairs(t *testing.T) {
+	if got := texts([]byte(`["a", null,"\u0062\"",3,["x"],"c"]`)); !slices.Equal(got, []string{"a", "", `b"`, "", "", "c"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := pairs([]byte(`{"a":"b","\u0063":"d\n","e":null}`)); !reflect.DeepEqual(got, map[string]string{"a": "b", "c": "d\n", "e": ""}) {
+		t.Errorf("got %q", got)
+	}
+	if got := texts([]byte("[\"a\xff\"]")); !slices.Equal(got, []string{"a\uFFFD"}) {
+		t.Errorf("got %q, want valid UTF-8", got)
+	}
+}

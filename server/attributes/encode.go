@@ -2,7 +2,6 @@ package attributes
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +58,7 @@ const (
 // name, of which its owner's name and its labels often have a prefix. The owner's uid takes
 // ownerBytes in its column.
 func Append(b []byte, name string, a *Attributes, m *vedette.Moniker, ownerBytes int) []byte {
-	w := writer{append(b, formatVersion), name}
+	w := writer{b: append(b, formatVersion), name: name}
 	flags := flagsOf(a, m, ownerBytes)
 	w.uvarint(flags)
 	w.text(a.APIVersion)
@@ -77,7 +76,7 @@ func Append(b []byte, name string, a *Attributes, m *vedette.Moniker, ownerBytes
 		w.varint(int64(*m.Sequence))
 	}
 	if flags&flagLabels != 0 {
-		w.pairs(a.Labels)
+		w.labelKeys = w.pairs(a.Labels)
 	}
 	w.list(flags, flagLoadBalancers, a.LoadBalancers)
 	if flags&flagWorkload != 0 {
@@ -119,8 +118,9 @@ func flagsOf(a *Attributes, m *vedette.Moniker, ownerBytes int) uint64 {
 
 // writer appends values to b.
 type writer struct {
-	b    []byte
-	name string // of the object
+	b         []byte
+	name      string   // of the object
+	labelKeys []string // of its labels, sorted
 }
 
 func (w *writer) uvarint(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
@@ -164,22 +164,32 @@ func (w *writer) cluster(cluster string) {
 	w.text(cluster[len(kind):])
 }
 
-// pairs writes pairs sorted by key.
-func (w *writer) pairs(pairs map[string]string) {
+// pairs writes pairs sorted by key, and returns the keys.
+func (w *writer) pairs(pairs map[string]string) []string {
+	keys := sortedKeys(pairs)
 	w.uvarint(uint64(len(pairs)))
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+	for _, key := range keys {
 		w.text(key)
 		w.text(pairs[key])
 	}
+	return keys
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // templateLabels writes a pair that is also a label of the object as its place there plus one, and
 // any other after a 0.
 func (w *writer) templateLabels(pairs, labels map[string]string) {
-	keys := slices.Sorted(maps.Keys(labels))
 	w.uvarint(uint64(len(pairs)))
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		if at, found := slices.BinarySearch(keys, key); found && labels[key] == pairs[key] {
+	for _, key := range sortedKeys(pairs) {
+		if at, found := slices.BinarySearch(w.labelKeys, key); found && labels[key] == pairs[key] {
 			w.uvarint(uint64(at) + 1)
 			continue
 		}

@@ -2,7 +2,6 @@ package attributes
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
@@ -73,20 +72,25 @@ func IsApplicationMember(kind vedette.Kind) bool {
 }
 
 func (a *Attributes) readPod(summary []byte) {
-	var names []string
-	var ready []bool
+	var ready []byte
 	for name, value := range members(summary) {
 		switch string(name) {
 		case "phase":
 			a.Phase = text(value)
 		case "_statuses":
-			decode(value, &names)
+			for _, status := range texts(value) {
+				a.Containers = append(a.Containers, Container{Name: status})
+			}
 		case "ready":
-			decode(value, &ready)
+			ready = value
 		}
 	}
-	for i, name := range names {
-		a.Containers = append(a.Containers, Container{name, i < len(ready) && ready[i]})
+	i := 0
+	for value := range elements(ready) {
+		if i < len(a.Containers) {
+			a.Containers[i].Ready = string(value) == "true"
+		}
+		i++
 	}
 }
 
@@ -96,14 +100,14 @@ func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
 		switch string(name) {
 		case "replicas":
 			if kind.Name != "DaemonSet" { // whose replicas are in its status
-				decode(value, &a.Replicas)
+				a.Replicas = integer(value)
 			}
 		case "images":
-			decode(value, &images)
+			images = texts(value)
 		case "_initImages":
-			decode(value, &initImages)
+			initImages = texts(value)
 		case "_templateLabels":
-			decode(value, &a.TemplateLabels)
+			a.TemplateLabels = pairs(value)
 		case "_service":
 			a.Services = distinct(text(value))
 		}
@@ -114,7 +118,7 @@ func (a *Attributes) readWorkload(kind vedette.Kind, summary []byte) {
 func (a *Attributes) readService(summary []byte) {
 	for name, value := range members(summary) {
 		if string(name) == "selector" {
-			decode(value, &a.Selector)
+			a.Selector = pairs(value)
 		}
 	}
 }
@@ -126,9 +130,9 @@ func (a *Attributes) readIngress(summary []byte) {
 		case "_backend", "_oldBackend":
 			services = append(services, text(value))
 		case "_backends", "_oldBackends":
-			var byRule [][]string // and path
-			decode(value, &byRule)
-			services = append(services, slices.Concat(byRule...)...)
+			for paths := range elements(value) { // of a rule
+				services = append(services, texts(paths)...)
+			}
 		}
 	}
 	a.Services = distinct(services...)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -144,16 +146,64 @@ func endOfString(b []byte) int {
 	return 0
 }
 
-// decode sets a variable from a JSON value, as far as it is of that type.
-func decode(value []byte, to any) {
-	_ = json.Unmarshal(value, to)
+// elements yields the elements of a JSON array, and stops where it is malformed.
+func elements(array []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		s := scanner{rest: array}
+		for separator := byte('['); s.next(separator); separator = ',' {
+			value := s.value()
+			if len(value) == 0 || !yield(value) {
+				return
+			}
+		}
+	}
 }
 
 // text decodes a string; anything else is "".
 func text(value []byte) (s string) {
-	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
-		return string(value[1 : len(value)-1])
+	if len(value) < 2 || value[0] != '"' {
+		return ""
 	}
-	decode(value, &s)
+	return unescape(value[1 : len(value)-1])
+}
+
+// unescape decodes what is between the quotes of a string.
+func unescape(quoted []byte) (s string) {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+		return string(quoted)
+	}
+	_ = json.Unmarshal(slices.Concat(quote, quoted, quote), &s)
 	return s
+}
+
+var quote = []byte{'"'}
+
+// texts decodes an array of strings; any other element is "".
+func texts(value []byte) []string {
+	var list []string
+	for v := range elements(value) {
+		list = append(list, text(v))
+	}
+	return list
+}
+
+// pairs decodes an object of strings, nil if it is empty; any other value is "".
+func pairs(value []byte) map[string]string {
+	var m map[string]string
+	for name, v := range members(value) {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[unescape(name)] = text(v)
+	}
+	return m
+}
+
+// integer decodes a number; anything else is 0.
+func integer(value []byte) int64 {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -23,7 +23,7 @@ func deriveColumns(o *vedette.Object) derivedColumns {
 	if len(a.Owner.UID) <= maxUID { // no object with a longer uid is stored
 		d.owner = codec.PackUID(a.Owner.UID)
 	}
-	d.attributes = attributes.Append(nil, o.Name, &a, &m, len(d.owner))
+	d.attributes = attributes.Append(make([]byte, 0, 96), o.Name, &a, &m, len(d.owner))
 	switch {
 	case a.Ignored:
 	case attributes.IsClusterMember(o.Kind):
