@@ -45,6 +45,7 @@ func (a *api) findObjects(r *http.Request, q store.SearchQuery) (rows []store.Se
 		release()
 		return nil, nil, err
 	}
+	rows = slices.DeleteFunc(rows, func(row store.SearchRow) bool { return !settings.ShowsKind(row.Kind, row.Application) })
 	slices.SortFunc(rows, func(x, y store.SearchRow) int {
 		return cmp.Or(cmp.Compare(x.Account, y.Account), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})

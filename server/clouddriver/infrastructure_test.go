@@ -126,3 +126,21 @@ func TestInfrastructureAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownApplicationsAreHidden hides the application shop, which Front50 does not know. What
+// belongs to no application stays.
+func TestUnknownApplicationsAreHidden(t *testing.T) {
+	server := serve(t, clouddriver.Config{Store: infrastructureWorld(t).Store, Applications: onlyZebra{}})
+	for path, want := range map[string]string{
+		"/applications/shop/loadBalancers":                          `[]`,
+		"/securityGroups":                                           `{}`,
+		"/search?q=shop-web&type=clusters,serverGroups&pageSize=9":  `"results":[]`,
+		"/search?q=shop-web&type=instances&pageSize=9":              `"name":"pod shop-web-v003-abcde"`,
+		"/kubernetes/loadBalancers/prod/shop/service%20Zeta":        `[]`,
+		"/securityGroups/prod/kubernetes/networkPolicy%20shop-deny": `{}`,
+	} {
+		if response, body := get(t, server+path); response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: got %d %s, want 200 with %s", path, response.StatusCode, body, want)
+		}
+	}
+}

@@ -80,7 +80,8 @@ func (a *api) newSearch(r *http.Request, request searchRequest) (*objectSearch, 
 		readable: applications}
 	s.query = store.SearchQuery{Text: request.text, KeyPrefix: infrastructurePrefix, KindName: request.searchedKind, CanRead: readable,
 		OnlyManaged: settings.OnlyManaged}
-	s.logical = s.pattern.matchInventory(inventory, s.canRead, func(account vedette.AccountName, c store.Cluster) bool {
+	isShown := func(application string) bool { return s.canRead(application) && settings.Known(application) }
+	s.logical = s.pattern.matchInventory(inventory, isShown, func(account vedette.AccountName, c store.Cluster) bool {
 		return (readable == nil || readable(account)) && (c.Managed > 0 || c.Objects > 0 && !settings.OnlyManaged[account])
 	})
 	return s, nil
@@ -159,7 +160,7 @@ func (p *resultPage) addObjects(ctx context.Context, s *objectSearch, q store.Se
 	}
 	p.take -= len(rows)
 	for _, row := range rows {
-		if s.canRead(row.Application) {
+		if s.canRead(row.Application) && s.settings.ShowsKind(row.Kind, row.Application) {
 			p.results = append(p.results, convert(row))
 		}
 	}
@@ -185,11 +186,11 @@ type matchedCluster struct {
 }
 
 // matchInventory looks for applications and clusters of which the caller may see any objects.
-func (p keyPattern) matchInventory(inventory *store.Inventory, canRead func(application string) bool,
+func (p keyPattern) matchInventory(inventory *store.Inventory, isShown func(application string) bool,
 	shows func(account vedette.AccountName, c store.Cluster) bool) logicalMatches {
 	var m logicalMatches
 	for _, name := range inventory.Applications() {
-		if canRead(name) {
+		if isShown(name) {
 			m.addApplication(p, inventory.Application(name), shows)
 		}
 	}

@@ -46,8 +46,13 @@ type Settings struct {
 
 // Shows reports whether views show an object.
 func (s *Settings) Shows(o *Object) bool {
-	rows := Rows{OnlyManaged: s.OnlyManaged}
-	return rows.shows(o)
+	return !o.Ignored && (o.Managed || !s.OnlyManaged[o.Account]) && s.ShowsKind(o.Kind, o.Moniker.App)
+}
+
+// ShowsKind reports whether views show objects of a kind that belong to an application. Only objects
+// of LogicalKinds are hidden with their application.
+func (s *Settings) ShowsKind(kind vedette.Kind, application string) bool {
+	return s.Known(application) || !slices.Contains(LogicalKinds, kind)
 }
 
 // Accounts returns the names of all accounts, sorted.
