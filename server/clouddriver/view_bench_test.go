@@ -32,6 +32,7 @@ func BenchmarkViews(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			version := 0
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change != "" {
 					b.StopTimer()
@@ -39,6 +40,7 @@ func BenchmarkViews(b *testing.B) {
 					w.Put("prod", workload(bench.change, 0, fmt.Sprint(version)))
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, bench.path, nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -46,7 +48,9 @@ func BenchmarkViews(b *testing.B) {
 				if n, _ := io.Copy(io.Discard, recorder.Body); recorder.Code != http.StatusOK || n < 100 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, n)
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }
@@ -76,6 +80,7 @@ func BenchmarkApplications(b *testing.B) {
 		cfg.Store = w.Store
 		handler := clouddriver.New(cfg)
 		b.Run(name, func(b *testing.B) {
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change {
 					b.StopTimer()
@@ -83,6 +88,7 @@ func BenchmarkApplications(b *testing.B) {
 					next++
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/applications", nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -90,7 +96,9 @@ func BenchmarkApplications(b *testing.B) {
 				if recorder.Code != http.StatusOK || recorder.Body.Len() < 1000 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, recorder.Body.Len())
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }
