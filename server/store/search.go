@@ -28,8 +28,7 @@ func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]Attribut
 	if len(text) > maxKey || strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
 		return nil, nil // no key contains it
 	}
-	where, args := conditions{s.dialect.in("m.account_id", scope.accountIDs()), s.dialect.in("m.kind_id", scope.kindIDs()),
-		s.matchKeys(scope, text)}.where()
+	where, args := conditions{scope.accountCondition, s.dialect.in("m.kind_id", scope.kindIDs()), s.matchKeys(scope, text)}.where()
 	return s.readAttributes(ctx, action, attributesQuery{args: args, tables: fmt.Sprintf(
 		`(SELECT m.account_id, m.kind_id, m.namespace, m.name FROM objects m%[1]s%[2]s
 			ORDER BY m.account_id, m.kind_id, m.namespace, m.name LIMIT %[3]d OFFSET %[4]d) found
@@ -41,6 +40,9 @@ func (s *Store) SearchAttributes(ctx context.Context, q SearchQuery) ([]Attribut
 // searchScope are the accounts and kinds that a search covers, with their names as keys have them.
 type searchScope struct {
 	accounts, kinds []searchName
+	// accountCondition does not name the accounts if they are all: PostgreSQL would sort all objects
+	// before it stops at the limit.
+	accountCondition condition
 }
 
 type searchName struct {
@@ -66,10 +68,18 @@ func (s *Store) searchScope(ctx context.Context, q SearchQuery) (searchScope, er
 		scope.kinds = append(scope.kinds, searchName{id, strings.ToLower(name)})
 	}
 	names, err := s.accountNames(ctx)
-	for _, id := range idsOfAccounts(names, q.Accounts) {
-		scope.accounts = append(scope.accounts, searchName{id, strings.ToLower(string(names[id]))})
+	if err != nil {
+		return scope, err
 	}
-	return scope, err
+	ids := names.ids(q.Accounts)
+	for _, id := range ids {
+		scope.accounts = append(scope.accounts, searchName{id, strings.ToLower(string(names.visible[id]))})
+	}
+	scope.accountCondition = s.dialect.in("m.account_id", ids)
+	if len(q.Accounts) == 0 {
+		scope.accountCondition = s.dialect.notIn("m.account_id", names.hidden)
+	}
+	return scope, nil
 }
 
 func idsOfNames(names []searchName) []int64 {
@@ -80,8 +90,6 @@ func idsOfNames(names []searchName) []int64 {
 	slices.Sort(ids)
 	return ids
 }
-
-func (c searchScope) accountIDs() []int64 { return idsOfNames(c.accounts) }
 
 func (c searchScope) kindIDs() []int64 { return idsOfNames(c.kinds) }
 

@@ -47,7 +47,7 @@ type Store struct {
 	overlay         overlay.Overlay
 	labelGC         labelGC
 	versions        versions
-	cachedNames     accountNames
+	cachedNames     atomic.Pointer[accountNames]
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
 	lease           *lease         // nil if none is needed
