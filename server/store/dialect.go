@@ -30,6 +30,7 @@ type dialect struct {
 	forUpdate         string                         // appended to a SELECT to lock its rows
 	purgeStatement    string                         // deletes the first rows; a format with table, condition, order and limit
 	emptyBytes        string                         // a literal
+	ownedTables       string                         // objects p and the objects o that they own, found by the index on owners
 	concatBytes       func(columns ...string) string // the concatenation of columns of bytes
 	hexExpr           string                         // bytes in hexadecimal; ? stands for the bytes
 	glob              bool                           // LIKE ignores case, but there is GLOB
@@ -138,6 +139,15 @@ func (d *dialect) in(column string, ids []int64) condition {
 		b = strconv.AppendInt(b, id, 10)
 	}
 	return condition{string(append(b, ')')), nil}
+}
+
+// notIn returns the condition that a column has none of the ids.
+func (d *dialect) notIn(column string, ids []int64) condition {
+	if len(ids) == 0 {
+		return condition{"1 = 1", nil}
+	}
+	in := d.in(column, ids)
+	return condition{"NOT (" + in.sql + ")", in.args}
 }
 
 // inBytes is in for bytes.

@@ -49,7 +49,7 @@ type Store struct {
 	accountLog      accountLog
 	labelGC         labelGC
 	versions        versions
-	cachedNames     accountNames
+	cachedNames     atomic.Pointer[accountNames]
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
 	lease           *lease         // nil if none is needed
