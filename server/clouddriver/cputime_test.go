@@ -18,6 +18,8 @@ func cpuTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-func (m *cpuMeter) start()            { m.started = cpuTime() }
-func (m *cpuMeter) stop()             { m.sum += cpuTime() - m.started }
-func (m *cpuMeter) report(b *testing.B) { b.ReportMetric(float64(m.sum.Microseconds())/1000/float64(b.N), "cpu-ms/op") }
+func (m *cpuMeter) start() { m.started = cpuTime() }
+func (m *cpuMeter) stop()  { m.sum += cpuTime() - m.started }
+func (m *cpuMeter) report(b *testing.B) {
+	b.ReportMetric(float64(m.sum.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+}
