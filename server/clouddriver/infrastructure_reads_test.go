@@ -50,7 +50,7 @@ func TestReadsOfInfrastructure(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/applications/APP/loadBalancers": 6, "/applications/APP/rawResources": 6, "/kubernetes/loadBalancers/prod/s/service%20APP-0": 7,
+		"/applications/APP/loadBalancers": 6, "/applications/APP/rawResources": 5, "/kubernetes/loadBalancers/prod/s/service%20APP-0": 7,
 		"/kubernetes/loadBalancers/service%20APP-0": 3, "/securityGroups": 3, "/securityGroups/prod": 3, "/securityGroups/prod/kubernetes?region=s": 3,
 		"/securityGroups/prod/kubernetes/networkPolicy%20APP-0": 3, "/securityGroups/prod/kubernetes/s/networkPolicy%20APP-0": 3,
 		"/search?q=APP&type=applications,clusters,serverGroups,instances,loadBalancers": 4, "/search?q=APP&type=loadBalancers&pageSize=1000&page=2": 6,

@@ -36,6 +36,7 @@ func BenchmarkViews(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			version := 0
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change != "" {
 					b.StopTimer()
@@ -43,6 +44,7 @@ func BenchmarkViews(b *testing.B) {
 					w.Put("prod", workload(bench.change, 0, fmt.Sprint(version)))
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, bench.path, nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -50,7 +52,9 @@ func BenchmarkViews(b *testing.B) {
 				if n, _ := io.Copy(io.Discard, recorder.Body); recorder.Code != http.StatusOK || n < 100 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, n)
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }
@@ -80,6 +84,7 @@ func BenchmarkApplications(b *testing.B) {
 		cfg.Store = w.Store
 		handler := clouddriver.New(cfg)
 		b.Run(name, func(b *testing.B) {
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change {
 					b.StopTimer()
@@ -87,6 +92,7 @@ func BenchmarkApplications(b *testing.B) {
 					next++
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/applications", nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -94,7 +100,9 @@ func BenchmarkApplications(b *testing.B) {
 				if recorder.Code != http.StatusOK || recorder.Body.Len() < 1000 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, recorder.Body.Len())
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }

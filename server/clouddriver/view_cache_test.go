@@ -58,6 +58,11 @@ func (s *viewReads) Accounts(ctx context.Context) ([]store.AccountRow, error) {
 	return s.Store.Accounts(ctx)
 }
 
+func (s *viewReads) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
+	s.reads++
+	return s.Store.AccountsNamed(ctx, names...)
+}
+
 func (s *viewReads) Objects(ctx context.Context, q store.Query) (store.Page, error) {
 	s.reads++
 	return s.Store.Objects(ctx, q)
@@ -71,9 +76,9 @@ func TestReadsOfViews(t *testing.T) {
 	putApplication(w, "small", 1, 1)
 	putApplication(w, "large", 50, 3)
 	for path, want := range map[string]int{
-		"/applications": 1, "/applications/APP": 1, "/applications/APP/clusters": 1, "/applications/APP/serverGroups": 6,
-		"/applications/APP/serverGroups?expand=true": 6, "/applications/APP/serverGroupManagers": 6, "/applications/APP/clusters/prod": 6,
-		"/applications/APP/clusters/prod/deployment%20APP-0/kubernetes": 6, "/serverGroups?applications=APP": 6,
+		"/applications": 1, "/applications/APP": 1, "/applications/APP/clusters": 1, "/applications/APP/serverGroups": 5,
+		"/applications/APP/serverGroups?expand=true": 5, "/applications/APP/serverGroupManagers": 5, "/applications/APP/clusters/prod": 5,
+		"/applications/APP/clusters/prod/deployment%20APP-0/kubernetes": 5, "/serverGroups?applications=APP": 5,
 		"/serverGroups/prod/APP/replicaSet%20APP-0": 4, "/instances/prod/APP/pod%20APP-0-0": 2,
 	} {
 		for _, app := range []string{"small", "large"} {

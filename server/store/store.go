@@ -46,7 +46,6 @@ type Store struct {
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
-	accountLog      accountLog
 	labelGC         labelGC
 	versions        versions
 	cachedNames     atomic.Pointer[accountNames]
