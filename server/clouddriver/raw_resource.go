@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/infrastructure"
 )
@@ -22,9 +23,10 @@ func (a *api) listRawResources(w http.ResponseWriter, r *http.Request, p pathPar
 	if err != nil {
 		return err
 	}
-	shows := func(o *infrastructure.Object) bool {
-		return a.rawResources.of(o.Account, settings.Properties[o.Account]).shows(o.Kind)
+	filterOf := func(account vedette.AccountName) *rawResourceFilter {
+		return a.rawResources.of(account, settings.Properties[account])
 	}
+	shows := func(o *infrastructure.Object) bool { return filterOf(o.Account).shows(o.Kind) }
 	encode := func(e *encoder) {
 		e.array(func() {
 			for _, o := range slices.Concat(v.relatedObjects(), others) {
@@ -35,7 +37,11 @@ func (a *api) listRawResources(w http.ResponseWriter, r *http.Request, p pathPar
 		})
 	}
 	if len(others) == 0 {
-		return a.writeView(w, r, v, v.key("rawResources"), encode)
+		var filters []string // an application stays the same if they change
+		for _, account := range v.Accounts() {
+			filters = append(filters, filterOf(account).source)
+		}
+		return a.writeView(w, r, v, v.key("rawResources", filters...), encode)
 	}
 	var e encoder
 	encode(&e)

@@ -105,6 +105,11 @@ func TestBuild(t *testing.T) {
 				object("pod shop/c", func(o *Object) { ownedBy("replicaSet shop/web-1")(o); inDev(o) }), object("pod shop/d", nil)},
 		}, []string{`prod shop/replicaSet web-1: instances [a b], balancers [], manager "web", disabled false`,
 			`prod shop/replicaSet web-2: instances [], balancers [], manager "", disabled false`}},
+		{"an owner in another namespace is none", Rows{
+			Own:         []Object{object("replicaSet shop/web-1", nil), object("deployment shop/web", nil)},
+			Pods:        []Object{object("pod evil/a", ownedBy("replicaSet shop/web-1")), object("pod shop/b", ownedBy("replicaSet shop/web-1"))},
+			ReplicaSets: []Object{object("replicaSet evil/c", ownedBy("deployment shop/web"))},
+		}, []string{`prod shop/replicaSet web-1: instances [b], balancers [], manager "", disabled false`, `prod shop/deployment web: manages []`}},
 		{"a CronJob has no instances, its Job has", Rows{
 			Own:  []Object{object("cronJob shop/nightly", nil), object("job shop/nightly-1", ownedBy("cronJob shop/nightly"))},
 			Pods: []Object{object("pod shop/p", ownedBy("job shop/nightly-1"))},

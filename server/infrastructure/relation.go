@@ -5,7 +5,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/store"
 )
 
 // managerOf returns the name of the Deployment that owns an object, as its owner reference gives
@@ -17,20 +16,30 @@ func managerOf(o *Object) string {
 	return ""
 }
 
+// ownerKey identifies an owner. Kubernetes ignores owners in other namespaces, but stores such
+// references: anyone who can create Pods could add them to the server groups of others.
+type ownerKey struct {
+	account        vedette.AccountName
+	namespace, uid string
+}
+
 // ownerOf identifies the owner of an object.
-func ownerOf(o *Object) store.OwnerRef { return store.OwnerRef{Account: o.Account, UID: o.Owner.UID} }
+func ownerOf(o *Object) ownerKey { return ownerKey{o.Account, o.Namespace, o.Owner.UID} }
+
+// asOwner identifies an object as the owner of others.
+func asOwner(o *Object) ownerKey { return ownerKey{o.Account, o.Namespace, o.UID} }
 
 // addInstances adds Pods to the server groups that own them directly. A CronJob has none: its
 // Jobs are server groups of their own.
 func addInstances(groups []*ServerGroup, pods []*Object) {
-	byOwner := make(map[store.OwnerRef][]Instance, len(groups))
+	byOwner := make(map[ownerKey][]Instance, len(groups))
 	for _, pod := range pods {
 		if pod.Owner.UID != "" {
 			byOwner[ownerOf(pod)] = append(byOwner[ownerOf(pod)], newInstance(pod))
 		}
 	}
 	for _, g := range groups {
-		g.Instances = byOwner[store.OwnerRef{Account: g.Account, UID: g.UID}]
+		g.Instances = byOwner[asOwner(g.Object)]
 		sortBy(g.Instances, func(i Instance) *Object { return i.Object })
 		for _, i := range g.Instances {
 			g.Counts.add(i)
@@ -40,9 +49,9 @@ func addInstances(groups []*ServerGroup, pods []*Object) {
 
 // addManaged adds ReplicaSets to the managers that own them.
 func addManaged(managers []*Manager, objects []*Object) {
-	byOwner := make(map[store.OwnerRef]*Manager, len(managers))
+	byOwner := make(map[ownerKey]*Manager, len(managers))
 	for _, m := range managers {
-		byOwner[store.OwnerRef{Account: m.Account, UID: m.UID}] = m
+		byOwner[asOwner(m.Object)] = m
 	}
 	for _, o := range objects {
 		if m := byOwner[ownerOf(o)]; m != nil && o.Owner.UID != "" && slices.Contains(ServerGroupKinds, o.Kind) {

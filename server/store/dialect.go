@@ -40,7 +40,7 @@ type dialect struct {
 	singleWriter      bool // the database takes one writing transaction at a time
 	priorityChunkSize int  // objects per commit while an operation is in progress; they take some milliseconds
 
-	// lookup calls found for those keys that are stored.
+	// lookup calls found once for each of those keys that are stored.
 	lookup func(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error
 	// upsert writes rows, which are sorted by key.
 	upsert func(ctx context.Context, tx *transaction, accountID int64, rows []objectRow) error

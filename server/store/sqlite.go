@@ -205,9 +205,16 @@ func upsertArgs(account, now int64, rows []objectRow) []any {
 const lookupColumns = `o.kind_id, o.namespace, o.name, o.uid, o.version, o.labelset, COALESCE(l.hash, 0), o.application, o.cluster, SUBSTR(o.attributes, 1, 2)`
 
 // sqliteLookup joins a list of keys with the rows. If there are fewer keys than the statement has,
-// the last one is repeated, which has no effect.
+// the last one is repeated, and so is its row, which is skipped then.
 func sqliteLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey, found func(storedRow)) error {
 	ctx = context.WithoutCancel(ctx)
+	var last rowKey
+	once := func(r storedRow) {
+		if r.rowKey != last {
+			found(r)
+		}
+		last = r.rowKey
+	}
 	for len(keys) > 0 {
 		n := smallestSizeFor(len(keys))
 		args := make([]any, 0, n*3+1)
@@ -215,7 +222,7 @@ func sqliteLookup(ctx context.Context, s *Store, accountID int64, keys []rowKey,
 			k := keys[min(i, len(keys)-1)]
 			args = append(args, k.kindID, k.namespace, k.name)
 		}
-		if err := s.queryEach(ctx, scanStored(found), sqliteLookupStatement(n), append(args, accountID)...); err != nil {
+		if err := s.queryEach(ctx, scanStored(once), sqliteLookupStatement(n), append(args, accountID)...); err != nil {
 			return fmt.Errorf("look up %d keys: %w", n, err)
 		}
 		keys = keys[min(n, len(keys)):]

@@ -107,13 +107,13 @@ type uncertainEffect struct {
 
 // publish makes caches read again what a transaction has changed.
 func (v *versions) publish(e *effect) {
-	if e.objects {
-		increment(&v.applications, &e.applications)
-		increment(&v.namespaces, &e.namespaces)
-	}
 	if e.accountRow {
 		v.accountLog.note(e.account) // first: who sees the new version finds the account
 		v.accounts.Add(1)
+	}
+	if e.objects { // after the accounts: who sees the new version reads objects of the new accounts
+		increment(&v.applications, &e.applications)
+		increment(&v.namespaces, &e.namespaces)
 	}
 	if e.clusters {
 		v.inventory.markStale(e.account)

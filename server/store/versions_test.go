@@ -85,3 +85,25 @@ func TestUncertainEffectsAreMerged(t *testing.T) {
 		t.Error("got pending effects after the account has settled, want none")
 	}
 }
+
+// TestAccountsChangeBeforeObjects checks that nobody sees the objects of an account change before
+// the accounts: it would read the objects with the accounts of before, and keep them as new.
+func TestAccountsChangeBeforeObjects(t *testing.T) {
+	s := &Store{}
+	const changes = 3000
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range changes {
+			s.versions.publish(accountEffect("prod", true))
+		}
+	}()
+	for objects := uint64(0); objects < changes; {
+		objects = s.ApplicationVersion("shop")
+		if accounts := s.AccountsVersion(); accounts < objects {
+			t.Errorf("got version %d of the accounts after version %d of their objects", accounts, objects)
+			break
+		}
+	}
+	<-done
+}

@@ -54,6 +54,18 @@ var inventoryTests = map[string]func(*testing.T, *store.Store){
 		}
 		equalInventory(t, s, "shop one: deployment web 1 1")
 	},
+	// A statement has room for more keys than the withdrawn kind has objects.
+	"counts each object of a withdrawn kind once": func(t *testing.T, s *store.Store) {
+		w := putShop(newWriter(t, s, "one"))
+		for i := range 20 {
+			o := shop()[0]
+			o.Name, o.UID = fmt.Sprint("web-", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+			w.put(o)
+			equalInventory(t, s, fmt.Sprintf("shop one: deployment web %[1]d %[1]d", i+3))
+		}
+		w.declare(feedOf(pods), feedOf(replicaSets))
+		equalInventory(t, s, "shop one: deployment web 1 1")
+	},
 	"follows write-throughs": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "one")
 		o := shop()[0]
