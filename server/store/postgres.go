@@ -52,7 +52,7 @@ func postgresDialect() dialect {
 // postgresOwnedTables has OFFSET 0, which keeps the planner from joining in another way than by the
 // index: depending on its statistics it read the whole table, which took 230 ms instead of 18.
 const postgresOwnedTables = `objects p CROSS JOIN LATERAL (SELECT c.account_id, c.kind_id, c.namespace, c.name, c.uid, c.owner, c.labelset, c.attributes, c.application
-	FROM objects c WHERE c.owner = p.uid AND c.account_id = p.account_id AND c.owner <> '' OFFSET 0) o`
+	FROM objects c WHERE c.owner = p.uid AND c.account_id + 0 = p.account_id AND c.owner <> '' OFFSET 0) o`
 
 func postgresLock() ([]goose.ProviderOption, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // tries every second for 5 minutes
