@@ -1,14 +1,11 @@
 package clouddriver
 
 import (
-	"bytes"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/etag"
@@ -147,21 +144,6 @@ func newAnswer(body []byte) (*infrastructure.Answer, error) {
 	var err error
 	answer.Compressed, err = compress(answer.Body)
 	return answer, err
-}
-
-func compress(body []byte) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, len(body)/8))
-	w, err := gzip.NewWriterLevel(b, gzip.BestSpeed)
-	if err != nil {
-		return nil, fmt.Errorf("compress a response: %w", err)
-	}
-	if _, err := w.Write(body); err != nil {
-		return nil, fmt.Errorf("compress a response: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress a response: %w", err)
-	}
-	return b.Bytes(), nil
 }
 
 // writeAnswer writes an answer, compressed if it is kept so and the client accepts that. The

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
@@ -59,26 +60,33 @@ func BenchmarkViews(b *testing.B) {
 	}
 }
 
-// BenchmarkApplications measures the list of 20,000 applications: unchanged, after one was added,
-// and for a caller who may read half of them.
+// BenchmarkApplications measures the list of 20,000 applications in 500 accounts: unchanged, after one
+// was added, after one has got another cluster, and for a caller who may read half of them.
 func BenchmarkApplications(b *testing.B) {
+	const accounts, applications = 500, 20_000
 	w := readtest.New(b)
-	w.Account("prod", viewKinds()...)
-	add := func(from, to int) {
-		var manifests []string
-		for i := from; i < to; i++ {
-			manifests = append(manifests, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app%d","namespace":"n"}}`, i))
-		}
-		w.Put("prod", manifests...)
+	for i := range accounts {
+		w.Account(vedette.AccountName(fmt.Sprint("account-", i)), viewKinds()...)
 	}
-	const applications = 20_000
-	add(0, applications)
-	next := applications
+	add := func(name string, i int) {
+		w.Put(vedette.AccountName(fmt.Sprint("account-", i%accounts)),
+			fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"n"}}`, name))
+	}
+	manifests := make([][]string, accounts)
+	for i := range 5 * applications { // each in five accounts
+		account := (i + i/applications*7) % accounts
+		manifests[account] = append(manifests[account],
+			fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app%d","namespace":"n"}}`, i%applications))
+	}
+	for account := range manifests {
+		w.Put(vedette.AccountName(fmt.Sprint("account-", account)), manifests[account]...)
+	}
+	next := 0
 	for name, bench := range map[string]struct {
 		authorizer clouddriver.Config
-		change     bool
+		change     string
 	}{
-		"unchanged": {}, "changed": {change: true}, "restricted": {authorizer: clouddriver.Config{Authorizer: halfReadable{}}},
+		"unchanged": {}, "added": {change: "added%d"}, "changed": {change: "app7-%d"}, "restricted": {authorizer: clouddriver.Config{Authorizer: halfReadable{}}},
 	} {
 		cfg := bench.authorizer
 		cfg.Store = w.Store
@@ -86,9 +94,9 @@ func BenchmarkApplications(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var cpu cpuMeter
 			for b.Loop() {
-				if bench.change {
+				if bench.change != "" {
 					b.StopTimer()
-					add(next, next+1)
+					add(fmt.Sprintf(bench.change, next), next)
 					next++
 					b.StartTimer()
 				}

@@ -276,20 +276,51 @@ func TestApplicationList(t *testing.T) {
 	}
 }
 
-// TestRawResourcesFollowSettings changes an account's settings but none of its objects.
-func TestRawResourcesFollowSettings(t *testing.T) {
-	w := infrastructureWorld(t)
-	if err := w.Store.RemoveAccount(t.Context(), "dev"); err != nil { // answers with other kinds are not kept
-		t.Fatal(err)
+// TestLargeApplicationList changes some of many applications. The list must have the same bytes as
+// that of a server that has just started, also in compressed form, though most of it is kept.
+func TestLargeApplicationList(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	deployments := func(from, to int) {
+		var manifests []string
+		for i := from; i < to; i++ {
+			manifests = append(manifests, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app%d","namespace":"shop"}}`, i))
+		}
+		w.Put("prod", manifests...)
 	}
-	url := serve(t, clouddriver.Config{Store: w.Store}) + "/applications/shop/rawResources"
-	kinds := []any{"pods", "replicasets", "deployments", "statefulsets", "services", "ingresses", "networkpolicies", "configmaps", crontab}
-	for _, omitted := range [][]string{nil, {"service"}, nil, {"service", "ingress"}} {
-		w.Register(vedette.Account{Name: "prod", Properties: vedette.Properties{OmitKinds: omitted}}, kinds...)
-		_, body := get(t, url)
-		for name, kind := range map[string]string{"service shop-api": "service", "ingress shop-web": "ingress"} {
-			if shown := bytes.Contains(body, []byte(name)); shown == slices.Contains(omitted, kind) {
-				t.Errorf("without the kinds %v: got %s shown: %v", omitted, name, shown)
+	deployments(0, 2000)
+	old := serve(t, clouddriver.Config{Store: w.Store})
+	for name, step := range map[string]func(){
+		"unchanged": func() {},
+		"one more":  func() { deployments(2000, 2001) },
+		"many more": func() { deployments(2001, 2300) },
+		"one less": func() {
+			w.Delete("prod", vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop", Name: "app1000"})
+		},
+		"another cluster": func() {
+			w.Put("prod", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"app500-main","namespace":"shop"}}`)
+		},
+	} {
+		step()
+		fresh := serve(t, clouddriver.Config{Store: w.Store})
+		for _, encoding := range []string{"gzip", "identity"} {
+			_, got := get(t, old+"/applications", "Accept-Encoding", encoding)
+			_, want := get(t, fresh+"/applications", "Accept-Encoding", encoding)
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s, %s: got %d bytes, want the same %d as of another server", name, encoding, len(got), len(want))
+			}
+			if encoding == "identity" && !json.Valid(got) {
+				t.Errorf("%s: got invalid JSON", name)
+			}
+			if encoding == "gzip" {
+				reader, err := gzip.NewReader(bytes.NewReader(got))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, plain := get(t, fresh+"/applications", "Accept-Encoding", "identity")
+				if unpacked, err := io.ReadAll(reader); err != nil || !bytes.Equal(unpacked, plain) {
+					t.Errorf("%s: got %d bytes and error %v in compressed form, want %d", name, len(unpacked), err, len(plain))
+				}
 			}
 		}
 	}

@@ -38,13 +38,36 @@ func (v *Inventory) with(accounts []vedette.AccountName, read map[vedette.Accoun
 	for name, accounts := range changed {
 		next.replace(name, accounts)
 	}
-	for name := range changed {
-		if (next.applications[name] == nil) != (v.applications[name] == nil) {
-			next.names = slices.Sorted(maps.Keys(next.applications))
-			break
+	next.updateNames(v, slices.Sorted(maps.Keys(changed)))
+	return next
+}
+
+// maxInsertedNames is how many names are inserted one by one. Sorting all takes as long as inserting
+// some thousands.
+const maxInsertedNames = 100
+
+// updateNames sets the sorted names, which are those of v but for some that have changed. If no
+// application appears or disappears, the list stays the same.
+func (v *Inventory) updateNames(previous *Inventory, changed []string) {
+	changed = slices.DeleteFunc(changed, func(name string) bool {
+		return (v.applications[name] == nil) == (previous.applications[name] == nil)
+	})
+	switch {
+	case len(changed) == 0:
+		return
+	case len(changed) > maxInsertedNames:
+		v.names = slices.Sorted(maps.Keys(v.applications))
+		return
+	}
+	names := slices.Clone(v.names)
+	for _, name := range changed {
+		if i, found := slices.BinarySearch(names, name); found {
+			names = slices.Delete(names, i, i+1)
+		} else {
+			names = slices.Insert(names, i, name)
 		}
 	}
-	return next
+	v.names = names
 }
 
 // diffApplications calls changed with the new clusters of each application whose clusters differ,
