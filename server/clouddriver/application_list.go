@@ -202,7 +202,7 @@ func (l *applicationList) filter(readable func(application string) bool) []byte 
 // encodeApplication encodes an application. It is empty, but not nil, if its accounts hide all of
 // it.
 func encodeApplication(application *store.Application, settings *infrastructure.Settings) []byte {
-	e := encoder{[]byte{}}
+	e := encoder{b: []byte{}}
 	if accounts := visibleClusters(application, settings); len(accounts) > 0 {
 		e.application(application.Name, accounts)
 	}

@@ -115,8 +115,12 @@ func (v view) key(endpoint string, params ...string) string {
 func (a *api) writeView(w http.ResponseWriter, r *http.Request, v view, key string, encode func(e *encoder)) error {
 	answer, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (*infrastructure.Answer, int64, error) {
 		answer, err := v.Answer(key, func() (*infrastructure.Answer, error) {
-			var e encoder
+			e := encoder{limit: maxAnswerBytes}
 			encode(&e)
+			if e.isFull() {
+				return nil, vedette.Errorf(vedette.Unavailable, "the answer about application %s is larger than %d MiB, which this server does not send",
+					v.Name, maxAnswerBytes>>20)
+			}
 			return newAnswer(e.b)
 		})
 		if err != nil {
@@ -131,6 +135,10 @@ func (a *api) writeView(w http.ResponseWriter, r *http.Request, v view, key stri
 	writeAnswer(w, r, answer)
 	return nil
 }
+
+// maxAnswerBytes limits an answer about one application. A server group appears once for each
+// load balancer that sends traffic to it, so the answer can be much larger than what is stored.
+const maxAnswerBytes = 64 << 20
 
 // minCompressed is the size from which an answer is kept in compressed form, too. Compressing
 // takes longer than anything else about a large answer, and nearly all callers want it.

@@ -12,13 +12,27 @@ import (
 
 // encoder appends JSON. An application can have thousands of instances, which encoding/json
 // would visit by reflection: that takes several times as long as reading them.
-type encoder struct{ b []byte }
+type encoder struct {
+	b     []byte
+	limit int // of bytes, after which further objects are left out; 0 means none
+}
+
+// isFull reports whether objects were left out, or may have been.
+func (e *encoder) isFull() bool { return e.limit > 0 && len(e.b) > e.limit }
 
 // grow makes room for about n bytes, because growing in small steps copies much.
-func (e *encoder) grow(n int) { e.b = slices.Grow(e.b, n) }
+func (e *encoder) grow(n int) {
+	if e.limit > 0 {
+		n = min(n, e.limit)
+	}
+	e.b = slices.Grow(e.b, n)
+}
 
 // object appends an object whose members are appended by do.
 func (e *encoder) object(do func()) {
+	if e.isFull() {
+		return
+	}
 	e.separate()
 	e.b = append(e.b, '{')
 	do()

@@ -87,3 +87,31 @@ func TestEncoderOmits(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeAnswersAreCut encodes the same server group for many load balancers.
+func TestLargeAnswersAreCut(t *testing.T) {
+	o := &infrastructure.Object{Key: vedette.Key{Kind: infrastructure.ServerGroupKinds[0], Namespace: "shop", Name: "web"}, Account: "prod"}
+	g := &infrastructure.ServerGroup{Object: o}
+	for range 1000 {
+		g.Instances = append(g.Instances, infrastructure.Instance{Object: o, State: infrastructure.Up})
+	}
+	b := &infrastructure.LoadBalancer{Object: o}
+	for range 1000 {
+		b.ServerGroups = append(b.ServerGroups, g)
+	}
+	e := encoder{limit: 1 << 20}
+	e.grow(1 << 40)
+	e.array(func() {
+		for range 1000 {
+			e.loadBalancer(b)
+		}
+	})
+	if !e.isFull() || len(e.b) > 2*e.limit {
+		t.Errorf("got %d bytes, full: %v, want little more than %d", len(e.b), e.isFull(), e.limit)
+	}
+	small := encoder{limit: 1 << 20}
+	small.loadBalancer(&infrastructure.LoadBalancer{Object: o})
+	if small.isFull() || !json.Valid(small.b) {
+		t.Errorf("got %s, full: %v, want all of it", small.b, small.isFull())
+	}
+}

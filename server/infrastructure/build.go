@@ -63,7 +63,7 @@ func Build(name string, rows *Rows) *Application {
 		g.Manager = managerOf(g.Object)
 	}
 	addInstances(a.ServerGroups, rows.visible(rows.Pods))
-	addServices(a.ServerGroups, newServiceIndex(slices.Concat(a.LoadBalancers, rows.visible(rows.Services))))
+	addServices(a.ServerGroups, newServiceIndex(a.LoadBalancers, rows.visible(rows.Services)))
 	addManaged(a.Managers, slices.Concat(serverGroupObjects(a.ServerGroups), rows.visible(rows.ReplicaSets)))
 	a.sort()
 	a.clusters = clustersOf(a)

@@ -220,6 +220,29 @@ func TestServiceIndex(t *testing.T) {
 	}
 }
 
+// TestServicesOfAWorkloadAreLimited has thousands of Services with the same selector, of which those
+// of the application itself must show.
+func TestServicesOfAWorkloadAreLimited(t *testing.T) {
+	rows := Rows{Own: []Object{object("service shop/web", selecting("app=web"))}}
+	const workloads = 100
+	for i := range workloads {
+		rows.Own = append(rows.Own, object(fmt.Sprint("replicaSet shop/web-", i), labeled("a=b app=web")))
+	}
+	for i := range 5000 {
+		rows.Services = append(rows.Services, object(fmt.Sprintf("service shop/a%04d", i), selecting([]string{"a=b", "app=web"}[i%2])))
+	}
+	rand.Shuffle(len(rows.Services), func(i, j int) { rows.Services[i], rows.Services[j] = rows.Services[j], rows.Services[i] })
+	a := Build("web", &rows)
+	for _, g := range a.ServerGroups {
+		if n := len(g.LoadBalancers); n != maxServices || g.LoadBalancers[0] != "service a0000" || g.LoadBalancers[n-1] != "service web" {
+			t.Fatalf("got %d load balancers from %s to %s, want %d with service web", n, g.LoadBalancers[0], g.LoadBalancers[n-1], maxServices)
+		}
+	}
+	if got := a.Balance(&Rows{}); len(got[0].ServerGroups) != workloads {
+		t.Errorf("got %d server groups of the Service, want all", len(got[0].ServerGroups))
+	}
+}
+
 func TestClusters(t *testing.T) {
 	inCluster := func(name string) func(*Object) { return func(o *Object) { o.Moniker.Cluster = name } }
 	a := Build("web", &Rows{

@@ -18,6 +18,7 @@ type CachedApplication struct {
 	rowBytes int64 // estimated memory of the application
 
 	flights   singleflight.Group // of balancers
+	encoding  singleflight.Group // of answers
 	balancers atomic.Pointer[[]*LoadBalancer]
 
 	mu          sync.Mutex
@@ -45,19 +46,40 @@ const maxAnswers = 64
 
 // Answer returns the answer of a key: the one that was made before, or else a new one, which is
 // kept if the cache has memory for it. Callers with the same key must want the same answer.
+// Concurrent calls with one key share one answer, and few answers are made at a time: callers who
+// come together after a change would otherwise fill the memory with equal answers.
 func (s *CachedApplication) Answer(key string, encode func() (*Answer, error)) (*Answer, error) {
-	s.mu.Lock()
-	answer := s.answers[key]
-	s.mu.Unlock()
-	if answer != nil {
+	if answer := s.kept(key); answer != nil {
 		return answer, nil
 	}
+	answer, err, _ := s.encoding.Do(key, func() (any, error) {
+		if answer := s.kept(key); answer != nil { // it was made in between
+			return answer, nil
+		}
+		return s.reader.encode(s, key, encode)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.(*Answer), nil
+}
+
+// encode makes and keeps an answer as soon as few others are being made.
+func (r *Reader) encode(s *CachedApplication, key string, encode func() (*Answer, error)) (*Answer, error) {
+	r.encoding <- struct{}{}
+	defer func() { <-r.encoding }()
 	answer, err := encode()
 	if err != nil {
 		return nil, err
 	}
 	s.keep(key, answer)
 	return answer, nil
+}
+
+func (s *CachedApplication) kept(key string) *Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers[key]
 }
 
 func (s *CachedApplication) keep(key string, answer *Answer) {

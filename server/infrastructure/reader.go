@@ -53,7 +53,12 @@ type Reader struct {
 	settings settingsCache
 	flights  singleflight.Group
 	cache    cache
+	encoding chan struct{} // has an element for each answer that is being made
 }
+
+// maxEncoding is how many answers are made at a time. Making one takes a processor, so more would
+// not be done sooner.
+const maxEncoding = 4
 
 // NewReader returns a Reader without applications.
 func NewReader(cfg Config) *Reader {
@@ -63,7 +68,8 @@ func NewReader(cfg Config) *Reader {
 	if cfg.Applications == nil {
 		cfg.Applications = allApplications{}
 	}
-	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store, applications: cfg.Applications}, cache: newCache(cfg.Bytes)}
+	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store, applications: cfg.Applications}, cache: newCache(cfg.Bytes),
+		encoding: make(chan struct{}, maxEncoding)}
 }
 
 // loadTimeout limits one read of an application, which does not end with the request that began

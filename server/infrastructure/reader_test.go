@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/attributes"
@@ -335,5 +337,55 @@ func TestAnswerIsMadeOnce(t *testing.T) {
 	failure := errors.New("no")
 	if _, err := application.Answer("c", func() (*Answer, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
+	}
+}
+
+// TestEqualAnswersAreMadeOnce asks for several answers at a time, each from many callers.
+func TestEqualAnswersAreMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReader(Config{Store: newMemoryStore()})
+		application := read(t, r, "web")
+		var making, made, most atomic.Int64
+		var group sync.WaitGroup
+		for i := range 100 {
+			group.Go(func() {
+				key := fmt.Sprint(i % 10)
+				answer, err := application.Answer(key, func() (*Answer, error) {
+					most.Store(max(most.Load(), making.Add(1)))
+					time.Sleep(time.Second)
+					making.Add(-1)
+					made.Add(1)
+					return &Answer{Body: []byte(key)}, nil
+				})
+				if err != nil || string(answer.Body) != key {
+					t.Errorf("got %v and error %v, want the answer of %s", answer, err, key)
+				}
+			})
+		}
+		group.Wait()
+		if made.Load() != 10 || most.Load() > maxEncoding {
+			t.Errorf("made %d answers, %d at a time, want 10, at most %d at a time", made.Load(), most.Load(), maxEncoding)
+		}
+		if e := r.cache.entries["web"].Value.(*cacheEntry); e.bytes != application.rowBytes+3+entryBytes+application.answerBytes {
+			t.Errorf("got %d bytes, want each answer counted once", e.bytes)
+		}
+	})
+}
+
+func TestPanicOfOneAnswerIsTheCallers(t *testing.T) {
+	r := NewReader(Config{Store: newMemoryStore()})
+	application := read(t, r, "web")
+	for range 2 * maxEncoding {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("got no panic")
+				}
+			}()
+			_, _ = application.Answer("a", func() (*Answer, error) { panic("broken") })
+		}()
+	}
+	if _, err := application.Answer("a", func() (*Answer, error) { return &Answer{}, nil }); err != nil {
+		t.Error(err)
 	}
 }

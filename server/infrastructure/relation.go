@@ -70,7 +70,7 @@ func addServices(groups []*ServerGroup, index serviceIndex) {
 	for _, g := range groups {
 		g.Services = index.servicesOf(g.Object)
 		for _, s := range g.Services {
-			g.LoadBalancers = append(g.LoadBalancers, FullName(s))
+			g.LoadBalancers = append(g.LoadBalancers, index.fullNames[s])
 		}
 		annotated := annotatedLoadBalancers(g.Object)
 		g.Disabled = len(g.Services) == 0 && len(annotated) > 0
