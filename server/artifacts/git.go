@@ -87,7 +87,7 @@ func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, di
 	}
 	defer session.Close()
 	clone := newGitClone(dir, s.limits, s.unpacking)
-	commit, err := clone.fetch(ctx, session, version, func() (transport.UploadPackSession, error) { return s.connect(ctx, endpoint) })
+	commit, err := clone.fetch(ctx, session, version, func() (gitSession, error) { return s.connect(ctx, endpoint) })
 	if err != nil {
 		return nil, gitError(endpoint, err)
 	}

@@ -28,7 +28,8 @@ func newSSHAuth(a GitAccount, timeout time.Duration, endpoint *transport.Endpoin
 	if port == 0 {
 		port = 22
 	}
-	auth := &sshAuth{user: endpoint.User, timeout: timeout, host: net.JoinHostPort(endpoint.Host, strconv.Itoa(port))}
+	host := strings.Trim(endpoint.Host, "[]") // of an IPv6 address
+	auth := &sshAuth{user: endpoint.User, timeout: timeout, host: net.JoinHostPort(host, strconv.Itoa(port))}
 	if auth.user == "" {
 		auth.user = "git"
 	}
@@ -86,14 +87,8 @@ func readKnownHosts(path string) (*knownhosts.HostKeyDB, error) {
 	return hosts, nil
 }
 
-// Name is for transport.AuthMethod.
-func (*sshAuth) Name() string { return "ssh-key" }
-
-// String does not show the key.
-func (a *sshAuth) String() string { return "user: " + a.user }
-
-// ClientConfig is what go-git connects with.
-func (a *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
+// clientConfig is what a session connects with.
+func (a *sshAuth) clientConfig() (*ssh.ClientConfig, error) {
 	config := &ssh.ClientConfig{User: a.user, Timeout: a.timeout}
 	if a.signer != nil {
 		config.Auth = []ssh.AuthMethod{ssh.PublicKeys(a.signer)}
