@@ -1,10 +1,12 @@
 package artifacts_test
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +35,9 @@ func TestGitSSHStalls(t *testing.T) {
 func TestGitSSHEndlessReferences(t *testing.T) {
 	dir := t.TempDir()
 	address := serveSSHCommand(t, writeSSHKey(t, dir+"/key", ""), func(out io.Writer) {
+		long := strings.Repeat("b", 60_000)
 		for i := 0; ; i++ {
-			line := fmt.Sprintf("%040x refs/heads/b%d\n", i+1, i)
+			line := fmt.Sprintf("%040x refs/heads/%s%d\n", i+1, long, i)
 			if i == 0 {
 				line = fmt.Sprintf("%040x refs/heads/b0\x00\n", 1)
 			}
@@ -70,4 +73,46 @@ func TestGitRedirectToAnotherHost(t *testing.T) {
 	mustFetch(t, accounts, artifact("git/repo", "git", "", server+"/repo.git"))
 	_, err := fetch(t, accounts, artifact("git/repo", "hosts", "", server+"/repo.git"))
 	expectError(t, "another host", err, vedette.Invalid, "redirect to host 'localhost'")
+}
+
+// pushTree makes a branch whose tree has the entries of a text in the form of "git ls-tree", which
+// Git itself would not accept from a folder.
+func (r gitRepository) pushTree(t *testing.T, branch string, raw []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tree")
+	writeFile(t, path, string(raw))
+	bare := filepath.Join(r.root, "repo.git")
+	tree := git(t, bare, "hash-object", "-t", "tree", "-w", "--literally", path)
+	git(t, bare, "update-ref", "refs/heads/"+branch, git(t, bare, "commit-tree", "-m", branch, tree))
+}
+
+// treeEntry is an entry of a tree as Git stores it.
+func treeEntry(t *testing.T, mode, name, id string) []byte {
+	t.Helper()
+	hash, err := hex.DecodeString(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte(mode+" "+name+"\x00"), hash...)
+}
+
+// TestGitHostileNames checks names with which an archive would reach out of the folder into which
+// it is unpacked, or that make folders nest without their paths growing.
+func TestGitHostileNames(t *testing.T) {
+	r := newGitRepository(t)
+	server := r.serveHTTP(t, "")
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	bare := filepath.Join(r.root, "repo.git")
+	blob, folder := git(t, bare, "rev-parse", "master:README.md"), git(t, bare, "rev-parse", "master:k8s")
+	for i, tt := range []struct{ mode, name, id string }{
+		{"100644", "..", blob}, {"40000", "..", folder}, {"40000", ".", folder}, {"100644", "../x", blob},
+		{"100644", "/etc/passwd", blob}, {"40000", ".git", folder}, {"40000", ".GIT", folder},
+	} {
+		branch := fmt.Sprintf("names%d", i)
+		r.pushTree(t, branch, treeEntry(t, tt.mode, tt.name, tt.id))
+		_, err := fetch(t, accounts, withVersion(artifact("git/repo", "git", "", server), branch))
+		if err == nil || !strings.Contains(err.Error(), "which is not a valid name") {
+			t.Errorf("%s %q: got %v, want an error about the name", tt.mode, tt.name, err)
+		}
+	}
 }

@@ -26,7 +26,15 @@ func (r gitRepository) serveSSH(t *testing.T, client ssh.PublicKey) (string, ssh
 	return serveSSHCommands(t, client, func(command string, channel ssh.Channel) error {
 		program, path, _ := strings.Cut(command, " ")
 		cmd := exec.Command("git", strings.TrimPrefix(program, "git-"), filepath.Join(r.root, strings.Trim(path, "'/")))
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = channel, channel, channel.Stderr()
+		cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		go func() { // like sshd, do not wait for the client's input
+			_, _ = io.Copy(stdin, channel)
+			stdin.Close()
+		}()
 		return cmd.Run()
 	})
 }
