@@ -14,7 +14,9 @@ import (
 // has no byte below 0x80 that is special.
 const terminalCodes = "\x1b[2J\x07\u009b2J\u202e\x7f\r"
 
-func hasTerminalCodes(text string) bool { return strings.ContainsAny(text, "\x1b\x07\u009b\u202e\x7f\r") }
+func hasTerminalCodes(text string) bool {
+	return strings.ContainsAny(text, "\x1b\x07\u009b\u202e\x7f\r")
+}
 
 // TestTerminalCodesAreNotPrinted checks names and values that a server chooses.
 func TestTerminalCodesAreNotPrinted(t *testing.T) {

@@ -88,14 +88,14 @@ func readKnownHosts(path string) (*knownhosts.HostKeyDB, error) {
 }
 
 // clientConfig is what a session connects with.
-func (a *sshAuth) clientConfig() (*ssh.ClientConfig, error) {
+func (a *sshAuth) clientConfig() *ssh.ClientConfig {
 	config := &ssh.ClientConfig{User: a.user, Timeout: a.timeout}
 	if a.signer != nil {
 		config.Auth = []ssh.AuthMethod{ssh.PublicKeys(a.signer)}
 	}
 	if a.hosts == nil {
 		config.HostKeyCallback = ssh.InsecureIgnoreHostKey() //nolint:gosec // the operator set sshTrustUnknownHosts
-		return config, nil
+		return config
 	}
 	config.HostKeyAlgorithms = a.hosts.HostKeyAlgorithms(a.host)
 	check := a.hosts.HostKeyCallback()
@@ -105,5 +105,5 @@ func (a *sshAuth) clientConfig() (*ssh.ClientConfig, error) {
 		}
 		return nil
 	}
-	return config, nil
+	return config
 }

@@ -35,15 +35,11 @@ func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	config, err := auth.clientConfig()
-	if err != nil {
-		return nil, err
-	}
 	conn, err := s.client.Connect(ctx, auth.host)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
 	}
-	inner, channels, requests, err := ssh.NewClientConn(conn, auth.host, config)
+	inner, channels, requests, err := ssh.NewClientConn(conn, auth.host, auth.clientConfig())
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
