@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +27,7 @@ func (e *statusError) explainWrongType(p resourcePath) {
 	if problems == nil {
 		return
 	}
+	slices.Sort(problems) // API servers list them in random order
 	e.Status, e.Reason = http.StatusBadRequest, "BadRequest"
 	e.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.name, strings.Join(problems, ", "))
 }

@@ -2,6 +2,7 @@ package clouddriver_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -141,6 +142,20 @@ func TestUnknownApplicationsAreHidden(t *testing.T) {
 	} {
 		if response, body := get(t, server+path); response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s: got %d %s, want 200 with %s", path, response.StatusCode, body, want)
+		}
+	}
+}
+
+// TestHugeSearch sends 10 MB. A server in front of the handler accepts 1 MB of headers at most.
+func TestHugeSearch(t *testing.T) {
+	handler := clouddriver.New(clouddriver.Config{Store: readtest.New(t).Store})
+	for _, query := range []string{"type=pod&q=" + strings.Repeat("x", 10<<20), "q=web" + strings.Repeat("&type=pod,replicaSet,x", 500_000),
+		"type=" + strings.Repeat("pod,", 2_500_000)} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/search?"+query, nil)
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, r)
+		if body := recorder.Body.String(); recorder.Code != http.StatusBadRequest || len(body) > 1000 {
+			t.Errorf("%.20s: got %d with %d bytes, want 400", query, recorder.Code, len(body))
 		}
 	}
 }

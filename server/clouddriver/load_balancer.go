@@ -19,9 +19,13 @@ func (a *api) listLoadBalancers(w http.ResponseWriter, r *http.Request, p pathPa
 	if err != nil {
 		return err
 	}
+	balancers, err := v.Balancers(r.Context(), readlimit.CallerKey(r))
+	if err != nil {
+		return err
+	}
 	return a.writeView(w, r, v, v.key("loadBalancers"), func(e *encoder) {
 		e.array(func() {
-			for _, b := range sortedByName(v.LoadBalancers) {
+			for _, b := range sortedByName(balancers) {
 				if v.shows(b.Account) {
 					e.loadBalancer(b)
 				}
@@ -101,7 +105,11 @@ func (a *api) findLoadBalancer(r *http.Request, account vedette.AccountName, nam
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range application.LoadBalancers {
+	balancers, err := application.Balancers(r.Context(), readlimit.CallerKey(r))
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range balancers {
 		if b.Account == account && b.Key == key {
 			return b, nil
 		}

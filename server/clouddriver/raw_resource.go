@@ -52,9 +52,7 @@ func (v view) relatedObjects() []*infrastructure.Object {
 	for _, m := range v.Managers {
 		objects = append(objects, m.Object)
 	}
-	for _, b := range v.LoadBalancers {
-		objects = append(objects, b.Object)
-	}
+	objects = append(objects, v.LoadBalancers...)
 	objects = append(objects, v.SecurityGroups...)
 	return slices.DeleteFunc(objects, func(o *infrastructure.Object) bool { return !v.shows(o.Account) })
 }

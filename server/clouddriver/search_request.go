@@ -30,7 +30,8 @@ const (
 
 const (
 	// maxSearchText is longer than any key, so that a longer query is a mistake or an attack.
-	maxSearchText = 2048
+	maxSearchText  = 2048
+	maxSearchTypes = 4096
 	// defaultPageSize is also the maximum, so that one answer has a bounded size.
 	defaultPageSize = 10_000
 )
@@ -44,6 +45,9 @@ func parseSearch(values url.Values) (searchRequest, error) {
 	}
 	if !values.Has("type") {
 		return s, missingParameter("type")
+	}
+	if n := len(strings.Join(values["type"], ",")); n > maxSearchTypes {
+		return s, vedette.Errorf(vedette.Invalid, "the types have %d bytes: the names of all types together have fewer than %d", n, maxSearchTypes)
 	}
 	page, pageErr := integerParameter(values, "page", 1)
 	pageSize, sizeErr := integerParameter(values, "pageSize", defaultPageSize)

@@ -25,6 +25,10 @@ func BenchmarkViews(b *testing.B) {
 		{"big/changed/serverGroups", "/applications/big/serverGroups", "big"},
 		{"big/changed/expanded", "/applications/big/serverGroups?expand=true", "big"},
 		{"big/changed/managers", "/applications/big/serverGroupManagers", "big"},
+		{"big/changed/loadBalancers", "/applications/big/loadBalancers", "big"},
+		{"big/changed/rawResources", "/applications/big/rawResources", "big"},
+		{"big/unchanged/loadBalancers", "/applications/big/loadBalancers", ""},
+		{"search/many", "/search?q=big&type=applications,clusters,serverGroups,instances,loadBalancers,securityGroups&pageSize=500", ""},
 		{"big/unchanged/serverGroups", "/applications/big/serverGroups", ""},
 		{"big/unchanged/clusters", "/applications/big/clusters", ""},
 		{"small/changed/serverGroups", "/applications/small/serverGroups", "small"},
@@ -32,6 +36,7 @@ func BenchmarkViews(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			version := 0
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change != "" {
 					b.StopTimer()
@@ -39,6 +44,7 @@ func BenchmarkViews(b *testing.B) {
 					w.Put("prod", workload(bench.change, 0, fmt.Sprint(version)))
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, bench.path, nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -46,7 +52,9 @@ func BenchmarkViews(b *testing.B) {
 				if n, _ := io.Copy(io.Discard, recorder.Body); recorder.Code != http.StatusOK || n < 100 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, n)
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }
@@ -76,6 +84,7 @@ func BenchmarkApplications(b *testing.B) {
 		cfg.Store = w.Store
 		handler := clouddriver.New(cfg)
 		b.Run(name, func(b *testing.B) {
+			var cpu cpuMeter
 			for b.Loop() {
 				if bench.change {
 					b.StopTimer()
@@ -83,6 +92,7 @@ func BenchmarkApplications(b *testing.B) {
 					next++
 					b.StartTimer()
 				}
+				cpu.start()
 				recorder := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/applications", nil)
 				r.Header.Set("Accept-Encoding", "gzip")
@@ -90,7 +100,9 @@ func BenchmarkApplications(b *testing.B) {
 				if recorder.Code != http.StatusOK || recorder.Body.Len() < 1000 {
 					b.Fatalf("got %d and %d bytes, want 200", recorder.Code, recorder.Body.Len())
 				}
+				cpu.stop()
 			}
+			cpu.report(b)
 		})
 	}
 }

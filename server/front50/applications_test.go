@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,13 +22,14 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // TestApplications lets minutes pass in which Front50 is away, knows applications, and changes.
 func TestApplications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer := ""
+		var answer atomic.Value
+		answer.Store("")
 		client := front50.New(front50.Config{BaseURL: "http://front50", Transport: transport(func(r *http.Request) *http.Response {
 			recorder := httptest.NewRecorder()
-			if r.URL.String() != "http://front50/v2/applications?restricted=false" || answer == "" {
+			if r.URL.String() != "http://front50/v2/applications?restricted=false" || answer.Load() == "" {
 				recorder.Code = http.StatusBadGateway
 			}
-			fmt.Fprint(recorder, answer)
+			fmt.Fprint(recorder, answer.Load())
 			return recorder.Result()
 		})})
 		applications := front50.NewApplications(client, slog.New(slog.DiscardHandler))
@@ -48,7 +50,7 @@ func TestApplications(t *testing.T) {
 			{"none", `[]`, false, false, true},
 		} {
 			_, before := applications.Known()
-			answer = step.answer
+			answer.Store(step.answer)
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			known, version := applications.Known()

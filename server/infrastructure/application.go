@@ -21,7 +21,7 @@ type Application struct {
 	Name           string
 	ServerGroups   []*ServerGroup
 	Managers       []*Manager
-	LoadBalancers  []*LoadBalancer
+	LoadBalancers  []*Object // Services and Ingresses; see Balance for their server groups
 	SecurityGroups []*Object
 
 	accounts []vedette.AccountName // that have any of them, sorted

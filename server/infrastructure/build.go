@@ -42,10 +42,10 @@ func (r *Rows) visible(objects []Object) []*Object {
 	return list
 }
 
-// Build returns the application of a name. It keeps references to the rows.
+// Build returns the application of a name. It keeps references to the rows. It needs neither Workloads
+// nor WorkloadPods.
 func Build(name string, rows *Rows) *Application {
 	a := &Application{Name: name}
-	var services []*Object
 	for _, o := range rows.visible(rows.Own) {
 		a.accounts = append(a.accounts, o.Account)
 		switch kind := o.Kind; {
@@ -54,8 +54,7 @@ func Build(name string, rows *Rows) *Application {
 		case slices.Contains(ManagerKinds, kind):
 			a.Managers = append(a.Managers, &Manager{Object: o})
 		case slices.Contains(LoadBalancerKinds, kind):
-			a.LoadBalancers = append(a.LoadBalancers, &LoadBalancer{Object: o})
-			services = append(services, o)
+			a.LoadBalancers = append(a.LoadBalancers, o)
 		case slices.Contains(SecurityGroupKinds, kind):
 			a.SecurityGroups = append(a.SecurityGroups, o)
 		}
@@ -64,37 +63,40 @@ func Build(name string, rows *Rows) *Application {
 		g.Manager = managerOf(g.Object)
 	}
 	addInstances(a.ServerGroups, rows.visible(rows.Pods))
-	addServices(a.ServerGroups, newServiceIndex(slices.Concat(services, rows.visible(rows.Services))))
+	addServices(a.ServerGroups, newServiceIndex(slices.Concat(a.LoadBalancers, rows.visible(rows.Services))))
 	addManaged(a.Managers, slices.Concat(serverGroupObjects(a.ServerGroups), rows.visible(rows.ReplicaSets)))
-	others := otherServerGroups(a.ServerGroups, rows.visible(rows.Workloads))
-	addInstances(others, rows.visible(rows.WorkloadPods))
-	addServices(others, newServiceIndex(services))
-	addServerGroups(a.LoadBalancers, slices.Concat(a.ServerGroups, others))
 	a.sort()
 	a.clusters = clustersOf(a)
 	return a
 }
 
-// OtherOwners returns the workloads of other applications that get traffic from the
-// application's Services. Their Pods are the rows WorkloadPods.
-func (r *Rows) OtherOwners() []store.OwnerRef {
-	var own []*ServerGroup
-	var services []*Object
-	for _, o := range r.visible(r.Own) {
-		if o.Kind == service {
-			services = append(services, o)
-		}
-		if slices.Contains(ServerGroupKinds, o.Kind) {
-			own = append(own, &ServerGroup{Object: o})
-		}
+// Balance returns the load balancers with all server groups that they send traffic to. It needs
+// Workloads and WorkloadPods only.
+func (a *Application) Balance(rows *Rows) []*LoadBalancer {
+	others := a.balancedOthers(rows)
+	addInstances(others, rows.visible(rows.WorkloadPods))
+	balancers := make([]*LoadBalancer, len(a.LoadBalancers))
+	for i, o := range a.LoadBalancers {
+		balancers[i] = &LoadBalancer{Object: o}
 	}
-	others := otherServerGroups(own, r.visible(r.Workloads))
-	addServices(others, newServiceIndex(services))
+	addServerGroups(balancers, slices.Concat(a.ServerGroups, others))
+	return balancers
+}
+
+// balancedOthers returns those workloads of other applications that get traffic from the
+// application's Services.
+func (a *Application) balancedOthers(rows *Rows) []*ServerGroup {
+	others := otherServerGroups(a.ServerGroups, rows.visible(rows.Workloads))
+	addServices(others, newServiceIndex(a.LoadBalancers))
+	return slices.DeleteFunc(others, func(g *ServerGroup) bool { return len(g.Services) == 0 })
+}
+
+// OtherOwners returns the workloads of other applications that get traffic from the application's
+// Services. Their Pods are the rows WorkloadPods.
+func (a *Application) OtherOwners(rows *Rows) []store.OwnerRef {
 	var owners []store.OwnerRef
-	for _, g := range others {
-		if len(g.Services) > 0 {
-			owners = append(owners, store.OwnerRef{Account: g.Account, UID: g.UID})
-		}
+	for _, g := range a.balancedOthers(rows) {
+		owners = append(owners, store.OwnerRef{Account: g.Account, UID: g.UID})
 	}
 	return owners
 }
@@ -125,7 +127,7 @@ func serverGroupObjects(groups []*ServerGroup) []*Object {
 func (a *Application) sort() {
 	sortBy(a.ServerGroups, func(g *ServerGroup) *Object { return g.Object })
 	sortBy(a.Managers, func(m *Manager) *Object { return m.Object })
-	sortBy(a.LoadBalancers, func(b *LoadBalancer) *Object { return b.Object })
+	sortBy(a.LoadBalancers, func(o *Object) *Object { return o })
 	sortBy(a.SecurityGroups, func(o *Object) *Object { return o })
 	slices.Sort(a.accounts)
 	a.accounts = slices.Compact(a.accounts)

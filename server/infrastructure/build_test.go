@@ -55,7 +55,10 @@ func parseLabels(text string) map[string]string {
 }
 
 // describe prints an application, a line for each object.
-func describe(a *Application) string {
+func describe(a *Application) string { return describeWith(a, &Rows{}) }
+
+// describeWith is describe with the workloads of other applications.
+func describeWith(a *Application, rows *Rows) string {
 	var b strings.Builder
 	for _, g := range a.ServerGroups {
 		fmt.Fprintf(&b, "%s %s/%s: instances %s, balancers %v, manager %q, disabled %v\n", g.Account, g.Namespace, FullName(g.Object),
@@ -64,7 +67,7 @@ func describe(a *Application) string {
 	for _, m := range a.Managers {
 		fmt.Fprintf(&b, "%s %s/%s: manages %s\n", m.Account, m.Namespace, FullName(m.Object), objectNames(m.ServerGroups))
 	}
-	for _, l := range a.LoadBalancers {
+	for _, l := range a.Balance(rows) {
 		fmt.Fprintf(&b, "%s %s/%s: balances %s\n", l.Account, l.Namespace, FullName(l.Object), objectNames(serverGroupObjects(l.ServerGroups)))
 	}
 	for _, o := range a.SecurityGroups {
@@ -158,7 +161,7 @@ func TestBuild(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			want := strings.Join(tt.want, "\n") + "\n"
-			if got := describe(Build("web", &tt.rows)); got != want {
+			if got := describeWith(Build("web", &tt.rows), &tt.rows); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}
 		})
@@ -170,7 +173,7 @@ func TestOtherOwners(t *testing.T) {
 		Workloads: []Object{object("replicaSet shop/own", labeled("app=web")), object("replicaSet shop/other", labeled("app=web")),
 			object("replicaSet shop/unrelated", labeled("app=x"))}}
 	want := []store.OwnerRef{{Account: "prod", UID: "replicaSet shop/other"}}
-	if got := rows.OtherOwners(); !slices.Equal(got, want) {
+	if got := Build("web", &rows).OtherOwners(&rows); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -3,22 +3,32 @@ package infrastructure
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // CachedApplication is an application at one time, with answers that were made from it.
 type CachedApplication struct {
 	*Application
 	reader   *Reader
+	settings *Settings // when it was built
 	versions versions
 	rowBytes int64 // estimated memory of the application
+
+	flights   singleflight.Group // of balancers
+	balancers atomic.Pointer[[]*LoadBalancer]
 
 	mu          sync.Mutex
 	answers     map[string]*Answer
 	answerBytes int64
 }
 
-func (s *CachedApplication) isCurrent() bool { return s.versions.isCurrent(s.reader) }
+// isCurrent reports whether the application would be the same if it were built now.
+func (s *CachedApplication) isCurrent(settings *Settings) bool {
+	return s.versions.isCurrent(s.reader.cfg.Store) && s.settings.sameViewsOf(settings, s.versions.namespaces)
+}
 
 // Answer is an encoded answer. It is read-only, because requests share it.
 type Answer struct {

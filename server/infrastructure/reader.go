@@ -26,7 +26,6 @@ type rowStore interface {
 type versionStore interface {
 	ApplicationVersion(application string) uint64
 	NamespaceVersion(account vedette.AccountName, namespace string) uint64
-	AccountsVersion() uint64
 }
 
 // Store is what a Reader reads from.
@@ -77,13 +76,17 @@ func (r *Reader) Application(ctx context.Context, caller, name string) (*CachedA
 	if name == "" { // objects whose name gives no application have the empty one
 		return &CachedApplication{Application: &Application{}, reader: r}, nil
 	}
-	if s := r.cache.get(name); s != nil && s.isCurrent() {
+	settings, err := r.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s := r.cache.get(name); s != nil && s.isCurrent(settings) {
 		return s, nil
 	}
 	for {
 		s, isOwn, err := r.join(ctx, caller, name)
 		// A read that began before this call may miss what the caller has just written.
-		if isOwn || err != nil || s.isCurrent() {
+		if isOwn || err != nil || s.isCurrent(settings) {
 			return s, err
 		}
 	}
@@ -129,11 +132,12 @@ func (r *Reader) load(ctx context.Context, caller, name string) (*CachedApplicat
 // read reads an application. Versions are read before the rows that they cover, so that a change
 // in between makes the application outdated.
 func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, error) {
-	s := &CachedApplication{reader: r, versions: r.newVersions(name)}
-	settings, err := r.settings.get(ctx)
+	s := &CachedApplication{reader: r, versions: newVersions(r.cfg.Store, name)}
+	settings, err := r.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.settings = settings
 	rows := &Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
 	rows.Own, err = r.cfg.Store.ApplicationAttributes(ctx, name, LogicalKinds)
 	if err != nil {
@@ -169,14 +173,6 @@ func (r *Reader) readNeighbors(ctx context.Context, name string, rows *Rows) (er
 	if rows.ReplicaSets, err = st.OwnedAttributes(ctx, name, ManagerKinds, []vedette.Kind{replicaSet}); err != nil {
 		return err
 	}
-	if rows.Services, err = st.NeighborAttributes(ctx, name, selectedKinds, []vedette.Kind{service}); err != nil {
-		return err
-	}
-	if rows.Workloads, err = st.NeighborAttributes(ctx, name, []vedette.Kind{service}, selectedKinds); err != nil {
-		return err
-	}
-	if owners := rows.OtherOwners(); len(owners) > 0 {
-		rows.WorkloadPods, err = st.AttributesOwnedBy(ctx, owners, InstanceKinds)
-	}
+	rows.Services, err = st.NeighborAttributes(ctx, name, selectedKinds, []vedette.Kind{service})
 	return err
 }

@@ -3,6 +3,7 @@ package infrastructure
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -13,7 +14,9 @@ import (
 // accountStore reads accounts.
 type accountStore interface {
 	Accounts(ctx context.Context) ([]store.AccountRow, error)
+	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
 	AccountsVersion() uint64
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
 }
 
 // applicationSet decides which applications may be shown.
@@ -32,7 +35,6 @@ func (allApplications) Known() (func(string) bool, uint64) {
 
 // Settings are the properties of all accounts that views depend on. They are read-only.
 type Settings struct {
-	version    uint64
 	Properties map[vedette.AccountName]vedette.Properties
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
@@ -69,46 +71,131 @@ func (s *Settings) SameViews(other *Settings) bool {
 	return s == other || s.knownVersion == other.knownVersion && maps.Equal(s.OnlyManaged, other.OnlyManaged)
 }
 
-// settingsCache keeps the settings until an account changes.
+// sameViewsOf is SameViews for the objects in some accounts.
+func (s *Settings) sameViewsOf(other *Settings, namespaces map[namespaceKey]uint64) bool {
+	if s == other {
+		return true
+	}
+	if s.knownVersion != other.knownVersion {
+		return false
+	}
+	for key := range namespaces {
+		if s.OnlyManaged[key.account] != other.OnlyManaged[key.account] {
+			return false
+		}
+	}
+	return true
+}
+
+// settingsCache keeps the settings. It reads only accounts that have changed: in a large fleet one
+// registers every few seconds.
 type settingsCache struct {
 	store        accountStore
 	applications applicationSet
 
 	mu      sync.Mutex
 	current *Settings // nil before the first read
+	version uint64    // of the accounts in it
+	mark    uint64    // of the store's list of changed accounts
 }
 
 // get returns the settings. While they are read, other callers wait: they would read the same.
+// Unchanged settings are the same pointer.
 func (c *settingsCache) get(ctx context.Context) (*Settings, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	version := c.store.AccountsVersion()
-	known, knownVersion := c.applications.Known()
-	if c.current != nil && c.current.version == version && c.current.knownVersion == knownVersion {
-		return c.current, nil
+	version := c.store.AccountsVersion() // before the accounts, so that no change is missed
+	if c.current == nil || c.version != version {
+		if err := c.refresh(ctx); err != nil {
+			return nil, err
+		}
+		c.version = version
 	}
-	rows, err := c.store.Accounts(ctx)
-	if err != nil {
-		return nil, err
+	if known, knownVersion := c.applications.Known(); c.current.Known == nil || c.current.knownVersion != knownVersion {
+		next := *c.current
+		next.Known, next.knownVersion = known, knownVersion
+		c.current = &next
 	}
-	c.current = newSettings(version, rows)
-	c.current.Known, c.current.knownVersion = known, knownVersion
 	return c.current, nil
 }
 
-func newSettings(version uint64, rows []store.AccountRow) *Settings {
-	s := &Settings{version: version, Properties: make(map[vedette.AccountName]vedette.Properties, len(rows)),
-		OnlyManaged: map[vedette.AccountName]bool{}, RelatesAll: map[vedette.AccountName]bool{}}
-	for i := range rows {
-		s.Properties[rows[i].Name] = rows[i].Properties
-		if rows[i].Properties.OnlySpinnakerManaged {
-			s.OnlyManaged[rows[i].Name] = true
+// maxNamedAccounts is how many accounts are read by their names. If more have changed, all are
+// read.
+const maxNamedAccounts = 500
+
+// refresh reads the accounts that have changed, or all if there are no settings yet.
+func (c *settingsCache) refresh(ctx context.Context) error {
+	changed, mark := c.store.ChangedAccounts(c.mark)
+	previous := c.current
+	var rows []store.AccountRow
+	var err error
+	switch {
+	case previous == nil || len(changed) > maxNamedAccounts:
+		previous = &Settings{}
+		if c.current != nil {
+			previous.Known, previous.knownVersion = c.current.Known, c.current.knownVersion
 		}
-		if rows[i].Properties.CacheAllRelationships {
-			s.RelatesAll[rows[i].Name] = true
+		rows, err = c.store.Accounts(ctx)
+	case len(changed) > 0:
+		rows, err = c.store.AccountsNamed(ctx, changed...)
+	}
+	if err != nil {
+		return err
+	}
+	c.current, c.mark = previous.with(changed, rows), mark
+	return nil
+}
+
+// with returns settings in which some accounts are replaced by those of them that exist. It is s
+// itself if nothing differs.
+func (s *Settings) with(names []vedette.AccountName, rows []store.AccountRow) *Settings {
+	if s.Properties != nil && !s.differs(names, rows) {
+		return s
+	}
+	next := *s
+	next.Properties, next.OnlyManaged, next.RelatesAll = cloneMap(s.Properties), cloneMap(s.OnlyManaged), cloneMap(s.RelatesAll)
+	for _, name := range names {
+		delete(next.Properties, name)
+		delete(next.OnlyManaged, name)
+		delete(next.RelatesAll, name)
+	}
+	for i := range rows {
+		name, properties := rows[i].Name, rows[i].Properties
+		next.Properties[name] = properties
+		if properties.OnlySpinnakerManaged {
+			next.OnlyManaged[name] = true
+		}
+		if properties.CacheAllRelationships {
+			next.RelatesAll[name] = true
 		}
 	}
-	return s
+	return &next
+}
+
+// differs reports whether accounts appeared, changed or disappeared.
+func (s *Settings) differs(names []vedette.AccountName, rows []store.AccountRow) bool {
+	existing := 0
+	for _, name := range names {
+		if s.Has(name) {
+			existing++
+		}
+	}
+	if existing != len(rows) {
+		return true
+	}
+	for i := range rows {
+		if known, ok := s.Properties[rows[i].Name]; !ok || !reflect.DeepEqual(known, rows[i].Properties) {
+			return true
+		}
+	}
+	return false
+}
+
+// cloneMap is maps.Clone, but returns a map for nil, too.
+func cloneMap[V any](m map[vedette.AccountName]V) map[vedette.AccountName]V {
+	clone := make(map[vedette.AccountName]V, len(m))
+	maps.Copy(clone, m)
+	return clone
 }
 
 // Settings returns the properties of all accounts.

@@ -6,8 +6,6 @@ import "github.com/vedette-io/vedette"
 type versions struct {
 	name        string
 	application uint64
-	accounts    uint64
-	known       uint64
 	namespaces  map[namespaceKey]uint64
 }
 
@@ -16,10 +14,8 @@ type namespaceKey struct {
 	namespace string
 }
 
-func (r *Reader) newVersions(name string) versions {
-	_, known := r.settings.applications.Known()
-	return versions{name: name, application: r.cfg.Store.ApplicationVersion(name), accounts: r.cfg.Store.AccountsVersion(), known: known,
-		namespaces: map[namespaceKey]uint64{}}
+func newVersions(store versionStore, name string) versions {
+	return versions{name: name, application: store.ApplicationVersion(name), namespaces: map[namespaceKey]uint64{}}
 }
 
 // addNamespaces adds the namespaces of an application's objects. All objects that relate to one
@@ -34,12 +30,8 @@ func (v *versions) addNamespaces(store versionStore, own []Object) {
 }
 
 // isCurrent reports whether nothing has changed since the versions were read.
-func (v *versions) isCurrent(r *Reader) bool {
-	store := r.cfg.Store
-	if _, known := r.settings.applications.Known(); known != v.known {
-		return false
-	}
-	if v.application != store.ApplicationVersion(v.name) || v.accounts != store.AccountsVersion() {
+func (v *versions) isCurrent(store versionStore) bool {
+	if v.application != store.ApplicationVersion(v.name) {
 		return false
 	}
 	for key, version := range v.namespaces {

@@ -67,7 +67,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 		return AccountRow{}, s.wrapError(action, err)
 	}
 	s.versions.settle(a.Name)
-	s.accountLog.note(a.Name)
+	s.versions.accountLog.note(a.Name)
 	return s.Account(ctx, a.Name)
 }
 
@@ -173,7 +173,7 @@ type Holder struct {
 // cleared, so that it reports all objects again. Live feeds become pending until the new cacher
 // reports them live, because it may not reach the cluster.
 func (s *Store) Acquire(ctx context.Context, account vedette.AccountName, h Holder) (vedette.Term, error) {
-	defer s.accountLog.note(account)
+	defer s.versions.accountLog.note(account)
 	var term int64
 	var changed bool
 	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
@@ -265,7 +265,7 @@ func sameText(column any, stored sql.NullString) bool {
 // Release records that no agent serves the account. It does nothing if another agent has taken the
 // account since then.
 func (s *Store) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
-	defer s.accountLog.note(account)
+	defer s.versions.accountLog.note(account)
 	s.overlay.Disconnect(account)
 	_, err := s.execWrite(ctx, `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`,
 		toMicros(time.Now()), string(account), int64(term))

@@ -46,5 +46,6 @@ func (l *accountLog) since(mark uint64) (accounts []vedette.AccountName, now uin
 // keeps what it computes of accounts must call it before it reads them. Only changes by this
 // process are known, which suffices because only one process at a time writes, see the lease.
 func (s *Store) ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64) {
-	return s.accountLog.since(since)
+	s.versions.settleOld()
+	return s.versions.accountLog.since(since)
 }

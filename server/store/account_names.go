@@ -4,65 +4,51 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"sync"
 
 	"github.com/vedette-io/vedette"
 )
 
-// accountNames caches the names of the accounts that readers see, so that a list of thousands of
-// objects needs no join. The zero value is ready.
+// accountNames are the names of accounts by their ids. It never changes.
 type accountNames struct {
-	mu      sync.Mutex
 	version uint64                        // of the accounts, when they were read
-	byID    map[int64]vedette.AccountName // nil before the first read; never changed
+	visible map[int64]vedette.AccountName // to readers
+	hidden  []int64                       // removed and retired accounts, which may still have objects
 }
 
-// accountNames returns the names of accounts by their ids. The caller must not change the map.
-func (s *Store) accountNames(ctx context.Context) (map[int64]vedette.AccountName, error) {
+// accountNames returns the accounts, so that a list of thousands of objects needs no join. They are
+// read again only after accounts have changed.
+func (s *Store) accountNames(ctx context.Context) (*accountNames, error) {
 	version := s.AccountsVersion()
-	if names := s.cachedNames.at(version); names != nil && s.isOnlyWriter() {
+	if names := s.cachedNames.Load(); names != nil && names.version == version && s.isOnlyWriter() {
 		return names, nil
 	}
-	names := map[int64]vedette.AccountName{}
+	names := &accountNames{version: version, visible: map[int64]vedette.AccountName{}}
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
-		var name string
+		var name sql.NullString
 		err := rows.Scan(&id, &name)
-		names[id] = vedette.AccountName(name)
+		if name.Valid {
+			names.visible[id] = vedette.AccountName(name.String)
+		} else {
+			names.hidden = append(names.hidden, id)
+		}
 		return err
-	}, `SELECT id, name FROM accounts WHERE name IS NOT NULL`)
+	}, `SELECT id, name FROM accounts`)
 	if err != nil {
 		return nil, err
 	}
-	s.cachedNames.set(version, names)
+	s.cachedNames.Store(names)
 	return names, nil
 }
 
-func (n *accountNames) at(version uint64) map[int64]vedette.AccountName {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.version != version {
-		return nil
-	}
-	return n.byID
-}
-
-func (n *accountNames) set(version uint64, names map[int64]vedette.AccountName) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.byID == nil || version >= n.version {
-		n.version, n.byID = version, names
-	}
-}
-
-// idsOfAccounts returns the ids of those accounts that are wanted, or of all if none is named.
-func idsOfAccounts(names map[int64]vedette.AccountName, wanted []vedette.AccountName) []int64 {
+// ids returns the ids of those visible accounts that are wanted, or of all if none is named.
+func (n *accountNames) ids(wanted []vedette.AccountName) []int64 {
 	set := make(map[vedette.AccountName]bool, len(wanted))
 	for _, name := range wanted {
 		set[name] = true
 	}
-	ids := make([]int64, 0, len(names))
-	for id, name := range names {
+	ids := make([]int64, 0, len(n.visible))
+	for id, name := range n.visible {
 		if len(wanted) == 0 || set[name] {
 			ids = append(ids, id)
 		}

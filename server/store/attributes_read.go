@@ -36,7 +36,7 @@ func (s *Store) OwnedAttributes(ctx context.Context, application string, owners,
 		return nil, s.wrapError(action, err)
 	}
 	return s.readAttributes(ctx, action, attributesQuery{
-		tables: "objects p " + s.dialect.orderedJoin + " objects o ON o.owner = p.uid AND o.account_id = p.account_id",
+		tables: s.dialect.ownedTables,
 		where:  slices.Concat(conditions{ofApplication("p", application), s.hasOwner()}, ownerKinds, ownedKinds), labels: onlyPods(kinds)})
 }
 
@@ -107,7 +107,7 @@ func (s *Store) KindAttributes(ctx context.Context, q AttributesQuery) ([]Attrib
 		return nil, s.wrapError(action, err)
 	}
 	// The index begins with the account, so the accounts are named even if they are all.
-	where = append(where, s.dialect.in("o.account_id", idsOfAccounts(names, q.Accounts)))
+	where = append(where, s.dialect.in("o.account_id", names.ids(q.Accounts)))
 	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: where, labels: onlyPods(q.Kinds)})
 }
 

@@ -49,11 +49,11 @@ func (s *Store) readAttributes(ctx context.Context, action string, q attributesQ
 }
 
 func (s *Store) scanAttributes(ctx context.Context, q attributesQuery) ([]AttributesRow, error) {
-	accounts, err := s.accountNames(ctx)
+	names, err := s.accountNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	scanner := attributeScanner{accounts: accounts, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows}
+	scanner := attributeScanner{accounts: names.visible, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows}
 	dest := []any{&scanner.id, &scanner.namespace, &scanner.name, &scanner.encoded}
 	if q.application == "" {
 		dest = append(dest, &scanner.application)
@@ -155,7 +155,12 @@ func (c *attributeScanner) count() int {
 
 // rows returns all rows.
 func (c *attributeScanner) rows(ctx context.Context, s *Store) ([]AttributesRow, error) {
-	rows := slices.Concat(c.chunks...)
+	var rows []AttributesRow
+	if len(c.chunks) == 1 {
+		rows = c.chunks[0]
+	} else {
+		rows = slices.Concat(c.chunks...)
+	}
 	for _, u := range c.unknown {
 		kind, err := s.kinds.lookupKind(ctx, s, u.kindID)
 		if err != nil {

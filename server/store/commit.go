@@ -147,7 +147,7 @@ func (s *Store) awaitOutcomeWith(ctx context.Context, account vedette.AccountNam
 	if err == nil {
 		s.locks.ClearUncertain(account)
 		s.versions.settle(account)
-		s.accountLog.note(account) // readers may have read it before that transaction ended
+		s.versions.accountLog.note(account) // readers may have read it before that transaction ended
 	}
 	return err
 }
@@ -185,7 +185,7 @@ func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Chan
 		return nil, nil
 	}
 	if p.changesState() {
-		defer s.accountLog.note(p.batch.Account)
+		defer s.versions.accountLog.note(p.batch.Account)
 	}
 	effect := p.effect()
 	err := write(ctx, p.apply)

@@ -22,7 +22,7 @@ func (s *Store) Declare(ctx context.Context, account vedette.AccountName, term v
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
 	defer unlock()
-	defer s.accountLog.note(account)
+	defer s.versions.accountLog.note(account)
 	if err := s.limits.check(account, feeds); err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}

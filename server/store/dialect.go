@@ -26,10 +26,13 @@ type dialect struct {
 	keyHint         string             // after "objects", makes the planner use the primary key
 	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
 	// use the database.
-	clockExpr         string
-	forUpdate         string                         // appended to a SELECT to lock its rows
-	purgeStatement    string                         // deletes the first rows; a format with table, condition, order and limit
-	emptyBytes        string                         // a literal
+	clockExpr      string
+	forUpdate      string // appended to a SELECT to lock its rows
+	purgeStatement string // deletes the first rows; a format with table, condition, order and limit
+	emptyBytes     string // a literal
+	// ownedTables are objects p and the objects o that they own. The index on owners finds them: "+ 0"
+	// keeps planners from looking for all objects of the account.
+	ownedTables       string
 	concatBytes       func(columns ...string) string // the concatenation of columns of bytes
 	hexExpr           string                         // bytes in hexadecimal; ? stands for the bytes
 	glob              bool                           // LIKE ignores case, but there is GLOB
@@ -140,10 +143,21 @@ func (d *dialect) in(column string, ids []int64) condition {
 	return condition{string(append(b, ')')), nil}
 }
 
+// notIn returns the condition that a column has none of the ids.
+func (d *dialect) notIn(column string, ids []int64) condition {
+	if len(ids) == 0 {
+		return condition{"1 = 1", nil}
+	}
+	in := d.in(column, ids)
+	return condition{"NOT (" + in.sql + ")", in.args}
+}
+
 // inBytes is in for bytes.
 func (d *dialect) inBytes(column string, values [][]byte) condition {
 	if d.arrayParams {
-		return condition{column + " = ANY(?)", []any{values}}
+		// Without the subquery the planner expects as many rows as the array is long, times a guess
+		// if there are no statistics yet, and reads the whole table.
+		return condition{column + " = ANY(ARRAY(SELECT unnest(?::bytea[])))", []any{values}}
 	}
 	if len(values) == 0 {
 		return condition{"1 = 0", nil}

@@ -60,7 +60,7 @@ func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, 
 	if !ok {
 		return fmt.Errorf("%s: %w", action, noFeed(feed))
 	}
-	defer s.accountLog.note(account)
+	defer s.versions.accountLog.note(account)
 	var mark string
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) (err error) {
 		mark, err = beginFeed(ctx, tx, account, term, feedKey{kindID, feed.Namespace})

@@ -35,6 +35,7 @@ func mysqlDialect() dialect {
 		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
 		emptyBytes:     "''",
 		hexExpr:        "HEX(?)",
+		ownedTables:    "objects p STRAIGHT_JOIN objects o ON o.owner = p.uid AND o.account_id + 0 = p.account_id",
 		concatBytes:    func(columns ...string) string { return "CONCAT(" + strings.Join(columns, ", ") + ")" },
 		// UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
 		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`,

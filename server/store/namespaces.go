@@ -33,6 +33,6 @@ func (s *Store) Namespaces(ctx context.Context, accounts ...vedette.AccountName)
 // noteNamespaces notes that a commit changed the Namespaces of an account, or may have.
 func (s *Store) noteNamespaces(account vedette.AccountName, changes []Change, err error) {
 	if err != nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Key.Kind == namespaceKind }) {
-		s.accountLog.note(account)
+		s.versions.accountLog.note(account)
 	}
 }

@@ -31,6 +31,7 @@ func postgresDialect() dialect {
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
 		emptyBytes:        "''",
 		hexExpr:           "UPPER(ENCODE(?, 'hex'))",
+		ownedTables:       postgresOwnedTables,
 		concatBytes:       func(columns ...string) string { return strings.Join(columns, " || ") },
 		forUpdate:         " FOR UPDATE",
 		isolation:         sql.LevelReadCommitted,
@@ -47,6 +48,11 @@ func postgresDialect() dialect {
 		isUniqueViolation: isPostgresUniqueViolation,
 	}
 }
+
+// postgresOwnedTables has OFFSET 0, which keeps the planner from joining in another way than by the
+// index: depending on its statistics it read the whole table, which took 230 ms instead of 18.
+const postgresOwnedTables = `objects p CROSS JOIN LATERAL (SELECT c.account_id, c.kind_id, c.namespace, c.name, c.uid, c.owner, c.labelset, c.attributes, c.application
+	FROM objects c WHERE c.owner = p.uid AND c.account_id + 0 = p.account_id AND c.owner <> '' OFFSET 0) o`
 
 func postgresLock() ([]goose.ProviderOption, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // tries every second for 5 minutes

@@ -77,7 +77,7 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 	}
 	defer unlock()
 	defer s.overlay.Forget(account)
-	defer s.accountLog.note(account)
+	defer s.versions.accountLog.note(account)
 	var id, term int64
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)

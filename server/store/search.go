@@ -112,6 +112,9 @@ type searchConditions struct {
 	kinds    map[int64]vedette.Kind
 	names    map[int64]string // of kinds, in keys
 	empty    bool             // nothing can be found
+	// accountCondition does not name the accounts if they are all: PostgreSQL would sort all objects
+	// before it stops at the limit.
+	accountCondition condition
 }
 
 func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchConditions, error) {
@@ -122,13 +125,13 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 	if err := c.readKinds(ctx, s, q); err != nil {
 		return nil, err
 	}
-	accounts, kinds := sortedIDs(c.accounts), sortedIDs(c.kinds)
-	c.empty = !isValidText(q.Text, maxSearchText) || len(accounts) == 0 || len(kinds) == 0 ||
+	kinds := sortedIDs(c.kinds)
+	c.empty = !isValidText(q.Text, maxSearchText) || len(c.accounts) == 0 || len(kinds) == 0 ||
 		q.Related != nil && len(q.Related.Applications) == 0
 	if c.empty {
 		return c, nil
 	}
-	c.where = conditions{s.dialect.in("o.kind_id", kinds), s.dialect.in("o.account_id", accounts)}
+	c.where = conditions{s.dialect.in("o.kind_id", kinds), c.accountCondition}
 	for _, f := range []struct{ column, value string }{{"o.namespace", q.Namespace}, {"o.name", q.Name}} {
 		if f.value != "" {
 			c.where = append(c.where, condition{f.column + " = ?", []any{sanitize(f.value, maxName)}})
@@ -147,12 +150,19 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 
 func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *SearchQuery) error {
 	names, err := s.accountNames(ctx)
-	for id, name := range names {
+	if err != nil {
+		return err
+	}
+	for id, name := range names.visible {
 		if q.CanRead == nil || q.CanRead(name) {
 			c.accounts[id] = name
 		}
 	}
-	return err
+	c.accountCondition = s.dialect.in("o.account_id", sortedIDs(c.accounts))
+	if len(c.accounts) == len(names.visible) {
+		c.accountCondition = s.dialect.notIn("o.account_id", names.hidden)
+	}
+	return nil
 }
 
 // readKinds reads the kinds if another server may have inserted one.

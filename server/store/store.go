@@ -46,10 +46,9 @@ type Store struct {
 	priority        *admission.Priority
 	writeSemaphore  *admission.Semaphore
 	overlay         overlay.Overlay
-	accountLog      accountLog
 	labelGC         labelGC
 	versions        versions
-	cachedNames     accountNames
+	cachedNames     atomic.Pointer[accountNames]
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
 	lease           *lease         // nil if none is needed

@@ -82,6 +82,7 @@ type versions struct {
 	applications [stripeCount]atomic.Uint64
 	namespaces   [stripeCount]atomic.Uint64
 	accounts     atomic.Uint64
+	accountLog   accountLog
 	inventory    inventory
 
 	mu        sync.Mutex
@@ -111,6 +112,7 @@ func (v *versions) publish(e *effect) {
 		increment(&v.namespaces, &e.namespaces)
 	}
 	if e.accountRow {
+		v.accountLog.note(e.account) // first: who sees the new version finds the account
 		v.accounts.Add(1)
 	}
 	if e.clusters {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,10 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 				s.versions.publishUncertain(e)
 				first := read()
 				expectAllChanged(t, "at once", before, first)
+				changed, mark := s.ChangedAccounts(0)
+				if !slices.Equal(changed, []vedette.AccountName{"prod"}) {
+					t.Errorf("at once: got the changed accounts %v, want prod", changed)
+				}
 				if len(s.versions.inventory.takeStale()) != 1 {
 					t.Error("at once: the account's clusters are not stale")
 				}
@@ -39,6 +44,9 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 				end(s)
 				last := read()
 				expectAllChanged(t, "in the end", first, last)
+				if changed, _ := s.ChangedAccounts(mark); !slices.Equal(changed, []vedette.AccountName{"prod"}) {
+					t.Errorf("in the end: got the changed accounts %v, want prod", changed)
+				}
 				if len(s.versions.inventory.takeStale()) != 1 {
 					t.Error("in the end: the account's clusters are not stale")
 				}

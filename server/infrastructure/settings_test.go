@@ -1,0 +1,128 @@
+package infrastructure
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// accountList holds accounts, and remembers which were read.
+type accountList struct {
+	accounts map[vedette.AccountName]vedette.Properties
+	log      []vedette.AccountName // of changes
+	reads    []string
+}
+
+func (l *accountList) Accounts(context.Context) ([]store.AccountRow, error) {
+	l.reads = append(l.reads, "all")
+	return l.rows(slices.Collect(maps.Keys(l.accounts))), nil
+}
+
+func (l *accountList) AccountsNamed(_ context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
+	l.reads = append(l.reads, fmt.Sprint(names))
+	return l.rows(names), nil
+}
+
+func (l *accountList) rows(names []vedette.AccountName) []store.AccountRow {
+	var rows []store.AccountRow
+	for _, name := range names {
+		if properties, ok := l.accounts[name]; ok {
+			rows = append(rows, store.AccountRow{Account: vedette.Account{Name: name, Properties: properties}})
+		}
+	}
+	return rows
+}
+
+func (l *accountList) AccountsVersion() uint64 { return uint64(len(l.log)) }
+
+func (l *accountList) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+	changed := slices.Clone(l.log[since:])
+	slices.Sort(changed)
+	return slices.Compact(changed), uint64(len(l.log))
+}
+
+func (l *accountList) put(name vedette.AccountName, properties vedette.Properties) {
+	l.accounts[name] = properties
+	l.log = append(l.log, name)
+}
+
+func (l *accountList) remove(name vedette.AccountName) {
+	delete(l.accounts, name)
+	l.log = append(l.log, name)
+}
+
+func TestSettingsReadWhatChanged(t *testing.T) {
+	strict := vedette.Properties{OnlySpinnakerManaged: true}
+	l := &accountList{accounts: map[vedette.AccountName]vedette.Properties{"a": {}, "b": strict}}
+	c := settingsCache{store: l, applications: allApplications{}}
+	for _, tt := range []struct {
+		step string
+		do   func()
+		read string
+		same bool // the same pointer as before
+	}{
+		{"the first time", func() {}, "[all]", false},
+		{"nothing has changed", func() {}, "[]", true},
+		{"an agent registers the same again", func() { l.put("b", strict) }, "[[b]]", true},
+		{"a new account", func() { l.put("c", vedette.Properties{CacheAllRelationships: true}) }, "[[c]]", false},
+		{"a property", func() { l.put("a", strict) }, "[[a]]", false},
+		{"an account is removed, another one is replaced", func() { l.remove("b"); l.put("d", strict) }, "[[b d]]", false},
+		{"a permission", func() {
+			l.put("d", vedette.Properties{OnlySpinnakerManaged: true, Permissions: &vedette.Permissions{}})
+		}, "[[d]]", false},
+		{"very many", func() {
+			for i := range maxNamedAccounts + 1 {
+				l.put(vedette.AccountName(fmt.Sprint("many-", i)), vedette.Properties{})
+			}
+		}, "[all]", false},
+	} {
+		before := c.current
+		l.reads = nil
+		tt.do()
+		s, err := c.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(l.reads) != tt.read || (s == before) != tt.same {
+			t.Errorf("%s: got the reads %s and the same settings: %v, want %s and %v", tt.step, l.reads, s == before, tt.read, tt.same)
+		}
+		expectSettings(t, tt.step, s, l)
+	}
+}
+
+// expectSettings compares settings with those that are read at once.
+func expectSettings(t *testing.T, step string, s *Settings, l *accountList) {
+	t.Helper()
+	want := (&Settings{}).with(nil, l.rows(slices.Collect(maps.Keys(l.accounts))))
+	if !reflect.DeepEqual(s.Properties, want.Properties) || !maps.Equal(s.OnlyManaged, want.OnlyManaged) || !maps.Equal(s.RelatesAll, want.RelatesAll) {
+		t.Errorf("%s: got %v, want %v", step, s.Properties, want.Properties)
+	}
+}
+
+func TestSettingsAfterRandomChanges(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	l := &accountList{accounts: map[vedette.AccountName]vedette.Properties{}}
+	c := settingsCache{store: l, applications: allApplications{}}
+	for i := range 500 {
+		for range random.IntN(4) {
+			name := vedette.AccountName(fmt.Sprint(random.IntN(8)))
+			if random.IntN(3) == 0 {
+				l.remove(name)
+				continue
+			}
+			l.put(name, vedette.Properties{OnlySpinnakerManaged: random.IntN(2) == 0, CacheAllRelationships: random.IntN(2) == 0})
+		}
+		s, err := c.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectSettings(t, fmt.Sprint("step ", i), s, l)
+	}
+}
