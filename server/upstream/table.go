@@ -77,6 +77,8 @@ func applicationEndpoints() []Endpoint {
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroups", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
 		{Pattern: "applications/{app}/serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
+		{Pattern: "applications/{app}/serverGroups/{account}/{serverGroup}/events", Mode: ByAccount},
+		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{serverGroup}/scalingActivities", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroupManagers", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
 		{Pattern: "applications/{app}/loadBalancers", Mode: Merged, merge: mergeList(listRule{account: accountKey, sortByName: true})},
 		{Pattern: "applications/{app}/rawResources", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
@@ -108,6 +110,11 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "{provider}/loadBalancers", Mode: ByProvider, merge: mergeList(listRule{account: accountKey}), Note: provider},
 		{Pattern: "{provider}/loadBalancers/{name}", Mode: PassedOn},
 		{Pattern: "{provider}/loadBalancers/{account}/{region}/{name}", Mode: ByAccount},
+		{Pattern: "{provider}/images/{account}/{region}/{image}", Mode: ByAccount},
+		{Pattern: "elasticIps/{account}", Mode: ByAccount},
+		{Pattern: "elasticIps/{account}/{region}", Mode: ByAccount},
+		{Pattern: "servicebroker/{account}/services", Mode: ByAccount},
+		{Pattern: "cloudMetrics/{provider}/{account}/{region}", Mode: ByAccount},
 		{Pattern: "search", Mode: Merged, merge: mergeSearch, Note: "A page has up to `pageSize` results of each side."},
 	}
 }
