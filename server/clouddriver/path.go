@@ -15,16 +15,6 @@ func Routes() []string {
 	return patterns
 }
 
-// OtherProviderRoutes returns those of Routes that are about other providers. Their answers are
-// empty, because only a Clouddriver with these providers has others.
-func OtherProviderRoutes() []string {
-	var patterns []string
-	for _, r := range otherProviderRoutes() {
-		patterns = append(patterns, r.method()+" "+r.path())
-	}
-	return patterns
-}
-
 // MatchPath matches an escaped path against the path of a route, and returns the unescaped texts
 // that matched the segments in braces.
 func MatchPath(pattern, path string) (map[string]string, bool) { return matchPath(pattern, path) }
