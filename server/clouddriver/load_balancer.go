@@ -9,7 +9,6 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/infrastructure"
-	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -19,7 +18,7 @@ func (a *api) listLoadBalancers(w http.ResponseWriter, r *http.Request, p pathPa
 	if err != nil {
 		return err
 	}
-	balancers, err := v.Balancers(r.Context(), readlimit.CallerKey(r))
+	balancers, err := v.Balancers(r.Context())
 	if err != nil {
 		return err
 	}
@@ -101,11 +100,11 @@ func (a *api) findLoadBalancer(r *http.Request, account vedette.AccountName, nam
 	if o == nil || err != nil {
 		return nil, err
 	}
-	application, err := a.views.Application(r.Context(), readlimit.CallerKey(r), o.Moniker.App)
+	application, err := a.views.Application(r.Context(), o.Moniker.App)
 	if err != nil {
 		return nil, err
 	}
-	balancers, err := application.Balancers(r.Context(), readlimit.CallerKey(r))
+	balancers, err := application.Balancers(r.Context())
 	if err != nil {
 		return nil, err
 	}

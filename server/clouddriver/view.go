@@ -63,7 +63,7 @@ func (a *api) readAllowedView(r *http.Request, caller authorize.Caller, applicat
 	if err != nil {
 		return view{}, err
 	}
-	cached, err := a.views.Application(r.Context(), readlimit.CallerKey(r), application)
+	cached, err := a.views.Application(r.Context(), application)
 	if err != nil {
 		return view{}, err
 	}
@@ -86,7 +86,7 @@ func (a *api) readAccountView(r *http.Request, p pathParams) (view, error) {
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
 		return view{}, err
 	}
-	cached, err := a.views.Application(r.Context(), scope.limitKey, p["app"])
+	cached, err := a.views.Application(r.Context(), p["app"])
 	return view{CachedApplication: cached}, err
 }
 

@@ -16,14 +16,14 @@ import (
 //
 // The workloads are read after the versions that the application depends on. If they change in
 // between, the application is outdated, and nobody gets this answer again.
-func (s *CachedApplication) Balancers(ctx context.Context, caller string) ([]*LoadBalancer, error) {
+func (s *CachedApplication) Balancers(ctx context.Context) ([]*LoadBalancer, error) {
 	if balancers := s.balancers.Load(); balancers != nil {
 		return *balancers, nil
 	}
 	result := s.flights.DoChan("", func() (any, error) {
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		return s.loadBalancers(shared, caller)
+		return s.loadBalancers(shared)
 	})
 	select {
 	case <-ctx.Done():
@@ -35,8 +35,8 @@ func (s *CachedApplication) Balancers(ctx context.Context, caller string) ([]*Lo
 }
 
 // loadBalancers reads the workloads of other applications, and keeps the load balancers.
-func (s *CachedApplication) loadBalancers(ctx context.Context, caller string) ([]*LoadBalancer, error) {
-	rows, release, err := readlimit.Read(ctx, s.reader.cfg.Limiter, caller, func() (*Rows, int64, error) {
+func (s *CachedApplication) loadBalancers(ctx context.Context) ([]*LoadBalancer, error) {
+	rows, release, err := readlimit.Read(ctx, s.reader.cfg.Limiter, limitKey(s.Name), func() (*Rows, int64, error) {
 		rows, err := s.readWorkloads(ctx)
 		if err != nil {
 			return nil, 0, err

@@ -52,7 +52,7 @@ func (s *sharedNamespace) AttributesOwnedBy(_ context.Context, owners []store.Ow
 
 func balancedGroups(t *testing.T, a *CachedApplication) []string {
 	t.Helper()
-	balancers, err := a.Balancers(t.Context(), "ann")
+	balancers, err := a.Balancers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestReadsOfBalancersAreShared(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error)
 		ask := func(ctx context.Context) {
-			_, err := a.Balancers(ctx, "ann")
+			_, err := a.Balancers(ctx)
 			results <- err
 		}
 		go ask(ctx)

@@ -13,6 +13,7 @@ import (
 type CachedApplication struct {
 	*Application
 	reader   *Reader
+	began    uint64    // when it was read, in the order of the reader
 	settings *Settings // when it was built
 	versions versions
 	rowBytes int64 // estimated memory of the application

@@ -51,6 +51,7 @@ type Config struct {
 type Reader struct {
 	cfg      Config
 	settings settingsCache
+	order    atomic.Uint64 // of calls and reads
 	flights  singleflight.Group
 	cache    cache
 	encoding chan struct{} // has an element for each answer that is being made
@@ -77,8 +78,8 @@ func NewReader(cfg Config) *Reader {
 const loadTimeout = 30 * time.Second
 
 // Application returns an application as it was when it was called, or later. One that does not
-// exist is empty. caller is the key of the caller in the limiter. Concurrent calls share a read.
-func (r *Reader) Application(ctx context.Context, caller, name string) (*CachedApplication, error) {
+// exist is empty. Concurrent calls share a read.
+func (r *Reader) Application(ctx context.Context, name string) (*CachedApplication, error) {
 	if name == "" { // objects whose name gives no application have the empty one
 		return &CachedApplication{Application: &Application{}, reader: r}, nil
 	}
@@ -89,36 +90,40 @@ func (r *Reader) Application(ctx context.Context, caller, name string) (*CachedA
 	if s := r.cache.get(name); s != nil && s.isCurrent(settings) {
 		return s, nil
 	}
+	called := r.order.Add(1)
 	for {
-		s, isOwn, err := r.join(ctx, caller, name)
-		// A read that began before this call may miss what the caller has just written.
-		if isOwn || err != nil || s.isCurrent(settings) {
+		s, err := r.join(ctx, name)
+		// A read that began before this call may miss what the caller has just written. Objects that
+		// change all the time outdate every read, so a later one is good enough.
+		if err != nil || s.began > called || s.isCurrent(settings) {
 			return s, err
 		}
 	}
 }
 
-// join waits for a read of an application. isOwn reports whether the read began with this call.
-func (r *Reader) join(ctx context.Context, caller, name string) (s *CachedApplication, isOwn bool, err error) {
-	var began atomic.Bool
+// join waits for a read of an application.
+func (r *Reader) join(ctx context.Context, name string) (*CachedApplication, error) {
 	result := r.flights.DoChan(name, func() (any, error) {
-		began.Store(true)
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		return r.load(shared, caller, name)
+		return r.load(shared, name)
 	})
 	select {
 	case <-ctx.Done():
-		return nil, false, fmt.Errorf("wait for application %s: %w", name, context.Cause(ctx))
+		return nil, fmt.Errorf("wait for application %s: %w", name, context.Cause(ctx))
 	case got := <-result:
 		s, _ := got.Val.(*CachedApplication)
-		return s, began.Load(), got.Err
+		return s, got.Err
 	}
 }
 
+// limitKey stands for a caller in the limiter. A read serves all callers, so it must not wait for
+// what one of them holds. No caller has such a name.
+func limitKey(application string) string { return "\x00application " + application }
+
 // load reads an application and keeps it.
-func (r *Reader) load(ctx context.Context, caller, name string) (*CachedApplication, error) {
-	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, caller, func() (*CachedApplication, int64, error) {
+func (r *Reader) load(ctx context.Context, name string) (*CachedApplication, error) {
+	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, limitKey(name), func() (*CachedApplication, int64, error) {
 		s, err := r.read(ctx, name)
 		if err != nil {
 			return nil, 0, err
@@ -138,7 +143,7 @@ func (r *Reader) load(ctx context.Context, caller, name string) (*CachedApplicat
 // read reads an application. Versions are read before the rows that they cover, so that a change
 // in between makes the application outdated.
 func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, error) {
-	s := &CachedApplication{reader: r, versions: newVersions(r.cfg.Store, name)}
+	s := &CachedApplication{reader: r, began: r.order.Add(1), versions: newVersions(r.cfg.Store, name)}
 	settings, err := r.Settings(ctx)
 	if err != nil {
 		return nil, err

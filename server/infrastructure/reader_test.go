@@ -122,7 +122,7 @@ func newMemoryStore() *memoryStore {
 
 func read(t *testing.T, r *Reader, name string) *CachedApplication {
 	t.Helper()
-	s, err := r.Application(t.Context(), "ann", name)
+	s, err := r.Application(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 	s := newMemoryStore()
 	s.err = errors.New("the database is away")
 	r := NewReader(Config{Store: s})
-	if _, err := r.Application(t.Context(), "ann", "web"); !errors.Is(err, s.err) {
+	if _, err := r.Application(t.Context(), "web"); !errors.Is(err, s.err) {
 		t.Errorf("got %v, want %v", err, s.err)
 	}
 	s.change(func() { s.err = nil })
@@ -264,7 +264,7 @@ func TestCallerCanLeave(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := r.Application(ctx, "ann", "web")
+			_, err := r.Application(ctx, "web")
 			done <- err
 		}()
 		<-s.entered

@@ -1,0 +1,62 @@
+package infrastructure
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette/server/readlimit"
+)
+
+// TestChangesDoNotDelayCallers changes an application during each read of it. A caller who waits for
+// the read that began before its call needs one more read, whoever begins it.
+func TestChangesDoNotDelayCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemoryStore()
+		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
+		r := NewReader(Config{Store: s})
+		const callers = 20
+		done := make(chan bool, callers+1)
+		ask := func() { read(t, r, "web"); done <- true }
+		go ask()
+		<-s.entered
+		for range callers {
+			go ask()
+		}
+		synctest.Wait()
+		for range 2 {
+			s.change(func() { s.applications++ })
+			s.proceed <- struct{}{}
+			synctest.Wait()
+			select {
+			case <-s.entered:
+			default:
+			}
+		}
+		for i := range callers + 1 {
+			select {
+			case <-done:
+			default:
+				t.Fatalf("after two reads, %d of %d callers have an answer, want all", i, callers+1)
+			}
+		}
+	})
+}
+
+// TestReadsDoNotWaitForOneCaller lets the caller whose request begins a read hold all the memory that
+// it may have, for example because it reads another answer slowly.
+func TestReadsDoNotWaitForOneCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := readlimit.New(readlimit.Config{Bytes: 4096})
+		for range 2 { // its share of the memory for small requests
+			if _, err := limiter.Acquire(t.Context(), "ann@10.0.0.1", 200); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		read(t, NewReader(Config{Store: newMemoryStore(), Limiter: limiter}), "web")
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the read waited for %v", took)
+		}
+	})
+}
