@@ -26,6 +26,8 @@ type rowStore interface {
 type versionStore interface {
 	ApplicationVersion(application string) uint64
 	NamespaceVersion(account vedette.AccountName, namespace string) uint64
+	// CheckLease returns an error if another process may have changed the store.
+	CheckLease(ctx context.Context) error
 }
 
 // Store is what a Reader reads from.
