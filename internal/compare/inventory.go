@@ -124,7 +124,7 @@ func namesOf(accounts map[string]bool) string {
 	if len(names) > 10 {
 		names = append(names[:10], "…")
 	}
-	return strings.Join(names, ", ")
+	return shorten(strings.Join(names, ", "))
 }
 
 func matchesAny(patterns []string, name string) bool {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // exampleLength is how much of a value is printed.
@@ -36,7 +38,7 @@ func (r *Report) Print(w io.Writer, onlyDiffering bool) error {
 }
 
 func (f *FormReport) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %d of %d equal", f.Form, f.Equal, f.Total)
+	fmt.Fprintf(w, "%s: %d of %d equal", printable(f.Form), f.Equal, f.Total)
 	for _, count := range []struct {
 		n    int
 		text string
@@ -53,10 +55,10 @@ func (f *FormReport) print(w io.Writer) {
 
 func (g *Group) print(w io.Writer) {
 	if g.Reason != "" {
-		fmt.Fprintf(w, "    accepted %s ×%d in %d: %s\n", g.Field, g.Count, g.Answers, g.Reason)
+		fmt.Fprintf(w, "    accepted %s ×%d in %d: %s\n", printable(g.Field), g.Count, g.Answers, g.Reason)
 		return
 	}
-	fmt.Fprintf(w, "    %s ×%d in %d, for example %s\n", g.Field, g.Count, g.Answers, g.Path)
+	fmt.Fprintf(w, "    %s ×%d in %d, for example %s\n", printable(g.Field), g.Count, g.Answers, printable(g.Path))
 	if g.Error != "" {
 		fmt.Fprintf(w, "        %s\n", shorten(g.Error))
 		return
@@ -74,7 +76,25 @@ func valueText(value string) string {
 func shorten(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) <= exampleLength {
-		return string(runes)
+		return printable(string(runes))
 	}
-	return string(runes[:exampleLength]) + "…"
+	return printable(string(runes[:exampleLength])) + "…"
 }
+
+// printable escapes what a terminal would obey instead of showing it. Names come from servers.
+func printable(text string) string {
+	if strings.IndexFunc(text, isUnprintable) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if isUnprintable(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }

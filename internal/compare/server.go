@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ const (
 	// maxBodyBytes bounds the memory for one answer. The largest real ones are lists of all
 	// applications, with some 20 MB for 20,000 of them.
 	maxBodyBytes = 64 << 20
+	// maxValues bounds the memory of a decoded answer: small values take a hundred times more of it
+	// than bytes. The largest real answers have one in 30 bytes.
+	maxValues = 2 << 20
 	// requestTimeout is longer than the minute that Gate waits.
 	requestTimeout = 2 * time.Minute
 )
@@ -60,6 +64,9 @@ func (s *Server) Answer(ctx context.Context, path string) (Answer, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBodyBytes+1))
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask %s: read the answer of GET %s: %w", s.Name, path, err)
+	}
+	if n := bytes.Count(body, []byte(",")); n > maxValues {
+		return Answer{}, fmt.Errorf("ask %s: the answer of GET %s has %d values, more than the limit of %d", s.Name, path, n, maxValues)
 	}
 	if len(body) > maxBodyBytes {
 		return Answer{}, fmt.Errorf("ask %s: the answer of GET %s is larger than %d MiB", s.Name, path, maxBodyBytes>>20)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
@@ -28,6 +27,8 @@ type Request struct {
 	// MayRead returns an error if the caller may not read an application. Content of the artifact
 	// store belongs to applications. Nil means that the caller may read all.
 	MayRead func(ctx context.Context, application string) error
+	// Caller is who asks. One caller cannot take the places of all others.
+	Caller string
 }
 
 // source is an account with the means to fetch its artifacts.
@@ -45,14 +46,11 @@ type lister interface {
 
 // Accounts are all artifact accounts of a server.
 type Accounts struct {
-	sources []source
-	store   *objectStore
-	running chan struct{} // a token for each artifact that is being fetched
-	enabled bool
+	sources   []source
+	store     *objectStore
+	admission *admission
+	enabled   bool
 }
-
-// admissionTimeout is the time that a request waits while too many artifacts are being fetched.
-const admissionTimeout = 30 * time.Second
 
 // List returns all accounts: configured ones first, then those that exist without configuration.
 func (a *Accounts) List() []Account {
@@ -73,7 +71,14 @@ func (a *Accounts) Fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 	if err != nil {
 		return nil, err
 	}
-	release, err := a.admit(ctx)
+	if needsNothing(s, r.Artifact) {
+		content, err := s.fetch(ctx, r)
+		if err != nil {
+			return nil, publicError(ctx, r.Artifact, err)
+		}
+		return content, nil
+	}
+	release, err := a.admission.admit(ctx, r.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +90,28 @@ func (a *Accounts) Fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 	return &admittedContent{ReadCloser: content, release: release}, nil
 }
 
+// needsNothing reports whether an artifact is fetched from nowhere. Then it does not wait for others.
+func needsNothing(s source, artifact manifest.Artifact) bool {
+	switch s.(type) {
+	case namedSource:
+		return true
+	case embeddedSource:
+		return !isStored(artifact)
+	}
+	return false
+}
+
 // Names returns the names of an account's artifacts.
 func (a *Accounts) Names(ctx context.Context, account, artifactType string) ([]string, error) {
 	l, err := a.findLister(account, artifactType, "names")
 	if err != nil {
 		return nil, err
 	}
+	release, err := a.admission.admit(ctx, listCaller)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	names, err := l.names(ctx)
 	return names, listError(ctx, account, "names", err)
 }
@@ -101,6 +122,11 @@ func (a *Accounts) Versions(ctx context.Context, account, artifactType, name str
 	if err != nil {
 		return nil, err
 	}
+	release, err := a.admission.admit(ctx, listCaller)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	versions, err := l.versions(ctx, name)
 	return versions, listError(ctx, account, "versions", err)
 }
@@ -129,22 +155,6 @@ func (a *Accounts) findLister(name, artifactType, what string) (lister, error) {
 		return nil, &DownloadError{Message: fmt.Sprintf("Artifact %s are not supported for artifact types that '%s' account handles", what, name)}
 	}
 	return l, nil
-}
-
-// admit waits until there is room for one more artifact, so that memory and disk are bounded
-// however many stages of pipelines start at the same time.
-func (a *Accounts) admit(ctx context.Context) (release func(), err error) {
-	timeout := time.NewTimer(admissionTimeout)
-	defer timeout.Stop()
-	select {
-	case a.running <- struct{}{}:
-		return func() { <-a.running }, nil
-	case <-timeout.C:
-		return nil, vedette.Errorf(vedette.Unavailable, "%d artifacts are being fetched, and none was complete within %s: retry, "+
-			"or raise artifacts.limits.maxConcurrent", cap(a.running), admissionTimeout)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // admittedContent leaves room for the next artifact when it is closed.

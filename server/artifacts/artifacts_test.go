@@ -1,7 +1,6 @@
 package artifacts_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts"
@@ -106,32 +104,5 @@ func TestDeniedAddress(t *testing.T) {
 	for _, reference := range []string{server, strings.Replace(server, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data/"} {
 		_, err := fetch(t, accounts, artifact("http/file", "no-auth-http-account", "", reference))
 		expectError(t, reference, err, vedette.Invalid, "artifacts.network.allowedAddresses")
-	}
-}
-
-// TestConcurrency checks that an artifact waits until another one is closed.
-func TestConcurrency(t *testing.T) {
-	accounts := artifacts.New(artifacts.Config{MaxConcurrent: 1})
-	request := artifacts.Request{Artifact: artifact("embedded/base64", "embedded-artifact", "", "YQ==")}
-	first, err := accounts.Fetch(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := accounts.Fetch(ctx, request); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want a second artifact to wait", err)
-	}
-	first.Close()
-	second, err := accounts.Fetch(t.Context(), request)
-	if err != nil {
-		t.Fatalf("got %v, want the second artifact after the first", err)
-	}
-	second.Close()
-	// Errors leave room, too.
-	request.Artifact.Reference = "?"
-	for range 3 {
-		_, err := accounts.Fetch(t.Context(), request)
-		expectError(t, "no base64", err, vedette.Invalid, "not valid base64")
 	}
 }

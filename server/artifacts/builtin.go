@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/manifest"
 )
 
 // Types of artifacts that contain their own content. A bake produces them, and a deployment with
@@ -29,11 +30,16 @@ func (embeddedSource) handles(artifactType string) bool {
 	return strings.HasPrefix(artifactType, "embedded/") || strings.HasPrefix(artifactType, "remote/")
 }
 
+// isStored reports whether the content of an artifact is in the artifact store.
+func isStored(a manifest.Artifact) bool {
+	return a.Type == remoteType && strings.HasPrefix(a.Reference, referenceScheme)
+}
+
 func (s embeddedSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	switch {
 	case r.Artifact.Type != embeddedType && r.Artifact.Type != remoteType:
 		return nil, &DownloadError{Message: "Embedded type '" + r.Artifact.Type + "' is not handled."}
-	case r.Artifact.Type == remoteType && strings.HasPrefix(r.Artifact.Reference, referenceScheme):
+	case isStored(r.Artifact):
 		return s.store.fetch(ctx, r)
 	}
 	// Clouddriver accepts content with and without padding.

@@ -53,7 +53,7 @@ func New(cfg Config) *Accounts {
 	if cfg.MaxGitObjectBytes == 0 {
 		cfg.MaxGitObjectBytes = 64 << 20
 	}
-	a := &Accounts{running: make(chan struct{}, cfg.MaxConcurrent), enabled: !cfg.Disabled}
+	a := &Accounts{admission: newAdmission(cfg.MaxConcurrent), enabled: !cfg.Disabled}
 	if cfg.Disabled {
 		return a
 	}

@@ -72,12 +72,16 @@ func (s gitSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 		return nil, fmt.Errorf("make a folder for the clone: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.client.Limits().Timeout)
-	archive, err := s.archive(ctx, endpoint, dir, version, subPath)
+	var archive io.ReadCloser
+	err = recovered(func() (err error) {
+		archive, err = s.archive(ctx, endpoint, dir, version, subPath)
+		return err
+	})
 	if err != nil {
 		cancel()
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &clonedArchive{ReadCloser: archive, remove: func() error { cancel(); return os.RemoveAll(dir) }}, nil
+	return &clonedArchive{ReadCloser: archive, cancel: cancel, dir: dir}, nil
 }
 
 func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, dir, version, subPath string) (io.ReadCloser, error) {
@@ -87,11 +91,11 @@ func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, di
 	}
 	defer session.Close()
 	clone := newGitClone(dir, s.limits, s.unpacking)
-	commit, err := clone.fetch(ctx, session, version, func() (transport.UploadPackSession, error) { return s.connect(ctx, endpoint) })
+	commit, err := clone.fetch(ctx, session, version, func() (gitSession, error) { return s.connect(ctx, endpoint) })
 	if err != nil {
 		return nil, gitError(endpoint, err)
 	}
-	return archiveCommit(commit, subPath, s.limits.bytes*expansion)
+	return archiveCommit(ctx, commit, subPath, s.limits.bytes*expansion)
 }
 
 // gitError hides the URL of an error of HTTP, which may contain a password.
@@ -106,11 +110,15 @@ func gitError(endpoint *transport.Endpoint, err error) error {
 // clonedArchive removes the clone when the archive was read.
 type clonedArchive struct {
 	io.ReadCloser
-	remove func() error
+	cancel context.CancelFunc
+	dir    string
 }
 
 // Close ends the archive and removes the clone.
-func (a *clonedArchive) Close() error { return errors.Join(a.ReadCloser.Close(), a.remove()) }
+func (a *clonedArchive) Close() error {
+	a.cancel() // an archiver that is between two entries sees no closed reader
+	return errors.Join(a.ReadCloser.Close(), os.RemoveAll(a.dir))
+}
 
 // validGitText are versions and paths that Clouddriver accepts, too.
 var validGitText = regexp.MustCompile(`^[a-zA-Z0-9/_.-]+$`)

@@ -3,6 +3,7 @@ package artifacts
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,9 @@ import (
 
 // archiveCommit returns a compressed tar archive of a commit, or of one path of it, as "git archive"
 // writes it: entries have their whole paths, the time is that of the commit, and files with the
-// attribute export-ignore are left out. A path that does not exist is reported at once.
-func archiveCommit(commit *object.Commit, subPath string, maxBytes int64) (io.ReadCloser, error) {
+// attribute export-ignore are left out. A path that does not exist is reported at once. The archive
+// fails when ctx ends.
+func archiveCommit(ctx context.Context, commit *object.Commit, subPath string, maxBytes int64) (io.ReadCloser, error) {
 	root, err := commit.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("read the commit %s: %w", commit.Hash, err)
@@ -31,11 +33,8 @@ func archiveCommit(commit *object.Commit, subPath string, maxBytes int64) (io.Re
 			return nil, vedette.Errorf(vedette.NotFound, "%.300q does not exist in commit %s", subPath, commit.Hash)
 		}
 	}
-	reader, writer := io.Pipe()
-	go func() {
-		writer.CloseWithError(writeArchive(writer, &archiver{commit: commit, subPath: subPath, remaining: maxBytes, limit: maxBytes}, root))
-	}()
-	return reader, nil
+	a := &archiver{ctx: ctx, commit: commit, subPath: subPath, remaining: maxBytes, limit: maxBytes}
+	return startArchive(ctx, func(w io.Writer) error { return writeArchive(w, a, root) }), nil
 }
 
 func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
@@ -54,6 +53,7 @@ func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
 
 // archiver writes the entries of an archive.
 type archiver struct {
+	ctx     context.Context //nolint:containedctx // it is that of the one archive
 	tar     *tar.Writer
 	commit  *object.Commit
 	subPath string
@@ -76,6 +76,12 @@ func (a *archiver) writeTree(tree *object.Tree, prefix string, attributes []gita
 	}
 	matcher := gitattributes.NewMatcher(attributes)
 	for _, entry := range tree.Entries {
+		if a.ctx.Err() != nil { // entries that are left out write nothing that could fail
+			return context.Cause(a.ctx)
+		}
+		if !isEntryName(entry.Name) {
+			return fmt.Errorf("folder %q has an entry %.100q, which is not a valid name", prefix, entry.Name)
+		}
 		name := path.Join(prefix, entry.Name)
 		ignored, _ := matcher.Match(strings.Split(name, "/"), []string{"export-ignore"})
 		if ignore := ignored["export-ignore"]; ignore != nil && ignore.IsSet() || !a.wants(name) {
@@ -86,6 +92,12 @@ func (a *archiver) writeTree(tree *object.Tree, prefix string, attributes []gita
 		}
 	}
 	return nil
+}
+
+// isEntryName reports whether Git accepts a name in a folder. With others, whoever unpacks the archive
+// could write outside of his folder, and folders could contain each other without end.
+func isEntryName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.EqualFold(name, ".git") && !strings.ContainsAny(name, "/\x00")
 }
 
 func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name string, attributes []gitattributes.MatchAttribute) error {

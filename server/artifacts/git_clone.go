@@ -46,8 +46,8 @@ var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 
 // fetch gets the commit of a branch, a tag or an abbreviated or complete ID, without its history if
 // the server allows that. A branch is preferred to a tag, and both to an ID.
-func (c gitClone) fetch(ctx context.Context, session transport.UploadPackSession, version string,
-	reconnect func() (transport.UploadPackSession, error)) (*object.Commit, error) {
+func (c gitClone) fetch(ctx context.Context, session gitSession, version string,
+	reconnect func() (gitSession, error)) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list branches and tags: %w", err)
@@ -89,7 +89,7 @@ func allowsAnyCommit(refs *packp.AdvRefs) bool {
 	return refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) || refs.Capabilities.Supports("allow-any-sha1-in-want")
 }
 
-func (c gitClone) fetchTip(ctx context.Context, session transport.UploadPackSession, refs *packp.AdvRefs,
+func (c gitClone) fetchTip(ctx context.Context, session gitSession, refs *packp.AdvRefs,
 	hash plumbing.Hash) (*object.Commit, error) {
 	request := newPackRequest(refs, hash)
 	if refs.Capabilities.Supports(capability.Shallow) {
@@ -103,7 +103,7 @@ func (c gitClone) fetchTip(ctx context.Context, session transport.UploadPackSess
 }
 
 // fetchAll gets all branches and tags with their history, and finds a commit by its ID.
-func (c gitClone) fetchAll(ctx context.Context, session transport.UploadPackSession, id string) (*object.Commit, error) {
+func (c gitClone) fetchAll(ctx context.Context, session gitSession, id string) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list branches and tags: %w", err)
@@ -179,7 +179,7 @@ func newPackRequest(refs *packp.AdvRefs, wants ...plumbing.Hash) *packp.UploadPa
 }
 
 // receive stores the objects that a server sends.
-func (c gitClone) receive(ctx context.Context, session transport.UploadPackSession, request *packp.UploadPackRequest) error {
+func (c gitClone) receive(ctx context.Context, session gitSession, request *packp.UploadPackRequest) error {
 	response, err := session.UploadPack(ctx, request)
 	if err != nil {
 		return fmt.Errorf("request objects: %w", err)

@@ -2,17 +2,25 @@ package artifacts
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
-	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+
+	"github.com/vedette-io/vedette"
 )
 
+// gitSession asks a server for objects once.
+type gitSession interface {
+	AdvertisedReferencesContext(ctx context.Context) (*packp.AdvRefs, error)
+	UploadPack(ctx context.Context, request *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
+	Close() error
+}
+
 // connect opens a session for one fetch.
-func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (transport.UploadPackSession, error) {
+func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (gitSession, error) {
 	if endpoint.Protocol == "ssh" {
 		return s.connectSSH(ctx, endpoint)
 	}
@@ -20,7 +28,7 @@ func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (t
 	if err != nil {
 		return nil, err
 	}
-	client := githttp.NewClient(&http.Client{Transport: s.client})
+	client := githttp.NewClient(&http.Client{Transport: s.client, CheckRedirect: s.checkRedirect})
 	session, err := client.NewUploadPackSession(endpoint, auth)
 	if err != nil {
 		return nil, gitError(endpoint, err)
@@ -50,21 +58,11 @@ func (s gitSource) httpAuth() (transport.AuthMethod, error) {
 	return &githttp.BasicAuth{Username: login.Username, Password: text}, err
 }
 
-func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint) (transport.UploadPackSession, error) {
-	auth, err := newSSHAuth(s.config, s.client.Limits().ConnectTimeout, endpoint)
-	if err != nil {
-		return nil, err
+// checkRedirect rejects redirects to hosts that references may not name either. go-git removes
+// credentials for other hosts.
+func (s gitSource) checkRedirect(next *http.Request, _ []*http.Request) error {
+	if !s.allowsHost(next.URL.Hostname()) {
+		return vedette.Errorf(vedette.Invalid, "redirect to host '%.300s', which is not in the allowed hosts list of the account", next.URL.Hostname())
 	}
-	// The connection goes to the address that was checked. The key is that of the name.
-	address, err := s.client.Resolve(ctx, endpoint.Host)
-	if err != nil {
-		return nil, err
-	}
-	resolved := *endpoint
-	resolved.Host = address.String()
-	session, err := gitssh.NewClient(nil).NewUploadPackSession(&resolved, auth)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
-	}
-	return session, nil
+	return nil
 }

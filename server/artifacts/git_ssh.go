@@ -28,7 +28,8 @@ func newSSHAuth(a GitAccount, timeout time.Duration, endpoint *transport.Endpoin
 	if port == 0 {
 		port = 22
 	}
-	auth := &sshAuth{user: endpoint.User, timeout: timeout, host: net.JoinHostPort(endpoint.Host, strconv.Itoa(port))}
+	host := strings.Trim(endpoint.Host, "[]") // of an IPv6 address
+	auth := &sshAuth{user: endpoint.User, timeout: timeout, host: net.JoinHostPort(host, strconv.Itoa(port))}
 	if auth.user == "" {
 		auth.user = "git"
 	}
@@ -86,21 +87,15 @@ func readKnownHosts(path string) (*knownhosts.HostKeyDB, error) {
 	return hosts, nil
 }
 
-// Name is for transport.AuthMethod.
-func (*sshAuth) Name() string { return "ssh-key" }
-
-// String does not show the key.
-func (a *sshAuth) String() string { return "user: " + a.user }
-
-// ClientConfig is what go-git connects with.
-func (a *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
+// clientConfig is what a session connects with.
+func (a *sshAuth) clientConfig() *ssh.ClientConfig {
 	config := &ssh.ClientConfig{User: a.user, Timeout: a.timeout}
 	if a.signer != nil {
 		config.Auth = []ssh.AuthMethod{ssh.PublicKeys(a.signer)}
 	}
 	if a.hosts == nil {
 		config.HostKeyCallback = ssh.InsecureIgnoreHostKey() //nolint:gosec // the operator set sshTrustUnknownHosts
-		return config, nil
+		return config
 	}
 	config.HostKeyAlgorithms = a.hosts.HostKeyAlgorithms(a.host)
 	check := a.hosts.HostKeyCallback()
@@ -110,5 +105,5 @@ func (a *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
 		}
 		return nil
 	}
-	return config, nil
+	return config
 }

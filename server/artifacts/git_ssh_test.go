@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +22,35 @@ import (
 // serveSSH runs git's own upload-pack for clients with a key. It returns the address and the key
 // of the host.
 func (r gitRepository) serveSSH(t *testing.T, client ssh.PublicKey) (string, ssh.PublicKey) {
+	t.Helper()
+	return serveSSHCommands(t, client, func(command string, channel ssh.Channel) error {
+		program, path, _ := strings.Cut(command, " ")
+		cmd := exec.Command("git", strings.TrimPrefix(program, "git-"), filepath.Join(r.root, strings.Trim(path, "'/")))
+		cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			return err
+		}
+		go func() { // like sshd, do not wait for the client's input
+			_, _ = io.Copy(stdin, channel)
+			stdin.Close()
+		}()
+		return cmd.Run()
+	})
+}
+
+// serveSSHCommand answers clients with a key itself.
+func serveSSHCommand(t *testing.T, client ssh.PublicKey, answer func(out io.Writer)) string {
+	t.Helper()
+	address, _ := serveSSHCommands(t, client, func(_ string, channel ssh.Channel) error {
+		answer(channel)
+		return nil
+	})
+	return address
+}
+
+// serveSSHCommands runs a function for each command of clients with a key.
+func serveSSHCommands(t *testing.T, client ssh.PublicKey, run func(command string, channel ssh.Channel) error) (string, ssh.PublicKey) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -48,13 +78,13 @@ func (r gitRepository) serveSSH(t *testing.T, client ssh.PublicKey) (string, ssh
 			if err != nil {
 				return
 			}
-			go r.serveConn(conn, config)
+			go serveSSHConn(conn, config, run)
 		}
 	}()
 	return listener.Addr().String(), hostKey.PublicKey()
 }
 
-func (r gitRepository) serveConn(conn net.Conn, config *ssh.ServerConfig) {
+func serveSSHConn(conn net.Conn, config *ssh.ServerConfig, run func(command string, channel ssh.Channel) error) {
 	defer conn.Close()
 	_, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
@@ -73,11 +103,8 @@ func (r gitRepository) serveConn(conn net.Conn, config *ssh.ServerConfig) {
 			if !isExec {
 				continue
 			}
-			program, path, _ := strings.Cut(command.Text, " ")
-			cmd := exec.Command("git", strings.TrimPrefix(program, "git-"), filepath.Join(r.root, strings.Trim(path, "'/")))
-			cmd.Stdin, cmd.Stdout = channel, channel
 			status := struct{ Code uint32 }{0}
-			if cmd.Run() != nil {
+			if run(command.Text, channel) != nil {
 				status.Code = 1
 			}
 			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(status))

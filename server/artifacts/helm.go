@@ -28,6 +28,9 @@ const (
 	indexType = "helm/index"
 )
 
+// maxChartURLs bounds how many servers one fetch tries. Each may take its whole time limit.
+const maxChartURLs = 8
+
 // helmSource reads the index anew for each chart: charts are released at any time, and a pipeline
 // that was triggered by one expects to find it.
 type helmSource struct {
@@ -60,19 +63,25 @@ func (s helmSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error)
 		wanted = latest(charts)
 	}
 	err = vedette.Errorf(vedette.Invalid, "Could not find correct entry with artifact version %.100s", wanted)
-	for _, chart := range charts {
-		for _, location := range chart.URLs {
-			if chart.Version != wanted {
-				continue
-			}
-			body, getErr := s.getChart(ctx, location)
-			if getErr == nil {
-				return body, nil
-			}
-			err = getErr // that of the last URL
+	for _, location := range urlsOf(charts, wanted) {
+		body, getErr := s.getChart(ctx, location)
+		if getErr == nil {
+			return body, nil
 		}
+		err = getErr // that of the last URL
 	}
 	return nil, err
+}
+
+// urlsOf returns where a version can be fetched, as many places as are tried.
+func urlsOf(charts []chart, wanted string) []string {
+	var urls []string
+	for _, c := range charts {
+		if c.Version == wanted {
+			urls = append(urls, c.URLs...)
+		}
+	}
+	return urls[:min(len(urls), maxChartURLs)]
 }
 
 // index requests the index of the repository.

@@ -38,6 +38,21 @@ var errStopScan = errors.New("stop")
 // maxEntryBytes bounds the text of one chart with all of its versions.
 const maxEntryBytes = 8 << 20
 
+// maxEntryValues bounds what parsing one chart takes: short values take a hundred times more memory
+// than bytes. A chart of 8 MiB has 200,000 lines.
+const maxEntryValues = 400_000
+
+var errEntryTooLarge = fmt.Errorf("a chart has more than %d MiB of versions", maxEntryBytes>>20)
+
+// checkValues returns an error for a text that would take too much memory. Each value has a line of
+// its own, or is followed by a comma.
+func checkValues(text []byte) error {
+	if bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte(",")) > maxEntryValues {
+		return fmt.Errorf("a chart has more than %d values", maxEntryValues)
+	}
+	return nil
+}
+
 // scanIndex visits the charts of an index.yaml as they are read. Indexes have tens of megabytes, and
 // a parser of YAML takes ten times that; here only the chart that is asked for is parsed. The text
 // is split at the lines that begin a chart, which every index of Helm has with the same
@@ -109,7 +124,7 @@ func (s *indexSplitter) split(lines *bufio.Scanner) error {
 			}
 		}
 		if s.block.Len()+len(line) > maxEntryBytes {
-			return fmt.Errorf("a chart has more than %d MiB of versions", maxEntryBytes>>20)
+			return errEntryTooLarge
 		}
 		s.block.Write(line)
 		s.block.WriteByte('\n')
@@ -132,6 +147,9 @@ func (s *indexSplitter) flush() error {
 		return err
 	}
 	return s.visit(indexEntry{name, func() ([]chart, error) {
+		if err := checkValues(text); err != nil {
+			return nil, err
+		}
 		var entry map[string][]chart
 		if err := yaml.Unmarshal(text, &entry); err != nil {
 			return nil, fmt.Errorf("parse its versions: %w", err)
@@ -147,6 +165,9 @@ func chartName(text []byte) (string, error) {
 	// Nearly every name needs no parser.
 	if name, ok := bytes.CutSuffix(line, []byte(":")); ok && !bytes.ContainsAny(name, "\"'{}[]#&*!|>%@`\\ :") {
 		return string(name), nil
+	}
+	if err := checkValues(text); err != nil {
+		return "", err
 	}
 	var entry map[string]yaml.Node
 	if err := yaml.Unmarshal(text, &entry); err != nil || len(entry) != 1 {

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -58,5 +59,48 @@ func BenchmarkIndex(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestIndexOfSmallValues checks indexes that would take gigabytes of memory after they are parsed.
+func TestIndexOfSmallValues(t *testing.T) {
+	for _, tt := range []struct{ name, index, want string }{
+		{"versions in one line", "entries:\n  a: [{}" + strings.Repeat(",{}", maxEntryValues) + "]\n", "a chart has more than 400000 values"},
+		{"versions in lines", "entries:\n  a:\n" + strings.Repeat("  -\n", maxEntryValues), "a chart has more than 400000 values"},
+		{"a name that must be parsed", "entries:\n  \"a\":\n" + strings.Repeat("  -\n", maxEntryValues), "a chart has more than 400000 values"},
+		{"versions in JSON", `{"entries":{"a":[{}` + strings.Repeat(",{}", maxEntryValues+1) + `]}}`, "a chart has more than 400000 values"},
+		{"URLs in JSON", `{"entries":{"a":[{"urls":[""` + strings.Repeat(`,""`, maxEntryValues+1) + `]}]}}`, "a chart has more than 400000 values"},
+		{"a large chart in JSON", `{"entries":{"a":"` + strings.Repeat("x", 2*maxEntryBytes) + `"}}`, "a chart has more than 8 MiB of versions"},
+		{"a large key in JSON", `{"` + strings.Repeat("x", 2*maxEntryBytes) + `":1}`, "a chart has more than 8 MiB of versions"},
+	} {
+		err := scanIndex(strings.NewReader(tt.index), func(e indexEntry) error {
+			_, err := e.charts()
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestLargeIndexInJSON checks that the limit is one of each chart, not of the index.
+func TestLargeIndexInJSON(t *testing.T) {
+	var index strings.Builder
+	index.WriteString(`{"x":"` + strings.Repeat("x", maxEntryBytes/2) + `","y":"` + strings.Repeat("y", maxEntryBytes/2) + `","entries":{`)
+	for i := range 4 {
+		fmt.Fprintf(&index, `"c%d":[{"version":"%d","urls":["%s"]}],`, i, i, strings.Repeat("u", maxEntryBytes/2))
+	}
+	index.WriteString(`"last":[{"version":"1"}]}}`)
+	count := 0
+	err := scanIndex(strings.NewReader(index.String()), func(e indexEntry) error {
+		count++
+		charts, err := e.charts()
+		if len(charts) != 1 {
+			t.Errorf("%s: got %d versions, want 1", e.name, len(charts))
+		}
+		return err
+	})
+	if err != nil || count != 5 {
+		t.Errorf("got %d charts, %v, want 5", count, err)
 	}
 }

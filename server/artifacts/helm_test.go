@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -113,4 +114,20 @@ func TestHelmRepositoryFails(t *testing.T) {
 		Repository: newRepository(t, "apiVersion: v1\n") + "/stable", Login: artifacts.Login{Username: "u", Password: artifacts.Text("p")}}}})
 	_, err = small.Names(t.Context(), "charts", "helm/chart")
 	expectError(t, "an index that is too large", err, "", "larger than the limit of 10 bytes")
+}
+
+// TestHelmChartWithManyURLs checks that an index cannot make the server try any number of servers.
+func TestHelmChartWithManyURLs(t *testing.T) {
+	var tried atomic.Int32
+	dead := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		tried.Add(1)
+		http.Error(w, "no chart", http.StatusNotFound)
+	})
+	version := "  - version: '1'\n    urls: ['" + dead + "/a', '" + dead + "/b']\n"
+	index := "entries:\n  a:\n" + strings.Repeat(version, 100)
+	_, err := fetch(t, helmAccounts(newRepository(t, index)), artifact("helm/chart", "charts", "a", ""))
+	expectError(t, "no server has it", err, "", "status 404")
+	if got := tried.Load(); got != 8 {
+		t.Errorf("got %d requests, want 8", got)
+	}
 }

@@ -39,7 +39,7 @@ func (r *Restrictions) Check(u *url.URL) error {
 	if r == nil {
 		return nil
 	}
-	host := strings.ToLower(u.Hostname())
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") // a dot at the end changes the text, not the host
 	_, err := netip.ParseAddr(host)
 	isIP := err == nil
 	switch {

@@ -44,7 +44,7 @@ func newObjectStore(cfg *StoreConfig, client *egress.Client) *objectStore {
 
 // Stored returns the content at an address of the artifact store, in base64.
 func (a *Accounts) Stored(ctx context.Context, application, hash string, mayRead func(context.Context, string) error) (string, error) {
-	release, err := a.admit(ctx)
+	release, err := a.admission.admit(ctx, storeCaller)
 	if err != nil {
 		return "", err
 	}

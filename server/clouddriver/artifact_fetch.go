@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/manifest"
+	"github.com/vedette-io/vedette/server/readlimit"
 )
 
 // artifactFetcher returns the content of artifacts.
@@ -49,7 +50,8 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ pathParams
 	if err := json.Unmarshal(raw, &artifact); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the body is not an artifact: %w", err)
 	}
-	content, err := a.Artifacts.Fetch(r.Context(), artifacts.Request{Artifact: artifact, MayRead: a.mayReadApplication(r)})
+	content, err := a.Artifacts.Fetch(r.Context(), artifacts.Request{Artifact: artifact, MayRead: a.mayReadApplication(r),
+		Caller: readlimit.CallerKey(r)})
 	if err != nil {
 		return err
 	}

@@ -83,5 +83,6 @@ func (r *Rows) keepWorkloads(wanted []store.OwnerRef) {
 	for _, ref := range wanted {
 		set[ref] = true
 	}
-	r.Workloads = slices.Clone(slices.DeleteFunc(r.Workloads, func(o Object) bool { return !set[store.OwnerRef{Account: o.Account, UID: o.UID}] }))
+	isUnwanted := func(o Object) bool { return !set[store.OwnerRef{Account: o.Account, UID: o.UID}] }
+	r.Workloads = slices.Clone(slices.DeleteFunc(r.Workloads, isUnwanted))
 }

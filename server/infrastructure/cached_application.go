@@ -60,7 +60,7 @@ func (s *CachedApplication) Answer(key string, encode func() (*Answer, error)) (
 		return s.reader.encode(s, key, encode)
 	})
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // it is the error of encode
 	}
 	return answer.(*Answer), nil
 }

@@ -88,7 +88,7 @@ func (o *remoteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.saveProgress(ctx)
 	// If our task is run again, it finds the remote task instead of starting a second one.
 	requestID := fmt.Sprintf("%s-%d", t.options.RequestID, o.index)
-	id, err := o.remote.Submit(ctx, o.requests, requestID)
+	id, err := o.submit(ctx, requestID)
 	if err != nil {
 		return nil, fmt.Errorf("submit %v of account %s to the upstream Clouddriver: %w", requestNames(o.requests), o.accountName, err)
 	}
@@ -100,6 +100,27 @@ func (o *remoteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 		return nil, err
 	}
 	return nil, t.adopt(id, remote)
+}
+
+// submit starts the remote task. An answer that is lost is asked for again, because the operations
+// may have been accepted.
+func (o *remoteOp) submit(ctx context.Context, requestID string) (string, error) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = remoteMinWait, remoteMaxWait
+	for start := time.Now(); ; {
+		id, err := o.remote.Submit(ctx, o.requests, requestID)
+		isUnknown := vedette.KindOf(err) == vedette.Unavailable
+		switch {
+		case !isUnknown:
+			return id, err
+		case time.Since(start) > remoteMaxSubmit:
+			return "", fmt.Errorf("it may have accepted them, and they may run: %w", err)
+		}
+		if cause := sleep(ctx, wait.NextBackOff()); cause != nil {
+			return "", illegalState(fmt.Sprintf("%s. The upstream Clouddriver may have accepted %v of account %s.",
+				cause, requestNames(o.requests), o.accountName))
+		}
+	}
 }
 
 func requestNames(requests []Request) []string {
@@ -114,8 +135,10 @@ func requestNames(requests []Request) []string {
 const (
 	remoteMaxTime  = 2 * time.Hour   // Orca waits at most that long
 	remoteMaxError = 5 * time.Minute // how long the remote service may not answer
-	remoteMinWait  = 500 * time.Millisecond
-	remoteMaxWait  = 5 * time.Second
+	// remoteMaxSubmit is how long a submission is repeated that was not answered.
+	remoteMaxSubmit = time.Minute
+	remoteMinWait   = 500 * time.Millisecond
+	remoteMaxWait   = 5 * time.Second
 )
 
 // follow polls a remote task until its end, and copies its history.
@@ -159,15 +182,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// maxRemoteHistory bounds the lines that are copied of one remote task.
-const maxRemoteHistory = 1000
+// What is copied of one remote task is bounded, because it is stored.
+const (
+	maxRemoteHistory     = 1000 // lines
+	maxRemoteLineBytes   = 4 << 10
+	maxRemoteResultBytes = 4 << 20
+)
 
 // copyHistory adds the lines that are new since the last call. It returns how many lines were
 // copied so far.
 func (t *opContext) copyHistory(lines []HistoryEntry, copied int) int {
 	lines = lines[:min(len(lines), maxRemoteHistory)]
 	for ; copied < len(lines); copied++ {
-		t.addHistory(lines[copied].Phase, lines[copied].Status)
+		t.addHistory(truncate(lines[copied].Phase, maxRemoteLineBytes), truncate(lines[copied].Status, maxRemoteLineBytes))
 	}
 	return copied
 }
@@ -198,16 +225,31 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 // errReported is the error of an operation whose results say already why it failed.
 var errReported = errors.New("the results say why the operation failed")
 
-// adopt adds the results of a remote task that has ended.
-func (t *opContext) adopt(id string, remote RemoteTask) error {
-	for _, raw := range remote.Results {
+// adoptResults adds results as long as they can be stored. No database would take all, and the task
+// would never end.
+func (t *opContext) adoptResults(results []json.RawMessage) {
+	size, omitted := 0, 0
+	for _, raw := range results {
+		if size+len(raw) > maxRemoteResultBytes {
+			omitted++
+			continue
+		}
+		size += len(raw)
 		t.addResult(withoutSecrets(raw))
 	}
+	if omitted > 0 {
+		t.reportf("%d results of the upstream Clouddriver are left out, because they are larger than %d MiB together", omitted, maxRemoteResultBytes>>20)
+	}
+}
+
+// adopt adds the results of a remote task that has ended.
+func (t *opContext) adopt(id string, remote RemoteTask) error {
+	t.adoptResults(remote.Results)
 	switch {
 	case !remote.Failed:
 		return nil
 	case remote.hasException():
 		return errReported
 	}
-	return illegalState(fmt.Sprintf("Task %s of the upstream Clouddriver failed: %s", id, remote.Status))
+	return illegalState(fmt.Sprintf("Task %s of the upstream Clouddriver failed: %s", id, truncate(remote.Status, maxRemoteLineBytes)))
 }

@@ -19,11 +19,12 @@ import (
 // fakeRemote executes the operations of all accounts whose names begin with "aws". Each of its tasks
 // goes through the states.
 type fakeRemote struct {
-	calls     []string
-	submitErr error
-	ownsErr   error
-	states    []remoteState // of each poll; the last one stays
-	polls     int
+	calls      []string
+	submitErr  error
+	submitErrs int // how often it is the answer; 0 means always
+	ownsErr    error
+	states     []remoteState // of each poll; the last one stays
+	polls      int
 }
 
 type remoteState struct {
@@ -41,6 +42,9 @@ func (f *fakeRemote) Submit(_ context.Context, requests []task.Request, requestI
 		names = append(names, fmt.Sprintf("%s in %s", r.Name, r.Account()))
 	}
 	f.calls = append(f.calls, fmt.Sprintf("submit %s as %s", strings.Join(names, ", "), requestID))
+	if f.submitErrs > 0 && len(f.calls) > f.submitErrs {
+		return "remote-1", nil
+	}
 	return fmt.Sprintf("remote-%d", len(f.calls)), f.submitErr
 }
 
@@ -150,6 +154,9 @@ func TestRemoteFailures(t *testing.T) {
 		{"its results say why", fakeRemote{states: fails(`{"type":"EXCEPTION","message":"no capacity in eu"}`)}, store.TaskFailed, "no capacity in eu"},
 		{"its results do not say why", fakeRemote{states: fails(`{}`)}, store.TaskFailed, "Task remote-1 of the upstream Clouddriver failed: no capacity"},
 		{"it rejects the operations", fakeRemote{submitErr: vedette.Errorf(vedette.Invalid, "400 bad region"), states: succeeds()}, store.TaskFailed, "400 bad region"},
+		{"its answer to the submission is lost", fakeRemote{submitErr: unavailable, submitErrs: 3, states: succeeds()}, store.TaskSucceeded, ""},
+		{"it never answers a submission", fakeRemote{submitErr: unavailable, states: succeeds()}, store.TaskFailed,
+			"submit [resize] of account aws-1 to the upstream Clouddriver: it may have accepted them, and they may run: it does not answer"},
 		{"it does not answer for a minute", fakeRemote{states: append(down[:10:10], succeeds()...)}, store.TaskSucceeded, ""},
 		{"it does not answer any more", fakeRemote{states: append(succeeds()[:1:1], remoteState{err: unavailable})}, store.TaskFailed,
 			"the state of task remote-1 of the upstream Clouddriver is unknown, and it may still run: it does not answer"},
@@ -230,6 +237,45 @@ func TestRemoteSecretsAreNotStored(t *testing.T) {
 		for _, body := range memory.storedBodies {
 			if strings.Contains(body, "aHVudGVyMg") {
 				t.Errorf("the data of a Secret is stored: %s", body)
+			}
+		}
+	})
+}
+
+// TestRepeatedSubmission checks that all submissions of one operation have the same ID, with which the
+// remote service returns the same task.
+func TestRepeatedSubmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(task.Config{})
+		remote := &fakeRemote{submitErr: vedette.Errorf(vedette.Unavailable, "the connection was reset"), submitErrs: 2, states: succeeds()}
+		s.submit(t, oneOfEach, remote)
+		time.Sleep(time.Minute)
+		if want := slices.Repeat([]string{"submit resize in aws-1 as r-0"}, 3); !slices.Equal(remote.calls, want) {
+			t.Errorf("got %q, want %q", remote.calls, want)
+		}
+	})
+}
+
+// TestHugeRemoteTask checks a task that no database could store.
+func TestHugeRemoteTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		huge := strings.Repeat("x", 5<<20)
+		state := fails(`{"a":"`+huge+`"}`, `{"b":"small"}`)[0]
+		state.Status, state.History = huge, slices.Repeat([]task.HistoryEntry{{Phase: huge, Status: huge}}, 3)
+		memory := newMemoryStore()
+		s := newServer(task.Config{Store: memory})
+		id := s.submit(t, oneOfEach, &fakeRemote{states: []remoteState{state}})
+		time.Sleep(time.Minute)
+		got := s.get(t, id)
+		if text := fmt.Sprintf("%s", got.Results); got.State != store.TaskFailed || !strings.Contains(text, "small") || len(text) > 64<<10 {
+			t.Errorf("got %s with %d bytes of results, want the small result and the failure", got.State, len(text))
+		}
+		if lines := statuses(got, "are left out"); len(lines) != 1 || !strings.HasPrefix(lines[0], "1 results") {
+			t.Errorf("got the lines %q, want one about the result that is left out", lines)
+		}
+		for _, body := range memory.storedBodies {
+			if len(body) > 256<<10 {
+				t.Errorf("%d bytes are stored, want few", len(body))
 			}
 		}
 	})

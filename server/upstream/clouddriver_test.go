@@ -152,7 +152,7 @@ func TestRemoteRejects(t *testing.T) {
 		{"too many requests", answerJSON(http.StatusTooManyRequests, `{}`), vedette.Unavailable, "429"},
 		{"its gateway", answerJSON(http.StatusBadGateway, `<html>`), vedette.Unavailable, "502"},
 		{"garbage", answerJSON(http.StatusOK, `[]`), vedette.Unavailable, reasonInvalid},
-		{"no task", answerJSON(http.StatusOK, `{}`), vedette.Unavailable, "without naming a task"},
+		{"no task", answerJSON(http.StatusOK, `{}`), vedette.Unavailable, "named no task"},
 		{"without an end", endless, vedette.Unavailable, reasonTooLarge},
 		{"half an answer", rawAnswer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), vedette.Unavailable, reasonCutOff},
 	} {

@@ -165,6 +165,8 @@ func TestRejectedRequests(t *testing.T) {
 		code               int
 	}{
 		{"a web page of another site", "POST", "/kubernetes/ops", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"dots with a parameter of the path", "GET", "/aws/..;/..;x=y/admin", nil, 400},
+		{"escaped dots with a parameter of the path", "GET", "/aws/%2e%2e%3b/admin", nil, 400},
 		{"a web page of another site, passed on", "POST", "/aws/ops", []string{"Origin", "https://evil.example"}, 403},
 		{"dot segments", "GET", "/subnets/../../admin", nil, 400},
 		{"a dot segment", "GET", "/subnets/./x", nil, 400},

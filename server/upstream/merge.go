@@ -28,6 +28,13 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	defer cancel()
 	caller := readlimit.CallerKey(r)
 	theirs := make(chan answer, 1)
+	received := false
+	defer func() { // if this server's handler panics
+		if !received {
+			cancel()
+			(<-theirs).release()
+		}
+	}()
 	go func() { theirs <- h.client.read(ctx, r, &allowance{budget: h.client.memory, caller: caller}) }()
 	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: caller},
 		keeps: []int{http.StatusOK, http.StatusNotFound}}
@@ -40,6 +47,7 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 		cancel()
 	}
 	a := <-theirs
+	received = true
 	defer a.release()
 	switch {
 	case isDone:

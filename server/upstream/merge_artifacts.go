@@ -14,7 +14,7 @@ func mergeArtifactAccounts(m *merger) error {
 	own := map[string][]string{}
 	err := m.eachElement(m.own, func(raw []byte) error {
 		all = append(all, raw)
-		a, err := readArtifactAccount(raw)
+		a, err := m.readArtifactAccount(raw)
 		own[a.Name] = append(own[a.Name], a.Types...)
 		return err
 	})
@@ -22,7 +22,7 @@ func mergeArtifactAccounts(m *merger) error {
 		return err
 	}
 	err = m.eachElement(m.theirs, func(raw []byte) error {
-		rest, err := withoutTypes(raw, own)
+		rest, err := m.withoutTypes(raw, own)
 		if rest != nil {
 			all = append(all, rest)
 		}
@@ -34,8 +34,11 @@ func mergeArtifactAccounts(m *merger) error {
 	return m.addList(all, false)
 }
 
-func readArtifactAccount(raw []byte) (artifactAccount, error) {
+func (m *merger) readArtifactAccount(raw []byte) (artifactAccount, error) {
 	var a artifactAccount
+	if err := m.countCommas(raw); err != nil {
+		return a, err
+	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return a, fmt.Errorf("read an artifact account: %w", err)
 	}
@@ -44,8 +47,8 @@ func readArtifactAccount(raw []byte) (artifactAccount, error) {
 
 // withoutTypes returns an entry without the types that own has under the same name; nil if no type
 // is left.
-func withoutTypes(raw []byte, own map[string][]string) ([]byte, error) {
-	a, err := readArtifactAccount(raw)
+func (m *merger) withoutTypes(raw []byte, own map[string][]string) ([]byte, error) {
+	a, err := m.readArtifactAccount(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ func (m *merger) count(n int) error {
 	return nil
 }
 
+// countCommas counts what encoding/json keeps of a value at most.
+func (m *merger) countCommas(value []byte) error { return m.count(bytes.Count(value, []byte(","))) }
+
 // decoderOptions leave out the check that each name is there only once, which takes memory. Decoders
 // read from a bytes.Buffer without copying.
 var decoderOptions = jsontext.AllowDuplicateNames(true)

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
@@ -74,10 +76,21 @@ func (r *callerRemote) Submit(ctx context.Context, requests []task.Request, requ
 	if err := r.exchange(ctx, http.MethodPost, path, body, &ref); err != nil {
 		return "", err
 	}
-	if ref.ID == "" {
-		return "", vedette.Errorf(vedette.Unavailable, "the upstream Clouddriver accepted the operations without naming a task")
+	if !isTaskID(ref.ID) {
+		return "", vedette.Errorf(vedette.Unavailable, "the upstream Clouddriver accepted the operations, and they may run, "+
+			"but it named no task that can be followed: %.100q", ref.ID)
 	}
 	return ref.ID, nil
+}
+
+// maxTaskIDBytes is more than any Clouddriver's IDs have.
+const maxTaskIDBytes = 200
+
+// isTaskID reports whether a text can be the ID in the path of a task.
+func isTaskID(id string) bool {
+	return id != "" && id != "." && id != ".." && len(id) <= maxTaskIDBytes && !strings.ContainsFunc(id, func(r rune) bool {
+		return r == '/' || r == '\\' || r == ';' || unicode.IsControl(r)
+	})
 }
 
 // remoteTaskView is a task as Clouddriver shows it.
@@ -141,14 +154,19 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 		return unavailable(reasonOf(err))
 	case response.StatusCode != http.StatusOK:
 		return statusError(response.StatusCode, raw)
+	case bytes.Count(raw, []byte(",")) > maxElements: // lists of small values take much more memory than bytes
+		return unavailable(reasonTooLarge)
 	case json.Unmarshal(raw, into) != nil:
 		return unavailable(reasonInvalid)
 	}
 	return nil
 }
 
-// maxMessage bounds what is repeated of an error.
-const maxMessage = 2000
+// maxMessage bounds what is repeated of an error, and maxErrorBytes what is decoded.
+const (
+	maxMessage    = 2000
+	maxErrorBytes = 64 << 10
+)
 
 // statusError returns the error for an answer that is not a success, in the upstream Clouddriver's
 // words.
@@ -157,7 +175,9 @@ func statusError(status int, body []byte) error {
 		Message string
 		Errors  []string
 	}
-	_ = json.Unmarshal(body, &e) // whatever it is, the status counts
+	if len(body) <= maxErrorBytes {
+		_ = json.Unmarshal(body, &e) // whatever it is, the status counts
+	}
 	message := e.Message
 	if len(e.Errors) > 0 {
 		message = fmt.Sprintf("%s: %q", message, e.Errors)

@@ -45,10 +45,15 @@ func (c *client) url(path *url.URL, rawQuery string) *url.URL {
 	return &u
 }
 
-// checkPath rejects dot segments, which would leave the path of the base URL.
+// checkPath rejects dot segments, which would leave the path of the base URL. Tomcat removes what
+// follows a semicolon before it looks at a segment.
 func checkPath(u *url.URL) error {
 	segments := strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' || r == '\\' })
-	if slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+	isDots := func(segment string) bool {
+		name, _, _ := strings.Cut(segment, ";")
+		return name == "." || name == ".."
+	}
+	if slices.ContainsFunc(segments, isDots) {
 		return vedette.Errorf(vedette.Invalid, "the path %.300q must not contain the segments . and ..", u.Path)
 	}
 	return nil

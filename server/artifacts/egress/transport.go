@@ -2,10 +2,7 @@ package egress
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 )
 
 // maxGETBytes bounds what a library holds in memory.
@@ -27,19 +24,4 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = newBody(ctx, end, response.Body, limit, c.limits.StallTimeout)
 	return response, nil
-}
-
-// Resolve returns an address of a host that the policy allows, for protocols other than HTTP. The
-// caller connects to that address, and not to the name.
-func (c *Client) Resolve(ctx context.Context, host string) (netip.Addr, error) {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("resolve the host: %w", err)
-	}
-	for _, address := range addresses {
-		if err = c.policy.Check(address); err == nil {
-			return address.Unmap(), nil
-		}
-	}
-	return netip.Addr{}, err
 }
