@@ -91,6 +91,9 @@ const maxNamedAccounts = 500
 
 // refresh reads the accounts that have changed since the last call.
 func (c *credentialCache) refresh(ctx context.Context) error {
+	if err := c.api.Store.CheckLease(ctx); err != nil {
+		return err
+	}
 	changed, now := c.api.Store.ChangedAccounts(c.mark) // before the read, so that no change is missed
 	if c.isLoaded && len(changed) == 0 {
 		return nil

@@ -73,7 +73,7 @@ func (a *api) readOthers(r *http.Request, application string, settings *infrastr
 	if len(settings.RelatesAll) == 0 {
 		return nil, nil
 	}
-	all, err := a.Store.ApplicationAttributes(r.Context(), application, nil)
+	all, err := a.views.Objects(r.Context(), application)
 	var objects []*infrastructure.Object
 	for i := range all {
 		o := &all[i]

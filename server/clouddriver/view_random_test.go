@@ -1,6 +1,7 @@
 package clouddriver_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
@@ -24,26 +26,28 @@ var (
 	viewSteps = flag.Int("view-steps", 60, "number of changes in each of these histories")
 )
 
-// TestCachedViewsEqualFreshOnes changes a small fleet at random. After each change, a handler that
-// was asked all the time must answer like one that has just started, while other callers make it
-// read again.
+// TestCachedViewsEqualFreshOnes changes a small fleet and what callers may read of it at random. After
+// each change, a handler that was asked all the time must answer like one that has just started,
+// while other callers make it read again.
 func TestCachedViewsEqualFreshOnes(t *testing.T) {
 	for seed := range *viewSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newRandomFleet(t, uint64(seed)) //nolint:gosec // small
-			kept := clouddriver.New(clouddriver.Config{Store: f.store, Projects: fakeProjects{}})
+			cfg := clouddriver.Config{Store: f.store, Projects: fakeProjects{}, Authorizer: &f.denials}
+			kept := clouddriver.New(cfg)
 			stop := keepAsking(kept)
 			defer stop()
 			for step := range *viewSteps {
 				what := f.change()
-				fresh := clouddriver.New(clouddriver.Config{Store: f.store, Projects: fakeProjects{}})
+				fresh := clouddriver.New(cfg)
 				for _, path := range randomViewPaths {
 					got, want := answerOf(kept, path), answerOf(fresh, path)
 					if got != want {
 						t.Fatalf("step %d, %s: %s: got\n%s\nwant\n%s", step, what, path, got, want)
 					}
+					f.denials.checkAnswer(t, path, got)
 				}
-				f.compareInventory(fresh, what)
+				f.compareInventory(what)
 			}
 		})
 	}
@@ -90,6 +94,55 @@ type randomFleet struct {
 	clusters map[vedette.AccountName]int // how often the account was registered with another cluster
 	feeds    []store.DeclaredFeed
 	version  int
+	denials  denials
+}
+
+// denials are what nobody may read now.
+type denials struct {
+	mu    sync.Mutex
+	names map[string]bool // "account prod" or "application shop"
+}
+
+func (d *denials) check(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names[name] {
+		return vedette.Errorf(vedette.Denied, "Access is denied")
+	}
+	return nil
+}
+
+func (d *denials) CheckAccount(_ context.Context, _ authorize.Caller, account vedette.AccountName, _ authorize.Access) error {
+	return d.check("account " + string(account))
+}
+
+func (d *denials) CheckApplication(_ context.Context, _ authorize.Caller, application string, _ authorize.Access) error {
+	return d.check("application " + application)
+}
+
+func (d *denials) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	return func(account vedette.AccountName) bool { return d.check("account "+string(account)) == nil }, nil
+}
+
+func (d *denials) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	return func(application string) bool { return d.check("application "+application) == nil }, nil
+}
+
+// checkAnswer expects nothing of what may not be read. Applications name the accounts of their
+// clusters, as in Clouddriver.
+func (d *denials) checkAnswer(t *testing.T, path, answer string) {
+	t.Helper()
+	for _, account := range randomAccounts {
+		if d.check("account "+string(account)) != nil && strings.Contains(answer, fmt.Sprintf(`"account":%q`, account)) && !strings.HasPrefix(path, "/projects/") {
+			t.Errorf("%s: got %s, want nothing of account %s", path, answer, account)
+		}
+	}
+	for _, application := range []string{"shop", "cart"} {
+		isOf := strings.HasPrefix(path, "/applications/"+application)
+		if d.check("application "+application) != nil && isOf && !strings.HasPrefix(answer, "403 ") {
+			t.Errorf("%s: got %s, want 403", path, answer)
+		}
+	}
 }
 
 var randomAccounts = []vedette.AccountName{"prod", "dev"}
@@ -123,6 +176,8 @@ func (f *randomFleet) oneOf(texts ...string) string { return texts[f.random.IntN
 func (f *randomFleet) change() string {
 	account := randomAccounts[f.random.IntN(len(randomAccounts))]
 	switch n := f.random.IntN(100); {
+	case n < 10:
+		return f.deny()
 	case n < 70:
 		return f.commit(account)
 	case n < 80:
@@ -138,6 +193,17 @@ func (f *randomFleet) change() string {
 	default:
 		return f.drop(account)
 	}
+}
+
+// deny changes what may be read, so that each name is denied a quarter of the time.
+func (f *randomFleet) deny() string {
+	f.denials.mu.Lock()
+	defer f.denials.mu.Unlock()
+	f.denials.names = map[string]bool{}
+	for _, name := range []string{"account prod", "account dev", "application shop", "application cart"} {
+		f.denials.names[name] = f.random.IntN(4) == 0
+	}
+	return fmt.Sprint("deny ", f.denials.names)
 }
 
 // register makes another agent the account's, perhaps with other properties.
@@ -300,8 +366,9 @@ func (f *randomFleet) spec(kind string, labels map[string]string) map[string]any
 }
 
 // compareInventory compares the clusters that are counted with those of the stored objects.
-func (f *randomFleet) compareInventory(handler http.Handler, what string) {
+func (f *randomFleet) compareInventory(what string) {
 	f.t.Helper()
+	handler := clouddriver.New(clouddriver.Config{Store: f.store})
 	for _, app := range []string{"shop", "cart"} {
 		want := map[string]map[string]bool{}
 		for _, path := range []string{"serverGroups", "serverGroupManagers"} {

@@ -37,7 +37,11 @@ func (s *CachedApplication) Balancers(ctx context.Context) ([]*LoadBalancer, err
 // loadBalancers reads the workloads of other applications, and keeps the load balancers.
 func (s *CachedApplication) loadBalancers(ctx context.Context) ([]*LoadBalancer, error) {
 	rows, release, err := readlimit.Read(ctx, s.reader.cfg.Limiter, limitKey(s.Name), func() (*Rows, int64, error) {
-		rows, err := s.readWorkloads(ctx)
+		var rows *Rows
+		_, err := s.reader.withMemory(ctx, func(ctx context.Context) (err error) {
+			rows, err = s.readWorkloads(ctx)
+			return err
+		})
 		if err != nil {
 			return nil, 0, err
 		}

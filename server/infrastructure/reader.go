@@ -26,6 +26,8 @@ type rowStore interface {
 type versionStore interface {
 	ApplicationVersion(application string) uint64
 	NamespaceVersion(account vedette.AccountName, namespace string) uint64
+	// CheckLease returns an error if another process may have changed the store.
+	CheckLease(ctx context.Context) error
 }
 
 // Store is what a Reader reads from.
@@ -55,6 +57,8 @@ type Reader struct {
 	flights  singleflight.Group
 	cache    cache
 	encoding chan struct{} // has an element for each answer that is being made
+	small    chan struct{} // has an element for each read that needs little memory
+	large    chan struct{} // has an element while a read needs much
 }
 
 // maxEncoding is how many answers are made at a time. Making one takes a processor, so more would
@@ -70,7 +74,7 @@ func NewReader(cfg Config) *Reader {
 		cfg.Applications = allApplications{}
 	}
 	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store, applications: cfg.Applications}, cache: newCache(cfg.Bytes),
-		encoding: make(chan struct{}, maxEncoding)}
+		encoding: make(chan struct{}, maxEncoding), small: make(chan struct{}, maxSmall), large: make(chan struct{}, 1)}
 }
 
 // loadTimeout limits one read of an application, which does not end with the request that began
@@ -124,10 +128,15 @@ func limitKey(application string) string { return "\x00application " + applicati
 // load reads an application and keeps it.
 func (r *Reader) load(ctx context.Context, name string) (*CachedApplication, error) {
 	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, limitKey(name), func() (*CachedApplication, int64, error) {
-		s, err := r.read(ctx, name)
+		var s *CachedApplication
+		used, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
+			s, err = r.read(ctx, name)
+			return err
+		})
 		if err != nil {
 			return nil, 0, err
 		}
+		s.rowBytes = max(s.rowBytes, used)
 		return s, s.rowBytes, nil
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package infrastructure
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,4 +60,15 @@ func TestReadsDoNotWaitForOneCaller(t *testing.T) {
 			t.Errorf("the read waited for %v", took)
 		}
 	})
+}
+
+// TestNothingIsAnsweredFromMemoryWithoutLease checks an application that is in memory.
+func TestNothingIsAnsweredFromMemoryWithoutLease(t *testing.T) {
+	s := newMemoryStore()
+	r := NewReader(Config{Store: s})
+	read(t, r, "web")
+	s.change(func() { s.leaseErr = errors.New("another server has taken over") })
+	if _, err := r.Application(t.Context(), "web"); !errors.Is(err, s.leaseErr) {
+		t.Errorf("got %v, want %v", err, s.leaseErr)
+	}
 }

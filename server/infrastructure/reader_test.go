@@ -32,6 +32,7 @@ type memoryStore struct {
 	reads        int
 	accountReads int
 	err          error
+	leaseErr     error
 	// entered and proceed, if set, stop a read before it looks at the rows.
 	entered, proceed chan struct{}
 }
@@ -101,6 +102,12 @@ func (s *memoryStore) NamespaceVersion(vedette.AccountName, string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.namespaces
+}
+
+func (s *memoryStore) CheckLease(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaseErr
 }
 
 func (s *memoryStore) AccountsVersion() uint64 {

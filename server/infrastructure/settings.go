@@ -198,5 +198,10 @@ func cloneMap[V any](m map[vedette.AccountName]V) map[vedette.AccountName]V {
 	return clone
 }
 
-// Settings returns the properties of all accounts.
-func (r *Reader) Settings(ctx context.Context) (*Settings, error) { return r.settings.get(ctx) }
+// Settings returns the properties of all accounts. Every answer from memory begins with them.
+func (r *Reader) Settings(ctx context.Context) (*Settings, error) {
+	if err := r.cfg.Store.CheckLease(ctx); err != nil {
+		return nil, err
+	}
+	return r.settings.get(ctx)
+}

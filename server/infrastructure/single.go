@@ -36,6 +36,15 @@ func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key ve
 // ServerGroup returns a server group, or nil if there is none. As in Clouddriver, every object
 // of LogicalKinds can be shown as one.
 func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
+	var g *ServerGroup
+	_, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
+		g, err = r.readServerGroup(ctx, account, key)
+		return err
+	})
+	return g, err
+}
+
+func (r *Reader) readServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
 	settings, err := r.Settings(ctx)
 	if err != nil {
 		return nil, err
@@ -60,6 +69,16 @@ func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, k
 	addInstances([]*ServerGroup{g}, rows.visible(rows.Pods))
 	addServices([]*ServerGroup{g}, newServiceIndex(rows.visible(rows.Services)))
 	return g, nil
+}
+
+// Objects returns all objects of an application, also those that belong to no view.
+func (r *Reader) Objects(ctx context.Context, application string) ([]Object, error) {
+	var objects []Object
+	_, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
+		objects, err = r.cfg.Store.ApplicationAttributes(ctx, application, nil)
+		return err
+	})
+	return objects, err
 }
 
 // Instance returns a Pod. Its Object is nil if there is none.

@@ -58,6 +58,7 @@ func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, er
 	}
 	err = s.write(ctx, write)
 	if err != nil && vedette.KindOf(err) == "" {
+		s.versions.publishUncertain(accountEffect(a.Name, true)) // the second try may find the account of the first
 		err = s.write(ctx, write)
 	}
 	if done != registrationExists {

@@ -35,7 +35,7 @@ func (s *Store) addLabels(ctx context.Context, rows []AttributesRow, labelsets [
 
 // readLabelsets returns label sets by their ids.
 func (s *Store) readLabelsets(ctx context.Context, ids []int64) (map[int64]map[string]string, error) {
-	sets := make(map[int64]map[string]string, len(ids))
+	sets, budget := make(map[int64]map[string]string, len(ids)), rowBudgetOf(ctx)
 	where, args := conditions{s.dialect.in("id", ids)}.where()
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
@@ -48,7 +48,7 @@ func (s *Store) readLabelsets(ctx context.Context, ids []int64) (map[int64]map[s
 			return fmt.Errorf("read label set %d: %w", id, err)
 		}
 		sets[id] = set
-		return nil
+		return budget.take(mapBytes(set))
 	}, `SELECT id, labels FROM labelsets`+where, args...)
 	return sets, err
 }

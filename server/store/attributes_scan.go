@@ -53,7 +53,8 @@ func (s *Store) scanAttributes(ctx context.Context, q attributesQuery) ([]Attrib
 	if err != nil {
 		return nil, err
 	}
-	scanner := attributeScanner{accounts: names.visible, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows}
+	scanner := attributeScanner{accounts: names.visible, kinds: s.kinds.cached(), application: q.application, limit: maxAttributeRows,
+		budget: rowBudgetOf(ctx)}
 	dest := []any{&scanner.id, &scanner.namespace, &scanner.name, &scanner.encoded}
 	if q.application == "" {
 		dest = append(dest, &scanner.application)
@@ -93,7 +94,8 @@ type attributeScanner struct {
 	owner, ownerUID string // of the last row, packed and as text: many rows follow each other that have the same
 	// Rows are large, so growing one slice would copy them several times.
 	chunks    [][]AttributesRow
-	limit     int     // of rows
+	limit     int // of rows
+	budget    *RowBudget
 	labelsets []int64 // of the rows
 	unknown   []unknownKind
 }
@@ -106,8 +108,7 @@ type unknownKind struct {
 
 const attributeChunk = 1024 // rows
 
-// maxAttributeRows limits the memory of one read to about 150 MB, because anyone who can create
-// objects decides how many an application has.
+// maxAttributeRows limits the number of rows, however small they are.
 const maxAttributeRows = 250_000
 
 // add adds the row that is read, unless its account is not visible.
@@ -117,7 +118,7 @@ func (c *attributeScanner) add() error {
 		return nil
 	}
 	if n := len(c.chunks); n == 0 || len(c.chunks[n-1]) == cap(c.chunks[n-1]) {
-		c.chunks = append(c.chunks, make([]AttributesRow, 0, min(attributeChunk, 16<<(2*n))))
+		c.chunks = append(c.chunks, make([]AttributesRow, 0, min(attributeChunk, 16<<min(2*n, 6))))
 	}
 	if len(c.labelsets) >= c.limit {
 		return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: this server does not hold so many in memory", c.limit)
@@ -136,6 +137,9 @@ func (c *attributeScanner) add() error {
 		c.owner, c.ownerUID = owner, codec.UnpackUID([]byte(owner))
 	}
 	r.Owner.UID = c.ownerUID
+	if err := c.budget.take(rowBytes(r)); err != nil {
+		return err
+	}
 	kindID := c.id & (1<<accountShift - 1)
 	kind, known := c.kinds[kindID]
 	if !known {

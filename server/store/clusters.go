@@ -13,7 +13,7 @@ import (
 // application and cluster. Each transaction that changes objects changes the counts too.
 
 // unclustered counts the load balancers and security groups of an application, which are in no
-// cluster. It sorts first, and no annotation has it.
+// cluster. It sorts first. A cluster of that name gets another one.
 const unclustered = "\x01"
 
 // clusterKey is a cluster of an account. The cluster is empty for objects that count in none.

@@ -19,6 +19,9 @@ type derivedColumns struct {
 func deriveColumns(o *vedette.Object) derivedColumns {
 	a, m := attributes.Of(o), vedette.MonikerOf(o.Key, o.Annotations)
 	m.App, m.Cluster = sanitize(m.App, maxApplication), sanitize(m.Cluster, maxCluster)
+	if m.Cluster == unclustered {
+		m.Cluster = "\uFFFD"
+	}
 	d := derivedColumns{clusterKey: clusterKey{application: m.App}, managed: a.Managed, owner: []byte{}}
 	if len(a.Owner.UID) <= maxUID { // no object with a longer uid is stored
 		d.owner = codec.PackUID(a.Owner.UID)

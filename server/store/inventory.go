@@ -95,6 +95,9 @@ func (v *inventory) takeStale() map[vedette.AccountName]bool {
 // Inventory returns which applications and clusters exist. It reads only the accounts that have
 // changed since the last call, in one statement, or nothing if none has.
 func (s *Store) Inventory(ctx context.Context) (*Inventory, error) {
+	if err := s.CheckLease(ctx); err != nil {
+		return nil, err
+	}
 	s.versions.settleOld()
 	v := &s.versions.inventory
 	if err := v.reading.Acquire(ctx); err != nil {

@@ -205,6 +205,13 @@ func (l *lease) check(ctx context.Context) error {
 	return l.renew(ctx, startedAt)
 }
 
+// CheckLease returns an error unless this process is certainly the only one that writes the
+// database. It must be called before an answer from memory: the versions say only what this
+// process has changed, and another one may have taken over while it was frozen or cut off.
+func (s *Store) CheckLease(ctx context.Context) error {
+	return s.wrapError("check the lease of the database", s.lease.check(ctx))
+}
+
 // checkBeforeCommit is check at the end of a transaction. If renewals take longer than
 // ownLeaseTTL, for example because many readers wait for the same connections, nothing could be
 // written any more; so the transaction itself reads whose the lease is. It does not lock the row,

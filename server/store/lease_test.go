@@ -136,7 +136,8 @@ func TestLeaseTakeoverAfterCrash(t *testing.T) {
 	}
 }
 
-// checkWritesRejected expects all writes of a server that has lost its lease to fail.
+// checkWritesRejected expects all writes of a server that has lost its lease to fail, and what it
+// would answer from memory.
 func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 	t.Helper()
 	for what, write := range map[string]func() error{
@@ -144,9 +145,11 @@ func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 			_, err := s.Register(t.Context(), vedette.Account{Name: "late", Cluster: vedette.Cluster{UID: "x"}})
 			return err
 		},
-		"commit":  func() error { _, err := s.Declare(t.Context(), "prod", term, nil, nil); return err },
-		"release": func() error { return s.Release(t.Context(), "prod", term) },
-		"remove":  func() error { return s.RemoveAccount(t.Context(), "prod") },
+		"commit":                   func() error { _, err := s.Declare(t.Context(), "prod", term, nil, nil); return err },
+		"release":                  func() error { return s.Release(t.Context(), "prod", term) },
+		"remove":                   func() error { return s.RemoveAccount(t.Context(), "prod") },
+		"answer from memory":       func() error { return s.CheckLease(t.Context()) },
+		"applications from memory": func() error { _, err := s.Inventory(t.Context()); return err },
 	} {
 		if err := write(); !errors.Is(err, ErrLeaseLost) || vedette.KindOf(err) != vedette.Unavailable {
 			t.Errorf("%s: got %v, want %v", what, err, ErrLeaseLost)
