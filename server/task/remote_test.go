@@ -250,6 +250,7 @@ func TestRepeatedSubmission(t *testing.T) {
 		remote := &fakeRemote{submitErr: vedette.Errorf(vedette.Unavailable, "the connection was reset"), submitErrs: 2, states: succeeds()}
 		s.submit(t, oneOfEach, remote)
 		time.Sleep(time.Minute)
+		synctest.Wait() // for the task, which writes the calls
 		if want := slices.Repeat([]string{"submit resize in aws-1 as r-0"}, 3); !slices.Equal(remote.calls, want) {
 			t.Errorf("got %q, want %q", remote.calls, want)
 		}
