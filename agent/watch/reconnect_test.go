@@ -42,7 +42,7 @@ func TestLostConnectionDoesNotInterruptLists(t *testing.T) {
 		}
 	})
 	r := newRecorder()
-	cfg := watch.Config{IdleTimeout: 500 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{IdleTimeout: 3 * time.Second, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	secretFeed := vedette.Feed{Kind: vedette.Kind{Name: "Secret"}}
 	r.await(t, "the Secrets", func() bool { return r.feeds[secretFeed] != nil && r.feeds[secretFeed].state == vedette.FeedLive })
