@@ -68,6 +68,11 @@ func (a *api) getApplication(w http.ResponseWriter, r *http.Request, p pathParam
 	}
 	accounts := visibleClusters(inventory.Application(name), settings)
 	if len(accounts) == 0 {
+		if accounts, err = a.readClusters(r, name); err != nil {
+			return err
+		}
+	}
+	if len(accounts) == 0 {
 		return a.confirmAbsence(r, settings.Accounts(), vedette.Errorf(vedette.NotFound, "Application does not exist (name: %s)", name))
 	}
 	var e encoder
@@ -86,6 +91,24 @@ func (a *api) getApplication(w http.ResponseWriter, r *http.Request, p pathParam
 		})
 	})
 	return a.writeEncoded(w, r, e.b)
+}
+
+// readClusters returns the clusters of an application from its objects. The inventory lists only so
+// many clusters of an account, and Orca deletes an application that has none.
+func (a *api) readClusters(r *http.Request, name string) ([]accountClusters, error) {
+	application, err := a.views.Application(r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	var list []accountClusters
+	for _, c := range application.Clusters() {
+		if n := len(list); n == 0 || list[n-1].name != c.Account {
+			list = append(list, accountClusters{name: c.Account})
+		}
+		last := &list[len(list)-1]
+		last.clusters = append(last.clusters, c.Name)
+	}
+	return list, nil
 }
 
 func (e *encoder) applicationClusters(account accountClusters) {

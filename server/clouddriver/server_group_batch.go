@@ -4,8 +4,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/etag"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/infrastructure"
+	"github.com/vedette-io/vedette/server/readlimit"
 )
 
 // maxBatch limits how many applications or server groups one request names.
@@ -27,63 +32,77 @@ func (a *api) listServerGroupBatch(w http.ResponseWriter, r *http.Request, _ pat
 	if n := len(applications) + len(ids); n > maxBatch {
 		return vedette.Errorf(vedette.Invalid, "the request names %d applications or server groups: ask for at most %d at a time", n, maxBatch)
 	}
-	var e encoder
-	var err error
-	e.array(func() {
-		if len(ids) > 0 {
-			err = a.encodeServerGroupsByID(&e, r, ids)
-		} else {
-			err = a.encodeServerGroupsByApplication(&e, r, applications)
-		}
-	})
+	groups, err := a.readServerGroupBatch(r, applications, ids)
 	if err != nil {
 		return err
 	}
-	return a.writeEncoded(w, r, e.b)
+	size := sizeOf(groups, false)
+	if size > maxBatchBytes {
+		return vedette.Errorf(vedette.Invalid, "the answer would be larger than %d MiB: ask for fewer applications or server groups at a time",
+			maxBatchBytes>>20)
+	}
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), int64(size))
+	if err != nil {
+		return err
+	}
+	defer release()
+	var e encoder
+	e.grow(size)
+	e.array(func() {
+		for _, g := range groups {
+			e.serverGroupSummary(g)
+		}
+	})
+	etag.Write(w, r, append(e.b, '\n'), xxhash.Sum64(e.b))
+	return nil
 }
 
-func (a *api) encodeServerGroupsByApplication(e *encoder, r *http.Request, applications []string) error {
+func (a *api) readServerGroupBatch(r *http.Request, applications, ids []string) ([]*infrastructure.ServerGroup, error) {
+	if len(ids) > 0 {
+		return a.readServerGroupsByID(r, ids)
+	}
+	return a.readServerGroupsByApplication(r, applications)
+}
+
+func (a *api) readServerGroupsByApplication(r *http.Request, applications []string) ([]*infrastructure.ServerGroup, error) {
 	if provider := r.URL.Query().Get("cloudProvider"); provider != "" && !strings.EqualFold(provider, cloudProvider) {
-		return nil
+		return nil, nil
 	}
 	caller := authorize.CallerOf(r)
 	readable, err := a.Authorizer.ReadableApplications(r.Context(), caller)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var groups []*infrastructure.ServerGroup
 	for _, application := range applications {
 		if readable != nil && !readable(application) {
 			continue
 		}
 		v, err := a.readAllowedView(r, caller, application)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, g := range v.serverGroups() {
-			e.serverGroupSummary(g)
-			if len(e.b) > maxBatchBytes {
-				return vedette.Errorf(vedette.Invalid, "the answer is larger than %d MiB: ask for fewer applications at a time", maxBatchBytes>>20)
-			}
-		}
+		groups = append(groups, v.serverGroups()...)
 	}
-	return nil
+	return groups, nil
 }
 
-// encodeServerGroupsByID skips server groups that do not exist, like Clouddriver.
-func (a *api) encodeServerGroupsByID(e *encoder, r *http.Request, ids []string) error {
+// readServerGroupsByID skips server groups that do not exist, like Clouddriver.
+func (a *api) readServerGroupsByID(r *http.Request, ids []string) ([]*infrastructure.ServerGroup, error) {
 	if invalid := invalidIDs(ids); len(invalid) > 0 {
-		return vedette.Errorf(vedette.Invalid, "Expected ids in the format <account>:<region>:<name> but got invalid ids: %s",
+		return nil, vedette.Errorf(vedette.Invalid, "Expected ids in the format <account>:<region>:<name> but got invalid ids: %s",
 			truncate(strings.Join(invalid, ", "), 1000))
 	}
 	caller := authorize.CallerOf(r)
 	readable, err := a.Authorizer.Readable(r.Context(), caller)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	readableApplications, err := a.Authorizer.ReadableApplications(r.Context(), caller)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var groups []*infrastructure.ServerGroup
 	for _, id := range ids {
 		parts := splitID(id)
 		account := vedette.AccountName(parts[0])
@@ -95,16 +114,13 @@ func (a *api) encodeServerGroupsByID(e *encoder, r *http.Request, ids []string) 
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if readableApplications == nil || readableApplications(g.Moniker.App) {
-			e.serverGroupSummary(g)
-		}
-		if len(e.b) > maxBatchBytes {
-			return vedette.Errorf(vedette.Invalid, "the answer is larger than %d MiB: ask for fewer server groups at a time", maxBatchBytes>>20)
+			groups = append(groups, g)
 		}
 	}
-	return nil
+	return groups, nil
 }
 
 // splitID splits "account:region:name". Like Java, it ignores colons at the end.

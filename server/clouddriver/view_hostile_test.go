@@ -167,3 +167,22 @@ func TestManyServicesOfManyServerGroups(t *testing.T) {
 		t.Errorf("%d MiB stay in memory", memory.HeapAlloc>>20)
 	}
 }
+
+// TestLargeBatchesAreRefusedBeforeTheyAreEncoded names one application many times.
+func TestLargeBatchesAreRefusedBeforeTheyAreEncoded(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	putApplication(w, "big", 60, 3)
+	handler := clouddriver.New(clouddriver.Config{Store: w.Store})
+	answerOf(handler, "/serverGroups?applications=big")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	answer := answerOf(handler, "/serverGroups?applications="+strings.Repeat("big,", 499)+"big")
+	runtime.ReadMemStats(&after)
+	if !strings.HasPrefix(answer, "400 ") {
+		t.Errorf("got %.300s, want 400", answer)
+	}
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 16 {
+		t.Errorf("took %d MiB to refuse the request, want little", took)
+	}
+}

@@ -51,3 +51,19 @@ func TestReadsShareARowBudget(t *testing.T) {
 		t.Errorf("a read without a budget: got %v", err)
 	}
 }
+
+// TestLongNamesAreNotShortened asks for an application whose name begins with another one's, which
+// has the longest name that is stored.
+func TestLongNamesAreNotShortened(t *testing.T) {
+	w := newFixture(t)
+	name := strings.Repeat("a", maxApplication)
+	o := podAt(0, 1)
+	o.Annotations = map[string]string{"moniker.spinnaker.io/application": name}
+	w.commit(1, o)
+	for application, want := range map[string]int{name: 1, name + "b": 0, name[1:]: 0, "\x00": 0, "\xff": 0} {
+		rows, err := w.ApplicationAttributes(t.Context(), application, nil)
+		if err != nil || len(rows) != want {
+			t.Errorf("%.300q: got %d rows and error %v, want %d", application, len(rows), err, want)
+		}
+	}
+}

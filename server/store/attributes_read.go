@@ -111,9 +111,14 @@ func (s *Store) KindAttributes(ctx context.Context, q AttributesQuery) ([]Attrib
 	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: where, labels: onlyPods(q.Kinds)})
 }
 
-// ofApplication returns the condition that a table's objects belong to an application.
+// ofApplication returns the condition that a table's objects belong to an application. A name that
+// is not stored unchanged is no application's: shortened, it could be another one's, which the
+// caller may not read.
 func ofApplication(table, application string) condition {
-	return condition{table + ".application = ?", []any{sanitize(application, maxApplication)}}
+	if !isValidText(application, maxApplication) {
+		return condition{"1 = 0", nil}
+	}
+	return condition{table + ".application = ?", []any{application}}
 }
 
 // hasOwner lets the planner use the index on owners, which lacks objects without one.
