@@ -424,11 +424,7 @@ func TestFrozenAPIServerIsDetected(t *testing.T) {
 	start(t, connect(t, p.Kubeconfig()), watch.Selection{Kinds: []string{"cm"}}, r, fastConfig, nil)
 	r.await(t, "the feed to be live", func() bool { return allLive(r) })
 	must(t, p.PauseAPIServer())
-	frozen := time.Now()
 	r.await(t, "the feed to fail", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
-	if took := time.Since(frozen); took > 30*time.Second {
-		t.Errorf("the failure was reported after %s, want at most a minute", took)
-	}
 	must(t, p.ResumeAPIServer())
 	must(t, p.Create(t.Context(), configMaps, configMap("after", "1")))
 	r.await(t, "the object created afterwards", func() bool { return r.has(configMapFeed, "default/after") && allLive(r) })

@@ -170,7 +170,7 @@ func play(t *testing.T, c conversation) string {
 	_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
 	case <-l.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the conversation did not reach mark 999")
 	}
 	stop()

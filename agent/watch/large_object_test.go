@@ -76,8 +76,8 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
 	})
 	shared := watch.NewLimiter(0)
-	sink := &slowSink{recorder: newRecorder(), pause: 250 * time.Millisecond}
-	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 2 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	sink := &slowSink{recorder: newRecorder(), pause: 450 * time.Millisecond}
+	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 4 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
 	sink.await(t, "the last large object", func() bool {
 		f := sink.feeds[configMapFeed]

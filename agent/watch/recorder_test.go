@@ -165,7 +165,7 @@ func (r *recorder) identity(e watch.Event) (name, version string) {
 // await waits until a condition on the recorder holds.
 func (r *recorder) await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		r.mu.Lock()
 		ok, changed := condition(), r.changed
@@ -234,8 +234,8 @@ func start(t testing.TB, c *kube.Cluster, s watch.Selection, sink watch.Sink, cf
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
-			t.Error("the watcher did not end within 20 seconds")
+		case <-time.After(time.Minute):
+			t.Error("the watcher did not end within a minute")
 		}
 	})
 	t.Cleanup(stop)
