@@ -135,6 +135,7 @@ func (r *proxiedStore) waitForLock(t *testing.T) {
 // TestLateCommitIsCountedOnce delays a commit, whose caller gives up, until the same batch is
 // written again.
 func TestLateCommitIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitPods(t.Context(), 1); err != nil { // the first commit also writes what later ones do not
 			t.Fatal(err)
@@ -164,6 +165,7 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 // TestLateCommitReachesReaders delays a commit, whose caller gives up, until readers have read what
 // was stored before. They must read again after the next commit, although that one changes nothing.
 func TestLateCommitReachesReaders(t *testing.T) {
+	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitKind(t.Context(), replicaSetKind, 1); err != nil {
 			t.Fatal(err)
@@ -201,6 +203,7 @@ func TestLateCommitReachesReaders(t *testing.T) {
 // TestLockOfLostTransaction loses the connection of a transaction that holds locks. The database
 // must release them itself.
 func TestLockOfLostTransaction(t *testing.T) {
+	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitPods(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -221,6 +224,7 @@ func TestLockOfLostTransaction(t *testing.T) {
 // TestStrandedConnections loses all connections without notice to either end. The kernel's timeout
 // is a quarter of an hour.
 func TestStrandedConnections(t *testing.T) {
+	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		r.proxy.Blackhole()
 		r.retryCommit(t)
