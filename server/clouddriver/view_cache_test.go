@@ -63,6 +63,11 @@ func (s *viewReads) AccountsNamed(ctx context.Context, names ...vedette.AccountN
 	return s.Store.AccountsNamed(ctx, names...)
 }
 
+func (s *viewReads) AttributesOf(ctx context.Context, objects []store.ObjectRef) ([]store.AttributesRow, error) {
+	s.reads.Add(1)
+	return s.Store.AttributesOf(ctx, objects)
+}
+
 func (s *viewReads) Objects(ctx context.Context, q store.Query) (store.Page, error) {
 	s.reads.Add(1)
 	return s.Store.Objects(ctx, q)
@@ -93,6 +98,89 @@ func TestReadsOfViews(t *testing.T) {
 				t.Errorf("%s of %s, again: got %d with %d reads, want 304 without", path, app, again.StatusCode, more)
 			}
 		}
+	}
+}
+
+// TestChangedObjectsAreReadByName checks that a large application is read again as a whole only if the
+// relations of its objects may have changed.
+func TestChangedObjectsAreReadByName(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", append(viewKinds(), "configmaps")...)
+	putApplication(w, "large", 20, 3)
+	s := &viewReads{Store: w.Store}
+	url := serve(t, clouddriver.Config{Store: s}) + "/applications/large/serverGroups"
+	const whole = 4
+	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"large-0-0","namespace":"large","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet",
+		"name":"large-0","uid":"` + workloadUID("large", 0) + `","controller":true}]},"status":{"phase":"%s"}}`
+	tag := ""
+	for _, tt := range []struct {
+		what    string
+		do      func()
+		reads   int
+		changes bool
+	}{
+		{"the first request", func() {}, whole + 1, true},
+		{"a Pod fails", func() { w.Put("prod", fmt.Sprintf(pod, "Failed")) }, 1, true},
+		{"a Pod and a ReplicaSet", func() { w.Put("prod", fmt.Sprintf(pod, "Pending"), workload("large", 1, "2")) }, 2, true},
+		{"a Pod is gone", func() {
+			w.Delete("prod", vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "large", Name: "large-0-0"})
+		}, 1, true},
+		{"a ConfigMap", func() {
+			w.Put("prod", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"large"}}`)
+		}, 0, false},
+		{"a Pod without an owner", func() { w.Put("prod", readtest.Pod("large", "stray", "other")) }, 1, false},
+		{"a Pod that becomes ours", func() { w.Put("prod", strings.Replace(fmt.Sprintf(pod, "Running"), "large-0-0", "stray", 1)) }, 1, true},
+		{"a new ReplicaSet", func() { w.Put("prod", workload("large", 20, "1")) }, 1 + whole, true},
+		{"a Service of another application", func() {
+			w.Put("prod", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"foreign","namespace":"large"},"spec":{"selector":{"app":"large"}}}`)
+		}, 1 + whole, true},
+		{"very many", func() {
+			var pods []string
+			for i := range 300 {
+				pods = append(pods, readtest.Pod("large", fmt.Sprint("many-", i), "other"))
+			}
+			w.Put("prod", pods...)
+		}, whole, false},
+	} {
+		tt.do()
+		s.reads.Store(0)
+		response, body := get(t, url)
+		if response.StatusCode != http.StatusOK || int(s.reads.Load()) != tt.reads || (response.Header.Get("ETag") != tag) != tt.changes {
+			t.Errorf("%s: got %d with %d reads and %s instead of %s, want 200 with %d: %.100s", tt.what, response.StatusCode, s.reads.Load(),
+				response.Header.Get("ETag"), tag, tt.reads, body)
+		}
+		tag = response.Header.Get("ETag")
+	}
+}
+
+// TestReplacedRowsAreReleased checks that all rows are read now and then, because rows that others have
+// replaced stay in memory until then.
+func TestReplacedRowsAreReleased(t *testing.T) {
+	w := readtest.New(t)
+	w.Account("prod", viewKinds()...)
+	putApplication(w, "large", 40, 5)
+	s := &viewReads{Store: w.Store}
+	url := serve(t, clouddriver.Config{Store: s}) + "/applications/large/serverGroups"
+	get(t, url)
+	whole := 0
+	for i := range 20 {
+		var pods []string
+		for j := range 200 {
+			pods = append(pods, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"large-%d-%d","namespace":"large","labels":{"round":"%d-%[2]d"},
+				"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"large-0","uid":%[4]q,"controller":true}]},"status":{"phase":"Running"}}`,
+				j/5, j%5, i, workloadUID("large", 0)))
+		}
+		w.Put("prod", pods...)
+		s.reads.Store(0)
+		if response, body := get(t, url); response.StatusCode != http.StatusOK || !json.Valid(body) {
+			t.Fatalf("got %d %.100s", response.StatusCode, body)
+		}
+		if s.reads.Load() > 1 {
+			whole++
+		}
+	}
+	if whole == 0 || whole > 10 {
+		t.Errorf("got %d reads of all rows in 20, want few", whole)
 	}
 }
 

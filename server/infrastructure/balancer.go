@@ -60,7 +60,7 @@ func (s *CachedApplication) loadBalancers(ctx context.Context) ([]*LoadBalancer,
 // readWorkloads reads the workloads of other applications in the namespaces of the application's
 // Services, and the Pods of those that get traffic.
 func (s *CachedApplication) readWorkloads(ctx context.Context) (rows *Rows, err error) {
-	rows = &Rows{OnlyManaged: s.settings.OnlyManaged, Known: s.settings.Known}
+	rows = &Rows{OnlyManaged: s.rows.OnlyManaged, Known: s.rows.Known}
 	if len(s.LoadBalancers) == 0 {
 		return rows, nil
 	}

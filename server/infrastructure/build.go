@@ -19,6 +19,10 @@ type Rows struct {
 	// WorkloadPods are owned by those Workloads that only belong to the application's Services.
 	WorkloadPods []Object
 
+	// own, pods, replicaSets and services refer to the rows above. Rows of one state of an
+	// application share most of them with the next state, so they have no lists of their own.
+	own, pods, replicaSets, services []*Object
+
 	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
 	// Known reports whether objects of an application are shown; nil means all. Pods are always
@@ -32,12 +36,31 @@ func (r *Rows) shows(o *Object) bool {
 }
 
 // visible returns pointers to the objects that views show, without a copy.
-func (r *Rows) visible(objects []Object) []*Object {
+func (r *Rows) visible(objects []Object) []*Object { return r.shown(pointers(objects)) }
+
+func (r *Rows) shown(objects []*Object) []*Object {
 	list := make([]*Object, 0, len(objects))
-	for i := range objects {
-		if r.shows(&objects[i]) {
-			list = append(list, &objects[i])
+	for _, o := range objects {
+		if r.shows(o) {
+			list = append(list, o)
 		}
+	}
+	return list
+}
+
+// referred returns the rows with lists of pointers. It is r itself if it has them.
+func (r *Rows) referred() *Rows {
+	if r.own != nil {
+		return r
+	}
+	return &Rows{OnlyManaged: r.OnlyManaged, Known: r.Known,
+		own: pointers(r.Own), pods: pointers(r.Pods), replicaSets: pointers(r.ReplicaSets), services: pointers(r.Services)}
+}
+
+func pointers(objects []Object) []*Object {
+	list := make([]*Object, len(objects))
+	for i := range objects {
+		list[i] = &objects[i]
 	}
 	return list
 }
@@ -45,8 +68,9 @@ func (r *Rows) visible(objects []Object) []*Object {
 // Build returns the application of a name. It keeps references to the rows. It needs neither Workloads
 // nor WorkloadPods.
 func Build(name string, rows *Rows) *Application {
+	rows = rows.referred()
 	a := &Application{Name: name}
-	for _, o := range rows.visible(rows.Own) {
+	for _, o := range rows.shown(rows.own) {
 		a.accounts = append(a.accounts, o.Account)
 		switch kind := o.Kind; {
 		case slices.Contains(ServerGroupKinds, kind):
@@ -62,9 +86,9 @@ func Build(name string, rows *Rows) *Application {
 	for _, g := range a.ServerGroups {
 		g.Manager = managerOf(g.Object)
 	}
-	addInstances(a.ServerGroups, rows.visible(rows.Pods))
-	addServices(a.ServerGroups, newServiceIndex(a.LoadBalancers, rows.visible(rows.Services)))
-	addManaged(a.Managers, slices.Concat(serverGroupObjects(a.ServerGroups), rows.visible(rows.ReplicaSets)))
+	addInstances(a.ServerGroups, rows.shown(rows.pods))
+	addServices(a.ServerGroups, newServiceIndex(a.LoadBalancers, rows.shown(rows.services)))
+	addManaged(a.Managers, slices.Concat(serverGroupObjects(a.ServerGroups), rows.shown(rows.replicaSets)))
 	a.sort()
 	a.clusters = clustersOf(a)
 	return a

@@ -13,10 +13,12 @@ import (
 type CachedApplication struct {
 	*Application
 	reader   *Reader
-	began    uint64    // when it was read, in the order of the reader
-	settings *Settings // when it was built
-	versions versions
+	rows     *Rows // that it was built from
+	state    atomic.Pointer[state]
 	rowBytes int64 // estimated memory of the application
+	// Rows are read many at a time, and none of them is released before all are. So rowBytes also
+	// counts rows that others have replaced. It was wholeBytes when all rows were read.
+	wholeBytes int64
 
 	flights   singleflight.Group // of balancers
 	encoding  singleflight.Group // of answers
@@ -27,9 +29,33 @@ type CachedApplication struct {
 	answerBytes int64
 }
 
+// state is the state of the store that an application shows.
+type state struct {
+	began    uint64 // when it was read, in the order of the reader
+	versions versions
+	settings *Settings
+	mark     uint64 // of the store's list of changed objects
+}
+
+// addBytes counts the memory of rows that were read for the application.
+func (s *CachedApplication) addBytes(used int64) {
+	s.rowBytes += used
+	if s.wholeBytes == 0 {
+		s.rowBytes = max(s.rowBytes, s.rows.bytes())
+		s.wholeBytes = s.rowBytes
+	}
+}
+
+// isSparse reports whether so many rows have been replaced that reading all of them saves memory.
+func (s *CachedApplication) isSparse() bool {
+	const slack = 1 << 20
+	return s.rowBytes > 2*s.wholeBytes+slack || s.rowBytes > largeBytes
+}
+
 // isCurrent reports whether the application would be the same if it were built now.
 func (s *CachedApplication) isCurrent(settings *Settings) bool {
-	return s.versions.isCurrent(s.reader.cfg.Store) && s.settings.sameViewsOf(settings, s.versions.namespaces)
+	current := s.state.Load()
+	return current.versions.isCurrent(s.reader.cfg.Store) && current.settings.sameViewsOf(settings, current.versions.namespaces)
 }
 
 // Answer is an encoded answer. It is read-only, because requests share it.
@@ -101,10 +127,10 @@ func (s *CachedApplication) keep(key string, answer *Answer) {
 func (r *Rows) bytes() int64 {
 	const built = 160 // of a server group or an instance
 	var n int64
-	for _, list := range [][]Object{r.Own, r.Pods, r.ReplicaSets, r.Services, r.Workloads, r.WorkloadPods} {
+	for _, list := range [][]*Object{r.own, r.pods, r.replicaSets, r.services, pointers(r.Workloads), pointers(r.WorkloadPods)} {
 		n += int64(len(list)) * (int64(unsafe.Sizeof(Object{})) + built)
-		for i := range list {
-			n += textBytes(&list[i])
+		for _, o := range list {
+			n += textBytes(o)
 		}
 	}
 	return n

@@ -33,6 +33,7 @@ type versionStore interface {
 // Store is what a Reader reads from.
 type Store interface {
 	rowStore
+	changeStore
 	versionStore
 	accountStore
 	objectStore
@@ -99,7 +100,7 @@ func (r *Reader) Application(ctx context.Context, name string) (*CachedApplicati
 		s, err := r.join(ctx, name)
 		// A read that began before this call may miss what the caller has just written. Objects that
 		// change all the time outdate every read, so a later one is good enough.
-		if err != nil || s.began > called || s.isCurrent(settings) {
+		if err != nil || s.state.Load().began > called || s.isCurrent(settings) {
 			return s, err
 		}
 	}
@@ -127,49 +128,68 @@ func limitKey(application string) string { return "\x00application " + applicati
 
 // load reads an application and keeps it.
 func (r *Reader) load(ctx context.Context, name string) (*CachedApplication, error) {
+	previous := r.cache.get(name)
 	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, limitKey(name), func() (*CachedApplication, int64, error) {
 		var s *CachedApplication
 		used, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
-			s, err = r.read(ctx, name)
+			s, err = r.read(ctx, name, previous)
 			return err
 		})
 		if err != nil {
 			return nil, 0, err
 		}
-		s.rowBytes = max(s.rowBytes, used)
+		if s != previous {
+			s.addBytes(used)
+		}
 		return s, s.rowBytes, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if s.rowBytes > 0 { // names of applications that do not exist are without limit
+	if s.rowBytes > 0 && s != previous { // names of applications that do not exist are without limit
 		r.cache.put(s)
 	}
 	return s, nil
 }
 
-// read reads an application. Versions are read before the rows that they cover, so that a change
-// in between makes the application outdated.
-func (r *Reader) read(ctx context.Context, name string) (*CachedApplication, error) {
-	s := &CachedApplication{reader: r, began: r.order.Add(1), versions: newVersions(r.cfg.Store, name)}
+// read reads an application. previous is its last state, of which it reads only what has changed, or
+// nil.
+func (r *Reader) read(ctx context.Context, name string, previous *CachedApplication) (*CachedApplication, error) {
+	if previous != nil {
+		s, err := r.readChanges(ctx, previous)
+		if s != nil || err != nil {
+			return s, err
+		}
+	}
+	return r.readAll(ctx, name)
+}
+
+// readAll reads all rows of an application. Versions are read before the rows that they cover, so
+// that a change in between makes the application outdated.
+func (r *Reader) readAll(ctx context.Context, name string) (*CachedApplication, error) {
+	current := &state{began: r.order.Add(1), mark: r.cfg.Store.ChangeMark(), versions: newVersions(r.cfg.Store, name)}
 	settings, err := r.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.settings = settings
+	current.settings = settings
 	rows := &Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
 	rows.Own, err = r.cfg.Store.ApplicationAttributes(ctx, name, LogicalKinds)
 	if err != nil {
 		return nil, err
 	}
-	s.versions.addNamespaces(r.cfg.Store, rows.Own)
+	current.versions.addNamespaces(r.cfg.Store, rows.Own)
 	if err := r.readRelated(ctx, name, rows); err != nil {
 		return nil, err
 	}
-	s.rowBytes = rows.bytes()
-	s.Application = Build(name, rows)
-	return s, nil
+	return r.build(name, rows.referred(), current), nil
+}
+
+func (r *Reader) build(name string, rows *Rows, current *state) *CachedApplication {
+	s := &CachedApplication{Application: Build(name, rows), reader: r, rows: rows}
+	s.state.Store(current)
+	return s
 }
 
 // readRelated reads the objects of other applications that relate to an application's.

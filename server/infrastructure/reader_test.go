@@ -92,6 +92,15 @@ func (s *memoryStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint
 	return []vedette.AccountName{"prod"}, s.accounts
 }
 
+func (s *memoryStore) ChangeMark() uint64 { return 0 }
+
+// ChangedObjects reports that it does not know them.
+func (s *memoryStore) ChangedObjects(uint64, func(store.ObjectRef)) (uint64, bool) { return 0, false }
+
+func (s *memoryStore) AttributesOf(context.Context, []store.ObjectRef) ([]Object, error) {
+	return s.count()
+}
+
 func (s *memoryStore) ApplicationVersion(string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

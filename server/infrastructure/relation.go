@@ -39,8 +39,10 @@ func addInstances(groups []*ServerGroup, pods []*Object) {
 		}
 	}
 	for _, g := range groups {
-		g.Instances = byOwner[asOwner(g.Object)]
+		g.Instances = slices.Clone(byOwner[asOwner(g.Object)])
 		sortBy(g.Instances, func(i Instance) *Object { return i.Object })
+		// Objects that an agent reports with the same uid own the same Pods, which are read once for each owner.
+		g.Instances = slices.CompactFunc(g.Instances, func(x, y Instance) bool { return compareObjects(x.Object, y.Object) == 0 })
 		for _, i := range g.Instances {
 			g.Counts.add(i)
 		}

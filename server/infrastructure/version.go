@@ -29,6 +29,15 @@ func (v *versions) addNamespaces(store versionStore, own []Object) {
 	}
 }
 
+// now returns the versions of the same application and namespaces as they are now.
+func (v *versions) now(store versionStore) versions {
+	next := newVersions(store, v.name)
+	for key := range v.namespaces {
+		next.namespaces[key] = store.NamespaceVersion(key.account, key.namespace)
+	}
+	return next
+}
+
 // isCurrent reports whether nothing has changed since the versions were read.
 func (v *versions) isCurrent(store versionStore) bool {
 	if v.application != store.ApplicationVersion(v.name) {

@@ -56,3 +56,18 @@ func (n *accountNames) ids(wanted []vedette.AccountName) []int64 {
 	slices.Sort(ids)
 	return ids
 }
+
+// idsOf returns the ids of those accounts of objects that are visible.
+func (n *accountNames) idsOf(objects []ObjectRef) map[vedette.AccountName]int64 {
+	wanted := map[vedette.AccountName]bool{}
+	for i := range objects {
+		wanted[objects[i].Account] = true
+	}
+	ids := make(map[vedette.AccountName]int64, len(wanted))
+	for id, name := range n.visible {
+		if wanted[name] {
+			ids[name] = id
+		}
+	}
+	return ids
+}

@@ -71,6 +71,17 @@ func benchmarkAttributes(b *testing.B, url string) {
 	} {
 		b.Run(bench.name, func(b *testing.B) { measureRead(b, total, bench.read) })
 	}
+	b.Run("named", func(b *testing.B) {
+		rows, err := s.OwnedAttributes(b.Context(), benchApp, []vedette.Kind{benchReplicaSets}, []vedette.Kind{benchPods})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var refs []store.ObjectRef
+		for i := range min(256, len(rows)) {
+			refs = append(refs, store.ObjectRef{Account: rows[i].Account, Key: rows[i].Key})
+		}
+		measureRead(b, total, func() ([]store.AttributesRow, error) { return s.AttributesOf(b.Context(), refs) })
+	})
 	b.Run("owned by", func(b *testing.B) {
 		var owners []store.OwnerRef
 		rows, err := s.ApplicationAttributes(b.Context(), benchApp, []vedette.Kind{benchReplicaSets})

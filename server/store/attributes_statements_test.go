@@ -116,6 +116,28 @@ func TestStatementsOfAttributes(t *testing.T) {
 	}
 }
 
+// TestStatementsOfNamedObjects checks that there are two, one of them for labels.
+func TestStatementsOfNamedObjects(t *testing.T) {
+	w := newFixture(t)
+	pods := podsAt(0, 300, 300)
+	for i := range pods {
+		pods[i].Labels = map[string]string{"app": "web"}
+	}
+	w.commit(300, pods...)
+	counting := countQueries(w)
+	for _, n := range []int{300, 1, 300} {
+		var refs []ObjectRef
+		for i := range pods[:n] {
+			refs = append(refs, ObjectRef{Account: "prod", Key: pods[i].Key})
+		}
+		before := counting.queries.Load()
+		rows, err := w.AttributesOf(t.Context(), refs)
+		if statements := counting.queries.Load() - before; err != nil || len(rows) != n || statements > 3 || n == 1 && statements != 2 {
+			t.Errorf("got %d of %d objects by %d statements, %v, want two, or three the first time", len(rows), n, statements, err)
+		}
+	}
+}
+
 func count[T any](rows []T, err error) (int, error) { return len(rows), err }
 
 func nameOfAnyKind(kind vedette.Kind) string { return strings.ToLower(kind.Name) }

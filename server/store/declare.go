@@ -265,7 +265,7 @@ func (s *Store) removeWithdrawnObjects(ctx context.Context, d *declaration, feed
 	clusters, e := clusterDelta{}, &effect{account: d.account}
 	if err := s.dialect.lookup(ctx, s, d.id, keys, func(r storedRow) {
 		clusters.add(r.clusterKey, r.managed, -1)
-		e.addObject(r.application, r.namespace)
+		e.addObject(r.application, r.rowKey)
 	}); err != nil {
 		return err
 	}

@@ -116,7 +116,8 @@ func postgresLookup(ctx context.Context, s *Store, accountID int64, keys []rowKe
 	kinds, namespaces, names := keyArrays(keys)
 	return s.queryEach(ctx, scanStored(found), `SELECT `+lookupColumns+`
 		FROM unnest($2::integer[], $3::text[], $4::text[]) AS k (kind_id, namespace, name)
-		JOIN objects o ON o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name
+		CROSS JOIN LATERAL (SELECT * FROM objects o
+			WHERE o.account_id = $1 AND o.kind_id = k.kind_id AND o.namespace = k.namespace AND o.name = k.name LIMIT 1) o
 		LEFT JOIN labelsets l ON l.id = o.labelset`, accountID, kinds, namespaces, names)
 }
 

@@ -38,6 +38,9 @@ type effect struct {
 	objects      bool // any
 	clusters     bool // which clusters exist, or their counts
 	accountRow   bool // the account has appeared, changed or disappeared
+	// changed are the objects. If unnamed is true, others have changed, too.
+	changed []changedObject
+	unnamed bool
 }
 
 func applicationStripe(application string) uint64 {
@@ -48,16 +51,21 @@ func namespaceStripe(account vedette.AccountName, namespace string) uint64 {
 	return xxhash.Sum64String(string(account)+"\x00"+namespace) % stripeCount
 }
 
-func (e *effect) addObject(application, namespace string) {
+func (e *effect) addObject(application string, key rowKey) {
 	e.objects = true
 	e.applications.add(applicationStripe(application))
-	e.namespaces.add(namespaceStripe(e.account, namespace))
+	e.namespaces.add(namespaceStripe(e.account, key.namespace))
+	c := changedObject{key, e.account, application}
+	if n := len(e.changed); n == 0 || e.changed[n-1] != c {
+		e.changed = append(e.changed, c)
+	}
 }
 
 func (e *effect) union(other *effect) {
 	e.applications.union(&other.applications)
 	e.namespaces.union(&other.namespaces)
 	e.objects, e.clusters, e.accountRow = e.objects || other.objects, e.clusters || other.clusters, e.accountRow || other.accountRow
+	e.unnamed = e.unnamed || other.objects // unions are kept, so they must not grow
 }
 
 // accountEffect is the effect of a change of an account's row, with which all objects of
@@ -65,7 +73,7 @@ func (e *effect) union(other *effect) {
 func accountEffect(account vedette.AccountName, visibility bool) *effect {
 	e := &effect{account: account, accountRow: true, clusters: visibility}
 	if visibility {
-		e.objects = true
+		e.objects, e.unnamed = true, true
 		for i := range e.applications {
 			e.applications[i], e.namespaces[i] = ^uint64(0), ^uint64(0)
 		}
@@ -83,6 +91,7 @@ type versions struct {
 	namespaces   [stripeCount]atomic.Uint64
 	accounts     atomic.Uint64
 	accountLog   accountLog
+	changes      changeLog
 	inventory    inventory
 
 	mu        sync.Mutex
@@ -110,6 +119,11 @@ func (v *versions) publish(e *effect) {
 	if e.accountRow {
 		v.accountLog.note(e.account) // first: who sees the new version finds the account
 		v.accounts.Add(1)
+	}
+	if e.unnamed {
+		v.changes.forget()
+	} else {
+		v.changes.note(e.changed)
 	}
 	if e.objects { // after the accounts: who sees the new version reads objects of the new accounts
 		increment(&v.applications, &e.applications)
@@ -197,9 +211,9 @@ func (s *Store) AccountsVersion() uint64 {
 
 // effect returns what a plan changes for readers.
 func (p *plan) effect() *effect {
-	e := &effect{account: p.batch.Account, clusters: len(p.clusters) > 0}
+	e := &effect{account: p.batch.Account, clusters: len(p.clusters) > 0, changed: make([]changedObject, 0, len(p.rows)+len(p.removes))}
 	for i := range p.rows {
-		e.addObject(p.rows[i].application, p.rows[i].namespace)
+		e.addObject(p.rows[i].application, p.rows[i].rowKey)
 		p.addPrevious(e, p.rows[i].rowKey)
 	}
 	for _, key := range p.removes {
@@ -211,6 +225,6 @@ func (p *plan) effect() *effect {
 // addPrevious adds the application of the stored row, which a change may have left.
 func (p *plan) addPrevious(e *effect, key rowKey) {
 	if previous, exists := p.baseline.existing[key]; exists {
-		e.addObject(previous.application, key.namespace)
+		e.addObject(previous.application, key)
 	}
 }

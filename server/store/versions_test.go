@@ -23,12 +23,16 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 					return [3]uint64{s.ApplicationVersion("shop"), s.NamespaceVersion("prod", "n"), s.AccountsVersion()}
 				}
 				e := accountEffect("prod", false)
-				e.addObject("shop", "n")
+				e.addObject("shop", rowKey{namespace: "n"})
 				e.clusters = true
-				before := read()
+				before, start := read(), s.ChangeMark()
 				s.versions.publishUncertain(e)
 				first := read()
 				expectAllChanged(t, "at once", before, first)
+				if now, ok := s.versions.changes.since(start, func(changedObject) {}); !ok || now == start {
+					t.Error("at once: the log of changes has no object")
+				}
+				start = s.ChangeMark()
 				changed, mark := s.ChangedAccounts(0)
 				if !slices.Equal(changed, []vedette.AccountName{"prod"}) {
 					t.Errorf("at once: got the changed accounts %v, want prod", changed)
@@ -44,6 +48,9 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 				end(s)
 				last := read()
 				expectAllChanged(t, "in the end", first, last)
+				if _, ok := s.versions.changes.since(start, func(changedObject) {}); ok {
+					t.Error("in the end: the log of changes is complete, though it cannot name the objects")
+				}
 				if changed, _ := s.ChangedAccounts(mark); !slices.Equal(changed, []vedette.AccountName{"prod"}) {
 					t.Errorf("in the end: got the changed accounts %v, want prod", changed)
 				}
@@ -72,7 +79,7 @@ func TestUncertainEffectsAreMerged(t *testing.T) {
 	var v versions
 	for i := range 1000 {
 		e := &effect{account: "prod"}
-		e.addObject(string(rune('a'+i)), "n")
+		e.addObject(string(rune('a'+i)), rowKey{namespace: "n"})
 		v.publishUncertain(e)
 	}
 	if len(v.uncertain) != 1 {

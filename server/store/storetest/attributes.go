@@ -60,6 +60,38 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 		got, err = s.AttributesOwnedBy(t.Context(), append(owners, store.OwnerRef{Account: "two", UID: set.UID}), nil)
 		equal(t, "of many", attributeNames(t, got, err), []string{"one Pod n/web-1-a", "one Pod n/web-1-b", "two Pod n/web-1-a", "two Pod n/web-1-b"})
 	},
+	"of named objects": func(t *testing.T, s *store.Store) {
+		one := putShop(newWriter(t, s, "one"))
+		two := putShop(newWriter(t, s, "two"))
+		ref := func(account vedette.AccountName, kind vedette.Kind, name string) store.ObjectRef {
+			return store.ObjectRef{Account: account, Key: vedette.Key{Kind: kind, Namespace: "n", Name: name}}
+		}
+		for want, refs := range map[string][]store.ObjectRef{
+			"[]":                                    {ref("none", pods, "web-1-a"), ref("one", pods, "web-1-x"), ref("one", vedette.Kind{Name: "Unknown"}, "web-1-a"), ref("one", services, "web-1-a")},
+			"[one Pod n/web-1-a two Pod n/web-1-b]": {ref("one", pods, "web-1-a"), ref("two", pods, "web-1-b"), ref("two", pods, "WEB-1-a")},
+			"[one Deployment.apps n/web one ReplicaSet.apps n/web-1]": {ref("one", deployments, "web"), ref("one", replicaSets, "web-1")},
+		} {
+			got, err := s.AttributesOf(t.Context(), refs)
+			if names := attributeNames(t, got, err); fmt.Sprint(names) != want {
+				t.Errorf("%v: got %v, want %s", refs, names, want)
+			}
+		}
+		got, err := s.AttributesOf(t.Context(), []store.ObjectRef{ref("one", pods, "web-1-a")})
+		all, otherErr := s.KindAttributes(t.Context(), store.AttributesQuery{Accounts: []vedette.AccountName{"one"}, Kinds: []vedette.Kind{pods}, Name: "web-1-a"})
+		if err != nil || otherErr != nil || !reflect.DeepEqual(got, all) {
+			t.Errorf("got %+v, want %+v as in a list", got, all)
+		}
+		var many []store.ObjectRef
+		for i := range 500 {
+			many = append(many, ref("one", pods, fmt.Sprint("web-1-", i)))
+		}
+		got, err = s.AttributesOf(t.Context(), append(many, ref("one", pods, "web-1-a")))
+		equal(t, "many", attributeNames(t, got, err), []string{"one Pod n/web-1-a"})
+		retire(t, one)
+		got, err = s.AttributesOf(t.Context(), []store.ObjectRef{ref("one", pods, "web-1-a"), ref("two", pods, "web-1-a")})
+		equal(t, "after the account is retired", attributeNames(t, got, err), []string{"two Pod n/web-1-a"})
+		retire(t, two)
+	},
 	"of kinds": func(t *testing.T, s *store.Store) {
 		putShop(newWriter(t, s, "one"))
 		two := newWriter(t, s, "two")
