@@ -16,7 +16,7 @@ import (
 // apiLatency measures how long every list endpoint of Clouddriver's API takes, on each database,
 // for an application of 1,000 workloads, one of 20 Pods, and a large fleet.
 func apiLatency(ctx context.Context, b *bench) error {
-	for _, d := range databaseCases {
+	for _, d := range b.databases {
 		for _, fleet := range []apiFleet{
 			{"50 accounts", dataset.Mixed(), []apiApplication{{dataset.BigApplication, 30, 120}, {dataset.SmallApplication, 3, 15}}, 30, 120},
 			{"5,000 accounts", dataset.Large(), []apiApplication{{dataset.SmallApplication, 3, 15}}, 50, 200},

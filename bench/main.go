@@ -37,6 +37,8 @@ type bench struct {
 	dir   string // for logs, databases and programs; removed at the end
 	quick bool   // a tenth of everything
 	table table
+
+	databases []databaseCase // for the benchmarks that measure each of them
 }
 
 // scale returns n, or a tenth of it in a quick run.
@@ -58,12 +60,13 @@ func main() {
 	only := flag.String("only", "", "measures to take, separated by commas: "+benchmarkNames()+"; empty for all but api")
 	write := flag.String("write", "", "Markdown `file` to write the table to; parts that were not measured stay as they are there")
 	jsonFile := flag.String("json", "", "JSON `file` to write the results to, with all figures")
+	databases := flag.String("databases", "", "databases to measure store and api on, separated by commas, such as SQLite,MariaDB; empty for all")
 	quick := flag.Bool("quick", false, "measure a tenth of everything: to see that it works, not for the figures")
 	keep := flag.Bool("keep", false, "leave logs and databases behind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, options{*only, *write, *jsonFile, *quick, *keep}); err != nil {
+	if err := run(ctx, options{*only, *write, *jsonFile, *databases, *quick, *keep}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -79,12 +82,16 @@ func benchmarkNames() string {
 
 // options are the flags.
 type options struct {
-	only, write, json string
-	quick, keep       bool
+	only, write, json, databases string
+	quick, keep                  bool
 }
 
 func run(ctx context.Context, o options) error {
 	selected, err := selectBenchmarks(o.only)
+	if err != nil {
+		return err
+	}
+	databases, err := selectDatabases(o.databases)
 	if err != nil {
 		return err
 	}
@@ -97,7 +104,7 @@ func run(ctx context.Context, o options) error {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	b := &bench{dir: dir, quick: o.quick}
+	b := &bench{dir: dir, quick: o.quick, databases: databases}
 	if err := b.build(ctx); err != nil {
 		return err
 	}

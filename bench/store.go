@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,11 +42,27 @@ var databaseCases = []databaseCase{
 	}},
 }
 
+// selectDatabases returns the databases with the given names; none means all.
+func selectDatabases(names string) ([]databaseCase, error) {
+	if names == "" {
+		return databaseCases, nil
+	}
+	var selected []databaseCase
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(databaseCases, func(d databaseCase) bool { return strings.EqualFold(d.name, name) })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown database %q: use SQLite, PostgreSQL or MariaDB", name)
+		}
+		selected = append(selected, databaseCases[i])
+	}
+	return selected, nil
+}
+
 // storeRates measures for each database the bytes per object, and the objects per second of the
 // store and of the whole server.
 func storeRates(ctx context.Context, b *bench) error {
 	objects := corpus.New(1).Objects(b.scale(20000))
-	for _, d := range databaseCases {
+	for _, d := range b.databases {
 		if err := b.withDatabase(d, func(url string) error { return b.commitRate(ctx, d, url, objects) }); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}

@@ -69,3 +69,39 @@ func TestReadsOfInfrastructure(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsOfNamedServerGroups checks that the number of reads does not depend on how many server
+// groups are named, in how many accounts and namespaces they are, and whether they exist.
+func TestReadsOfNamedServerGroups(t *testing.T) {
+	w := readtest.New(t)
+	for _, account := range []vedette.AccountName{"one", "two"} {
+		w.Account(account, viewKinds()...)
+		for i := range 20 {
+			w.Put(account, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"db","namespace":"n%d","uid":"set-%d"},`+
+				`"spec":{"template":{"metadata":{"labels":{"app":"db"}}}}}`, i, i),
+				fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"db","namespace":"n%d"},"spec":{"selector":{"app":"db"}}}`, i))
+		}
+	}
+	s := &viewReads{Store: w.Store}
+	server := serve(t, clouddriver.Config{Store: s})
+	get(t, server+"/serverGroups?ids=one:n0:replicaSet%20db") // reads the accounts, too
+	var reads int64
+	for _, n := range []int{1, 20} {
+		var ids []string
+		for i := range n {
+			ids = append(ids, fmt.Sprintf("one:n%d:replicaSet%%20db", i), fmt.Sprintf("two:n%d:replicaSet%%20db", i), fmt.Sprintf("two:n%d:job%%20none", i),
+				fmt.Sprintf("none:n%d:replicaSet%%20db", i), fmt.Sprintf("one:n%d:unknown%%20db", i))
+		}
+		before := s.reads.Load()
+		response, body := get(t, server+"/serverGroups?ids="+strings.Join(ids, "&ids="))
+		if n := strings.Count(string(body), `"loadBalancers":["service db"]`); response.StatusCode != http.StatusOK || n != len(ids)/5*2 {
+			t.Errorf("got %d with %d server groups behind a Service, want 200 with %d: %.500s", response.StatusCode, n, len(ids)/5*2, body)
+		}
+		if n == 1 {
+			reads = s.reads.Load() - before
+		}
+		if got := s.reads.Load() - before; got != reads || got > 5 {
+			t.Errorf("%d server groups: got %d reads, want the same few as for one: %d", len(ids), got, reads)
+		}
+	}
+}

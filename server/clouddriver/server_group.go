@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/infrastructure"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // listServerGroups mirrors ServerGroupController.list.
@@ -107,19 +108,25 @@ func (a *api) getServerGroup(w http.ResponseWriter, r *http.Request, p pathParam
 // findServerGroup returns a server group by its full name.
 func (a *api) findServerGroup(r *http.Request, account vedette.AccountName, region, name string) (*infrastructure.ServerGroup, error) {
 	notFound := vedette.Errorf(vedette.NotFound, "Server group not found (account: %s, region: %s, name: %.300s)", account, region, name)
-	kind, object, err := splitName(name)
-	if err != nil {
-		return nil, notFound
-	}
-	found, ok := infrastructure.FindKind(kind)
+	ref, ok := serverGroupRef(account, region, name)
 	if !ok {
 		return nil, notFound
 	}
-	g, err := a.views.ServerGroup(r.Context(), account, vedette.Key{Kind: found, Namespace: region, Name: object})
+	g, err := a.views.ServerGroup(r.Context(), ref.Account, ref.Key)
 	if err == nil && g == nil {
 		err = a.confirmAbsence(r, []vedette.AccountName{account}, notFound)
 	}
 	return g, err
+}
+
+// serverGroupRef returns the object that a full name means. It returns false if no view has its kind.
+func serverGroupRef(account vedette.AccountName, region, name string) (store.ObjectRef, bool) {
+	kind, object, err := splitName(name)
+	if err != nil {
+		return store.ObjectRef{}, false
+	}
+	found, ok := infrastructure.FindKind(kind)
+	return store.ObjectRef{Account: account, Key: vedette.Key{Kind: found, Namespace: region, Name: object}}, ok
 }
 
 // listManagers mirrors ServerGroupManagerController.getForApplication.

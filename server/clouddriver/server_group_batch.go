@@ -2,6 +2,7 @@ package clouddriver
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // maxBatch limits how many applications or server groups one request names.
@@ -102,25 +104,47 @@ func (a *api) readServerGroupsByID(r *http.Request, ids []string) ([]*infrastruc
 	if err != nil {
 		return nil, err
 	}
-	var groups []*infrastructure.ServerGroup
+	var names []store.ObjectRef
 	for _, id := range ids {
 		parts := splitID(id)
-		account := vedette.AccountName(parts[0])
-		if readable != nil && !readable(account) {
-			continue
-		}
-		g, err := a.findServerGroup(r, account, parts[1], parts[2])
-		if vedette.KindOf(err) == vedette.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if readableApplications == nil || readableApplications(g.Moniker.App) {
-			groups = append(groups, g)
+		ref, ok := serverGroupRef(vedette.AccountName(parts[0]), parts[1], parts[2])
+		if ok && (readable == nil || readable(ref.Account)) {
+			names = append(names, ref)
 		}
 	}
-	return groups, nil
+	if len(names) == 0 {
+		return nil, nil
+	}
+	groups, err := a.views.ServerGroups(r.Context(), names)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.confirmAbsences(r, names, groups); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(groups, func(g *infrastructure.ServerGroup) bool {
+		return g == nil || readableApplications != nil && !readableApplications(g.Moniker.App)
+	}), nil
+}
+
+// confirmAbsences is confirmAbsence for the server groups that are nil. That they do not exist is no
+// error.
+func (a *api) confirmAbsences(r *http.Request, names []store.ObjectRef, groups []*infrastructure.ServerGroup) error {
+	var accounts []vedette.AccountName
+	for i, g := range groups {
+		if g == nil {
+			accounts = append(accounts, names[i].Account)
+		}
+	}
+	if len(accounts) == 0 {
+		return nil
+	}
+	slices.Sort(accounts)
+	err := a.confirmAbsence(r, slices.Compact(accounts), vedette.Errorf(vedette.NotFound, "Some of the server groups do not exist"))
+	if vedette.KindOf(err) == vedette.NotFound {
+		return nil
+	}
+	return err
 }
 
 // splitID splits "account:region:name". Like Java, it ignores colons at the end.

@@ -68,6 +68,11 @@ func (s *viewReads) AttributesOf(ctx context.Context, objects []store.ObjectRef)
 	return s.Store.AttributesOf(ctx, objects)
 }
 
+func (s *viewReads) NamespaceAttributes(ctx context.Context, namespaces []store.NamespaceRef, kind vedette.Kind) ([]store.AttributesRow, error) {
+	s.reads.Add(1)
+	return s.Store.NamespaceAttributes(ctx, namespaces, kind)
+}
+
 func (s *viewReads) Objects(ctx context.Context, q store.Query) (store.Page, error) {
 	s.reads.Add(1)
 	return s.Store.Objects(ctx, q)

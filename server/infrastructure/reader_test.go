@@ -101,6 +101,10 @@ func (s *memoryStore) AttributesOf(context.Context, []store.ObjectRef) ([]Object
 	return s.count()
 }
 
+func (s *memoryStore) NamespaceAttributes(context.Context, []store.NamespaceRef, vedette.Kind) ([]Object, error) {
+	return s.count()
+}
+
 func (s *memoryStore) ApplicationVersion(string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

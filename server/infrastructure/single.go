@@ -2,7 +2,6 @@ package infrastructure
 
 import (
 	"context"
-	"slices"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -10,6 +9,7 @@ import (
 
 // objectStore finds objects without their application.
 type objectStore interface {
+	NamespaceAttributes(ctx context.Context, namespaces []store.NamespaceRef, kind vedette.Kind) ([]store.AttributesRow, error)
 	KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error)
 }
 
@@ -31,44 +31,6 @@ func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key ve
 		}
 	}
 	return nil, nil
-}
-
-// ServerGroup returns a server group, or nil if there is none. As in Clouddriver, every object
-// of LogicalKinds can be shown as one.
-func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
-	var g *ServerGroup
-	_, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
-		g, err = r.readServerGroup(ctx, account, key)
-		return err
-	})
-	return g, err
-}
-
-func (r *Reader) readServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
-	settings, err := r.Settings(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.Object(ctx, account, key)
-	if o == nil || err != nil {
-		return nil, err
-	}
-	rows := Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
-	rows.Pods, err = r.cfg.Store.AttributesOwnedBy(ctx, []store.OwnerRef{{Account: account, UID: o.UID}}, InstanceKinds)
-	if err != nil {
-		return nil, err
-	}
-	if slices.Contains(selectedKinds, o.Kind) {
-		rows.Services, err = r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account},
-			Kinds: []vedette.Kind{service}, Namespace: o.Namespace})
-		if err != nil {
-			return nil, err
-		}
-	}
-	g := &ServerGroup{Object: o, Manager: managerOf(o)}
-	addInstances([]*ServerGroup{g}, rows.visible(rows.Pods))
-	addServices([]*ServerGroup{g}, newServiceIndex(rows.visible(rows.Services)))
-	return g, nil
 }
 
 // Objects returns all objects of an application, also those that belong to no view.

@@ -63,6 +63,10 @@ func (n *accountNames) idsOf(objects []ObjectRef) map[vedette.AccountName]int64 
 	for i := range objects {
 		wanted[objects[i].Account] = true
 	}
+	return n.idsByName(wanted)
+}
+
+func (n *accountNames) idsByName(wanted map[vedette.AccountName]bool) map[vedette.AccountName]int64 {
 	ids := make(map[vedette.AccountName]int64, len(wanted))
 	for id, name := range n.visible {
 		if wanted[name] {
@@ -70,4 +74,20 @@ func (n *accountNames) idsOf(objects []ObjectRef) map[vedette.AccountName]int64 
 		}
 	}
 	return ids
+}
+
+// namespacesByID returns the names of namespaces by the id of their account, without those of accounts
+// that are not visible.
+func (n *accountNames) namespacesByID(namespaces []NamespaceRef) map[int64][]any {
+	wanted := map[vedette.AccountName]bool{}
+	for _, namespace := range namespaces {
+		wanted[namespace.Account] = true
+	}
+	ids, byID := n.idsByName(wanted), map[int64][]any{}
+	for _, namespace := range namespaces {
+		if id, ok := ids[namespace.Account]; ok {
+			byID[id] = append(byID[id], sanitize(namespace.Name, maxName))
+		}
+	}
+	return byID
 }

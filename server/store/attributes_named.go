@@ -23,6 +23,35 @@ func (s *Store) AttributesOf(ctx context.Context, objects []ObjectRef) ([]Attrib
 		labels: !slices.ContainsFunc(objects, func(o ObjectRef) bool { return !onlyPods([]vedette.Kind{o.Kind}) })})
 }
 
+// NamespaceRef names a namespace of an account. The name is empty for objects without a namespace.
+type NamespaceRef struct {
+	Account vedette.AccountName
+	Name    string
+}
+
+// NamespaceAttributes returns the objects of a kind in any of a few hundred namespaces.
+func (s *Store) NamespaceAttributes(ctx context.Context, namespaces []NamespaceRef, kind vedette.Kind) ([]AttributesRow, error) {
+	const action = "read the attributes of a kind in namespaces"
+	names, err := s.accountNames(ctx)
+	if err != nil {
+		return nil, s.wrapError(action, err)
+	}
+	kindID, known, err := s.kinds.lookupID(ctx, s, kind)
+	if err != nil || !known {
+		return nil, s.wrapError(action, err)
+	}
+	var parts conditions
+	for id, list := range names.namespacesByID(namespaces) {
+		parts = append(parts, condition{"o.account_id = ? AND o.kind_id = ? AND o.namespace IN (?" + strings.Repeat(",?", len(list)-1) + ")",
+			append([]any{id, kindID}, list...)})
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: conditions{anyOf(parts...)},
+		labels: onlyPods([]vedette.Kind{kind})})
+}
+
 // objectGroup is where objects of one kind are.
 type objectGroup struct {
 	accountID, kindID int64
@@ -47,11 +76,10 @@ func (s *Store) anyObject(ctx context.Context, accounts *accountNames, objects [
 	if len(names) == 0 {
 		return condition{}, nil
 	}
-	var parts []string
-	var args []any
+	var parts conditions
 	for group, list := range names {
-		parts = append(parts, "o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name IN (?"+strings.Repeat(",?", len(list)-1)+")")
-		args = append(append(args, group.accountID, group.kindID, group.namespace), list...)
+		parts = append(parts, condition{"o.account_id = ? AND o.kind_id = ? AND o.namespace = ? AND o.name IN (?" + strings.Repeat(",?", len(list)-1) + ")",
+			append([]any{group.accountID, group.kindID, group.namespace}, list...)})
 	}
-	return condition{"(" + strings.Join(parts, " OR ") + ")", args}, nil
+	return anyOf(parts...), nil
 }

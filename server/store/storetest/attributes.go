@@ -92,6 +92,35 @@ var attributeTests = map[string]func(*testing.T, *store.Store){
 		equal(t, "after the account is retired", attributeNames(t, got, err), []string{"two Pod n/web-1-a"})
 		retire(t, two)
 	},
+	"of namespaces": func(t *testing.T, s *store.Store) {
+		putShop(newWriter(t, s, "one"))
+		two := newWriter(t, s, "two")
+		putShop(two)
+		everywhere := func(names ...string) []store.NamespaceRef {
+			var refs []store.NamespaceRef
+			for _, name := range names {
+				refs = append(refs, store.NamespaceRef{Account: "one", Name: name}, store.NamespaceRef{Account: "none", Name: name})
+			}
+			return refs
+		}
+		for want, refs := range map[string][]store.NamespaceRef{
+			"[]":                            everywhere("none", "N", ""),
+			"[one ReplicaSet.apps n/web-1]": everywhere("none", "n"),
+			"[one ReplicaSet.apps n/web-1 two ReplicaSet.apps n/web-1]": append(everywhere("n"), store.NamespaceRef{Account: "two", Name: "n"}),
+		} {
+			got, err := s.NamespaceAttributes(t.Context(), refs, replicaSets)
+			if names := attributeNames(t, got, err); fmt.Sprint(names) != want {
+				t.Errorf("%v: got %v, want %s", refs, names, want)
+			}
+		}
+		got, err := s.NamespaceAttributes(t.Context(), nil, replicaSets)
+		equal(t, "no namespaces", attributeNames(t, got, err), nil)
+		got, err = s.NamespaceAttributes(t.Context(), everywhere("n"), vedette.Kind{Name: "Unknown"})
+		equal(t, "an unknown kind", attributeNames(t, got, err), nil)
+		retire(t, two)
+		got, err = s.NamespaceAttributes(t.Context(), []store.NamespaceRef{{Account: "two", Name: "n"}}, replicaSets)
+		equal(t, "a retired account", attributeNames(t, got, err), nil)
+	},
 	"of kinds": func(t *testing.T, s *store.Store) {
 		putShop(newWriter(t, s, "one"))
 		two := newWriter(t, s, "two")
