@@ -75,16 +75,13 @@ func (b *bench) measureFleet(ctx context.Context, name, database string, fleet a
 	if err := srv.awaitLive(ctx); err != nil {
 		return err
 	}
-	m := apiMeasurer{bench: b, server: srv, agent: agent, fleet: name}
-	if err := m.measureAll(ctx, fleetRequests(fleet.p50, fleet.p99), nil); err != nil {
-		return err
-	}
+	m := apiMeasurer{bench: b, server: srv, agent: agent, fleet: name, p50: fleet.p50, p99: fleet.p99}
 	for _, application := range fleet.applications {
 		if err := m.measureApplication(ctx, fleet.dataset, application); err != nil {
 			return err
 		}
 	}
-	return nil
+	return m.measureFleetRequests(ctx, fleet) // last, because it moves what the names above mean
 }
 
 // learnShape returns the shape in which the server stores objects. It registers an account with an
@@ -140,6 +137,24 @@ type apiMeasurer struct {
 	server *server
 	agent  *fleetAgent
 	fleet  string // for the table
+
+	p50, p99 float64 // targets of requests about the fleet
+}
+
+// measureFleetRequests measures requests about all accounts, after an application has got another
+// cluster.
+func (m *apiMeasurer) measureFleetRequests(ctx context.Context, fleet apiFleet) error {
+	changer, err := fleet.dataset.NewClusterChanger(dataset.SmallApplication)
+	if err != nil {
+		return err
+	}
+	return m.measureAll(ctx, fleetRequests(fleet.p50, fleet.p99), func() error {
+		deployment, err := changer.Next()
+		if err != nil {
+			return err
+		}
+		return m.agent.change(ctx, changer.Account, deployment)
+	})
 }
 
 func (m *apiMeasurer) measureApplication(ctx context.Context, d dataset.Dataset, application apiApplication) error {
@@ -151,7 +166,8 @@ func (m *apiMeasurer) measureApplication(ctx context.Context, d dataset.Dataset,
 	if err != nil {
 		return err
 	}
-	return m.measureAll(ctx, names.requests(application.p50, application.p99), func() error {
+	requests := slices.Concat(names.requests(application.p50, application.p99), names.searches(m.p50, m.p99))
+	return m.measureAll(ctx, requests, func() error {
 		pod, err := changer.Next()
 		if err != nil {
 			return err
@@ -168,7 +184,7 @@ const (
 	apiTime     = 3 * time.Second
 )
 
-// measureAll adds a row for each request. Change changes one object of what is requested.
+// measureAll adds a row for each request. Change changes what is requested.
 func (m *apiMeasurer) measureAll(ctx context.Context, requests []viewRequest, change func() error) error {
 	for _, request := range requests {
 		first, err := m.server.timeGet(ctx, request.path, "")

@@ -14,7 +14,7 @@ type viewRequest struct {
 	name     string // as in the table
 	path     string
 	p50, p99 float64 // targets in milliseconds; 0 for none
-	// changes tells that the answer depends on the application, so that it is measured after
+	// changes tells that the answer depends on applications, so that it is measured after
 	// changes, too.
 	changes bool
 }
@@ -46,8 +46,7 @@ func (s *server) findNames(ctx context.Context, application string) (application
 
 // requests returns every request about an application, with the targets for its size.
 func (n applicationNames) requests(p50, p99 float64) []viewRequest {
-	var all []viewRequest
-	for _, path := range []string{
+	return n.changing(p50, p99,
 		"/applications/{app}",
 		"/applications/{app}/clusters",
 		"/applications/{app}/clusters/{account}",
@@ -62,16 +61,27 @@ func (n applicationNames) requests(p50, p99 float64) []viewRequest {
 		"/applications/{app}/serverGroupManagers",
 		"/applications/{app}/loadBalancers",
 		"/applications/{app}/rawResources",
+		"/instances/{account}/{namespace}/{instance}",
+		"/manifests/{account}/{namespace}/{manager}?includeEvents=false", // events are read from the cluster
+		"/manifests/{account}/{namespace}/replicaSet/cluster/{app}/{cluster}",
+		"/manifests/{account}/{namespace}/replicaSet/cluster/{app}/{cluster}/dynamic/newest")
+}
+
+// searches returns searches for an application in the whole fleet, some of them without results.
+func (n applicationNames) searches(p50, p99 float64) []viewRequest {
+	return n.changing(p50, p99,
 		"/search?q={app}&type=applications",
 		"/search?q={app}&type=clusters",
 		"/search?q={app}&type=serverGroups&pageSize=500",
 		"/search?q={app}&type=instances&pageSize=500",
 		"/search?q={app}&type=loadBalancers&pageSize=500",
-		"/instances/{account}/{namespace}/{instance}",
-		"/manifests/{account}/{namespace}/{manager}?includeEvents=false", // events are read from the cluster
-		"/manifests/{account}/{namespace}/replicaSet/cluster/{app}/{cluster}",
-		"/manifests/{account}/{namespace}/replicaSet/cluster/{app}/{cluster}/dynamic/newest",
-	} {
+		"/search?q=no-{app}-is-here&type=serverGroups,instances&pageSize=500")
+}
+
+// changing returns requests whose answers depend on the application.
+func (n applicationNames) changing(p50, p99 float64, paths ...string) []viewRequest {
+	var all []viewRequest
+	for _, path := range paths {
 		all = append(all, viewRequest{name: strings.ReplaceAll(path, "{app}", n.application), path: n.fill(path), p50: p50, p99: p99, changes: true})
 	}
 	return all
@@ -91,7 +101,7 @@ func fleetRequests(p50, p99 float64) []viewRequest {
 		"/applications?expand=true", "/credentials", "/credentials?expand=true", "/credentials/" + account, "/securityGroups",
 		"/securityGroups/" + account + "/kubernetes", "/kubernetes/loadBalancers", "/vedette/v1/objects?limit=1", "/vedette/v1/accounts?limit=1",
 		"/vedette/v1/feeds?limit=1"} {
-		all = append(all, viewRequest{name: path, path: path, p50: p50, p99: p99})
+		all = append(all, viewRequest{name: path, path: path, p50: p50, p99: p99, changes: strings.HasPrefix(path, "/applications")})
 	}
 	return all
 }

@@ -118,3 +118,22 @@ func TestChangerChangesAStoredPod(t *testing.T) {
 		t.Error("an unknown application: got no error")
 	}
 }
+
+// TestClusterChangerChangesTheInventory checks that each change gives the application another
+// cluster.
+func TestClusterChangerChangesTheInventory(t *testing.T) {
+	d := dataset.Mixed().Scale(100)
+	c, err := d.NewClusterChanger(dataset.SmallApplication)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"deployment bench-1", "deployment bench-2"} {
+		o, err := c.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := vedette.MonikerOf(o.Key, o.Annotations); m.App != dataset.SmallApplication || m.Cluster != want {
+			t.Errorf("got the moniker %+v, want the cluster %s of %s", m, want, dataset.SmallApplication)
+		}
+	}
+}
