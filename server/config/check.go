@@ -32,15 +32,11 @@ func (c *Config) validate() {
 		c.addProblem("grpc.auth.x509.enabled",
 			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
 	}
-	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import",
-			"%q is not supported, and ignoring it would lose the settings of that file: put all settings into one file", "spring.config.import")
-	}
 }
 
 func (c *Config) checkREST(s SSL) {
 	if s.Enabled && s.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing%s", "server.ssl.enabled", "server.ssl.certFile", c.keyStoreHint())
 	}
 	if !s.Enabled && s.CertFile != "" {
 		c.addNotice("server.ssl.certFile", "server.ssl.certFile is set, but server.ssl.enabled is not true: the REST API is plain HTTP")
@@ -152,6 +148,14 @@ func (c *Config) checkPort(path string, port int) {
 	if port < 0 || port > 65535 {
 		c.addProblem(path, "%q must be a port from 0 to 65535, got %d", path, port)
 	}
+}
+
+// keyStoreHint says what to do with the keystore of a file that was copied from Clouddriver.
+func (c *Config) keyStoreHint() string {
+	if !c.report.HasUnknownKey("server.ssl.keyStore") {
+		return ""
+	}
+	return ": server.ssl.keyStore cannot be read, because only Java reads keystores: convert it to PEM with openssl pkcs12"
 }
 
 // addProblem adds an error about a setting.

@@ -93,6 +93,8 @@ func TestSearch(t *testing.T) {
 		{"vedette-server.yml", "server.port: 1", 1},
 		{"vedette-server.yaml", "", 1},
 		{"vedette-server.yaml", "server.port: 2", 2},
+		{"vedette-server-armory.yml", "server.port: 3", 3},
+		{"vedette-server-local.yml", "server.port: 4", 4},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, step.file), []byte(step.content), 0o644); err != nil {
 			t.Fatal(err)
@@ -100,6 +102,29 @@ func TestSearch(t *testing.T) {
 		c, err := loadFrom(root, "", nil)
 		if err != nil || c.Server.Port != step.port {
 			t.Errorf("%s: got %+v, %v", step.file, c, err)
+		}
+	}
+}
+
+// TestGroupsOfOtherProducts checks that no group of another product is taken for a misspelt one of ours.
+func TestGroupsOfOtherProducts(t *testing.T) {
+	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
+		"dockerRegistry ecs edda endpoints eureka features fiat google huaweicloud hystrix jedis lambda management okHttp okHttpClient " +
+		"oracle redis resilience4j retrofit security services spectator spinnaker spring sql swagger telemetry tencentcloud titan yandex") {
+		if _, err := parse("c.yml", []byte(group+": {}"), nil); err != nil {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
+}
+
+func TestKeyStoreHint(t *testing.T) {
+	for file, want := range map[string]bool{
+		"server.ssl: {enabled: true}":                              false,
+		"server.ssl: {enabled: true, key-store: /clouddriver.p12}": true,
+	} {
+		_, err := parse("c.yml", []byte(file), nil)
+		if err == nil || strings.Contains(err.Error(), "convert it to PEM") != want {
+			t.Errorf("%s: got %v", file, err)
 		}
 	}
 }
@@ -217,15 +242,16 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
 		Dir:     ".",
-		Intro: "`vedette-server` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
-			"`/opt/vedette/config/vedette-server.yaml`, `/opt/vedette/config/vedette-server.yml`. Without a file, the defaults apply.\n\n" +
+		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
+			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
-			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`). Unknown keys are errors.\n" +
-			"- Environment variables override the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
+			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`).\n" +
+			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
+			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
-			"- The server reads its file once, at start: restart it after a change.\n" +
-			"- The file may be one of the predecessor's plugin or of Clouddriver. If `check` reports unknown keys of Clouddriver, remove them.\n\n" +
-			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`) or are seconds.",
+			"- The server reads its files once, at start: restart it after a change.\n" +
+			"- The file may be Clouddriver's or one of the predecessor's plugin.\n\n" +
+			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`) or are seconds.",
 	}, Config{})
 	if err != nil {
 		t.Fatal(err)

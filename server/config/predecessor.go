@@ -5,6 +5,7 @@ import "github.com/vedette-io/vedette/internal/configfile"
 // renames moves the Scale Agent's keys to ours, in this order. Since Armory CD 2.38 they are all
 // below armory.
 var renames = [...]configfile.Rename{
+	{From: "logging.level.root", To: "logging.level"},
 	{From: "armory.kubesvc", To: "kubesvc"},
 	{From: "kubesvc.grpc.server", To: "grpc.server"},
 	{From: "kubesvc.grpc.auth", To: "grpc.auth"},
