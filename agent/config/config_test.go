@@ -131,6 +131,35 @@ func TestEmptyFilesAreSkipped(t *testing.T) {
 	}
 }
 
+func TestAccountNames(t *testing.T) {
+	for _, tt := range []struct {
+		name, quoted string
+		rejected     bool
+	}{
+		{"spaces", `"a b"`, false},
+		{"unicode", `"süd-östlich/東"`, false},
+		{"SQL", `"x'; DROP TABLE accounts; --"`, false},
+		{"255 bytes", `"` + strings.Repeat("n", 255) + `"`, false},
+		{"300 bytes", `"` + strings.Repeat("n", 300) + `"`, true},
+		{"a line feed", `"a\nb"`, true},
+		{"an escape sequence", `"a\e[31mb"`, true},
+	} {
+		c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: "+tt.quoted+"}, {name: other}]"), testEnv)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if len(c.RejectedAccounts) == 1 != tt.rejected || len(c.RejectedAccounts)+len(c.Kubernetes.Accounts) != 2 {
+			t.Errorf("%s: got rejected accounts %+v", tt.name, c.RejectedAccounts)
+		}
+		for _, r := range c.RejectedAccounts {
+			if len(r.Reason.Error()) > 300 || strings.ContainsAny(r.Reason.Error(), "\n\x1b") {
+				t.Errorf("%s: the reason cannot be printed: %q", tt.name, r.Reason)
+			}
+		}
+	}
+}
+
 // TestGroupsOfOtherProducts checks that no group of another product is taken for a misspelt one of ours.
 func TestGroupsOfOtherProducts(t *testing.T) {
 	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
