@@ -21,7 +21,24 @@ func TestCachedKinds(t *testing.T) {
 		{"unless the group is not one of Kubernetes", []string{"Service"}, []string{"Service.serving.knative.dev"}, []string{"Service"}},
 		{"a group does not cover another group", []string{"Job.batch"}, []string{"Job.armory.io"}, []string{"Job.batch"}},
 	} {
-		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}); !slices.Equal(got, tt.want) {
+		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}, nil); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCachedKindsOfThePlugin checks cache.all and the plugin's cacheDefaults.
+func TestCachedKindsOfThePlugin(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		cache        config.Cache
+		always, want []string
+	}{
+		{"all", config.Cache{All: true, Kinds: []string{"Pod"}}, []string{"Job"}, []string{"all"}},
+		{"defaults are added", config.Cache{Kinds: []string{"Pod"}}, []string{"Job", "pod"}, []string{"Pod", "Job"}},
+		{"and never omitted", config.Cache{Kinds: []string{"Pod", "Job"}, OmitKinds: []string{"Job"}}, []string{"Job"}, []string{"Pod", "Job"}},
+	} {
+		if got := cachedKinds(tt.cache, tt.always); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -20,6 +20,9 @@ func (c *Config) validate() {
 	c.checkFront50(c.Front50)
 	c.checkUpstream(c.Upstream)
 	c.checkTasks(c.Tasks, c.Manifests)
+	c.checkHistory(c.History)
+	c.checkOperations(c.Kubesvc.Operations)
+	c.checkCache(c.Cache)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
@@ -141,6 +144,12 @@ func (c *Config) checkAgents(a Agents) {
 	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
 		c.addProblem("agents.memoryBytes", "%q must be 0, or at least 80MiB because one large object may take that much, got %s",
 			"agents.memoryBytes", a.MemoryBytes)
+	}
+}
+
+func (c *Config) checkCache(cache Cache) {
+	if cache.All && len(cache.OmitKinds) > 0 {
+		c.addProblem("cache.omitKinds", "%q cannot be combined with %q: set omitKinds of the accounts, or cache.kinds", "cache.omitKinds", "cache.all")
 	}
 }
 

@@ -27,6 +27,7 @@ type Config struct {
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`
+	History     History     `config:"history"`
 	Artifacts   Artifacts   `config:"artifacts"`
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
@@ -89,8 +90,9 @@ type Cache struct {
 	// Show only applications that Front50 knows in Spinnaker's views, as kubernetes.cache.checkApplicationInFront50
 	// does in Clouddriver. Needs services.front50.baseUrl. Until Front50 answers, all applications are shown.
 	CheckApplicationInFront50 bool `config:"checkApplicationInFront50" default:"false"`
-	// Cache all kinds.
-	All bool `config:"all,planned,warn" default:"false"`
+	// Cache all kinds but Secrets and Events in such accounts, whatever kinds says. Cannot be combined with omitKinds:
+	// set omitKinds of the accounts.
+	All bool `config:"all" default:"false"`
 }
 
 // Accounts configures how long accounts are kept.

@@ -106,6 +106,59 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestPluginPrefixes checks that the keys of the predecessor's plugin mean the same below armory.kubesvc,
+// below kubesvc and without a prefix.
+func TestPluginPrefixes(t *testing.T) {
+	const plugin = `
+cluster: local
+cluster-kubernetes.useDNS: true
+grpc.server: {port: 9092, address: 127.0.0.1}
+cache: {cacheKinds: [Pod], cacheDefaults: [Job], operationWaitMs: 45000, accountCleanupFrequencySeconds: 60, cleanDataWithUnusedAccounts: false}
+operations.retry: {maxRetries: 3, backoffMs: 1500}
+jobs.operation-history.purge: {weeks: 3, cron: "0 0 0 * * 0"}
+heartbeat: {period: 60}
+dynamicAccounts.enabled: false
+runtime.defaults.onlySpinnakerManaged: true
+`
+	indent := func(prefix string) string { return prefix + strings.ReplaceAll(plugin, "\n", "\n  ") }
+	for name, file := range map[string]string{"without a prefix": plugin, "kubesvc": indent("kubesvc:"), "armory.kubesvc": indent("armory.kubesvc:")} {
+		c, err := parse("kubesvc.yml", []byte(file), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		timeout, _, _ := c.Tasks.Durations()
+		switch {
+		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace() != time.Minute, c.Accounts.RemoveData,
+			!slices.Equal(c.Cache.Kinds, []string{"Pod"}), !slices.Equal(c.Kubesvc.Cache.CacheDefaults, []string{"Job"}),
+			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.Retention() != 3*7*24*time.Hour,
+			!c.Kubesvc.ClusterKubernetes.UseDNS, len(c.UnknownKeys()) > 0:
+			t.Errorf("%s: got %+v, unknown keys %q", name, c, c.UnknownKeys())
+		}
+	}
+}
+
+func TestPluginProblems(t *testing.T) {
+	for file, want := range map[string]string{
+		"cache: {cacheAll: true, cacheOmitKinds: [Pod]}":     `c.yml:1:41: "cache.omitKinds" cannot be combined with "cache.all"`,
+		"kubesvc.cache.operationWaitMs: 5s":                  "",
+		"kubesvc.cache.operationWaitMs: 500":                 `c.yml:1:32: "tasks.timeout" must be 1s or more, got 500ms`,
+		"kubesvc.cache.operationWaitMs: soon":                `"tasks.timeout" must be a duration like 10m or a number of seconds, got "soon"`,
+		"{cache.operationWaitMs: 5000, tasks.timeout: 5s}":   `"tasks.timeout" is set twice`,
+		"kubesvc.operations.retry: {maxRetries: -1}":         `"kubesvc.operations.retry.maxRetries" must be from 0 to 1000, got -1`,
+		"kubesvc.operations.retry: {backoffMs: 9999999}":     `"kubesvc.operations.retry.backoffMs" must be from 0 to 600000`,
+		"jobs.operation-history.purge.weeks: 0":              `"history.keep" must be 1h or more, got 0s`,
+		"jobs.operation-history.purge.weeks: 99999999999999": `"history.keep" must be a duration`,
+		"kubesvc.cache.cacheKindz: []":                       `unknown key "kubesvc.cache.cacheKindz"`,
+		"operations.threads: 7":                              "",
+	} {
+		_, err := parse("c.yml", []byte(file), nil)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
+
 // TestGroupsOfOtherProducts checks that no group of another product is taken for a misspelt one of ours.
 func TestGroupsOfOtherProducts(t *testing.T) {
 	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
@@ -250,7 +303,7 @@ func TestReference(t *testing.T) {
 			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
 			"- The server reads its files once, at start: restart it after a change.\n" +
-			"- The file may be Clouddriver's or one of the predecessor's plugin.\n\n" +
+			"- The file may be Clouddriver's or one of the [predecessor's plugin](configuration.md#the-plugins-keys).\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`) or are seconds.",
 	}, Config{})
 	if err != nil {

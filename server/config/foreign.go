@@ -6,6 +6,7 @@ var foreign = [...]string{
 	"bastion", "cats", "cf", "dcos", "docker", "edda", "endpoints", "eureka", "features", "fiat", "huaweicloud",
 	"hystrix", "jedis", "okHttp", "resilience4j", "retrofit", "security", "spring", "swagger", "telemetry",
 	"tencentcloud", "titan", "yandex",
+	"kubesvc.operations", // Clouddriver's own group of this name
 	"credentials.storage", "credentials.types",
 	"logging.level", "logging.file", "logging.config", "logging.group", "logging.pattern",
 	"server.compression", "server.error", "server.forwardHeadersStrategy", "server.http2", "server.jetty", "server.maxHttpHeaderSize",

@@ -32,7 +32,7 @@ func loadFrom(root, path string, env func(string) (string, bool)) (*Config, erro
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
-	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:], Foreign: foreign[:]}
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames, Foreign: foreign[:]}
 }
 
 // parse reads a configuration from data.
