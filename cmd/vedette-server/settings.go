@@ -38,7 +38,8 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		AgentServer: agentserver.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache, cfg.Kubesvc.Cache.CacheDefaults),
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes),
+			Kinds:       cachedKinds(cfg.Cache, cfg.Kubesvc.Cache.CacheDefaults),
 			Projections: views.Projections(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},

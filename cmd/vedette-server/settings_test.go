@@ -1,10 +1,15 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/dispatch"
 )
 
 // TestCachedKinds checks which kinds cache.omitKinds covers.
@@ -40,6 +45,29 @@ func TestCachedKindsOfThePlugin(t *testing.T) {
 	} {
 		if got := cachedKinds(tt.cache, tt.always); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDispatchSettings checks the keys of the plugin that concern operations.
+func TestDispatchSettings(t *testing.T) {
+	for file, want := range map[string]dispatch.Config{
+		"server.port: 7002": {AgentWait: 10 * time.Second, KeepHistory: 14 * 24 * time.Hour},
+		"kubesvc: {operations.retry: {maxRetries: 2, backoffMs: 250}, jobs.operation-history.purge.weeks: 1}": {
+			AgentWait: 500 * time.Millisecond, KeepHistory: 7 * 24 * time.Hour},
+		"kubesvc.operations.retry.maxRetries: 0": {AgentWait: time.Millisecond, KeepHistory: 14 * 24 * time.Hour},
+	} {
+		path := filepath.Join(t.TempDir(), "kubesvc.yml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
+		if err != nil || settings.Dispatch != want {
+			t.Errorf("%s: got %+v, %v; want %+v", file, settings.Dispatch, err, want)
 		}
 	}
 }

@@ -41,7 +41,10 @@ type sampleServer struct {
 	Port     int    `config:"port" default:"7002"`
 	KeyFile  string `config:"keyFile,alias=key"`
 	Password Secret `config:"password,alias=pass"`
-	TLS      struct {
+	Tomcat   struct {
+		Ours string `config:"ours"`
+	} `config:"tomcat"`
+	TLS struct {
 		Enabled    bool   `config:"enabled"`
 		ServerName string `config:"serverName"`
 	} `config:"tls"`

@@ -95,9 +95,9 @@ func (d *decoder) isForeign(path string) bool {
 func relaxed(path string) string { return strings.ToLower(strings.ReplaceAll(path, "-", "")) }
 
 // withoutForeign removes the groups that another product has where we have a single value: Spring's
-// logging.level has a key for each logger.
+// logging.level has a key for each logger. Options.Foreign must name such a key itself.
 func (d *decoder) withoutForeign(p location, values []field, target reflect.Type) []field {
-	if isMergeable(target) || isUnmarshaler(target) || !d.isForeign(p.path) {
+	if isMergeable(target) || isUnmarshaler(target) || !slices.Contains(d.options.Foreign, p.path) {
 		return values
 	}
 	return slices.DeleteFunc(values, func(f field) bool {

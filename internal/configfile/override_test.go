@@ -101,14 +101,19 @@ func TestLargeFile(t *testing.T) {
 		{"comments", "# " + long + "\nname: x", ""},
 		{"entries", "entries:\n" + strings.Repeat("  - {name: account, tryTimes: 3}\n", 5<<20/33), "more than 200000 values"},
 		{"many unknown keys", "name: x\n" + strings.Repeat("k: 1\n", 100_000), "unknown key \"k\""},
-		{"the same key again and again", strings.Repeat("? \n", 5<<20/3), "more than 200000 values"},
+		{"the same key again and again", strings.Repeat("? \n", 300_000), "more than 200000 values"},
 		{"deep nesting", "name: " + strings.Repeat("[", 5<<20), "this is not valid YAML"},
 		{"a flood of anchors", "name: x\nother: [" + strings.Repeat("&a x,", 1<<20) + "]", "more than 200000 values"},
 	} {
-		var s sample
-		r := Parse("a.yml", []byte(tt.file), Options{}, &s)
-		if err := r.Err(); (err != nil) != (tt.problem != "") || err != nil && len(err.Error()) > 20_000 || err != nil && !strings.Contains(err.Error(), tt.problem) {
-			t.Errorf("%s: got %.300v, want %q", tt.name, err, tt.problem)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			var s sample
+			err := Parse("a.yml", []byte(tt.file), Options{}, &s).Err()
+			switch {
+			case (err != nil) != (tt.problem != ""), err != nil && !strings.Contains(err.Error(), tt.problem):
+				t.Errorf("got %.300v, want %q", err, tt.problem)
+			case err != nil && len(err.Error()) > 20_000:
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
 	}
 }

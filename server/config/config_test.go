@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile/configtest"
 	"github.com/vedette-io/vedette/internal/configfile/reference"
 	"github.com/vedette-io/vedette/internal/golden"
 )
@@ -166,6 +167,20 @@ func TestGroupsOfOtherProducts(t *testing.T) {
 		"oracle redis resilience4j retrofit security services spectator spinnaker spring sql swagger telemetry tencentcloud titan yandex") {
 		if _, err := parse("c.yml", []byte(group+": {}"), nil); err != nil {
 			t.Errorf("%s: %v", group, err)
+		}
+	}
+}
+
+// TestWrongValues sets each key to values of a wrong type, range or unit. A group is not wrong where
+// Spring has one.
+func TestWrongValues(t *testing.T) {
+	for _, wrong := range configtest.WrongValues(Config{}) {
+		c, err := parse("c.yml", []byte(wrong.File), nil)
+		if err == nil && slices.Contains(c.UnknownKeys(), wrong.Path+".x") {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), `"`+wrong.Path) {
+			t.Errorf("%s: got %v, want a problem of %s", wrong.File, err, wrong.Path)
 		}
 	}
 }
