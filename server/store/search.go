@@ -140,6 +140,9 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 	if q.Related == nil {
 		c.tables = "objects o" + s.dialect.keyHint
 		c.where = append(c.where, c.keyConditions(&s.dialect, q)...)
+		if s.dialect.keyRange != "" {
+			c.where = append(c.where, condition{s.dialect.keyRange, nil})
+		}
 	} else {
 		c.tables = "objects o"
 		c.where = append(c.where, c.relatedConditions(&s.dialect, q)...)
