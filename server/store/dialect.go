@@ -27,6 +27,9 @@ type dialect struct {
 	// keyRange is a condition on objects o that always holds; empty for none. With it the planner
 	// compares what is in the primary key before it reads rows.
 	keyRange string
+	// seeksByAccount says that the objects of a kind are found by the primary key if all accounts are
+	// named. Otherwise the planner reads all objects.
+	seeksByAccount bool
 	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
 	// use the database.
 	clockExpr      string

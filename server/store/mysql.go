@@ -33,6 +33,7 @@ func mysqlDialect() dialect {
 		// MySQL would read and sort the whole table, and MariaDB start with the first row each time
 		keyHint:        " FORCE INDEX (objects_key)",
 		keyRange:       "o.account_id > 0", // index conditions need a range
+		seeksByAccount: true,
 		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
 		emptyBytes:     "''",
 		hexExpr:        "HEX(?)",
