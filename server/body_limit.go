@@ -30,8 +30,8 @@ func limitBodies(limiter *readlimit.Limiter, next http.Handler) http.Handler {
 		release, err := limiter.Acquire(r.Context(), readlimit.CallerKey(r), size)
 		if err != nil {
 			w.Header().Set("Retry-After", "1")
-			writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, fmt.Sprintf("the bodies of other requests have used all %d MiB "+
-				"that this server has for them: try again, and send fewer large requests at a time", bodyBytes>>20))
+			writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, fmt.Sprintf("the bodies of other requests have used "+
+				"all %d MiB that this server has for them: try again, and send fewer large requests at a time", bodyBytes>>20))
 			return
 		}
 		defer release()
