@@ -78,6 +78,8 @@ func (s *Server) countFleet(ctx context.Context, st *store.Store) error {
 	}
 }
 
+var feedStates = []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied}
+
 func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet) error {
 	counts, err := st.FeedCounts(ctx)
 	if err != nil {
@@ -88,7 +90,7 @@ func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet) err
 		return err
 	}
 	objects := int64(0)
-	for _, state := range []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied} {
+	for _, state := range feedStates {
 		to.Feeds.WithLabelValues(string(state)).Set(float64(counts[state].Feeds))
 		objects += counts[state].Objects
 	}

@@ -256,8 +256,9 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 }
 
 func (s *Server) serveREST(ctx context.Context) error {
+	handler := middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts))
 	srv := &http.Server{
-		Handler:           middleware.Measure(middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), s.cfg.Metrics.RequestEnded),
+		Handler:           middleware.Measure(handler, s.cfg.Metrics.RequestEnded),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },

@@ -92,7 +92,8 @@ func (m *Metrics) addConnection() {
 	m.State.OutboxBytes = m.SampledGauge("vedette_agent_outbox_bytes", "Memory of changes that the server has not acknowledged.")
 	m.State.OutboxLimit = m.SampledGauge("vedette_agent_outbox_limit_bytes",
 		"Limit of vedette_agent_outbox_bytes (outbox.maxBytes). Near it, the agent reads no faster than the server stores.")
-	m.State.OutboxUnacked = m.SampledGauge("vedette_agent_outbox_unacknowledged_bytes", "The part of vedette_agent_outbox_bytes that was sent.")
+	m.State.OutboxUnacked = m.SampledGauge("vedette_agent_outbox_unacknowledged_bytes",
+		"The part of vedette_agent_outbox_bytes that was sent.")
 	m.State.OutboxAge = m.SampledGauge("vedette_agent_outbox_oldest_seconds",
 		"How long the oldest change that was not sent has waited; 0 if none waits. Changes of snapshots do not count.")
 }

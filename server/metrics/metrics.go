@@ -115,8 +115,10 @@ func (m *Metrics) addStore() {
 		"Time of such an attempt, with the wait for a connection.", metricset.LatencyBounds())
 	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only.", "pool")
 	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections that are in use.", "pool")
-	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit", "How many connections may be open; 0 for any number.", "pool")
-	m.State.PoolWaits = m.SampledCounter("vedette_server_database_connection_waits_total", "How often something waited for a connection.", "pool")
+	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit",
+		"How many connections may be open; 0 for any number.", "pool")
+	m.State.PoolWaits = m.SampledCounter("vedette_server_database_connection_waits_total",
+		"How often something waited for a connection.", "pool")
 	m.State.PoolWaitTime = m.SampledCounter("vedette_server_database_connection_wait_seconds_total", "Time of these waits together.", "pool")
 }
 
@@ -124,7 +126,8 @@ func (m *Metrics) addREST() {
 	m.requests = m.Counter("vedette_server_http_requests_total",
 		"REST requests by the pattern of their route and by status. route is unmatched if there is no such path, and `passed on` if the upstream Clouddriver "+
 			"answers; code is none if the connection was closed without an answer.", "route", "code")
-	m.requestTime = m.Histogram("vedette_server_http_request_duration_seconds", "Time until the response began.", metricset.LatencyBounds(), "route")
+	m.requestTime = m.Histogram("vedette_server_http_request_duration_seconds", "Time until the response began.",
+		metricset.LatencyBounds(), "route")
 	m.viewReads = m.Counter("vedette_server_view_reads_total",
 		"Reads of applications for Spinnaker's views: hit if the application was in memory and current, otherwise miss.", "result")
 	m.viewReads.WithLabelValues("hit")
@@ -163,7 +166,8 @@ func (m *Metrics) addUpstream() {
 	m.State.UpstreamRequests = m.SampledCounter("vedette_server_upstream_requests_total", "Requests to the Clouddriver behind this server, if there is one.")
 	m.State.UpstreamFailures = m.SampledCounter("vedette_server_upstream_failures_total",
 		"Such requests without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete or a status, as status-502.", "reason")
-	m.State.UpstreamTime = m.SampledCounter("vedette_server_upstream_answer_seconds_total", "Time until the upstream's answers began, all together.")
+	m.State.UpstreamTime = m.SampledCounter("vedette_server_upstream_answer_seconds_total",
+		"Time until the upstream's answers began, all together.")
 }
 
 // LeaseHeld records whether this server may write to the database.

@@ -74,7 +74,8 @@ var (
 // answer, so that the caller may retry, and vedette.Invalid if retrying is useless: the URL is
 // invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
+	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{},
+		readStatements: statements{}}
 	s.versions.inventory.reading = admission.NewSemaphore(1)
 	s.versions.inventory.warnings.Interval = time.Minute
 	if s.log == nil {
