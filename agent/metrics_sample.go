@@ -7,7 +7,8 @@ import (
 	"github.com/vedette-io/vedette/agent/metrics"
 )
 
-// accountStates are the states of an account. Each has a series, so that graphs show 0 and not a gap.
+// accountStates are the usual states of an account. They always have a series, so that graphs show 0
+// and not a gap.
 var accountStates = []string{"reaching", "registered", "reporting", "standby", "refused"}
 
 var feedStates = []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied}
@@ -34,6 +35,9 @@ func (a *Agent) sampleMetrics() {
 
 func (a *Agent) sampleAccounts(to *metrics.State) {
 	accounts, feeds := map[string]int{}, map[vedette.FeedState]int{}
+	for _, state := range accountStates {
+		accounts[state] = 0
+	}
 	withErrors, watches := 0, 0
 	for _, account := range a.accounts {
 		l := account.load(feeds)
@@ -43,8 +47,8 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 			withErrors++
 		}
 	}
-	for _, state := range accountStates {
-		to.Accounts.Set(float64(accounts[state]), state)
+	for state, n := range accounts {
+		to.Accounts.Set(float64(n), state)
 	}
 	total := 0
 	for _, state := range feedStates {

@@ -1,10 +1,13 @@
 package assignment
 
 import (
+	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 func TestLoad(t *testing.T) {
@@ -46,4 +49,22 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkLoad measures what a scrape costs with 10,000 accounts of 100 agents.
+func BenchmarkLoad(b *testing.B) {
+	memory := &memoryStore{rows: map[vedette.AccountName]*store.AccountRow{}}
+	r := New("s1", memory, memory, slog.New(slog.DiscardHandler))
+	for i := range 100 {
+		m := r.Join(Agent{ID: vedette.AgentID(fmt.Sprint("a", i))}, func(Assignment) {})
+		for j := range 100 {
+			name := fmt.Sprint("account-", i, "-", j)
+			if err := m.Register(b.Context(), vedette.Account{Name: vedette.AccountName(name), Cluster: vedette.Cluster{UID: name}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for b.Loop() {
+		r.Load()
+	}
 }

@@ -27,8 +27,9 @@ type dashboard struct {
 	}
 }
 
-// ReadDashboard returns the panels of a dashboard of Grafana.
-func ReadDashboard(file string) ([]Panel, error) {
+// ReadDashboard returns the panels of a dashboard of Grafana, as a user sees them who has selected a
+// pod.
+func ReadDashboard(file, pod string) ([]Panel, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -44,15 +45,15 @@ func ReadDashboard(file string) ([]Panel, error) {
 		}
 		panel := Panel{Dashboard: d.Title, Title: p.Title}
 		for _, t := range p.Targets {
-			panel.Queries = append(panel.Queries, replaceVariables(t.Expr))
+			panel.Queries = append(panel.Queries, replaceVariables(t.Expr, pod))
 		}
 		panels = append(panels, panel)
 	}
 	return panels, nil
 }
 
-// replaceVariables does what Grafana does if a user selects everything, with an interval that fits
-// a scrape every second.
-func replaceVariables(query string) string {
-	return strings.NewReplacer("$namespace", ".*", "$pod", ".*", "$__rate_interval", "10s", "$interval", "1m").Replace(query)
+// replaceVariables does what Grafana does if a user selects all namespaces and one pod, with an
+// interval that fits a scrape every second.
+func replaceVariables(query, pod string) string {
+	return strings.NewReplacer("$namespace", ".*", "$pod", pod, "$__rate_interval", "10s", "$interval", "1m").Replace(query)
 }

@@ -14,7 +14,12 @@ import (
 
 const alertsFile = "../../deploy/prometheus/alerts.yml"
 
-var dashboards = []string{"../../deploy/grafana/vedette-agent.json", "../../deploy/grafana/vedette-server.json", "testdata/predecessor.json"}
+// dashboards are the dashboards, by the pod that must have data for each panel.
+var dashboards = map[string]string{
+	"../../deploy/grafana/vedette-agent.json":  "agent-0",
+	"../../deploy/grafana/vedette-server.json": "server-0",
+	"testdata/predecessor.json":                "agent-0",
+}
 
 // ourNames are names of our metrics in a query.
 var ourNames = regexp.MustCompile(`\b(vedette_|kubesvc_)\w+`)
@@ -61,8 +66,8 @@ func namesOf(d metricset.Definition) []string {
 // readQueries returns all queries, by where they are.
 func readQueries(t *testing.T) map[string]string {
 	queries := map[string]string{}
-	for _, file := range dashboards {
-		panels, err := prometheus.ReadDashboard(file)
+	for file, pod := range dashboards {
+		panels, err := prometheus.ReadDashboard(file, pod)
 		if err != nil || len(panels) < 10 {
 			t.Fatalf("%s: got %d panels, %v", file, len(panels), err)
 		}
