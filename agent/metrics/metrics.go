@@ -74,7 +74,7 @@ func (m *Metrics) addPredecessor() {
 		events: m.Counter("kubesvc_events_sent_total",
 			"Changes of objects that were sent to the server. The label is a kind of Kubernetes, or other.", "event_kind"),
 		eventBytes: m.Counter("kubesvc_events_bytes_sent_total",
-			"Bytes of these changes before compression. The label is an API group of Kubernetes, core or other.", "event_group"),
+			"Bytes of changes of objects that were sent, before compression. The label is an API group of Kubernetes, core or other.", "event_group"),
 		requests: m.Counter("kubesvc_kubernetes_requests", "Requests to API servers."),
 	}
 	m.State.PredecessorResources = m.SampledGauge("kubesvc_resource_agent_total", "Feeds: the kinds that are watched, counted for each account.")
@@ -85,7 +85,7 @@ func (m *Metrics) addConnection() {
 	m.State.Connected = m.SampledGauge("vedette_agent_connected", "1 while the agent is connected to a server, otherwise 0.")
 	m.connections = m.Counter("vedette_agent_connections_total", "Connections to the server that were established.")
 	m.disconnections = m.Counter("vedette_agent_disconnections_total",
-		"Established connections that ended. reason is drain (the server asked for it), heartbeat (the server was silent), stopped or a gRPC code.", "reason")
+		"Established connections that ended. reason is drain (the server asked for it), heartbeat (the server was silent), closed, stopped or a gRPC code.", "reason")
 	m.connectFailures = m.Counter("vedette_agent_connect_failures_total",
 		"Attempts to connect that failed. reason is handshake (the server sent nothing), stopped or a gRPC code.", "reason")
 	m.wireBytes = m.Counter("vedette_agent_sent_bytes_total", "Bytes of changes that were sent to the server, after compression.")
@@ -111,7 +111,7 @@ func (m *Metrics) addFeeds() {
 	m.changesSent = m.Counter("vedette_agent_changes_sent_total",
 		"Changes of objects that were sent. group is an API group of Kubernetes, core or other; priority is live, or bulk for snapshots.",
 		"group", "priority")
-	m.bytesOfSent = m.Counter("vedette_agent_changes_sent_bytes_total", "Bytes of these changes before compression.", "group", "priority")
+	m.bytesOfSent = m.Counter("vedette_agent_changes_sent_bytes_total", "Bytes of changes of objects that were sent, before compression. The labels are those of vedette_agent_changes_sent_total.", "group", "priority")
 }
 
 func (m *Metrics) addOperations() {

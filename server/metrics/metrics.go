@@ -92,8 +92,8 @@ func (m *Metrics) addIngest() {
 	m.ingest = ingest{
 		objects: m.Counter("vedette_server_ingest_objects_total",
 			"Changes of objects in batches that agents sent: upsert, delete, or drop for objects that a snapshot no longer has.", "change"),
-		bytes:   m.Counter("vedette_server_ingest_bytes_total", "Bytes of the objects in these batches, before compression."),
-		batches: m.Counter("vedette_server_ingest_batches_total", "Batches by result: ok or error. Those with an error are tried again, or their agent must register again.", "result"),
+		bytes:   m.Counter("vedette_server_ingest_bytes_total", "Bytes of the objects in batches that agents sent, before compression."),
+		batches: m.Counter("vedette_server_ingest_batches_total", "Batches that agents sent by result: ok or error. Those with an error are tried again, or their agent must register again.", "result"),
 		duration: m.Histogram("vedette_server_ingest_batch_duration_seconds",
 			"Time that one batch of an account took in the store, waits included.", metricset.LatencyBounds()),
 	}
@@ -112,21 +112,21 @@ func (m *Metrics) addStore() {
 		m.transactions.WithLabelValues(string(result))
 	}
 	m.transactionTime = m.Histogram("vedette_server_store_transaction_duration_seconds",
-		"Time of such an attempt, with the wait for a connection.", metricset.LatencyBounds())
+		"Time of an attempt to write to the database, with the wait for a connection.", metricset.LatencyBounds())
 	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only.", "pool")
-	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections that are in use.", "pool")
+	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections to the database that are in use.", "pool")
 	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit",
-		"How many connections may be open; 0 for any number.", "pool")
+		"How many connections to the database may be open; 0 for any number.", "pool")
 	m.State.PoolWaits = m.SampledCounter("vedette_server_database_connection_waits_total",
-		"How often something waited for a connection.", "pool")
-	m.State.PoolWaitTime = m.SampledCounter("vedette_server_database_connection_wait_seconds_total", "Time of these waits together.", "pool")
+		"How often something waited for a connection to the database.", "pool")
+	m.State.PoolWaitTime = m.SampledCounter("vedette_server_database_connection_wait_seconds_total", "Time of all waits for a connection to the database.", "pool")
 }
 
 func (m *Metrics) addREST() {
 	m.requests = m.Counter("vedette_server_http_requests_total",
 		"REST requests by the pattern of their route and by status. route is unmatched if there is no such path, and `passed on` if the upstream Clouddriver "+
 			"answers; code is none if the connection was closed without an answer.", "route", "code")
-	m.requestTime = m.Histogram("vedette_server_http_request_duration_seconds", "Time until the response began.",
+	m.requestTime = m.Histogram("vedette_server_http_request_duration_seconds", "Time until the response to a REST request began.",
 		metricset.LatencyBounds(), "route")
 	m.viewReads = m.Counter("vedette_server_view_reads_total",
 		"Reads of applications for Spinnaker's views: hit if the application was in memory and current, otherwise miss.", "result")
@@ -136,7 +136,7 @@ func (m *Metrics) addREST() {
 		"Requests that waited for response memory (server.readBytes), by whether they got it: granted or rejected.", "result")
 	m.memoryWaits.WithLabelValues("granted")
 	m.memoryWaits.WithLabelValues("rejected")
-	m.memoryWaitTime = m.Histogram("vedette_server_read_limit_wait_seconds", "Time of these waits.", metricset.LatencyBounds())
+	m.memoryWaitTime = m.Histogram("vedette_server_read_limit_wait_seconds", "Time of waits for response memory.", metricset.LatencyBounds())
 }
 
 func (m *Metrics) addOperations() {
@@ -151,23 +151,23 @@ func (m *Metrics) addOperations() {
 	m.operationsActive = m.Gauge("vedette_server_operations_running", "Operations without an outcome.")
 	m.operationsActive.WithLabelValues().Set(0)
 	m.predecessorTime = m.Histogram("kubesvc_ops_processTime_seconds",
-		"The same for all verbs, under the name of the predecessor's plugin. result is done, failed or lost, not the text of an error.",
+		"Time of operations of all verbs, under the name of the predecessor's plugin. result is done, failed or lost, not the text of an error.",
 		metricset.LatencyBounds(), "result")
 	m.tasks = m.Counter("vedette_server_tasks_total", "Spinnaker's tasks that ended on this server: succeeded, failed, or retryable.", "result")
 	for _, state := range []store.TaskState{store.TaskSucceeded, store.TaskFailed, store.TaskRetryable} {
 		m.tasks.WithLabelValues(string(state))
 	}
-	m.taskTime = m.Histogram("vedette_server_task_duration_seconds", "Time of these tasks.",
+	m.taskTime = m.Histogram("vedette_server_task_duration_seconds", "Time of Spinnaker's tasks, until they ended.",
 		[]float64{0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600})
-	m.State.TasksRunning = m.SampledGauge("vedette_server_tasks_running", "Tasks that run on this server.")
+	m.State.TasksRunning = m.SampledGauge("vedette_server_tasks_running", "Spinnaker's tasks that run on this server.")
 }
 
 func (m *Metrics) addUpstream() {
 	m.State.UpstreamRequests = m.SampledCounter("vedette_server_upstream_requests_total", "Requests to the Clouddriver behind this server, if there is one.")
 	m.State.UpstreamFailures = m.SampledCounter("vedette_server_upstream_failures_total",
-		"Such requests without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete or a status, as status-502.", "reason")
+		"Requests to the Clouddriver behind this server without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete or a status, as status-502.", "reason")
 	m.State.UpstreamTime = m.SampledCounter("vedette_server_upstream_answer_seconds_total",
-		"Time until the upstream's answers began, all together.")
+		"Time until the answers of the Clouddriver behind this server began, all together.")
 }
 
 // LeaseHeld records whether this server may write to the database.
