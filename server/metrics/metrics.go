@@ -119,7 +119,8 @@ func (m *Metrics) addStore() {
 		"How many connections to the database may be open; 0 for any number.", "pool")
 	m.State.PoolWaits = m.SampledCounter("vedette_server_database_connection_waits_total",
 		"How often something waited for a connection to the database.", "pool")
-	m.State.PoolWaitTime = m.SampledCounter("vedette_server_database_connection_wait_seconds_total", "Time of all waits for a connection to the database.", "pool")
+	m.State.PoolWaitTime = m.SampledCounter("vedette_server_database_connection_wait_seconds_total",
+		"Time of all waits for a connection to the database.", "pool")
 }
 
 func (m *Metrics) addREST() {
