@@ -31,6 +31,7 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/upstream"
@@ -256,9 +257,10 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 }
 
 func (s *Server) serveREST(ctx context.Context) error {
-	handler := middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts))
+	handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), s.handler)
+	guarded := middleware.Deadlines(hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts))
 	srv := &http.Server{
-		Handler:           middleware.Measure(handler, s.cfg.Metrics.RequestEnded),
+		Handler:           middleware.Measure(guarded, s.cfg.Metrics.RequestEnded),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
