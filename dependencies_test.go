@@ -25,6 +25,9 @@ func TestForbiddenImports(t *testing.T) {
 		{"./agent/...", "github.com/go-sql-driver", "the agent keeps its state in memory only; it must not need a database driver"},
 		{"./server/...", "k8s.io/client-go", "the server has no access to clusters; only agents send requests to API servers"},
 		{"./agent/outbox", "google.golang.org/", "the outbox stores changes as bytes; only the uplink uses gRPC"},
+		{"./agent/outbox", "github.com/prometheus/", "the outbox is measured by its users; only metrics knows Prometheus"},
+		{"./agent/uplink", "github.com/prometheus/", "the uplink reports to an interface; only metrics knows Prometheus"},
+		{"./agent/watch", "github.com/prometheus/", "watches are counted by the agent; only metrics knows Prometheus"},
 		{"./agent/redact", "google.golang.org/", "redaction takes and returns bytes, without Kubernetes or gRPC types"},
 		{"./agent/redact", "k8s.io/", "redaction takes and returns bytes, without Kubernetes or gRPC types"},
 		{"./agent/jsonstream", module, "jsonstream is a general library for JSON; it must not depend on packages that use it"},
@@ -65,6 +68,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
 		{"./internal/compare", module + "/", "comparisons ask servers by REST, as Spinnaker does; they must not know how ours answers"},
 		{"./server/store", "google.golang.org/grpc", "the store uses SQL, not gRPC"},
+		{"./server/store", "github.com/prometheus/", "the store reports to functions; only metrics knows Prometheus"},
+		{"./server/ingest", "github.com/prometheus/", "a store that measures is passed to ingest; only metrics knows Prometheus"},
+		{"./internal/metricset", module + "/agent", "both programs use it"},
+		{"./internal/metricset", module + "/server", "both programs use it"},
 		{"./server/store/admission", "database/sql", "admission decides who may write, and when; only the store itself uses SQL"},
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
 		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
@@ -95,6 +102,7 @@ func TestDirectImports(t *testing.T) {
 	}{
 		{"k8s.io/client-go/rest", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
 		{"k8s.io/client-go/transport", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
+		{"github.com/prometheus/client_golang/prometheus/promhttp", "/internal/metricset", "both programs serve metrics in the same way, with the same limits"},
 		{"github.com/go-git/go-git/v5/plumbing/format/packfile", "/server/artifacts", "packs must be checked before go-git unpacks them into memory"},
 		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "only agent/kube reads kubeconfigs, because it caches them"},
 	}

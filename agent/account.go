@@ -41,6 +41,7 @@ type account struct {
 	pending  *uplink.Assignment // the latest one, which replaces all before it
 	operator *operate.Operator  // nil until the cluster was reached
 	watcher  *watch.Watcher     // the last one that ran; nil before the first
+	feeds    *feedAnnouncements // of watcher
 	state    string
 	err      error
 }
@@ -289,10 +290,10 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
-		setAccountError: a.setAccountError,
-		log:             a.log, snapshots: map[vedette.Feed]*index{},
+		setAccountError: a.setAccountError, metrics: a.agent.cfg.Metrics,
+		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
-	a.setWatcher(r.watcher, redactor)
+	a.setWatcher(r.watcher, &r.announcements, redactor)
 	go func() {
 		defer close(r.done)
 		r.err = r.watcher.Run(ctx, as.Marks)

@@ -39,7 +39,7 @@ type Config struct {
 	Redact      Redact      `config:"redact"`
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus,planned"`
+	Prometheus  Prometheus  `config:"prometheus"`
 	Pprof       Pprof       `config:"pprof,planned"`
 	Logging     Logging     `config:"logging"`
 	Tasks       Tasks       `config:"tasks"`

@@ -18,8 +18,10 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -60,12 +62,25 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	settings.Metrics = metrics.New(version.String())
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, agent.Handler(a, log), log) })
+	if cfg.Prometheus.Enabled {
+		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
+	}
 	return group.Wait()
+}
+
+// serveMetrics serves the metrics until ctx ends.
+func serveMetrics(ctx context.Context, cfg config.Prometheus, m *metrics.Metrics, log *slog.Logger) error {
+	listener, err := metricset.Listen(cfg.ListenAddress())
+	if err != nil {
+		return err
+	}
+	return m.Serve(ctx, listener, nil, log)
 }
 
 // setGCPercent makes the garbage collector run when the heap has grown by half, which costs

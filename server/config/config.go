@@ -32,6 +32,7 @@ type Config struct {
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
 	Logging       Logging       `config:"logging"`
+	Prometheus    Prometheus    `config:"prometheus"`
 	Kubesvc       Kubesvc       `config:"kubesvc"`
 	Spring        Spring        `config:"spring"`
 	Clouddriver                 // Clouddriver's other groups
@@ -65,7 +66,7 @@ func (c *Config) InactiveSettings() []string { return configfile.InactiveSetting
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
+	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice))
 }
 
 // Warnings are settings that weaken security.
