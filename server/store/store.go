@@ -70,6 +70,16 @@ var (
 // answer, so that the caller may retry, and vedette.Invalid if retrying is useless: the URL is
 // invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
+	s, cfg := newStore(cfg)
+	if err := s.connect(ctx, cfg); err != nil {
+		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
+	}
+	s.opened.Store(true)
+	return s, nil
+}
+
+// newStore returns a store without connections, and cfg with its defaults.
+func newStore(cfg Config) (*Store, Config) {
 	s := &Store{log: cfg.Log, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
 	s.versions.inventory.reading = admission.NewSemaphore(1)
 	s.versions.inventory.warnings.Interval = time.Minute
@@ -79,11 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxConns <= 0 {
 		cfg.MaxConns = 16
 	}
-	if err := s.connect(ctx, cfg); err != nil {
-		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
-	}
-	s.opened.Store(true)
-	return s, nil
+	return s, cfg
 }
 
 func (s *Store) connect(ctx context.Context, cfg Config) error {
