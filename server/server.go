@@ -155,7 +155,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	}
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	tasks := s.newTasks(st, dispatcher)
-	handler, err := s.newRESTHandler(st, hub, assignments, agentServer, dispatcher, tasks)
+	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, dispatcher, tasks)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ func newAccounts() *cobra.Command {
 		},
 	}
 	format.addFlag(cmd)
+	cmd.AddCommand(newAcceptAccount(), newReleaseAccount(), newRemoveAccount())
 	return cmd
 }
 

@@ -117,7 +117,7 @@ type Objects struct {
 // Account is an account as GET accounts returns it.
 type Account struct {
 	Name    string
-	Cluster struct{ UID, Host, Version string }
+	Cluster Cluster
 	Agent   string
 	Server  string
 	Objects int64
