@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -63,9 +62,9 @@ func TestAccountDecisions(t *testing.T) {
 		admin, logs := &fakeAccountAdmin{err: tt.err}, &bytes.Buffer{}
 		cfg := configOf(shopWorld(t))
 		cfg.Accounts, cfg.Log = admin, slog.New(slog.NewTextHandler(logs, nil))
-		server := httptest.NewServer(api.New(cfg))
+		server := serve(t, cfg)
 		method, path, _ := strings.Cut(tt.request, " ")
-		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/vedette/v1"+path, strings.NewReader(tt.body))
+		r, err := http.NewRequestWithContext(t.Context(), method, server.url+"/vedette/v1"+path, strings.NewReader(tt.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +79,7 @@ func TestAccountDecisions(t *testing.T) {
 		}
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		server.Close()
+		server.validateResponse(r, response, body)
 		if err != nil || response.StatusCode != tt.status || !strings.Contains(string(body), tt.answer) || strings.Join(admin.decisions, "|") != tt.decision {
 			t.Errorf("%s: got %d %s and the decisions %q, want %d %s and %q", tt.name, response.StatusCode, body, admin.decisions, tt.status, tt.answer, tt.decision)
 		}
