@@ -64,6 +64,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/cli/...", module + "/agent", "commands send requests to a server; only `vedette up` in cmd/vedette runs an agent"},
 		{"./internal/cli/...", module + "/server/store", "commands use a server's REST API; only the server reads its database"},
 		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},
+		{"./internal/keypair", "google.golang.org/grpc", "certificates are for HTTP too; only internal/keypair/grpctls knows gRPC"},
+		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
 		{"./internal/compare", module + "/", "comparisons ask servers by REST, as Spinnaker does; they must not know how ours answers"},

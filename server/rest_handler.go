@@ -26,8 +26,9 @@ import (
 const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
-func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server,
+func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountAdmin, agentServer *agentserver.Server,
 	dispatcher *metrics.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+	assignments := admin.assignments
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -40,7 +41,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
+		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))
 	cfg := s.cfg.Clouddriver
@@ -121,7 +122,8 @@ func (f fleet) newAgent(m *assignment.Member) api.Agent {
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
-	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice}
+	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
+		Conflict: role.Conflict}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {

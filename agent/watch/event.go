@@ -70,6 +70,19 @@ type FeedSpec struct {
 	managedOnly  bool // objects without Spinnaker's application annotation are filtered out
 }
 
+// ListPath returns the path of the feed's list at the API server.
+func (w FeedSpec) ListPath() string {
+	root := "/api/"
+	if group := w.Resource.Kind.Group; group != "" {
+		root = "/apis/" + group + "/"
+	}
+	namespace := ""
+	if w.Namespace != "" {
+		namespace = "/namespaces/" + w.Namespace
+	}
+	return root + w.Resource.Version + namespace + "/" + w.Resource.Plural
+}
+
 // Sink receives events. Put is called by one goroutine at a time for one feed, and
 // concurrently for several feeds. It blocks while there is no room; meanwhile nothing more
 // of the feed is read. An error ends the Watcher, with two exceptions: ErrUnreadable, and

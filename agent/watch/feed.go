@@ -183,22 +183,6 @@ func (f *feed) updatePublishes(state vedette.FeedState) {
 	f.publishes.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
 }
 
-// path returns the path of the feed's list.
-func (f *feed) path() string {
-	var b strings.Builder
-	if f.Resource.Kind.Group == "" {
-		b.WriteString("/api/")
-	} else {
-		b.WriteString("/apis/" + f.Resource.Kind.Group + "/")
-	}
-	b.WriteString(f.Resource.Version)
-	if f.Namespace != "" {
-		b.WriteString("/namespaces/" + f.Namespace)
-	}
-	b.WriteString("/" + f.Resource.Plural)
-	return b.String()
-}
-
 // query returns the query parameters that lists and watches of the feed share.
 func (f *feed) query() url.Values {
 	field := "metadata.namespace!="

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,6 +30,8 @@ const usage = `vedette-agent watches Kubernetes clusters and reports every chang
 Usage:
   vedette-agent [--config FILE]          Run the agent.
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+    --connect      Try the server and each cluster instead of printing the settings.
+    --effective    With --connect, print the settings too.
   vedette-agent version                  Print the version.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
@@ -41,19 +42,12 @@ func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
 		Load:       func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:      checkAccounts,
+		Check:      check,
+		Probes:     probes,
+		EnvPrefix:  config.EnvPrefix,
 		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
 		Run:        run,
 	}.Main()
-}
-
-// checkAccounts returns why accounts of a configuration are rejected.
-func checkAccounts(cfg *config.Config) error {
-	var errs []error
-	for _, r := range cfg.RejectedAccounts {
-		errs = append(errs, r.Reason)
-	}
-	return errors.Join(errs...)
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {

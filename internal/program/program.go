@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -37,6 +38,10 @@ type Program[C Config] struct {
 	Remarks func(cfg C) []string
 	// Check returns why the program could not run with a configuration that was loaded.
 	Check func(cfg C) error
+	// Probes returns what `check --connect` tries. It fails only if Check does.
+	Probes func(cfg C) ([]probe.Probe, error)
+	// EnvPrefix is the prefix of the environment variables that set keys, as in configfile.
+	EnvPrefix string
 	// LogOptions returns the level and the format of the log.
 	LogOptions func(cfg C) (level, format string)
 	// Run runs the program until ctx ends.
@@ -55,14 +60,18 @@ func (p Program[C]) Main() {
 }
 
 func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
-	check := len(args) > 0 && args[0] == "check"
-	if check {
+	isCheck := len(args) > 0 && args[0] == "check"
+	if isCheck {
 		args = args[1:]
 	}
+	var o checkOptions
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	flags.Usage = func() { fmt.Fprint(errOut, p.Usage) }
 	file := flags.String("config", "", "")
+	if isCheck {
+		o.addFlags(flags)
+	}
 	if p.AddFlags != nil {
 		p.AddFlags(flags)
 	}
@@ -82,30 +91,16 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if err != nil {
 		return err
 	}
-	if check {
-		return p.check(cfg, out, errOut)
+	if isCheck {
+		return p.check(ctx, cfg, o, out, errOut)
 	}
 	level, format := p.LogOptions(cfg)
 	log, err := logging.New(level, format, out)
 	if err != nil {
 		return err
 	}
+	for _, warning := range p.unknownVariables(cfg) {
+		log.Warn("environment variable without effect", "variable", warning)
+	}
 	return p.Run(ctx, cfg, log)
-}
-
-// check prints the settings in effect to out, and what the user should know about them to
-// errOut.
-func (p Program[C]) check(cfg C, out, errOut io.Writer) error {
-	for _, kv := range cfg.Effective() {
-		fmt.Fprintln(out, kv)
-	}
-	if p.Remarks != nil {
-		for _, remark := range p.Remarks(cfg) {
-			fmt.Fprintln(errOut, remark)
-		}
-	}
-	for _, key := range cfg.Unused() {
-		fmt.Fprintln(errOut, "without effect:", key)
-	}
-	return p.Check(cfg)
 }

@@ -29,6 +29,14 @@ type accountView struct {
 	Stale      bool                      `json:"stale"`
 	// why its agent cannot report it, and conflicting registrations of other agents
 	Message string `json:"message,omitempty"`
+	// other clusters whose agents want to register the name
+	Conflicts []conflictView `json:"conflicts,omitempty"`
+}
+
+// conflictView is an agent that was refused because another cluster has the name of the account.
+type conflictView struct {
+	Agent   vedette.AgentID `json:"agent"`
+	Cluster clusterView     `json:"cluster"`
 }
 
 type clusterView struct {
@@ -161,6 +169,11 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	// Before the first feed is declared, nothing is known about the cluster.
 	v.Stale = !agent.connected || len(feeds) == 0 || fresh.Stale
 	v.Message = accountErrorText(errs, row.Holder)
+	for _, e := range errs {
+		if e.conflict != nil {
+			v.Conflicts = append(v.Conflicts, conflictView{e.agent, clusterView(*e.conflict)})
+		}
+	}
 	return v
 }
 
@@ -168,6 +181,7 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 type accountError struct {
 	agent           vedette.AgentID
 	message, notice string
+	conflict        *vedette.Cluster // see AgentAccount
 }
 
 // errorsByAccount indexes the errors of all agents by account.
@@ -176,7 +190,7 @@ func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	for _, agent := range agents {
 		for _, a := range agent.Accounts {
 			if a.Message != "" || a.Notice != "" {
-				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Message, a.Notice})
+				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Message, a.Notice, a.Conflict})
 			}
 		}
 	}

@@ -25,6 +25,8 @@ type AgentAccount struct {
 	Role    Role
 	Message string // why the agent cannot report it; empty if it can
 	Notice  string // what is wrong with the registration; also part of Message
+	// Conflict is the agent's cluster if the agent was refused because another cluster has the name.
+	Conflict *vedette.Cluster
 }
 
 // Role is the role of an agent for an account. The values are part of the API.

@@ -221,7 +221,7 @@ func (a Assignment) displayMessage() string {
 
 // setAssignment gives the agent a role. The agent's account error is kept.
 func (m *Member) setAssignment(a Assignment) {
-	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
+	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice, Conflict: a.Conflict}
 	if a.Notice == "" {
 		shown.Message = a.Message
 	}

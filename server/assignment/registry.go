@@ -55,6 +55,9 @@ type Assignment struct {
 	Marks   map[vedette.Feed]vedette.Mark // only with role Cacher: up to where each feed is stored
 	Message string                        // only with role Refused: the reason
 	Notice  string                        // for operators, not sent to the agent; may say more than Message
+	// Conflict is the cluster of a refused agent if the name belongs to another one; otherwise nil.
+	// It is for operators and not sent to the agent.
+	Conflict *vedette.Cluster
 }
 
 // Registry assigns accounts to the agents of one server. It is safe for concurrent use.
