@@ -120,7 +120,8 @@ func (f fleet) newAgent(m *assignment.Member) api.Agent {
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
-	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice}
+	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
+		ErrorKind: role.ErrorKind}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {

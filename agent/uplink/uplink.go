@@ -137,23 +137,31 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.accounts, name)
+	delete(u.accountErrors, name) // the server forgets it, too
 	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
 }
 
-// ReportAccountError reports why an account cannot be watched. An empty message clears the
-// error.
-func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
+// ReportAccountError reports why an account, or a part of it, cannot be watched. Nil clears
+// the error.
+func (u *Uplink) ReportAccountError(name vedette.AccountName, err error) {
+	t := newAccountError(name, err)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.accountErrors[name].GetMessage() == message {
+	if last := u.accountErrors[name]; last.GetMessage() == t.GetMessage() && last.GetKind() == t.GetKind() {
 		return
 	}
-	t := &wire.AccountError{Account: string(name), Message: message}
 	u.accountErrors[name] = t
-	if message == "" {
+	if err == nil {
 		delete(u.accountErrors, name)
 	}
 	u.sendControlLocked(accountErrorMessage(t))
+}
+
+func newAccountError(name vedette.AccountName, err error) *wire.AccountError {
+	if err == nil {
+		return &wire.AccountError{Account: string(name)}
+	}
+	return &wire.AccountError{Account: string(name), Message: err.Error(), Kind: string(vedette.KindOf(err))}
 }
 
 func accountErrorMessage(t *wire.AccountError) *wire.AgentMessage {

@@ -50,6 +50,8 @@ func newAccounts() *cobra.Command {
 
 func accountStatus(a client.Account) string {
 	switch {
+	case a.Status != "":
+		return a.Status
 	case a.Agent == "":
 		return "Orphaned"
 	case a.Stale:

@@ -114,6 +114,7 @@ type Objects struct {
 // Account is an account as GET accounts returns it.
 type Account struct {
 	Name    string
+	Status  string // empty from servers of earlier versions
 	Cluster struct{ UID, Host, Version string }
 	Agent   string
 	Server  string

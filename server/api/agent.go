@@ -25,6 +25,8 @@ type AgentAccount struct {
 	Role    Role
 	Message string // why the agent cannot report it; empty if it can
 	Notice  string // what is wrong with the registration; also part of Message
+	// ErrorKind is the kind of what the agent reports in Message; empty if it reports nothing
+	ErrorKind vedette.ErrorKind
 }
 
 // Role is the role of an agent for an account. The values are part of the API.

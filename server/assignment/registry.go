@@ -55,6 +55,8 @@ type Assignment struct {
 	Marks   map[vedette.Feed]vedette.Mark // only with role Cacher: up to where each feed is stored
 	Message string                        // only with role Refused: the reason
 	Notice  string                        // for operators, not sent to the agent; may say more than Message
+	// ErrorKind is the kind of the agent's account error. It is set only by Role and Roles.
+	ErrorKind vedette.ErrorKind
 }
 
 // Registry assigns accounts to the agents of one server. It is safe for concurrent use.
