@@ -29,6 +29,11 @@ const usage = `vedette-agent watches Kubernetes clusters and reports every chang
 Usage:
   vedette-agent [--config FILE]          Run the agent.
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+  vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
+                                         Print the RBAC rules that an account needs, as manifests for kubectl, and
+                                         mark those that are missing now. KINDS are separated by commas. --kinds
+                                         are those that the server configures for accounts without kinds, --change
+                                         are those that operations change although the account does not cache them.
   vedette-agent version                  Print the version.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
@@ -42,6 +47,7 @@ func main() {
 		Check:      checkAccounts,
 		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
 		Run:        run,
+		Commands:   map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
 }
 

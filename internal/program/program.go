@@ -25,7 +25,7 @@ type Config interface {
 }
 
 // Program is a program with a configuration file. All functions but AddFlags and Remarks
-// must be set.
+// must be set; Commands may be nil.
 type Program[C Config] struct {
 	Name, Usage string
 	// AddFlags adds flags to --config.
@@ -41,6 +41,8 @@ type Program[C Config] struct {
 	LogOptions func(cfg C) (level, format string)
 	// Run runs the program until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+	// Commands are further commands by name.
+	Commands map[string]Command[C]
 }
 
 // Main runs the program with the arguments of the process, until it is interrupted, and
@@ -55,6 +57,11 @@ func (p Program[C]) Main() {
 }
 
 func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	if len(args) > 0 {
+		if command, ok := p.Commands[args[0]]; ok {
+			return p.runCommand(ctx, command, args[1:], out, errOut)
+		}
+	}
 	check := len(args) > 0 && args[0] == "check"
 	if check {
 		args = args[1:]
