@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
@@ -36,8 +35,8 @@ type Config struct {
 	// random name.
 	Process string
 	ZoneID  string
-	// MinBackoff and MaxBackoff bound the exponential backoff between connections, which
-	// has jitter. Zero means 500 ms and 20 s.
+	// MinBackoff bounds the pause before the first new connection, MaxBackoff all later
+	// ones. Pauses are random. Zero means 2 s and 4 s.
 	MinBackoff, MaxBackoff time.Duration
 	DialOptions            []grpc.DialOption
 }
@@ -102,10 +101,10 @@ type linkStatus struct {
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
 	if cfg.MinBackoff == 0 {
-		cfg.MinBackoff = 500 * time.Millisecond
+		cfg.MinBackoff = 2 * time.Second
 	}
 	if cfg.MaxBackoff == 0 {
-		cfg.MaxBackoff = 20 * time.Second
+		cfg.MaxBackoff = 4 * time.Second
 	}
 	if cfg.Process == "" {
 		cfg.Process = rand.Text()
@@ -183,8 +182,8 @@ func (u *Uplink) Status() (server string, err error) {
 
 // Run keeps the connection until ctx ends.
 func (u *Uplink) Run(ctx context.Context) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = u.cfg.MinBackoff, u.cfg.MaxBackoff, 0.5
+	pause := reconnectPause{first: u.cfg.MinBackoff, max: u.cfg.MaxBackoff}
+	var failures failureLog
 	for {
 		conn, err := u.dial()
 		if err != nil {
@@ -195,15 +194,28 @@ func (u *Uplink) Run(ctx context.Context) error {
 			return nil
 		}
 		if served > 10*time.Second {
-			wait.Reset()
+			pause.reset()
+			failures.reset()
 		}
-		delay := wait.NextBackOff()
-		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err)
+		delay := pause.next()
+		u.logFailure(&failures, err, delay)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(delay):
 		}
+	}
+}
+
+// logFailure logs why there is no connection. A server that stops is no failure.
+func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration) {
+	if errors.Is(err, errDrain) {
+		u.log.Info("connecting again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "reason", err)
+		return
+	}
+	if suppressed, ok := failures.shouldLog(err, time.Now()); ok {
+		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err,
+			"unsaid", suppressed)
 	}
 }
 
