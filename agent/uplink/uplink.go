@@ -24,12 +24,15 @@ import (
 
 // Config is the address of the server and the identity of the agent.
 type Config struct {
-	Target   string // host:port, or any gRPC target
-	TLS      bool   // whether Creds use TLS, for error messages
-	Creds    credentials.TransportCredentials
-	Agent    vedette.AgentID
-	Version  string
-	Hostname string
+	Target string // host:port, or any gRPC target
+	TLS    bool   // whether Creds use TLS, for error messages
+	Creds  credentials.TransportCredentials
+	// Certificate describes the client certificate, for the error if the server does not
+	// accept it. Nil if there is none.
+	Certificate func() string
+	Agent       vedette.AgentID
+	Version     string
+	Hostname    string
 	// Process identifies this process among all that ever ran as this agent, because the
 	// server resumes an operation only with the process that received it. Empty means a
 	// random name.
@@ -219,12 +222,20 @@ func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration
 	}
 }
 
+// transportCredentials returns Creds. Those with TLS report alerts of the server.
+func (c Config) transportCredentials() credentials.TransportCredentials {
+	if !c.TLS {
+		return c.Creds
+	}
+	return alertCredentials{c.Creds}
+}
+
 // dial returns a client connection for one link. Links do not share a connection, because
 // the TCP connection of a silent link may be lost without either side noticing, and a new
 // stream over it would be silent too.
 func (u *Uplink) dial() (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(u.cfg.Creds),
+		grpc.WithTransportCredentials(u.cfg.transportCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
