@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -87,7 +88,7 @@ type fleet struct {
 	server      vedette.ServerID
 }
 
-// Agents returns the connected agents, ordered by ID.
+// Agents returns the connected agents, ordered by ID and by the time since when they are connected.
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
@@ -116,7 +117,7 @@ func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 
 func (f fleet) newAgent(m *assignment.Member) api.Agent {
 	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.Freshness()}
+		LastHeartbeat: m.Freshness(), Message: m.Notice()}
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
@@ -125,7 +126,9 @@ func newAgentAccount(role assignment.Assignment) api.AgentAccount {
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {
-	slices.SortFunc(agents, func(x, y api.Agent) int { return strings.Compare(string(x.ID), string(y.ID)) })
+	slices.SortFunc(agents, func(x, y api.Agent) int {
+		return cmp.Or(strings.Compare(string(x.ID), string(y.ID)), x.Connected.Compare(y.Connected))
+	})
 	return agents
 }
 

@@ -124,6 +124,7 @@ func newAgents() *cobra.Command {
 // printAccountErrors prints what prevents accounts from being reported.
 func printAccountErrors(cmd *cobra.Command, agents []client.Agent) {
 	for _, a := range agents {
+		printAccountError(cmd, "agent "+a.ID, a.Message)
 		for _, account := range a.Accounts {
 			printAccountError(cmd, account.Name, account.Message)
 		}

@@ -129,6 +129,7 @@ type Account struct {
 type Agent struct {
 	ID, Version, Hostname, Server string
 	Connected, LastPulse          time.Time
+	Message                       string // what is wrong with the agent itself
 	Accounts                      []struct{ Name, Role, Message string }
 }
 

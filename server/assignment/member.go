@@ -28,6 +28,8 @@ type Member struct {
 
 	mu         sync.Mutex
 	freshAt    time.Time
+	heardAt    time.Time // when SetFreshness was last called
+	duplicates string    // which agents have the same ID; empty for none
 	roles      map[vedette.AccountName]Assignment
 	registered map[vedette.AccountName]vedette.Account // as last registered, without namespaces
 	stalls     map[vedette.AccountName]stall           // accounts whose changes wait for the database
@@ -148,6 +150,7 @@ func (m *Member) SetFreshness(at time.Time) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.heardAt = time.Now()
 	if at.After(m.freshAt) {
 		m.freshAt = at
 	}

@@ -162,15 +162,18 @@ func (l *logBuffer) Write(b []byte) (int, error) {
 }
 
 // hasLine reports whether one line contains all parts.
-func (l *logBuffer) hasLine(parts ...string) bool {
+func (l *logBuffer) hasLine(parts ...string) bool { return l.countLines(parts...) > 0 }
+
+// countLines returns how many lines contain all parts.
+func (l *logBuffer) countLines(parts ...string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.text.String()) {
 		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // fixture is a registry that runs in a synctest bubble.
