@@ -62,6 +62,7 @@ func checkAccounts(cfg *config.Config) error {
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
+	setZone(ctx, cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err
