@@ -12,7 +12,7 @@ import (
 // connected within max. A server that is down costs an agent one attempt in about two
 // seconds. Pauses are random over almost the whole range below the bound, so that agents
 // that lost their server together, or wait for it together, arrive evenly over that time:
-// 5,000 agents are some 250 connections in the busiest tenth of a second.
+// 5,000 agents are some 300 connections in the busiest tenth of a second.
 type reconnectPause struct {
 	first, max time.Duration
 	bound      time.Duration // of the last pause; 0 before the first
