@@ -38,6 +38,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./agent/kube", "google.golang.org/grpc", "only the uplink connects to the server"},
 		{"./agent/watch", module + "/agent/operate", "a change to operations must not break feeds"},
 		{"./agent/watch", "google.golang.org/grpc", "only the uplink connects to the server"},
+		{"./agent/rbac", module + "/agent/operate", "rbac names the rights of operations; it must not execute any"},
 		{"./agent/operate", module + "/agent/watch", "a change to feeds must not break operations"},
 		{"./agent/operate/manifest", module + "/agent/", "manifest parses manifests without access to a cluster"},
 		{"./agent/operate/apply", module + "/agent/kube", "apply merges objects without I/O; only operate sends requests"},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -89,7 +90,7 @@ type fleet struct {
 	server      vedette.ServerID
 }
 
-// Agents returns the connected agents, ordered by ID.
+// Agents returns the connected agents, ordered by ID and by the time since when they are connected.
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
@@ -118,16 +119,18 @@ func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 
 func (f fleet) newAgent(m *assignment.Member) api.Agent {
 	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.Freshness()}
+		LastHeartbeat: m.Freshness(), Message: m.Notice()}
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
 	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
-		Conflict: role.Conflict}
+		ErrorKind: role.ErrorKind, Conflict: role.Conflict}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {
-	slices.SortFunc(agents, func(x, y api.Agent) int { return strings.Compare(string(x.ID), string(y.ID)) })
+	slices.SortFunc(agents, func(x, y api.Agent) int {
+		return cmp.Or(strings.Compare(string(x.ID), string(y.ID)), x.Connected.Compare(y.Connected))
+	})
 	return agents
 }
 

@@ -174,6 +174,7 @@ func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, messag
 	}
 	f.lastStatus = Event{Type: Status, State: state, Message: message, Mark: f.mark}
 	f.updatePublishes(state)
+	f.w.noteDenial(f, f.lastStatus)
 	return f.put(ctx, f.lastStatus)
 }
 

@@ -32,6 +32,11 @@ Usage:
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
     --connect      Try the server and each cluster instead of printing the settings.
     --effective    With --connect, print the settings too.
+  vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
+                                         Print the RBAC rules that an account needs, as manifests for kubectl, and
+                                         mark those that are missing now. KINDS are separated by commas. --kinds
+                                         are those that the server configures for accounts without kinds, --change
+                                         are those that operations change although the account does not cache them.
   vedette-agent version                  Print the version.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
@@ -47,11 +52,13 @@ func main() {
 		EnvPrefix:  config.EnvPrefix,
 		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
 		Run:        run,
+		Commands:   map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
+	setZone(ctx, cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err

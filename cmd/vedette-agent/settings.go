@@ -66,6 +66,9 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 		return uplinkConfig, err
 	}
 	uplinkConfig.TLS, uplinkConfig.Creds = true, creds
+	if cfg.Clouddriver.TLS.ClientCertFile != "" {
+		uplinkConfig.Certificate = cfg.Clouddriver.DescribeCertificate
+	}
 	return uplinkConfig, nil
 }
 

@@ -61,6 +61,8 @@ var accountLayout = listLayout[client.Account]{
 
 func accountStatus(a client.Account) string {
 	switch {
+	case a.Status != "":
+		return a.Status
 	case a.Agent == "":
 		return "Orphaned"
 	case a.Stale:
@@ -143,6 +145,7 @@ func newAgentLayout(now time.Time) listLayout[client.Agent] {
 // printAccountErrors prints what prevents accounts from being reported.
 func printAccountErrors(cmd *cobra.Command, agents []client.Item[client.Agent]) {
 	for _, a := range agents {
+		printAccountError(cmd, "agent "+a.Value.ID, a.Value.Message)
 		for _, account := range a.Value.Accounts {
 			printAccountError(cmd, account.Name, account.Message)
 		}

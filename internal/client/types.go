@@ -117,6 +117,7 @@ type Objects struct {
 // Account is an account as GET accounts returns it.
 type Account struct {
 	Name    string
+	Status  string // empty from servers of earlier versions
 	Cluster Cluster
 	Agent   string
 	Server  string
@@ -132,6 +133,7 @@ type Agent struct {
 	ID, Version, Hostname, Server string
 	ZoneID                        string
 	Connected, LastPulse          time.Time
+	Message                       string // what is wrong with the agent itself
 	Accounts                      []struct{ Name, Role, Message string }
 }
 

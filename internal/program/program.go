@@ -26,7 +26,7 @@ type Config interface {
 }
 
 // Program is a program with a configuration file. All functions but AddFlags and Remarks
-// must be set.
+// must be set; Commands may be nil.
 type Program[C Config] struct {
 	Name, Usage string
 	// AddFlags adds flags to --config.
@@ -46,6 +46,8 @@ type Program[C Config] struct {
 	LogOptions func(cfg C) (level, format string)
 	// Run runs the program until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+	// Commands are further commands by name.
+	Commands map[string]Command[C]
 }
 
 // Main runs the program with the arguments of the process, until it is interrupted, and
@@ -60,6 +62,11 @@ func (p Program[C]) Main() {
 }
 
 func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	if len(args) > 0 {
+		if command, ok := p.Commands[args[0]]; ok {
+			return p.runCommand(ctx, command, args[1:], out, errOut)
+		}
+	}
 	isCheck := len(args) > 0 && args[0] == "check"
 	if isCheck {
 		args = args[1:]

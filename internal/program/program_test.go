@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -75,9 +77,14 @@ func TestCommandLine(t *testing.T) {
 		{"--config missing.yml", "", "", "missing.yml is missing"},
 		{"--config loud.yml", "", "", "log level"},
 		{"--config a.yml --data-dir /d", `level=WARN msg="environment variable without effect" variable="VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?"` + "\nran a.yml in /d\n", "", ""},
+		{"rules one --config a.yml --all two", "rules of a.yml: one two, all true\n", "", ""},
+		{"rules", "rules of : , all false\n", "", ""},
+		{"rules --help", "", "usage\n", ""},
+		{"rules one --nonsense", "", "flag provided but not defined: -nonsense\nusage\n", "see prog --help"},
+		{"rules --config missing.yml", "", "", "missing.yml is missing"},
 	} {
 		var out, errOut bytes.Buffer
-		dataDir := ""
+		dataDir, all := "", false
 		p := Program[testConfig]{
 			Name: "prog", Usage: "usage\n",
 			AddFlags: func(flags *flag.FlagSet) { flags.StringVar(&dataDir, "data-dir", "", "") },
@@ -87,6 +94,13 @@ func TestCommandLine(t *testing.T) {
 				}
 				return testConfig{path: path, level: map[string]string{"loud.yml": "loud"}[path]}, nil
 			},
+			Commands: map[string]Command[testConfig]{"rules": {
+				AddFlags: func(flags *flag.FlagSet) { flags.BoolVar(&all, "all", false, "") },
+				Run: func(_ context.Context, cfg testConfig, args []string, out, _ io.Writer) error {
+					_, err := fmt.Fprintf(out, "rules of %s: %s, all %v\n", cfg.path, strings.Join(args, " "), all)
+					return err
+				},
+			}},
 			Remarks:    func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
 			Check:      checkTestConfig,
 			Probes:     probeTestConfig,
