@@ -46,7 +46,7 @@ func (m *Member) addTo(l *Load, s *slot, now time.Time) {
 	case isStalled:
 		l.Stalled++
 		freshAt = stalled.freshAt
-	case m.roles[s.account].Message != "":
+	case m.errors[s.account].Message != "":
 		l.Failing++
 	default:
 		l.Reported++
