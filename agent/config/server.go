@@ -72,29 +72,3 @@ type Pprof struct {
 	// Port for profiles.
 	Port int `config:"port" default:"6060"`
 }
-
-// Logging configures the log. Lines go to standard output.
-type Logging struct {
-	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
-	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
-	// text or json.
-	Format string `config:"format" default:"text"`
-	// File to log to.
-	File string `config:"file,planned,warn" default:"stdout"`
-	// Log to standard output in addition to the file.
-	MultiWrite bool `config:"multiWrite,planned" default:"false"`
-	// Size at which a new file is started, in MB.
-	MaxSizeMB int `config:"maxSizeMb,planned" default:"1"`
-	// Time for which old files are kept, in days.
-	MaxAgeDays int `config:"maxAgeDays,planned" default:"10"`
-	// Number of old files that are kept.
-	MaxBackups int `config:"maxBackups,planned" default:"10"`
-	// Use local time in log lines.
-	LocalTime bool `config:"localTime,planned" default:"true"`
-	// Compress old files.
-	Compress bool `config:"compress,planned" default:"false"`
-	// Attributes to add to each line.
-	Fields map[string]string `config:"fields,planned,warn"`
-	// Sent log lines to the vendor of the predecessor.
-	Remote configfile.Ignored `config:"remote,ignored"`
-}

@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -37,10 +38,10 @@ default files of its predecessor.
 func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
-		Load:       func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:      checkAccounts,
-		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
-		Run:        run,
+		Load:      func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
+		Check:     checkAccounts,
+		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config(os.LookupEnv) },
+		Run:       run,
 	}.Main()
 }
 

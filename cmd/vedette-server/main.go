@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
@@ -37,10 +38,10 @@ func main() {
 			}
 			return cfg, err
 		},
-		Remarks:    remarks,
-		Check:      check,
-		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
-		Run:        run,
+		Remarks:   remarks,
+		Check:     check,
+		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config() },
+		Run:       run,
 	}.Main()
 }
 

@@ -37,8 +37,8 @@ type Program[C Config] struct {
 	Remarks func(cfg C) []string
 	// Check returns why the program could not run with a configuration that was loaded.
 	Check func(cfg C) error
-	// LogOptions returns the level and the format of the log.
-	LogOptions func(cfg C) (level, format string)
+	// LogConfig returns the configuration of the log.
+	LogConfig func(cfg C) logging.Config
 	// Run runs the program until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
 }
@@ -85,8 +85,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if check {
 		return p.check(cfg, out, errOut)
 	}
-	level, format := p.LogOptions(cfg)
-	log, err := logging.New(level, format, out)
+	log, err := logging.New(p.LogConfig(cfg), out, errOut)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -47,9 +48,9 @@ func TestCommandLine(t *testing.T) {
 				}
 				return testConfig{path, map[string]string{"loud.yml": "loud"}[path]}, nil
 			},
-			Remarks:    func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
-			Check:      func(cfg testConfig) error { return errors.New("checked " + cfg.path) },
-			LogOptions: func(cfg testConfig) (string, string) { return cfg.level, "" },
+			Remarks:   func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
+			Check:     func(cfg testConfig) error { return errors.New("checked " + cfg.path) },
+			LogConfig: func(cfg testConfig) logging.Config { return logging.Config{Level: cfg.level} },
 			Run: func(_ context.Context, cfg testConfig, _ *slog.Logger) error {
 				_, err := out.WriteString("ran " + cfg.path + " in " + dataDir + "\n")
 				return err

@@ -125,14 +125,6 @@ type Credentials struct {
 	Poller configfile.Ignored `config:"poller,ignored"`
 }
 
-// Logging configures the log. Lines go to standard output.
-type Logging struct {
-	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
-	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
-	// text or json.
-	Format string `config:"format" default:"text"`
-}
-
 // Spring holds keys of Spring that are rejected, because ignoring them would
 // change what the file means.
 type Spring struct {
