@@ -2,17 +2,43 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/requestid"
 )
 
-// execute executes an operation in the cluster of its account. The executor calls it.
+// execute executes an operation, and logs its end. The executor calls it. Log lines of the
+// operation contain its id, and that of the request that caused it.
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	ctx = requestid.With(ctx, op.RequestID)
+	ctx = logging.WithAttrs(ctx, slog.String("operation", string(op.ID)))
+	started, level := time.Now(), slog.LevelInfo
+	out := a.executeInCluster(ctx, op)
+	if !op.Changes() {
+		level = slog.LevelDebug
+	}
+	a.log.Log(ctx, level, "operation ended", "account", op.Account, "verb", verbOf(op), "state", out.State, "status", out.Status,
+		"reason", out.Reason, "duration", time.Since(started))
+	return out
+}
+
+func verbOf(op vedette.Operation) vedette.Verb {
+	if op.Args == nil {
+		return "unknown"
+	}
+	return op.Args.Verb()
+}
+
+// executeInCluster executes an operation in the cluster of its account.
+func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	account := a.accounts[op.Account]
 	if account == nil {
 		return failedOutcome(op, http.StatusNotFound, "NotFound",
@@ -37,7 +63,7 @@ func failedOutcome(op vedette.Operation, status int, reason, message string) ved
 // the account.
 func (a *account) initOperator(cluster *kube.Cluster) error {
 	cfg := a.agent.cfg.Operate
-	cfg.CoveredByFeed = a.covers
+	cfg.CoveredByFeed, cfg.Log = a.covers, a.log
 	var err error
 	cfg.Redactor, err = a.newRedactor(a.agent.serverSettings())
 	if err != nil {

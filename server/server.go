@@ -226,9 +226,10 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute,
-		TLSConfig:   s.cfg.RESTTLS, Protocols: new(http.Protocols),
+		Handler:           middleware.Deadlines(middleware.RequestID(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts), s.log)),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		TLSConfig:         s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection

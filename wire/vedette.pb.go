@@ -2791,6 +2791,7 @@ type Operation struct {
 	//	*Operation_DeleteChosen
 	//	*Operation_Prune
 	Verb          isOperation_Verb `protobuf_oneof:"verb"`
+	RequestId     string           `protobuf:"bytes,31,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of the request that caused it, for logs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3042,6 +3043,13 @@ func (x *Operation) GetPrune() *Prune {
 	return nil
 }
 
+func (x *Operation) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 type isOperation_Verb interface {
 	isOperation_Verb()
 }
@@ -3229,7 +3237,8 @@ type Target struct {
 	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
 	// version that the cluster prefers.
 	ApiVersion string `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
-	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
+	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means the
+	// namespace of the account's kubeconfig context, or "default".
 	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4603,7 +4612,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x9b\t\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xba\t\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
@@ -4629,7 +4638,9 @@ const file_vedette_proto_rawDesc = "" +
 	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversion\x122\n" +
 	"\adry_run\x18\x1c \x01(\v2\x17.vedette.wire.v1.DryRunH\x00R\x06dryRun\x12E\n" +
 	"\rdelete_chosen\x18\x1d \x01(\v2\x1e.vedette.wire.v1.DeleteObjectsH\x00R\fdeleteChosen\x12.\n" +
-	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05pruneB\x06\n" +
+	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05prune\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x1f \x01(\tR\trequestIdB\x06\n" +
 	"\x04verb\"B\n" +
 	"\x06DryRun\x128\n" +
 	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationR\toperation\"o\n" +

@@ -32,6 +32,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/logthrottle"
+	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -150,6 +151,7 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	}
 	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
+	op.RequestID = requestid.Of(ctx)
 	f := &inflight{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
 	endPriority := d.prioritize(f)
 	if op.Reads() {
@@ -158,12 +160,13 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	}
 	if err := d.begin(ctx, f); err != nil {
 		defer endPriority()
-		return d.refusedOutcome(f, err)
+		return d.refusedOutcome(ctx, f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
-	d.running.Go(func() { //nolint:contextcheck // the outcome is recorded even if the caller has left
+	d.running.Go(func() {
 		defer endPriority() // even if the caller has left
-		done <- d.finish(f, d.deliver(d.changesCtx, f))
+		//nolint:contextcheck // the outcome is recorded even if the caller has left
+		done <- d.finish(f, d.deliver(requestid.Inherit(d.changesCtx, ctx), f))
 	})
 	select {
 	case out := <-done:
@@ -191,7 +194,7 @@ func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
 // refusedOutcome returns the outcome of an operation that was not accepted. The outcome
 // is recorded too, because the history may have the operation as pending: the database
 // may have stored it although its response was lost.
-func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
+func (d *Dispatcher) refusedOutcome(ctx context.Context, f *inflight, err error) vedette.Outcome {
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
 		out := failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
@@ -202,7 +205,7 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 		out.ID = f.op.ID
 		return out
 	}
-	d.log.Error("operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
+	d.log.ErrorContext(ctx, "operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
 	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable",
 		"the server could not record the operation in its database and did not send it: try again with another id")
 	out.ID = f.op.ID
@@ -216,8 +219,10 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 // operations are recorded as lost anyway.
 func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.ID = f.op.ID
-	ctx, cancel := context.WithTimeout(context.Background(), maxWriteWait)
+	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
 	defer cancel()
+	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
+		"duration", time.Since(f.accepted))
 	row := d.recorder.finalRow(f, out)
 	if d.writeThrough(ctx, f, &out, &row) {
 		return out

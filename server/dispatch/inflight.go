@@ -87,6 +87,8 @@ func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 		}
 		f.prepareResend(agent.process)
 		f.lastDelivery = &delivery{agent.member.ID, agent.process, time.Now()}
+		d.log.DebugContext(ctx, "sending operation", "operation", f.op.ID, "account", f.op.Account, "verb", verbOf(f.op),
+			"origin", f.op.Origin, "agent", agent.member.ID)
 		d.send(agent, f.op)
 		select {
 		case out := <-outcome:

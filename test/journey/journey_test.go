@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/store"
@@ -74,6 +75,16 @@ type stack struct {
 	stopAgent func() // stops the agent and waits until it has ended
 }
 
+// newLogger returns the logger of a program, which all lines name.
+func (h *stack) newLogger(program string) *slog.Logger {
+	h.t.Helper()
+	log, err := logging.New(logging.Config{Level: "debug", Fields: map[string]string{"program": program}}, h.log, h.log)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return log
+}
+
 // start starts a server and an agent, which run until the test ends.
 func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 	t.Helper()
@@ -84,7 +95,7 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
 	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir()}
-	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := h.newLogger("server")
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
@@ -112,7 +123,7 @@ func (h *stack) startAgent(account agent.Account, rules redact.Config, options .
 	a := agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
 		Accounts: []agent.Account{account}, Redact: rules,
-	}, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	}, h.newLogger("agent"))
 	h.stopAgent = runInBackground(h.t, a.Run)
 }
 
