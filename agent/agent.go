@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/admin"
 )
 
 // Config configures an Agent.
@@ -37,8 +38,10 @@ type Config struct {
 	// RereadInterval is how often kubeconfigs and certificates are checked for changes. Zero
 	// means 30 s.
 	RereadInterval time.Duration
-	Operate        operate.Config // Redactor and CoveredByFeed are set for each account
+	Operate        operate.Config // Redactor, CoveredByFeed and Log are set for each account
 	Executor       executor.Config
+	// Admin decides who may use the paths for operators of Handler.
+	Admin admin.Guard
 }
 
 // Account is one cluster and the part of it to report.

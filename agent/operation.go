@@ -75,7 +75,7 @@ func (a *account) initOperator(cluster *kube.Cluster) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.operator = operator
+	a.operator, a.cluster = operator, cluster
 	return nil
 }
 

@@ -91,8 +91,9 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, errors.Join(err, rest.Close())
 	}
 	ready := newReadiness(log)
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: newReadinessHandler(log, ready), agentServer: newDeferredAgentServer(),
-		ready: ready}, nil
+	handler := newReadinessHandler(log, ready)
+	handler.version = cfg.Version
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: handler, agentServer: newDeferredAgentServer(), ready: ready}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {

@@ -15,6 +15,9 @@ func (c *Config) check() {
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkLogging()
+	if err := c.Server.Guard(nil).Check(); err != nil {
+		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
+	}
 	c.checkClouddriver()
 	if _, err := keypair.ParseClientAuth(c.Server.SSL.ClientAuth); err != nil {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)

@@ -39,7 +39,7 @@ type Config struct {
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
 	Prometheus  Prometheus  `config:"prometheus,planned"`
-	Pprof       Pprof       `config:"pprof,planned"`
+	Pprof       Pprof       `config:"pprof"`
 	Logging     Logging     `config:"logging"`
 	Tasks       Tasks       `config:"tasks"`
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/internal/logging"
@@ -62,10 +63,38 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
+	handler := agent.Handler(a, log)
 	group, ctx := errgroup.WithContext(ctx)
+	if cfg.Pprof.Enabled {
+		handler = withProfiles(handler, settings.Admin)
+		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
+	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return serveHealth(ctx, cfg.Server, agent.Handler(a, log), log) })
+	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	return group.Wait()
+}
+
+// withProfiles adds Go's profiles to the handler of the health port, where the predecessor had them.
+func withProfiles(next http.Handler, guard admin.Guard) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.Handle("/debug/pprof/", guard.Require(admin.ProfileHandler()))
+	return mux
+}
+
+// serveProfiles serves Go's profiles on a port of their own until ctx ends.
+func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	tlsConfig, err := cfg.Server.TLSConfig()
+	if err != nil {
+		return err
+	}
+	profiles := admin.Profiles{Host: cfg.Server.Host, Port: cfg.Pprof.Port, TLS: tlsConfig, Guard: cfg.Server.Guard(log)}
+	listener, err := profiles.Listen()
+	if err != nil {
+		return err
+	}
+	log.Info("serving profiles", "address", listener.Addr().String())
+	return profiles.Serve(ctx, listener, log)
 }
 
 // setGCPercent makes the garbage collector run when the heap has grown by half, which costs

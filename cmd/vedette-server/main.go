@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
@@ -80,5 +82,16 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return srv.Run(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	if cfg.Pprof.Enabled {
+		profiles := cfg.Profiles(settings.RESTTLS, log)
+		listener, err := profiles.Listen()
+		if err != nil {
+			return err
+		}
+		log.Info("serving profiles", "address", listener.Addr().String())
+		group.Go(func() error { return profiles.Serve(ctx, listener, log) })
+	}
+	group.Go(func() error { return srv.Run(ctx) })
+	return group.Wait()
 }

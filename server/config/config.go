@@ -31,6 +31,7 @@ type Config struct {
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
 	Logging       Logging       `config:"logging"`
+	Pprof         Pprof         `config:"pprof"`
 	Kubesvc       Kubesvc       `config:"kubesvc"`
 	Spring        Spring        `config:"spring"`
 	Clouddriver                 // Clouddriver's other groups

@@ -72,6 +72,7 @@ type stack struct {
 	log *logBuffer
 	dir string
 
+	agent     *agent.Agent
 	stopAgent func() // stops the agent and waits until it has ended
 }
 
@@ -120,11 +121,11 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 // startAgent starts an agent with one account of the control plane.
 func (h *stack) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
 	account.Access.KubeconfigFile = plane.Kubeconfig()
-	a := agent.New(agent.Config{
+	h.agent = agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
 		Accounts: []agent.Account{account}, Redact: rules,
 	}, h.newLogger("agent"))
-	h.stopAgent = runInBackground(h.t, a.Run)
+	h.stopAgent = runInBackground(h.t, h.agent.Run)
 }
 
 // runInBackground runs a function until stop is called.
