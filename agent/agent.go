@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
@@ -42,6 +43,8 @@ type Config struct {
 	Executor       executor.Config
 	// Admin decides who may use the paths for operators of Handler.
 	Admin admin.Guard
+	// Tracing records operations that the server traces; nil records nothing.
+	Tracing trace.TracerProvider
 }
 
 // Account is one cluster and the part of it to report.

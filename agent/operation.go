@@ -6,6 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
@@ -13,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/tracing"
 )
 
 // execute executes an operation, and logs its end. The executor calls it. Log lines of the
@@ -20,14 +25,29 @@ import (
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	ctx = requestid.With(ctx, op.RequestID)
 	ctx = logging.WithAttrs(ctx, slog.String("operation", string(op.ID)))
+	ctx, span := a.startSpan(ctx, op)
+	defer span.End()
 	started, level := time.Now(), slog.LevelInfo
 	out := a.executeInCluster(ctx, op)
+	if out.State != vedette.Done {
+		tracing.SetFailed(span, out.Reason)
+	}
 	if !op.Changes() {
 		level = slog.LevelDebug
 	}
 	a.log.Log(ctx, level, "operation ended", "account", op.Account, "verb", verbOf(op), "state", out.State, "status", out.Status,
 		"reason", out.Reason, "duration", time.Since(started))
 	return out
+}
+
+// startSpan starts the span of an operation, if the server traces it.
+func (a *Agent) startSpan(ctx context.Context, op vedette.Operation) (context.Context, trace.Span) {
+	ctx, traced := tracing.WithParent(ctx, op.TraceParent)
+	if a.cfg.Tracing == nil || !traced {
+		return ctx, noop.Span{}
+	}
+	return tracing.StartBy(ctx, a.cfg.Tracing, "execute "+string(verbOf(op)), attribute.String("vedette.operation", string(op.ID)),
+		attribute.String("vedette.account", string(op.Account)))
 }
 
 func verbOf(op vedette.Operation) vedette.Verb {

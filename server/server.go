@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -63,6 +64,8 @@ type Config struct {
 	Applications *front50.Applications
 	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
+	// Tracing records REST requests and what they cause; nil records nothing.
+	Tracing trace.TracerProvider
 	// Upstream configures an existing Clouddriver behind this server; nil if there is none.
 	Upstream *upstream.Config
 }
@@ -227,7 +230,7 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           middleware.Deadlines(middleware.RequestID(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts), s.log)),
+		Handler:           s.withMiddleware(s.handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		TLSConfig:         s.cfg.RESTTLS, Protocols: new(http.Protocols),
@@ -238,6 +241,15 @@ func (s *Server) serveREST(ctx context.Context) error {
 		return fmt.Errorf("serve REST on %s: %w", s.rest.Addr(), err)
 	}
 	return nil
+}
+
+// withMiddleware adds what is done with each REST request, from the outside to the inside.
+func (s *Server) withMiddleware(handler http.Handler) http.Handler {
+	handler = hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts)
+	if s.cfg.Tracing != nil {
+		handler = middleware.Trace(handler, s.cfg.Tracing)
+	}
+	return middleware.Deadlines(middleware.RequestID(handler, s.log))
 }
 
 func (s *Server) credentials() credentials.TransportCredentials {

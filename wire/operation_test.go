@@ -91,7 +91,7 @@ func TestOperationRoundTrip(t *testing.T) {
 		fillFields(filled, &n)
 		for _, args := range []vedette.Args{spec.Args, filled.Interface().(vedette.Args)} {
 			for _, dryRun := range []bool{false, true} {
-				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun, RequestID: "r1"}
+				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun, RequestID: "r1", TraceParent: "00-1-2-01"}
 				var decoded Operation
 				if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
 					t.Fatal(err)
@@ -174,7 +174,7 @@ func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 		{vedette.Operation{Args: vedette.PruneArgs{All: true}}, false},
 		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, LabelSelector: "a=b"}}, true},
 	} {
-		tt.op.RequestID = "r1" // which it ignores
+		tt.op.RequestID, tt.op.TraceParent = "r1", "00-1-2-01" // which it ignores
 		decoded := firstReleaseOperation(t)
 		if err := proto.Unmarshal(mustEncode(t, tt.op, time.Now()), decoded); err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ func (c *Config) check() {
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkLogging()
+	c.checkTracing()
 	if err := c.Server.Guard(nil).Check(); err != nil {
 		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
 	}

@@ -41,6 +41,7 @@ type Config struct {
 	Prometheus  Prometheus  `config:"prometheus,planned"`
 	Pprof       Pprof       `config:"pprof"`
 	Logging     Logging     `config:"logging"`
+	Tracing     Tracing     `config:"tracing"`
 	Tasks       Tasks       `config:"tasks"`
 
 	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,planned"`

@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
+	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -60,6 +61,14 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err
+	}
+	if cfg.Tracing.Enabled {
+		exporter, err := otlp.New(ctx, cfg.TraceExport(), log)
+		if err != nil {
+			return err
+		}
+		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
+		settings.Tracing = exporter.Provider()
 	}
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
+	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/config"
@@ -78,6 +79,14 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		log.Info("configuration notice", "notice", notice)
 	}
 	configfile.LogUnused(log, cfg, "docs/config-server.md")
+	if cfg.Tracing.Enabled {
+		exporter, err := otlp.New(ctx, cfg.TraceExport(settings.ID), log)
+		if err != nil {
+			return err
+		}
+		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
+		settings.Tracing = exporter.Provider()
+	}
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func (c *Config) validate() {
 	c.checkArtifactStore(c.ArtifactStore)
 	c.checkLogging(c.Logging)
 	c.checkPprof()
+	c.checkTracing(c.Tracing)
 	if c.GRPC.Auth.X509.Enabled {
 		c.addProblem("grpc.auth.x509.enabled",
 			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")

@@ -32,6 +32,7 @@ type Config struct {
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
 	Logging       Logging       `config:"logging"`
 	Pprof         Pprof         `config:"pprof"`
+	Tracing       Tracing       `config:"tracing"`
 	Kubesvc       Kubesvc       `config:"kubesvc"`
 	Spring        Spring        `config:"spring"`
 	Clouddriver                 // Clouddriver's other groups

@@ -33,6 +33,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/tracing"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -152,7 +153,9 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	}
 	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
 	op.RequestID = requestid.Of(ctx)
-	f := &inflight{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
+	ctx, span := startSpan(ctx, op)
+	op.TraceParent = tracing.Parent(ctx)
+	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
 	endPriority := d.prioritize(f)
 	if op.Reads() {
 		defer endPriority()
@@ -195,6 +198,7 @@ func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
 // is recorded too, because the history may have the operation as pending: the database
 // may have stored it although its response was lost.
 func (d *Dispatcher) refusedOutcome(ctx context.Context, f *inflight, err error) vedette.Outcome {
+	defer f.endSpan(vedette.Outcome{State: vedette.Failed, Reason: "not accepted"})
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
 		out := failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
@@ -223,6 +227,7 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	defer cancel()
 	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
 		"duration", time.Since(f.accepted))
+	defer func() { f.endSpan(out) }()
 	row := d.recorder.finalRow(f, out)
 	if d.writeThrough(ctx, f, &out, &row) {
 		return out

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/vedette-io/vedette"
 )
 
@@ -17,6 +19,7 @@ type inflight struct {
 	lastDelivery *delivery // nil before the first
 	prevDelivery *delivery // the last one to another process than lastDelivery; nil if there is none
 	known        knownObject
+	span         trace.Span // of the trace of the request that caused it
 }
 
 // delivery is one sending of an operation to an agent's process.

@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/tracing"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -31,6 +34,7 @@ type taskRun struct {
 	cancel  context.CancelCauseFunc
 	started atomic.Bool
 	done    chan struct{} // closed by leave
+	span    trace.Span    // from the request that submits the task to the end of the task
 
 	mu   sync.Mutex
 	task Task
@@ -55,11 +59,12 @@ func (e *cancelledError) state() store.TaskState {
 	return store.TaskFailed
 }
 
-// newRun returns a run that outlives the request with context ctx. Log lines of the run contain the
-// id of the request.
+// newRun returns a run that outlives the request with context ctx. The run has the id and the trace of
+// the request.
 func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Options) *taskRun {
 	r := &taskRun{tasks: t, id: id, ops: ops, options: o, done: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancelCause(requestid.Inherit(t.baseCtx, ctx))
+	ctx, r.span = tracing.Start(ctx, "task", attribute.String("vedette.task", id))
+	r.ctx, r.cancel = context.WithCancelCause(tracing.Inherit(requestid.Inherit(t.baseCtx, ctx), ctx))
 	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning,
 		Started: time.Now(),
 		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
@@ -72,6 +77,7 @@ func (t *Tasks) start(r *taskRun) {
 		"accounts", opAccounts(r.ops))
 	go func() {
 		defer t.unregister(r)
+		defer r.span.End()
 		r.runAll()
 	}()
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -72,6 +74,9 @@ type stack struct {
 	log *logBuffer
 	dir string
 
+	spans   *tracetest.InMemoryExporter
+	tracing *sdktrace.TracerProvider // of both programs
+
 	agent     *agent.Agent
 	stopAgent func() // stops the agent and waits until it has ended
 }
@@ -95,12 +100,14 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 // startWithDialOptions is like start, with options for the agent's connection.
 func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
-	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir()}
+	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir(), spans: tracetest.NewInMemoryExporter()}
+	h.tracing = sdktrace.NewTracerProvider(sdktrace.WithSyncer(h.spans))
 	log := h.newLogger("server")
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
 		AgentServer: agentserver.Config{Projections: views.Projections()},
+		Tracing:     h.tracing,
 	}, log)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +130,7 @@ func (h *stack) startAgent(account agent.Account, rules redact.Config, options .
 	account.Access.KubeconfigFile = plane.Kubeconfig()
 	h.agent = agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
-		Accounts: []agent.Account{account}, Redact: rules,
+		Accounts: []agent.Account{account}, Redact: rules, Tracing: h.tracing,
 	}, h.newLogger("agent"))
 	h.stopAgent = runInBackground(h.t, h.agent.Run)
 }
