@@ -38,6 +38,10 @@ func (s bucketSource) fetch(ctx context.Context, r Request) (io.ReadCloser, erro
 	if strings.ContainsFunc(bucket, func(c rune) bool { return !isBucketRune(c) }) {
 		return nil, vedette.Errorf(vedette.Invalid, "%.100q is not a valid name of a bucket", bucket)
 	}
+	// Proxies and services may take such a path for that of another bucket.
+	if parts := strings.Split(path, "/"); slices.Contains(parts, ".") || slices.Contains(parts, "..") {
+		return nil, vedette.Errorf(vedette.Invalid, `the path %.300q of the object must not contain the parts "." and ".."`, path)
+	}
 	return s.open(ctx, bucketObject{bucket: bucket, path: path})
 }
 
