@@ -42,6 +42,7 @@ type account struct {
 	operator *operate.Operator  // nil until the cluster was reached
 	cluster  *kube.Cluster      // of operator
 	watcher  *watch.Watcher     // the last one that ran; nil before the first
+	feeds    *feedAnnouncements // of watcher
 	state    string
 	err      error
 }
@@ -290,10 +291,10 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
-		setAccountError: a.setAccountError,
-		log:             a.log, snapshots: map[vedette.Feed]*index{},
+		setAccountError: a.setAccountError, metrics: a.agent.cfg.Metrics,
+		log: a.log, snapshots: map[vedette.Feed]*index{},
 	}, a.agent.cfg.Watch)
-	a.setWatcher(r.watcher, redactor)
+	a.setWatcher(r.watcher, &r.announcements, redactor)
 	go func() {
 		defer close(r.done)
 		r.err = r.watcher.Run(ctx, as.Marks)

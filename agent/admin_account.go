@@ -99,7 +99,7 @@ func (a *account) view() accountView {
 		State: accountStateView{Name: predecessorState(status), Phase: status.State, Error: status.Error},
 		Kinds: []string{},
 	}
-	for _, feed := range a.feeds() {
+	for _, feed := range a.feedStatuses() {
 		view.Kinds = append(view.Kinds, feed.Feed.Kind.String())
 	}
 	view.Kinds = slices.Compact(view.Kinds) // feeds are sorted by kind

@@ -32,7 +32,7 @@ func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
 		if !q.Matches("account", string(name)) {
 			continue
 		}
-		for _, f := range account.feeds() {
+		for _, f := range account.feedStatuses() {
 			if q.Matches("state", string(f.State)) {
 				views = append(views, watchView{name, f.Feed.Kind.String(), f.Feed.Namespace, f.State, f.Message, f.Since})
 			}
@@ -42,9 +42,9 @@ func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
 	admin.WriteList(w, q, views)
 }
 
-// feeds returns the states of the account's feeds, sorted by kind; none while another agent reports
+// feedStatuses returns the states of the account's feeds, sorted by kind; none while another agent reports
 // the account.
-func (a *account) feeds() []watch.FeedStatus {
+func (a *account) feedStatuses() []watch.FeedStatus {
 	a.mu.Lock()
 	w := a.watcher
 	a.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -29,6 +30,7 @@ type sink struct {
 	indexes         *indexes
 	announcements   *feedAnnouncements
 	setAccountError func(message string) // sets the error of the account as a whole; empty to clear it
+	metrics         *metrics.Metrics
 	log             *slog.Logger
 
 	mu        sync.Mutex
@@ -73,7 +75,7 @@ func (s *sink) status(ctx context.Context, e watch.Event) error {
 	if e.State == vedette.FeedPending {
 		s.box.ResumeFeed(s.account, e.Feed, e.Mark)
 	}
-	return s.announcements.setStatus(ctx, e.Feed, record)
+	return s.announcements.setStatus(ctx, e.Feed, e.State, record)
 }
 
 // put encodes a step and puts it into the outbox.
@@ -111,6 +113,7 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 // begin starts a snapshot. It discards unsent changes of the feed, and waits for the index
 // of the server, so that the agent sends only objects that differ.
 func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
+	s.metrics.SnapshotBegan()
 	x := s.indexes.expect(feed)
 	s.box.DiscardFeed(s.account, feed)
 	if err := s.put(ctx, feed, outbox.Change{Priority: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {

@@ -20,8 +20,16 @@ import (
 	"github.com/vedette-io/vedette/internal/tracing"
 )
 
-// execute executes an operation, and logs its end. The executor calls it. Log lines of the
-// operation contain its id, and that of the request that caused it.
+// executeMeasured executes an operation. The executor calls it.
+func (a *Agent) executeMeasured(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	start := time.Now()
+	out := a.execute(ctx, op)
+	a.cfg.Metrics.OperationEnded(verbOf(op), out.State, time.Since(start))
+	return out
+}
+
+// execute executes an operation, and logs its end. Log lines of the operation contain its id, and that
+// of the request that caused it.
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	ctx = requestid.With(ctx, op.RequestID)
 	ctx = logging.WithAttrs(ctx, slog.String("operation", string(op.ID)))
@@ -52,7 +60,7 @@ func (a *Agent) startSpan(ctx context.Context, op vedette.Operation) (context.Co
 
 func verbOf(op vedette.Operation) vedette.Verb {
 	if op.Args == nil {
-		return "unknown"
+		return "unknown" // of a newer server
 	}
 	return op.Args.Verb()
 }
@@ -109,10 +117,10 @@ func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
 }
 
 // setWatcher makes operations report objects in the same form as the feeds of a watcher.
-func (a *account) setWatcher(w *watch.Watcher, r *redact.Redactor) {
+func (a *account) setWatcher(w *watch.Watcher, feeds *feedAnnouncements, r *redact.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.watcher = w
+	a.watcher, a.feeds = w, feeds
 	a.operator.SetRedactor(r)
 }
 

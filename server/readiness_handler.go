@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/vedette-io/vedette/server/middleware"
 )
 
 // readinessHandler passes requests to the REST handler once the store is open. Before that it
@@ -36,6 +38,7 @@ func (h *readinessHandler) setUnavailable(err error) {
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case livenessPath, readinessPath, readyPath, versionPath:
+		middleware.SetRoute(r, "GET "+r.URL.Path)
 		h.probe(w, r)
 		return
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
-	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
@@ -27,7 +27,7 @@ const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
 func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server,
-	dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+	dispatcher *metrics.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -36,7 +36,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 	if err != nil {
 		return nil, err
 	}
-	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
+	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes, OnWait: s.cfg.Metrics.ReadLimitWaited})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
@@ -44,7 +44,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.ReadLimiter = readLimiter
+	cfg.ReadLimiter, cfg.OnViewRead = readLimiter, s.cfg.Metrics.ViewRead
 	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
 	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := assignments.Freshness(account)
@@ -77,6 +77,7 @@ func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.H
 	if err != nil {
 		return nil, err
 	}
+	sampleUpstream(s.cfg.Metrics, remote)
 	cfg.Remote = remote.For
 	return upstream.New(remote, clouddriver.New(cfg)), nil
 }

@@ -176,19 +176,23 @@ func (l *link) sendChanges(changes []outbox.Change) error {
 			return err
 		}
 	}
-	return l.flushLocked(l.writer.Flush)
+	return l.flushLocked(changes, l.writer.Flush)
 }
 
-func (l *link) flushLocked(flush func() ([]*wire.Data, error)) error {
+// flushLocked sends what was written: changes, or a heartbeat.
+func (l *link) flushLocked(changes []outbox.Change, flush func() ([]*wire.Data, error)) error {
 	pieces, err := flush()
 	if err != nil {
 		return err
 	}
+	sent := 0
 	for _, d := range pieces {
 		if err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: d}}); err != nil {
 			return err
 		}
+		sent += len(d.GetZstd())
 	}
+	l.uplink.cfg.Observer.Sent(changes, sent)
 	return nil
 }
 
@@ -241,9 +245,9 @@ func (l *link) sendHeartbeat() error {
 	}
 	l.idleHeartbeats++
 	if l.idleHeartbeats > idleAfterHeartbeats {
-		return l.flushLocked(l.writer.Close)
+		return l.flushLocked(nil, l.writer.Close)
 	}
-	return l.flushLocked(l.writer.Flush)
+	return l.flushLocked(nil, l.writer.Flush)
 }
 
 // newHeartbeat reports since when the oldest unsent change has waited.

@@ -40,7 +40,25 @@ type Config struct {
 	// has jitter. Zero means 500 ms and 20 s.
 	MinBackoff, MaxBackoff time.Duration
 	DialOptions            []grpc.DialOption
+	// Observer measures the connection; nil for none.
+	Observer observer
 }
+
+// observer measures the connection. Its methods must not block.
+type observer interface {
+	Connected()
+	// Disconnected is called when a connection has ended, or could not be established.
+	Disconnected(reason string, wasEstablished bool)
+	// Sent is called with changes that were sent, and with the bytes that they took on the wire.
+	Sent(changes []outbox.Change, wireBytes int)
+}
+
+// noObserver measures nothing.
+type noObserver struct{}
+
+func (noObserver) Connected()                {}
+func (noObserver) Disconnected(string, bool) {}
+func (noObserver) Sent([]outbox.Change, int) {}
 
 // Role is the role of this agent for an account.
 type Role = wire.Assignment_Role
@@ -106,6 +124,9 @@ func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *
 	}
 	if cfg.MaxBackoff == 0 {
 		cfg.MaxBackoff = 20 * time.Second
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = noObserver{}
 	}
 	if cfg.Process == "" {
 		cfg.Process = rand.Text()
@@ -224,6 +245,7 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	err := l.run(ctx, conn)
 	_ = conn.Close() // fails only if it was closed before
 	u.mu.Lock()
+	u.cfg.Observer.Disconnected(disconnectReason(err), u.link != nil)
 	u.link = nil
 	err = explainError(err, u.cfg)
 	u.status.Store(&linkStatus{server: u.status.Load().server, lost: err})
@@ -238,6 +260,7 @@ func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link = l
+	u.cfg.Observer.Connected()
 	u.status.Store(&linkStatus{server: server})
 	var initial []*wire.AgentMessage
 	for _, r := range u.accounts {

@@ -11,16 +11,19 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
@@ -33,8 +36,8 @@ Usage:
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
   vedette-agent version                  Print the version.
 
-Without --config the agent reads /opt/armory/config/armory-agent.yml or one of the other
-default files of its predecessor.
+Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
+default files of its predecessor, such as /opt/armory/config/armory-agent.yml.
 `
 
 func main() {
@@ -70,6 +73,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
 		settings.Tracing = exporter.Provider()
 	}
+	settings.Metrics = metrics.New(version.String())
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	handler := agent.Handler(a, log)
@@ -80,6 +84,9 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
+	if cfg.Prometheus.Enabled {
+		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
+	}
 	return group.Wait()
 }
 
@@ -106,6 +113,15 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 	return profiles.Serve(ctx, listener, log)
 }
 
+// serveMetrics serves the metrics until ctx ends.
+func serveMetrics(ctx context.Context, cfg config.Prometheus, m *metrics.Metrics, log *slog.Logger) error {
+	listener, err := metricset.Listen(cfg.ListenAddress())
+	if err != nil {
+		return err
+	}
+	return m.Serve(ctx, listener, nil, log)
+}
+
 // setGCPercent makes the garbage collector run when the heap has grown by half, which costs
 // some processor time and saves memory. It respects GOGC.
 func setGCPercent() {
@@ -115,7 +131,7 @@ func setGCPercent() {
 }
 
 func logStartup(cfg *config.Config, log *slog.Logger) {
-	log.Info("vedette-agent", "version", version.String(), "config", cfg.Path, "agent", cfg.AgentID,
+	log.Info("vedette-agent", "version", version.String(), "config", strings.Join(cfg.ReadFiles(), ", "), "agent", cfg.AgentID,
 		"server", cfg.Clouddriver.GRPC, "accounts", len(cfg.Kubernetes.Accounts))
 	for _, notice := range cfg.Notices() {
 		log.Warn("configuration notice", "notice", notice)

@@ -170,10 +170,12 @@ func (a *api) router() http.Handler {
 		mux.Handle(route.method+" "+route.path, handler)
 	}
 	rootHandler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" {
+		_, pattern := mux.Handler(r)
+		if pattern == "" {
 			a.handleUnrouted(w, r, mux)
 			return
 		}
+		middleware.SetRoute(r, pattern)
 		mux.ServeHTTP(w, r)
 	})
 	return middleware.CheckText(rootHandler, a.fail)

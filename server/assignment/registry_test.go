@@ -246,6 +246,7 @@ func TestReadsDoNotWaitForStore(t *testing.T) {
 					w.Cacher("prod")
 					first.Roles()
 					w.Members()
+					w.Load()
 				}()
 				select {
 				case <-done:

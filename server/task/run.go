@@ -269,6 +269,7 @@ func (r *taskRun) finish(task Task) {
 		r.task = task
 		r.mu.Unlock()
 		log.InfoContext(r.ctx, "task ended", "state", string(task.State))
+		r.tasks.cfg.OnEnd(task.State, time.Since(task.Started))
 	case isTakenOver(err):
 		log.WarnContext(r.ctx, "another server took over a running task")
 	default:
