@@ -19,16 +19,14 @@ func RequestID(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestIDOf(r.Header)
 		w.Header().Set(requestIDHeaders[0], id)
-		r = r.WithContext(requestid.With(r.Context(), id))
-		if !log.Enabled(r.Context(), slog.LevelDebug) {
+		ctx := requestid.With(r.Context(), id)
+		r = r.WithContext(ctx)
+		if !log.Enabled(ctx, slog.LevelDebug) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		started, recorder := time.Now(), &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-		defer func() { // also if the handler panics to close the connection
-			log.DebugContext(r.Context(), "REST request", "method", r.Method, "path", r.URL.Path, "status", recorder.status,
-				"duration", time.Since(started))
-		}()
+		defer recorder.log(r, log, started) // also if the handler panics to close the connection
 		next.ServeHTTP(recorder, r)
 	})
 }
@@ -54,4 +52,8 @@ func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter 
 func (s *statusRecorder) WriteHeader(status int) {
 	s.status = status
 	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *statusRecorder) log(r *http.Request, log *slog.Logger, started time.Time) {
+	log.DebugContext(r.Context(), "REST request", "method", r.Method, "path", r.URL.Path, "status", s.status, "duration", time.Since(started))
 }
