@@ -29,7 +29,8 @@ type sink struct {
 	redactor        *redact.Redactor
 	indexes         *indexes
 	announcements   *feedAnnouncements
-	setAccountError func(message string) // sets the error of the account as a whole; empty to clear it
+	setClusterError func(error)                          // nil clears it
+	setWatchErrors  func(clusterErr, selectionErr error) // nil clears them
 	metrics         *metrics.Metrics
 	log             *slog.Logger
 
@@ -59,12 +60,30 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 		return s.bookmark(ctx, e)
 	case watch.Status:
 		if e.Feed == (vedette.Feed{}) {
-			s.setAccountError(e.Message)
+			s.setClusterError(clusterError(e))
 			return nil
 		}
 		return s.status(ctx, e)
 	}
 	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
+}
+
+// clusterError returns the error in the status of an account, or nil if there is none.
+func clusterError(e watch.Event) error {
+	switch {
+	case e.Message == "":
+		return nil
+	case e.State == vedette.FeedDenied:
+		return vedette.Errorf(vedette.Denied, "%s", e.Message)
+	}
+	return vedette.Errorf(vedette.Unavailable, "%s", e.Message)
+}
+
+func selectionError(problem string) error {
+	if problem == "" {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "%s", problem)
 }
 
 func (s *sink) status(ctx context.Context, e watch.Event) error {
@@ -106,7 +125,7 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	s.setAccountError("")
+	s.setWatchErrors(nil, selectionError(e.Problem))
 	return s.announcements.declare(ctx, feeds, record)
 }
 

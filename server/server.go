@@ -190,7 +190,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	measuredDispatcher := s.cfg.Metrics.MeasureOperations(dispatcher)
 	tasks := s.newTasks(st, measuredDispatcher)
-	handler, err := s.newRESTHandler(st, hub, assignments, agentServer, measuredDispatcher, tasks)
+	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ func (c *Config) check() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
+	c.checkPortsDiffer()
 	c.checkLogging()
 	c.checkTracing()
 	if err := c.Server.Guard(nil).Check(); err != nil {

@@ -212,19 +212,22 @@ func (l *link) sendHeartbeats(ctx context.Context) error {
 	}
 }
 
-// checkHeartbeats fails if the server sends nothing for three heartbeats. It is separate
+// checkHeartbeats fails as soon as the server has sent nothing for three heartbeats. It is separate
 // from sendHeartbeats, which may block while the server has no room.
 func (l *link) checkHeartbeats(ctx context.Context) error {
-	ticker := time.NewTicker(l.heartbeatInterval)
-	defer ticker.Stop()
+	limit := 3 * l.heartbeatInterval
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case now := <-ticker.C:
-			if now.Sub(time.Unix(0, l.lastReceived.Load())) > 3*l.heartbeatInterval {
+		case now := <-timer.C:
+			remaining := limit - now.Sub(time.Unix(0, l.lastReceived.Load()))
+			if remaining <= 0 {
 				return errHeartbeatTimeout
 			}
+			timer.Reset(remaining)
 		}
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -34,6 +33,13 @@ const usage = `vedette-agent watches Kubernetes clusters and reports every chang
 Usage:
   vedette-agent [--config FILE]          Run the agent.
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+    --connect      Try the server and each cluster instead of printing the settings.
+    --effective    With --connect, print the settings too.
+  vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
+                                         Print the RBAC rules that an account needs, as manifests for kubectl, and
+                                         mark those that are missing now. KINDS are separated by commas. --kinds
+                                         are those that the server configures for accounts without kinds, --change
+                                         are those that operations change although the account does not cache them.
   vedette-agent version                  Print the version.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
@@ -44,23 +50,18 @@ func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
 		Load:      func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:     checkAccounts,
+		Check:     check,
+		Probes:    probes,
+		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config(os.LookupEnv) },
 		Run:       run,
+		Commands:  map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
-}
-
-// checkAccounts returns why accounts of a configuration are rejected.
-func checkAccounts(cfg *config.Config) error {
-	var errs []error
-	for _, r := range cfg.RejectedAccounts {
-		errs = append(errs, r.Reason)
-	}
-	return errors.Join(errs...)
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
+	setZone(ctx, cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err

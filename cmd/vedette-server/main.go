@@ -24,6 +24,8 @@ const usage = `vedette-server stores what agents report and serves it over REST.
 Usage:
   vedette-server [--config FILE] [--data-dir DIR]          Run the server.
   vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
+    --connect      Try the database and the services instead of printing the settings.
+    --effective    With --connect, print the settings too.
   vedette-server version                                   Print the version.
 
 Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
@@ -44,6 +46,8 @@ func main() {
 		},
 		Remarks:   remarks,
 		Check:     check,
+		Probes:    probes,
+		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config() },
 		Run:       run,
 	}.Main()
@@ -59,12 +63,6 @@ func remarks(cfg *config.Config) []string {
 		lines = append(lines, "note: "+notice)
 	}
 	return lines
-}
-
-// check reads the files that a configuration names, such as certificates.
-func check(cfg *config.Config) error {
-	_, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
-	return err
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {

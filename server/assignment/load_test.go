@@ -31,10 +31,10 @@ func TestLoad(t *testing.T) {
 				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
 				first.SetFreshness(time.Now())
 			}, Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
-			{"one fails", func() { first.SetAccountError("three", "forbidden") },
+			{"one fails", func() { first.SetAccountError("three", AccountError{Message: "forbidden"}) },
 				Load{Agents: 2, Reported: 1, Failing: 1, Stalled: 1, Oldest: time.Minute}},
 			{"the stalled one resumes", func() { first.Resume("two") }, Load{Agents: 2, Reported: 2, Failing: 1}},
-			{"an agent cannot reach a cluster", func() { second.SetAccountError("four", "no route") },
+			{"an agent cannot reach a cluster", func() { second.SetAccountError("four", AccountError{Message: "no route"}) },
 				Load{Agents: 2, Reported: 2, Failing: 1, Unreachable: 1}},
 			{"an agent is refused", func() {
 				if err := second.Register(t.Context(), vedette.Account{Name: "one", Cluster: vedette.Cluster{UID: "another"}}); err != nil {

@@ -74,8 +74,17 @@ var (
 // answer, so that the caller may retry, and vedette.Invalid if retrying is useless: the URL is
 // invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{},
-		readStatements: statements{}}
+	s, cfg := newStore(cfg)
+	if err := s.connect(ctx, cfg); err != nil {
+		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
+	}
+	s.opened.Store(true)
+	return s, nil
+}
+
+// newStore returns a store without connections, and cfg with its defaults.
+func newStore(cfg Config) (*Store, Config) {
+	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
 	s.versions.inventory.reading = admission.NewSemaphore(1)
 	s.versions.inventory.warnings.Interval = time.Minute
 	if s.log == nil {
@@ -84,11 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxConns <= 0 {
 		cfg.MaxConns = 16
 	}
-	if err := s.connect(ctx, cfg); err != nil {
-		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
-	}
-	s.opened.Store(true)
-	return s, nil
+	return s, cfg
 }
 
 func (s *Store) connect(ctx context.Context, cfg Config) error {
