@@ -69,6 +69,10 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
+		{"./internal/tracing", "go.opentelemetry.io/otel/sdk", "packages start spans by OpenTelemetry's API; only tracing/otlp exports them"},
+		{"./internal/tracing", "google.golang.org/", "packages without gRPC start spans too; only tracing/otlp exports them over gRPC"},
+		{"./internal/admin", module + "/agent", "admin is shared by both programs; it must not depend on either"},
+		{"./internal/admin", module + "/server", "admin is shared by both programs; it must not depend on either"},
 		{"./internal/compare", module + "/", "comparisons ask servers by REST, as Spinnaker does; they must not know how ours answers"},
 		{"./server/store", "google.golang.org/grpc", "the store uses SQL, not gRPC"},
 		{"./server/store", "github.com/prometheus/", "the store reports to functions; only metrics knows Prometheus"},
@@ -107,6 +111,8 @@ func TestDirectImports(t *testing.T) {
 		{"k8s.io/client-go/transport", "/agent/kube", "all requests must go through agent/kube, because it adds timeouts, wiping and clear errors"},
 		{"github.com/prometheus/client_golang/prometheus/promhttp", "/internal/metricset", "both programs serve metrics in the same way, with the same limits"},
 		{"github.com/go-git/go-git/v5/plumbing/format/packfile", "/server/artifacts", "packs must be checked before go-git unpacks them into memory"},
+		{"gopkg.in/natefinch/lumberjack.v2", "/internal/logging", "only logging writes files of logs, because it reports when it cannot"},
+		{"go.opentelemetry.io/otel/sdk/trace", "/internal/tracing/otlp", "only tracing/otlp exports spans; all others start them by the API"},
 		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "only agent/kube reads kubeconfigs, because it caches them"},
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./agent/...", "./server/...", "./cmd/...", "./internal/...").Output()

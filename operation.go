@@ -18,6 +18,9 @@ type Operation struct {
 
 	User   string // on whose behalf; empty if unknown. For the history.
 	Origin string // what the operation belongs to: "task 01J…", "vedette apply". For the history.
+
+	RequestID   string // of the request that caused it; empty if unknown. For logs.
+	TraceParent string // the span that it belongs to, in the format of W3C's traceparent; empty if it is not traced
 }
 
 // Idempotent reports whether the operation may be sent again if it is unknown whether

@@ -40,6 +40,7 @@ type account struct {
 	mu       sync.Mutex
 	pending  *uplink.Assignment // the latest one, which replaces all before it
 	operator *operate.Operator  // nil until the cluster was reached
+	cluster  *kube.Cluster      // of operator
 	watcher  *watch.Watcher     // the last one that ran; nil before the first
 	feeds    *feedAnnouncements // of watcher
 	state    string

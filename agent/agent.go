@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
@@ -22,6 +23,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/admin"
 )
 
 // Config configures an Agent.
@@ -38,8 +40,12 @@ type Config struct {
 	// RereadInterval is how often kubeconfigs and certificates are checked for changes. Zero
 	// means 30 s.
 	RereadInterval time.Duration
-	Operate        operate.Config // Redactor and CoveredByFeed are set for each account
+	Operate        operate.Config // Redactor, CoveredByFeed and Log are set for each account
 	Executor       executor.Config
+	// Admin decides who may use the paths for operators of Handler.
+	Admin admin.Guard
+	// Tracing records operations that the server traces; nil records nothing.
+	Tracing trace.TracerProvider
 	// Metrics measures the agent. Nil means metrics that nobody reads.
 	Metrics *metrics.Metrics
 }

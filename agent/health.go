@@ -3,9 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 )
 
 // Handler serves the health of an agent:
@@ -16,9 +14,10 @@ import (
 //	                       server and clusters, because a restart would not help these
 //
 // Unreachable clusters do not affect readiness, because another replica could not reach
-// them either. Only requests from this machine (or pod), or with a trusted client
-// certificate, get account names and errors, because errors name addresses and quote
-// responses.
+// them either. Only requests that Config.Admin trusts get account names and errors, because
+// errors name addresses and quote responses.
+//
+// The paths for operators are described at handleAdmin.
 func Handler(a *Agent, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	ready := func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +26,7 @@ func Handler(a *Agent, log *slog.Logger) http.Handler {
 		if status.Error != "" {
 			answer.Health = "DOWN"
 		}
-		if isTrusted(r) {
+		if a.cfg.Admin.Trusts(r) {
 			answer.Status = &status
 		}
 		answer.write(w, log)
@@ -41,6 +40,7 @@ func Handler(a *Agent, log *slog.Logger) http.Handler {
 		}
 		answer.write(w, log)
 	})
+	a.handleAdmin(mux)
 	return mux
 }
 
@@ -58,22 +58,4 @@ func (h health) write(w http.ResponseWriter, log *slog.Logger) {
 	if err := json.NewEncoder(w).Encode(h); err != nil {
 		log.Debug("cannot send the health response", "error", err)
 	}
-}
-
-// isTrusted reports whether a caller may see errors. A request from this machine whose Host
-// is not a loopback name may come from a web page in a browser (DNS rebinding).
-func isTrusted(r *http.Request) bool {
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		return true
-	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
-	to, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && to.Unmap().IsLoopback()
 }

@@ -79,17 +79,27 @@ func TestProbesWhileServerStarts(t *testing.T) {
 	if code, body := probe(t, s, "/health/readiness"); code != http.StatusServiceUnavailable || !strings.Contains(body, `"status":"OUT_OF_SERVICE"`) || !strings.Contains(body, "the server is starting") {
 		t.Errorf("readiness: got %d %s", code, body)
 	}
+	if code, body := probe(t, s, "/ready"); code != http.StatusServiceUnavailable || body != `{"ready":false,"reasons":["the server is starting"]}` {
+		t.Errorf("ready: got %d %s", code, body)
+	}
 	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["NOT_SERVING"] != allServices {
 		t.Errorf("gRPC health: got %v", got)
 	}
 }
 
 func TestProbesWhenServerIsReady(t *testing.T) {
-	s, _ := startServer(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")))
+	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+	cfg.Version = "test"
+	s, _ := startServer(t, cfg)
 	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
 	for _, path := range []string{"/health/liveness", "/health/readiness"} {
 		if code, body := probe(t, s, path); code != http.StatusOK || body != `{"status":"UP"}` {
 			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	for path, want := range map[string]string{"/ready": `{"ready":true}`, "/version": `{"version":"test"}`} {
+		if code, body := probe(t, s, path); code != http.StatusOK || body != want {
+			t.Errorf("%s: got %d %s, want %s", path, code, body, want)
 		}
 	}
 	if got := serviceStates(t, dialGRPC(t, s.GRPC().String())); got["SERVING"] != allServices {

@@ -14,6 +14,7 @@ import (
 type readinessHandler struct {
 	log     *slog.Logger
 	ready   *readiness
+	version string
 	handler atomic.Pointer[http.Handler]
 	reason  atomic.Pointer[string]
 }
@@ -35,7 +36,8 @@ func (h *readinessHandler) setUnavailable(err error) {
 }
 
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == livenessPath || r.URL.Path == readinessPath {
+	switch r.URL.Path {
+	case livenessPath, readinessPath, readyPath, versionPath:
 		middleware.SetRoute(r, "GET "+r.URL.Path)
 		h.probe(w, r)
 		return
@@ -60,11 +62,15 @@ const (
 	livenessPath  = "/health/liveness"
 	readinessPath = "/health/readiness"
 
+	// The same paths as at agents.
+	readyPath   = "/ready"
+	versionPath = "/version"
+
 	stateUp           = "UP"
 	stateOutOfService = "OUT_OF_SERVICE"
 )
 
-// probe answers liveness and readiness probes. A server that can answer is alive, because
+// probe answers liveness and readiness probes, and which version this is. A server that can answer is alive, because
 // restarting it would not bring a database back.
 func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -74,6 +80,14 @@ func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	reason := h.ready.reason()
+	switch r.URL.Path {
+	case versionPath:
+		h.write(w, http.StatusOK, map[string]string{"version": h.version})
+		return
+	case readyPath:
+		h.writeReady(w, reason)
+		return
+	}
 	if r.URL.Path == livenessPath || reason == "" {
 		h.write(w, http.StatusOK, map[string]any{"status": stateUp})
 		return
@@ -81,6 +95,15 @@ func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusServiceUnavailable, map[string]any{"status": stateOutOfService, "components": map[string]any{
 		"readinessState": map[string]any{"status": stateOutOfService, "details": map[string]string{"reason": reason}},
 	}})
+}
+
+// writeReady answers like agents do, with all reasons in a list.
+func (h *readinessHandler) writeReady(w http.ResponseWriter, reason string) {
+	if reason == "" {
+		h.write(w, http.StatusOK, map[string]any{"ready": true})
+		return
+	}
+	h.write(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reasons": []string{reason}})
 }
 
 func (h *readinessHandler) write(w http.ResponseWriter, status int, body any) {

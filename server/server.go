@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -69,6 +70,8 @@ type Config struct {
 	Applications *front50.Applications
 	// Clouddriver configures Clouddriver's API. Run fills in what it reads from.
 	Clouddriver clouddriver.Config
+	// Tracing records REST requests and what they cause; nil records nothing.
+	Tracing trace.TracerProvider
 	// Upstream configures an existing Clouddriver behind this server; nil if there is none.
 	Upstream *upstream.Config
 }
@@ -111,7 +114,9 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	ready := newReadiness(log)
 	cfg.Metrics.OnScrape(func() { cfg.Metrics.State.Ready.Set(ready.value()) })
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: newReadinessHandler(log, ready),
+	handler := newReadinessHandler(log, ready)
+	handler.version = cfg.Version
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: handler,
 		agentServer: newDeferredAgentServer(), ready: ready}, nil
 }
 
@@ -258,9 +263,8 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), s.handler)
-	guarded := middleware.Deadlines(hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts))
 	srv := &http.Server{
-		Handler:           middleware.Measure(guarded, s.cfg.Metrics.RequestEnded),
+		Handler:           middleware.Measure(s.withMiddleware(handler), s.cfg.Metrics.RequestEnded),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -270,6 +274,15 @@ func (s *Server) serveREST(ctx context.Context) error {
 		return fmt.Errorf("serve REST on %s: %w", s.rest.Addr(), err)
 	}
 	return nil
+}
+
+// withMiddleware adds what is done with each REST request, from the outside to the inside.
+func (s *Server) withMiddleware(handler http.Handler) http.Handler {
+	handler = hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts)
+	if s.cfg.Tracing != nil {
+		handler = middleware.Trace(handler, s.cfg.Tracing)
+	}
+	return middleware.Deadlines(middleware.RequestID(handler, s.log))
 }
 
 func (s *Server) credentials() credentials.TransportCredentials {

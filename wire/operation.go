@@ -21,7 +21,7 @@ func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 }
 
 func encodeOperation(op vedette.Operation, now time.Time) (*Operation, error) {
-	o := &Operation{Id: string(op.ID), Account: string(op.Account)}
+	o := &Operation{Id: string(op.ID), Account: string(op.Account), RequestId: op.RequestID, TraceParent: op.TraceParent}
 	if !op.Deadline.IsZero() {
 		o.TimeoutMillis = max(1, op.Deadline.Sub(now).Milliseconds())
 	}
@@ -33,10 +33,14 @@ func encodeOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	return o, inner.setArgs(op.Args)
 }
 
+// maxRequestID and maxTraceParent bound texts about the request that caused an operation, in bytes.
+const maxRequestID, maxTraceParent = 128, 128
+
 // ToOperation decodes an operation. Its Args are nil if this program is too old to know
 // the verb.
 func ToOperation(o *Operation, now time.Time) vedette.Operation {
-	op := vedette.Operation{ID: vedette.OperationID(o.GetId()), Account: vedette.AccountName(o.GetAccount()), Args: o.args()}
+	op := vedette.Operation{ID: vedette.OperationID(o.GetId()), Account: vedette.AccountName(o.GetAccount()), Args: o.args(),
+		RequestID: vedette.CleanText(o.GetRequestId(), maxRequestID), TraceParent: vedette.CleanText(o.GetTraceParent(), maxTraceParent)}
 	if o.GetDryRun() != nil {
 		op.DryRun, op.Args = true, o.GetDryRun().GetOperation().args()
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestOperationRoundTrip(t *testing.T) {
 		fillFields(filled, &n)
 		for _, args := range []vedette.Args{spec.Args, filled.Interface().(vedette.Args)} {
 			for _, dryRun := range []bool{false, true} {
-				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun}
+				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun, RequestID: "r1", TraceParent: "00-1-2-01"}
 				var decoded Operation
 				if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
 					t.Fatal(err)
@@ -126,6 +127,14 @@ func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestRequestIDIsCleaned checks that the id of a request cannot forge lines of an agent's log.
+func TestRequestIDIsCleaned(t *testing.T) {
+	got := ToOperation(&Operation{Id: "01J", RequestId: "a\x00" + strings.Repeat("b", 1<<20)}, time.Now()).RequestID
+	if len(got) > maxRequestID || strings.ContainsRune(got, 0) || !strings.HasPrefix(got, "a bbb") {
+		t.Errorf("got %d bytes: %.50q", len(got), got)
+	}
 }
 
 // lastFirstReleaseField is the highest field number of Operation in the first release.
@@ -165,6 +174,7 @@ func TestFirstReleaseAgentIgnoresNewVerbs(t *testing.T) {
 		{vedette.Operation{Args: vedette.PruneArgs{All: true}}, false},
 		{vedette.Operation{Args: vedette.DeleteArgs{Target: pod, LabelSelector: "a=b"}}, true},
 	} {
+		tt.op.RequestID, tt.op.TraceParent = "r1", "00-1-2-01" // which it ignores
 		decoded := firstReleaseOperation(t)
 		if err := proto.Unmarshal(mustEncode(t, tt.op, time.Now()), decoded); err != nil {
 			t.Fatal(err)

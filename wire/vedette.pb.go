@@ -2801,6 +2801,8 @@ type Operation struct {
 	//	*Operation_DeleteChosen
 	//	*Operation_Prune
 	Verb          isOperation_Verb `protobuf_oneof:"verb"`
+	RequestId     string           `protobuf:"bytes,31,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`       // of the request that caused it, for logs
+	TraceParent   string           `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // the span that it belongs to, in the format of W3C's traceparent
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3050,6 +3052,20 @@ func (x *Operation) GetPrune() *Prune {
 		}
 	}
 	return nil
+}
+
+func (x *Operation) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *Operation) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
 }
 
 type isOperation_Verb interface {
@@ -4615,7 +4631,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x9b\t\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xdd\t\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
@@ -4641,7 +4657,10 @@ const file_vedette_proto_rawDesc = "" +
 	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversion\x122\n" +
 	"\adry_run\x18\x1c \x01(\v2\x17.vedette.wire.v1.DryRunH\x00R\x06dryRun\x12E\n" +
 	"\rdelete_chosen\x18\x1d \x01(\v2\x1e.vedette.wire.v1.DeleteObjectsH\x00R\fdeleteChosen\x12.\n" +
-	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05pruneB\x06\n" +
+	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05prune\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x1f \x01(\tR\trequestId\x12!\n" +
+	"\ftrace_parent\x18  \x01(\tR\vtraceParentB\x06\n" +
 	"\x04verb\"B\n" +
 	"\x06DryRun\x128\n" +
 	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationR\toperation\"o\n" +

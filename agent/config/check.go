@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/keypair"
-	"github.com/vedette-io/vedette/internal/logging"
 )
 
 // check adds the problems of all settings except accounts.
@@ -17,6 +16,10 @@ func (c *Config) check() {
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkPortsDiffer()
 	c.checkLogging()
+	c.checkTracing()
+	if err := c.Server.Guard(nil).Check(); err != nil {
+		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
+	}
 	c.checkClouddriver()
 	if _, err := keypair.ParseClientAuth(c.Server.SSL.ClientAuth); err != nil {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
@@ -59,13 +62,6 @@ func (c *Config) checkOperations() {
 func (c *Config) checkApplyMode(path, enabled, clearManagedFields string) {
 	c.checkOneOf(path+"enabled", enabled, "always", "never", "allowed")
 	c.checkOneOf(path+"clearManagedFields", clearManagedFields, "always", "never", "allowed")
-}
-
-func (c *Config) checkLogging() {
-	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
-		c.addProblem("logging.level", "%q: %s", "logging.level", err)
-	}
-	c.checkOneOf("logging.format", c.Logging.Format, logging.Text, logging.JSON)
 }
 
 func (c *Config) checkClouddriver() {

@@ -41,8 +41,9 @@ type Config struct {
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
 	Prometheus  Prometheus  `config:"prometheus"`
-	Pprof       Pprof       `config:"pprof,planned"`
+	Pprof       Pprof       `config:"pprof"`
 	Logging     Logging     `config:"logging"`
+	Tracing     Tracing     `config:"tracing"`
 	Tasks       Tasks       `config:"tasks"`
 
 	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,planned"`

@@ -2,9 +2,11 @@ package config
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"strconv"
 
+	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
 )
@@ -13,9 +15,14 @@ import (
 type Server struct {
 	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
-	// Port of /health, /health/liveness and /health/readiness. Answers contain account names and errors only for
-	// requests from the loopback address or with a client certificate that server.ssl.cacertFile signed.
+	// Port of /health, /health/liveness, /health/readiness and /ready, and of the paths for operators: /version,
+	// /accounts, /operations and /watches. These, and account names and errors in the others, are only for
+	// requests from the loopback address, with a client certificate that server.ssl.cacertFile signed, or with the token.
 	Port int `config:"port" default:"8082"`
+	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN.
+	AdminToken configfile.Secret `config:"adminToken"`
+	// File with that token, instead of adminToken. The agent reads it for each request.
+	AdminTokenFile string `config:"adminTokenFile"`
 	// Security of the port.
 	SSL SSL `config:"ssl"`
 }
@@ -35,6 +42,11 @@ type SSL struct {
 	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify
 	// one if it is sent), need (require and verify).
 	ClientAuth string `config:"clientAuth" default:"none"`
+}
+
+// Guard returns who may use the paths for operators.
+func (s Server) Guard(log *slog.Logger) admin.Guard {
+	return admin.Guard{Token: s.AdminToken.Reveal(), TokenFile: s.AdminTokenFile, Log: log}
 }
 
 // ListenAddress returns the address of the agent's HTTP port.
@@ -71,36 +83,10 @@ type Prometheus struct {
 // ListenAddress returns the address of the port for metrics.
 func (p Prometheus) ListenAddress() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
 
-// Pprof configures the port for Go's profiles.
+// Pprof configures Go's profiles.
 type Pprof struct {
-	// Serve /debug/pprof, on the loopback address only.
+	// Serve /debug/pprof on pprof.port and on server.port, for operators only.
 	Enabled bool `config:"enabled" default:"false"`
-	// Port for profiles.
+	// Port for profiles. It is open on the loopback address only, unless there is a token for operators.
 	Port int `config:"port" default:"6060"`
-}
-
-// Logging configures the log. Lines go to standard output.
-type Logging struct {
-	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
-	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
-	// text or json.
-	Format string `config:"format" default:"text"`
-	// File to log to.
-	File string `config:"file,planned,warn" default:"stdout"`
-	// Log to standard output in addition to the file.
-	MultiWrite bool `config:"multiWrite,planned" default:"false"`
-	// Size at which a new file is started, in MB.
-	MaxSizeMB int `config:"maxSizeMb,planned" default:"1"`
-	// Time for which old files are kept, in days.
-	MaxAgeDays int `config:"maxAgeDays,planned" default:"10"`
-	// Number of old files that are kept.
-	MaxBackups int `config:"maxBackups,planned" default:"10"`
-	// Use local time in log lines.
-	LocalTime bool `config:"localTime,planned" default:"true"`
-	// Compress old files.
-	Compress bool `config:"compress,planned" default:"false"`
-	// Attributes to add to each line.
-	Fields map[string]string `config:"fields,planned,warn"`
-	// Sent log lines to the vendor of the predecessor.
-	Remote configfile.Ignored `config:"remote,ignored"`
 }

@@ -67,6 +67,7 @@ type Executor struct {
 // entry is one operation: running, then finished, then removed.
 type entry struct {
 	id         vedette.OperationID
+	running    RunningOperation
 	readOnly   bool
 	cancel     context.CancelFunc
 	finishedAt time.Time // zero while it is running
@@ -118,7 +119,7 @@ func (x *Executor) Submit(op vedette.Operation) {
 		return // the agent stops; the server sees that by the connection
 	}
 	ctx, cancel := context.WithCancel(x.ctx)
-	e := &entry{id: op.ID, readOnly: op.Args == nil || op.Reads(), cancel: cancel}
+	e := &entry{id: op.ID, running: newRunningOperation(op, time.Now()), readOnly: op.Args == nil || op.Reads(), cancel: cancel}
 	x.entries[op.ID] = e
 	x.wg.Go(func() { x.execute(ctx, e, op) })
 }

@@ -106,7 +106,8 @@ func (r *run) openLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, c
 }
 
 func (r *run) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, container string) (io.ReadCloser, error) {
-	resp, err := r.operator.cluster.Stream(ctx, kube.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
+	resp, err := r.logged(ctx, r.operator.cluster.Stream,
+		kube.Request{Path: p.urlPath() + "/log", Query: logQuery(a, container), Accept: "*/*"})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type Config struct {
 	// stored from outcomes, because nothing would report the deletion of others. Nil means that
 	// all are covered. It must be safe for concurrent use.
 	CoveredByFeed func(vedette.Resource, *vedette.Object) bool
+	// Log gets a line for each request to the API server, at level debug; nil discards it.
+	Log *slog.Logger
 	// Retry determines which failed requests are retried.
 	Retry RetryPolicy
 	// InitialBackoff and MaxBackoff limit the delay before a retry, which doubles each time;
@@ -64,6 +67,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.SchemaTTL <= 0 {
 		c.SchemaTTL = 2 * time.Minute
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Redactor != nil {
 		return c, nil

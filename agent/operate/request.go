@@ -99,7 +99,7 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 }
 
 func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
-	resp, err := r.operator.cluster.Do(ctx, kube.Request{
+	resp, err := r.logged(ctx, r.operator.cluster.Do, kube.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body,
 		WipeBuffers: req.sensitive})
 	if err != nil {

@@ -42,9 +42,10 @@ type feed struct {
 	wasIdle       bool            // the last watch was silent for Config.IdleTimeout
 	retry         *backoff.ExponentialBackOff
 
-	publishes   atomic.Bool // the feed reports changes of its objects, sooner or later
-	watching    atomic.Bool // the current attempt has reached the watch
-	unreachable atomic.Bool // the last request did not reach the API server, or failed in it
+	status      atomic.Pointer[FeedStatus] // nil before the first Status
+	publishes   atomic.Bool                // the feed reports changes of its objects, sooner or later
+	watching    atomic.Bool                // the current attempt has reached the watch
+	unreachable atomic.Bool                // the last request did not reach the API server, or failed in it
 
 	stop context.CancelFunc // ends run; set before run starts
 	done chan struct{}      // closed by run
@@ -173,6 +174,7 @@ func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, messag
 		return nil
 	}
 	f.lastStatus = Event{Type: Status, State: state, Message: message, Mark: f.mark}
+	f.status.Store(&FeedStatus{Feed: f.Feed, State: state, Message: message, Since: time.Now()})
 	f.updatePublishes(state)
 	f.w.noteDenial(f, f.lastStatus)
 	return f.put(ctx, f.lastStatus)

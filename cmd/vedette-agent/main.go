@@ -18,10 +18,13 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/internal/program"
+	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -46,13 +49,13 @@ default files of its predecessor, such as /opt/armory/config/armory-agent.yml.
 func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
-		Load:       func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:      check,
-		Probes:     probes,
-		EnvPrefix:  config.EnvPrefix,
-		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
-		Run:        run,
-		Commands:   map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
+		Load:      func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
+		Check:     check,
+		Probes:    probes,
+		EnvPrefix: config.EnvPrefix,
+		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config(os.LookupEnv) },
+		Run:       run,
+		Commands:  map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
 }
 
@@ -63,16 +66,52 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Tracing.Enabled {
+		exporter, err := otlp.New(ctx, cfg.TraceExport(), log)
+		if err != nil {
+			return err
+		}
+		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
+		settings.Tracing = exporter.Provider()
+	}
 	settings.Metrics = metrics.New(version.String())
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
+	handler := agent.Handler(a, log)
 	group, ctx := errgroup.WithContext(ctx)
+	if cfg.Pprof.Enabled {
+		handler = withProfiles(handler, settings.Admin)
+		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
+	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return serveHealth(ctx, cfg.Server, agent.Handler(a, log), log) })
+	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
 	}
 	return group.Wait()
+}
+
+// withProfiles adds Go's profiles to the handler of the health port, where the predecessor had them.
+func withProfiles(next http.Handler, guard admin.Guard) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.Handle("/debug/pprof/", guard.Require(admin.ProfileHandler()))
+	return mux
+}
+
+// serveProfiles serves Go's profiles on a port of their own until ctx ends.
+func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	tlsConfig, err := cfg.Server.TLSConfig()
+	if err != nil {
+		return err
+	}
+	profiles := admin.Profiles{Host: cfg.Server.Host, Port: cfg.Pprof.Port, TLS: tlsConfig, Guard: cfg.Server.Guard(log)}
+	listener, err := profiles.Listen()
+	if err != nil {
+		return err
+	}
+	log.Info("serving profiles", "address", listener.Addr().String())
+	return profiles.Serve(ctx, listener, log)
 }
 
 // serveMetrics serves the metrics until ctx ends.

@@ -36,6 +36,7 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 		OutboxBytes:    int(cfg.Outbox.MaxBytes),
 		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers},
 		Operate:        newOperateConfig(cfg.Kubernetes),
+		Admin:          cfg.Server.Guard(log),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))

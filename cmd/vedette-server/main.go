@@ -8,8 +8,12 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/program"
+	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/config"
@@ -40,12 +44,12 @@ func main() {
 			}
 			return cfg, err
 		},
-		Remarks:    remarks,
-		Check:      check,
-		Probes:     probes,
-		EnvPrefix:  config.EnvPrefix,
-		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
-		Run:        run,
+		Remarks:   remarks,
+		Check:     check,
+		Probes:    probes,
+		EnvPrefix: config.EnvPrefix,
+		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config() },
+		Run:       run,
 	}.Main()
 }
 
@@ -75,9 +79,28 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		log.Info("configuration notice", "notice", notice)
 	}
 	configfile.LogUnused(log, cfg, "docs/config-server.md")
+	if cfg.Tracing.Enabled {
+		exporter, err := otlp.New(ctx, cfg.TraceExport(settings.ID), log)
+		if err != nil {
+			return err
+		}
+		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
+		settings.Tracing = exporter.Provider()
+	}
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err
 	}
-	return srv.Run(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	if cfg.Pprof.Enabled {
+		profiles := cfg.Profiles(settings.RESTTLS, log)
+		listener, err := profiles.Listen()
+		if err != nil {
+			return err
+		}
+		log.Info("serving profiles", "address", listener.Addr().String())
+		group.Go(func() error { return profiles.Serve(ctx, listener, log) })
+	}
+	group.Go(func() error { return srv.Run(ctx) })
+	return group.Wait()
 }

@@ -81,7 +81,7 @@ func up(ctx context.Context, o upOptions, out io.Writer) error {
 	if o.verbose {
 		level = "info"
 	}
-	log, err := logging.New(level, "text", logTo)
+	log, err := logging.New(logging.Config{Level: level}, logTo, logTo)
 	if err != nil {
 		return err
 	}

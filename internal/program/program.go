@@ -42,8 +42,8 @@ type Program[C Config] struct {
 	Probes func(cfg C) ([]probe.Probe, error)
 	// EnvPrefix is the prefix of the environment variables that set keys, as in configfile.
 	EnvPrefix string
-	// LogOptions returns the level and the format of the log.
-	LogOptions func(cfg C) (level, format string)
+	// LogConfig returns the configuration of the log.
+	LogConfig func(cfg C) logging.Config
 	// Run runs the program until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
 	// Commands are further commands by name.
@@ -101,8 +101,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if isCheck {
 		return p.check(ctx, cfg, o, out, errOut)
 	}
-	level, format := p.LogOptions(cfg)
-	log, err := logging.New(level, format, out)
+	log, err := logging.New(p.LogConfig(cfg), out, errOut)
 	if err != nil {
 		return err
 	}

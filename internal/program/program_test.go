@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -101,11 +102,11 @@ func TestCommandLine(t *testing.T) {
 					return err
 				},
 			}},
-			Remarks:    func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
-			Check:      checkTestConfig,
-			Probes:     probeTestConfig,
-			EnvPrefix:  "VEDETTE_PROGTEST_",
-			LogOptions: func(cfg testConfig) (string, string) { return cfg.level, "" },
+			Remarks:   func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
+			Check:     checkTestConfig,
+			Probes:    probeTestConfig,
+			EnvPrefix: "VEDETTE_PROGTEST_",
+			LogConfig: func(cfg testConfig) logging.Config { return logging.Config{Level: cfg.level} },
 			Run: func(_ context.Context, cfg testConfig, _ *slog.Logger) error {
 				_, err := out.WriteString("ran " + cfg.path + " in " + dataDir + "\n")
 				return err

@@ -55,12 +55,12 @@ func (a *api) publicError(r *http.Request, err error) errorView {
 	var public *vedette.Error
 	if errors.As(err, &public) && httpStatusByKind[public.Kind] != 0 {
 		if public.Kind == vedette.Unavailable {
-			a.Log.Warn("cannot answer request now", "method", r.Method, "path", r.URL.Path, "error", err)
+			a.Log.WarnContext(r.Context(), "cannot answer request now", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
 		return errorView{Kind: string(public.Kind), Message: public.Message}
 	}
 	id := rand.Text()[:10]
-	a.Log.Error("internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
+	a.Log.ErrorContext(r.Context(), "internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
 	return errorView{Kind: "internal", Message: "internal error", ID: id}
 }
 

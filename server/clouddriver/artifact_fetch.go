@@ -97,7 +97,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request, content io.Reader) 
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			a.Log.Warn("an artifact was sent incompletely", "path", r.URL.Path, "error", err)
+			a.Log.WarnContext(r.Context(), "an artifact was sent incompletely", "path", r.URL.Path, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}

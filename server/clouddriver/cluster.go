@@ -78,8 +78,8 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 	var readErr *readError
 	switch {
 	case errors.As(err, &readErr):
-		a.Log.Warn("cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster", p["cluster"], "error",
-			readErr.message)
+		a.Log.WarnContext(r.Context(), "cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster",
+			p["cluster"], "error", readErr.message)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	case err != nil && vedette.KindOf(err) != vedette.NotFound:

@@ -67,7 +67,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	id := rand.Text()[:10]
-	a.Log.Error("internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
+	a.Log.ErrorContext(r.Context(), "internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
 	writeError(w, http.StatusInternalServerError, "java.lang.IllegalStateException", "internal error; see the server's log for id "+id)
 }
 

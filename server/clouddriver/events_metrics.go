@@ -43,7 +43,7 @@ func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []
 	out, err := a.doOperation(ctx, scope,
 		vedette.EventsArgs{Target: vedette.Target{Kind: row.Kind.String(), APIVersion: row.APIVersion, Namespace: row.Namespace, Name: row.Name}})
 	if err != nil {
-		a.Log.Debug("showing manifest without events", "account", scope.account, "object", row.Key, "error", err)
+		a.Log.DebugContext(ctx, "showing manifest without events", "account", scope.account, "object", row.Key, "error", err)
 		return []json.RawMessage{}
 	}
 	slices.SortStableFunc(out.Objects, func(x, y json.RawMessage) int { return eventTime(x).Compare(eventTime(y)) })
@@ -86,7 +86,7 @@ func (a *api) metrics(ctx context.Context, scope requestScope, row *store.Row) [
 		err = json.Unmarshal(out.Objects[0], &pod)
 	}
 	if err != nil {
-		a.Log.Debug("showing pod without metrics", "account", scope.account, "object", row.Key, "error", err)
+		a.Log.DebugContext(ctx, "showing pod without metrics", "account", scope.account, "object", row.Key, "error", err)
 		return []containerMetrics{}
 	}
 	list := make([]containerMetrics, len(pod.Containers))

@@ -31,7 +31,7 @@ func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error
 	}}
 	code := http.StatusOK
 	if err := a.Store.Ping(ctx); err != nil {
-		a.Log.Warn("database does not answer", "error", err)
+		a.Log.WarnContext(ctx, "database does not answer", "error", err)
 		code, view.Status = http.StatusServiceUnavailable, "DOWN"
 		view.Components["db"] = componentView{Status: "DOWN",
 			Details: map[string]any{"error": "the database does not answer; see the server's log"}}

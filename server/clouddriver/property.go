@@ -79,8 +79,8 @@ func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requ
 		return context.Cause(r.Context())
 	}
 	if err != nil {
-		a.Log.Warn("cannot read properties from a log", "account", scope.account, "namespace", scope.location, "pod", name, "container",
-			container, "error", err)
+		a.Log.WarnContext(r.Context(), "cannot read properties from a log", "account", scope.account, "namespace", scope.location,
+			"pod", name, "container", container, "error", err)
 		properties = map[string]any{}
 	}
 	return writeJSON(w, r, properties)

@@ -40,7 +40,7 @@ func (a *api) searchProjects(r *http.Request, s searchRequest) []any {
 	parameters := url.Values{"name": {s.query}, "applications": {s.query}}
 	projects, err := a.Projects.SearchProjects(ctx, parameters, min(s.pageSize, defaultPageSize), authorize.CallerOf(r).Header)
 	if err != nil {
-		a.Log.Warn("search without projects: Front50 does not answer", slog.Any("error", err))
+		a.Log.WarnContext(ctx, "search without projects: Front50 does not answer", slog.Any("error", err))
 	}
 	var results []any
 	for _, p := range projects {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/keypair"
-	"github.com/vedette-io/vedette/internal/logging"
 )
 
 // validate checks values whose types are right already.
@@ -27,12 +26,9 @@ func (c *Config) validate() {
 	c.checkCache(c.Cache)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)
-	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
-		c.addProblem("logging.level", "%q: %s", "logging.level", err)
-	}
-	if f := c.Logging.Format; !strings.EqualFold(f, logging.Text) && !strings.EqualFold(f, logging.JSON) {
-		c.addProblem("logging.format", "%q must be text or json, got %q", "logging.format", f)
-	}
+	c.checkLogging(c.Logging)
+	c.checkPprof()
+	c.checkTracing(c.Tracing)
 	if c.GRPC.Auth.X509.Enabled {
 		c.addProblem("grpc.auth.x509.enabled",
 			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")

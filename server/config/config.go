@@ -32,6 +32,8 @@ type Config struct {
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
 	Logging       Logging       `config:"logging"`
+	Pprof         Pprof         `config:"pprof"`
+	Tracing       Tracing       `config:"tracing"`
 	Prometheus    Prometheus    `config:"prometheus"`
 	Kubesvc       Kubesvc       `config:"kubesvc"`
 	Spring        Spring        `config:"spring"`
@@ -136,14 +138,6 @@ type Credentials struct {
 	ChallengeDestructiveActionsEnvironments []string `config:"challengeDestructiveActionsEnvironments" default:"default"`
 	// New accounts are visible at once; nothing polls for them.
 	Poller configfile.Ignored `config:"poller,ignored"`
-}
-
-// Logging configures the log. Lines go to standard output.
-type Logging struct {
-	// Lowest level to log: trace, debug, info, warn, error, fatal or panic, ignoring case.
-	Level string `config:"level" default:"info" env:"LOG_LEVEL"`
-	// text or json.
-	Format string `config:"format" default:"text"`
 }
 
 // Spring holds the keys of Spring that have an effect.

@@ -22,6 +22,10 @@ type Server struct {
 	// a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a
 	// web page could use them (DNS rebinding).
 	Hosts []string `config:"hosts"`
+	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN. It opens pprof.port.
+	AdminToken configfile.Secret `config:"adminToken"`
+	// File with that token, instead of adminToken. The server reads it for each request.
+	AdminTokenFile string `config:"adminTokenFile"`
 	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
 	// Security of the REST API.

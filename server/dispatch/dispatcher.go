@@ -34,6 +34,8 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/logthrottle"
+	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/tracing"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -152,7 +154,10 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		return out
 	}
 	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
-	f := &inflight{op: op, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
+	op.RequestID = requestid.Of(ctx)
+	ctx, span := startSpan(ctx, op)
+	op.TraceParent = tracing.Parent(ctx)
+	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
 	endPriority := d.prioritize(f)
 	if op.Reads() {
 		defer endPriority()
@@ -160,12 +165,13 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	}
 	if err := d.begin(ctx, f); err != nil {
 		defer endPriority()
-		return d.refusedOutcome(f, err)
+		return d.refusedOutcome(ctx, f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
-	d.running.Go(func() { //nolint:contextcheck // the outcome is recorded even if the caller has left
+	d.running.Go(func() {
 		defer endPriority() // even if the caller has left
-		done <- d.finish(f, d.deliver(d.changesCtx, f))
+		//nolint:contextcheck // the outcome is recorded even if the caller has left
+		done <- d.finish(f, d.deliver(requestid.Inherit(d.changesCtx, ctx), f))
 	})
 	select {
 	case out := <-done:
@@ -193,7 +199,8 @@ func (d *Dispatcher) begin(ctx context.Context, f *inflight) error {
 // refusedOutcome returns the outcome of an operation that was not accepted. The outcome
 // is recorded too, because the history may have the operation as pending: the database
 // may have stored it although its response was lost.
-func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
+func (d *Dispatcher) refusedOutcome(ctx context.Context, f *inflight, err error) vedette.Outcome {
+	defer f.endSpan(vedette.Outcome{State: vedette.Failed, Reason: "not accepted"})
 	switch vedette.KindOf(err) {
 	case vedette.Conflict:
 		out := failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted, err.Error())
@@ -204,7 +211,7 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 		out.ID = f.op.ID
 		return out
 	}
-	d.log.Error("operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
+	d.log.ErrorContext(ctx, "operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
 	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", fmt.Sprintf(
 		"the server could not record the operation in its database and did not send it, so nothing was done: %s. "+
 			"Try again when that is solved; a request with an id of its own needs a new id", publicReason(err)))
@@ -229,8 +236,11 @@ func publicReason(err error) string {
 // operations are recorded as lost anyway.
 func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.ID = f.op.ID
-	ctx, cancel := context.WithTimeout(context.Background(), maxWriteWait)
+	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
 	defer cancel()
+	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
+		"duration", time.Since(f.accepted))
+	defer func() { f.endSpan(out) }()
 	row := d.recorder.finalRow(f, out)
 	if d.writeThrough(ctx, f, &out, &row) {
 		return out

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/vedette-io/vedette"
 )
 
@@ -17,6 +19,7 @@ type inflight struct {
 	lastDelivery *delivery // nil before the first
 	prevDelivery *delivery // the last one to another process than lastDelivery; nil if there is none
 	known        knownObject
+	span         trace.Span // of the trace of the request that caused it
 }
 
 // delivery is one sending of an operation to an agent's process.
@@ -87,6 +90,8 @@ func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 		}
 		f.prepareResend(agent.process)
 		f.lastDelivery = &delivery{agent.member.ID, agent.process, time.Now()}
+		d.log.DebugContext(ctx, "sending operation", "operation", f.op.ID, "account", f.op.Account, "verb", verbOf(f.op),
+			"origin", f.op.Origin, "agent", agent.member.ID)
 		d.send(agent, f.op)
 		select {
 		case out := <-outcome:

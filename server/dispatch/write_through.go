@@ -83,7 +83,8 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(ve
 			return ended // false if the object is not cached
 		}
 		if !errors.Is(err, store.ErrTerm) || ctx.Err() != nil {
-			d.log.Warn("write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account, "error", err)
+			d.log.WarnContext(ctx, "write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account,
+				"error", err)
 			return false
 		}
 		select {

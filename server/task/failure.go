@@ -48,7 +48,7 @@ func (r *taskRun) toFailure(op validatedOp, err error) *failure {
 		return &failure{class: "IllegalArgumentException", message: err.Error()}
 	case "":
 		id := rand.Text()[:10]
-		r.tasks.cfg.Log.Error("internal error in an operation", "id", id, "task", r.id, "operation", op.name, "error", err)
+		r.tasks.cfg.Log.ErrorContext(r.ctx, "internal error in an operation", "id", id, "task", r.id, "operation", op.name, "error", err)
 		return &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id}
 	default:
 		return &failure{class: "IllegalStateException", message: err.Error()}

@@ -12,8 +12,12 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/tracing"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -30,6 +34,7 @@ type taskRun struct {
 	cancel  context.CancelCauseFunc
 	started atomic.Bool
 	done    chan struct{} // closed by leave
+	span    trace.Span    // from the request that submits the task to the end of the task
 
 	mu   sync.Mutex
 	task Task
@@ -54,9 +59,12 @@ func (e *cancelledError) state() store.TaskState {
 	return store.TaskFailed
 }
 
-func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
+// newRun returns a run that outlives the request with context ctx. The run has the id and the trace of
+// the request.
+func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Options) *taskRun {
 	r := &taskRun{tasks: t, id: id, ops: ops, options: o, done: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancelCause(t.baseCtx)
+	ctx, r.span = tracing.Start(ctx, "task", attribute.String("vedette.task", id))
+	r.ctx, r.cancel = context.WithCancelCause(tracing.Inherit(requestid.Inherit(t.baseCtx, ctx), ctx))
 	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning,
 		Started: time.Now(),
 		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
@@ -65,9 +73,11 @@ func (t *Tasks) newRun(id string, ops []validatedOp, o Options) *taskRun {
 
 func (t *Tasks) start(r *taskRun) {
 	r.started.Store(true)
-	t.cfg.Log.Info("task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops), "accounts", opAccounts(r.ops))
+	t.cfg.Log.InfoContext(r.ctx, "task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops),
+		"accounts", opAccounts(r.ops))
 	go func() {
 		defer t.unregister(r)
+		defer r.span.End()
 		r.runAll()
 	}()
 }
@@ -124,7 +134,7 @@ func (r *taskRun) runAll() {
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errTakenOver):
-		r.tasks.cfg.Log.Warn("another server took over a running task", "task", r.id)
+		r.tasks.cfg.Log.WarnContext(r.ctx, "another server took over a running task", "task", r.id)
 	case cause != nil:
 		r.finish(r.interruptedTask(cause))
 	default:
@@ -173,7 +183,7 @@ func (r *taskRun) runOp(op validatedOp) (ok bool) {
 		if v := recover(); v != nil {
 			// The panic value can contain the request, the stack does not.
 			id := rand.Text()[:10]
-			r.tasks.cfg.Log.Error("operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
+			r.tasks.cfg.Log.ErrorContext(r.ctx, "operation panicked", "id", id, "task", r.id, "operation", op.name, "stack", string(debug.Stack()))
 			r.fail(op, &failure{class: "RuntimeException", message: "internal error; see the server's log for id " + id})
 		}
 	}()
@@ -216,7 +226,7 @@ func (r *taskRun) saveProgress(ctx context.Context) {
 	case vedette.KindOf(err) == vedette.Conflict:
 		r.cancel(errTakenOver)
 	case err != nil && ctx.Err() == nil:
-		r.tasks.cfg.Log.Warn("cannot store the progress of a task", "task", r.id, "error", err)
+		r.tasks.cfg.Log.WarnContext(ctx, "cannot store the progress of a task", "task", r.id, "error", err)
 	}
 }
 
@@ -247,7 +257,9 @@ func (r *taskRun) finish(task Task) {
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 15*time.Second
 	attempt := func() (struct{}, error) { return struct{}{}, r.tryFinish(&task) }
 	_, err := backoff.Retry(r.tasks.baseCtx, attempt, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) { log.Warn("retrying to store the end of a task", "error", err) }))
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			log.WarnContext(r.ctx, "retrying to store the end of a task", "error", err)
+		}))
 	if err != nil && r.tasks.baseCtx.Err() != nil && !isTakenOver(err) {
 		err = r.saveEnd(task)
 	}
@@ -256,12 +268,12 @@ func (r *taskRun) finish(task Task) {
 		r.mu.Lock()
 		r.task = task
 		r.mu.Unlock()
-		log.Info("task ended", "state", string(task.State))
+		log.InfoContext(r.ctx, "task ended", "state", string(task.State))
 		r.tasks.cfg.OnEnd(task.State, time.Since(task.Started))
 	case isTakenOver(err):
-		log.Warn("another server took over a running task")
+		log.WarnContext(r.ctx, "another server took over a running task")
 	default:
-		log.Error("cannot store the end of a task, another server will end it", "error", err)
+		log.ErrorContext(r.ctx, "cannot store the end of a task, another server will end it", "error", err)
 	}
 }
 

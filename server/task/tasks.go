@@ -170,7 +170,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	if o.RequestID == "" {
 		o.RequestID = rand.Text()
 	}
-	r := t.newRun(ulid.Make().String(), ops, o)
+	r := t.newRun(ctx, ulid.Make().String(), ops, o)
 	if err := t.register(r); err != nil {
 		return "", err
 	}
@@ -234,7 +234,7 @@ func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp,
 	if err := previous.checkRerun(ctx, o.MayWrite); err != nil {
 		return err
 	}
-	r := t.newRun(row.ID, ops, o)
+	r := t.newRun(ctx, row.ID, ops, o)
 	r.task.User, r.task.Accounts = previous.User, allAccounts(previous.Accounts, r.task.Accounts)
 	r.task.History = append(previous.History, HistoryEntry{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
 	r.task.Started, r.task.Outputs = previous.Started, previous.Outputs

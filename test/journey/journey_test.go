@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -25,6 +27,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/store"
@@ -71,7 +74,21 @@ type stack struct {
 	log *logBuffer
 	dir string
 
+	spans   *tracetest.InMemoryExporter
+	tracing *sdktrace.TracerProvider // of both programs
+
+	agent     *agent.Agent
 	stopAgent func() // stops the agent and waits until it has ended
+}
+
+// newLogger returns the logger of a program, which all lines name.
+func (h *stack) newLogger(program string) *slog.Logger {
+	h.t.Helper()
+	log, err := logging.New(logging.Config{Level: "debug", Fields: map[string]string{"program": program}}, h.log, h.log)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return log
 }
 
 // start starts a server and an agent, which run until the test ends.
@@ -83,12 +100,14 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 // startWithDialOptions is like start, with options for the agent's connection.
 func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
-	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir()}
-	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir(), spans: tracetest.NewInMemoryExporter()}
+	h.tracing = sdktrace.NewTracerProvider(sdktrace.WithSyncer(h.spans))
+	log := h.newLogger("server")
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
 		AgentServer: agentserver.Config{Projections: views.Projections()},
+		Tracing:     h.tracing,
 	}, log)
 	if err != nil {
 		t.Fatal(err)
@@ -109,11 +128,11 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 // startAgent starts an agent with one account of the control plane.
 func (h *stack) startAgent(account agent.Account, rules redact.Config, options ...grpc.DialOption) {
 	account.Access.KubeconfigFile = plane.Kubeconfig()
-	a := agent.New(agent.Config{
+	h.agent = agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1", DialOptions: options},
-		Accounts: []agent.Account{account}, Redact: rules,
-	}, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	h.stopAgent = runInBackground(h.t, a.Run)
+		Accounts: []agent.Account{account}, Redact: rules, Tracing: h.tracing,
+	}, h.newLogger("agent"))
+	h.stopAgent = runInBackground(h.t, h.agent.Run)
 }
 
 // runInBackground runs a function until stop is called.

@@ -1,0 +1,131 @@
+// Package admin is what the endpoints for operators of both programs have in common: who may use
+// them, Go's profiles, and lists.
+package admin
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// Guard decides who may use endpoints for operators: requests from this machine (or pod), with a
+// verified client certificate, or with the token. The zero value has no token.
+type Guard struct {
+	Token     string       // the token; empty for that of TokenFile
+	TokenFile string       // file with the token, which is read for each request, so that it can be rotated
+	Log       *slog.Logger // gets the errors of reading TokenFile; nil discards them
+}
+
+// MinTokenBytes is the shortest token. Shorter ones could be guessed.
+const MinTokenBytes = 16
+
+// maxTokenBytes bounds a file with a token.
+const maxTokenBytes = 4 << 10
+
+// HasToken reports whether other machines can be trusted without a certificate.
+func (g Guard) HasToken() bool { return g.Token != "" || g.TokenFile != "" }
+
+// Trusts reports whether the sender of a request may see details.
+func (g Guard) Trusts(r *http.Request) bool {
+	return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 || isLocal(r) || g.hasToken(r)
+}
+
+// isLocal reports whether a request comes from this machine. One whose Host is not a loopback name
+// may come from a web page in a browser (DNS rebinding), or through a proxy on this machine.
+func isLocal(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !from.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]")
+	}
+	to, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && to.Unmap().IsLoopback()
+}
+
+func (g Guard) hasToken(r *http.Request) bool {
+	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !g.HasToken() || !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	token, err := g.token()
+	if err != nil {
+		g.logError(err)
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(strings.TrimSpace(sent)), []byte(token)) == 1
+}
+
+// token returns the token, which is never empty.
+func (g Guard) token() (string, error) {
+	if g.Token != "" {
+		return g.Token, nil
+	}
+	file, err := os.Open(g.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("open the file: %w", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxTokenBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("read the file: %w", err)
+	}
+	token := strings.TrimSpace(string(content))
+	if len(token) < MinTokenBytes || len(content) > maxTokenBytes {
+		return "", fmt.Errorf("the token must have %d to %d bytes, got %d", MinTokenBytes, maxTokenBytes, len(token))
+	}
+	return token, nil
+}
+
+func (g Guard) logError(err error) {
+	if g.Log != nil {
+		g.Log.Warn("request for operators rejected: cannot read the token", "file", g.TokenFile, "error", err)
+	}
+}
+
+// Check returns why the token cannot be used.
+func (g Guard) Check() error {
+	switch {
+	case g.Token != "" && g.TokenFile != "":
+		return errors.New("a token and a file with a token are set: remove one")
+	case g.Token != "" && len(g.Token) < MinTokenBytes:
+		return fmt.Errorf("the token has %d bytes: use at least %d, because shorter ones can be guessed", len(g.Token), MinTokenBytes)
+	}
+	return nil
+}
+
+// Require returns a handler that serves only requests that the guard trusts.
+func (g Guard) Require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.Trusts(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="vedette"`)
+		WriteError(w, http.StatusUnauthorized, "this path is for operators: send the header Authorization: Bearer with server.adminToken, "+
+			"or send the request from the same machine or pod, to localhost")
+	})
+}
+
+// WriteError writes an error.
+func WriteError(w http.ResponseWriter, status int, message string) {
+	WriteJSON(w, status, map[string]string{"error": message})
+}
+
+// WriteJSON writes a response.
+func WriteJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client is gone
+}
