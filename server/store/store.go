@@ -84,7 +84,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // newStore returns a store without connections, and cfg with its defaults.
 func newStore(cfg Config) (*Store, Config) {
-	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
+	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{},
+		readStatements: statements{}}
 	s.versions.inventory.reading = admission.NewSemaphore(1)
 	s.versions.inventory.warnings.Interval = time.Minute
 	if s.log == nil {
