@@ -40,6 +40,9 @@ type Options struct {
 	EnvPrefix string
 	// Renames are applied in order before decoding.
 	Renames []Rename
+	// Secrets returns what replaces a reference to a secret (encrypted:… or encryptedFile:…). Its error
+	// names the reference. Nil means that references are rejected.
+	Secrets func(reference string) (string, error)
 }
 
 func (o Options) lookup(name string) (string, bool) {
@@ -55,6 +58,7 @@ type Report struct {
 
 	settings map[string]setting  // settings with a value, by path
 	entries  map[string]Position // entries of lists, by path
+	secrets  secrets
 }
 
 // setting records where a setting was set, in the file or the environment.
@@ -118,7 +122,8 @@ func (r *Report) HasProblem(path string) bool {
 
 // Add adds a problem that the caller found after decoding.
 func (r *Report) Add(at Position, path, format string, args ...any) {
-	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: fmt.Sprintf(format, args...)})
+	message := r.secrets.hide(fmt.Sprintf(format, args...))
+	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: message})
 }
 
 // Find returns the first of several paths below root whose file is not empty, or "" if there is
