@@ -17,6 +17,7 @@ func (c *Config) check() {
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkLogging()
 	c.checkClouddriver()
+	c.Secrets.Check(c.addProblem)
 	if _, err := keypair.ParseClientAuth(c.Server.SSL.ClientAuth); err != nil {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}

@@ -175,6 +175,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-agent",
 		Program: "vedette-agent",
 		Dir:     ".",
+		More:    "../../internal/secret/engines",
 		Intro: "`vedette-agent` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
 			"`/opt/armory/config/armory-agent.yaml`, `/opt/armory/config/armory-agent.yml`, `/opt/spinnaker/config/kubesvc.yaml`,\n" +
 			"`/opt/spinnaker/config/kubesvc.yml`. It accepts all keys of the predecessor.\n\n" +
@@ -182,6 +183,7 @@ func TestReference(t *testing.T) {
 			"- Keys may be nested (`server: {port: 8082}`) or written with dots (`server.port: 8082`). Unknown keys are errors.\n" +
 			"- Environment variables override the file: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
 			"- The agent reads its file once, at start: restart it after a change.\n" +
 			"- Overlays (`armory-agent-local.yml`), profiles and imports of other files are not supported yet. An overlay is not read.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",

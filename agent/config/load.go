@@ -3,12 +3,14 @@ package config
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
 // EnvPrefix is the prefix of environment variables: VEDETTE_AGENT_CLOUDDRIVER_GRPC
@@ -38,7 +40,10 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	var err error
-	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c)
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) {
+		_, _, _ = configfile.LoadFirst(root, path, defaultPaths[:], o, into)
+	})
+	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +63,17 @@ func options(env func(string) (string, bool)) configfile.Options {
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	c.report = configfile.Parse(name, data, options(env), c)
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
+	c.report = configfile.Parse(name, data, o, c)
 	return c.validate(env)
+}
+
+// withSecrets adds to options that references to secrets are resolved. read reads the configuration.
+func (c *Config) withSecrets(o configfile.Options, read func(o configfile.Options, into any)) configfile.Options {
+	c.secrets = engines.NewLoader(o, read)
+	c.secrets.Prefetch(&Config{})
+	o.Secrets = c.secrets.Resolve
+	return o
 }
 
 // validate checks the settings, rejects invalid accounts, and sets the defaults that
@@ -68,7 +82,7 @@ func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 	c.check()
 	c.checkAccounts()
 	if problems := c.rejectInvalidAccounts(); len(problems) > 0 {
-		err := configfile.Join(problems)
+		err := errors.Join(configfile.Join(problems), c.Close())
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
 	if c.ZoneID == "" && env != nil {

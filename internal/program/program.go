@@ -82,6 +82,9 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if err != nil {
 		return err
 	}
+	if closer, ok := any(cfg).(io.Closer); ok {
+		defer closer.Close() // removes temporary files
+	}
 	if check {
 		return p.check(cfg, out, errOut)
 	}

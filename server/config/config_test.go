@@ -217,12 +217,14 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
 		Dir:     ".",
+		More:    "../../internal/secret/engines",
 		Intro: "`vedette-server` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
 			"`/opt/vedette/config/vedette-server.yaml`, `/opt/vedette/config/vedette-server.yml`. Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
 			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`). Unknown keys are errors.\n" +
 			"- Environment variables override the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
 			"- The server reads its file once, at start: restart it after a change.\n" +
 			"- The file may be one of the predecessor's plugin or of Clouddriver. If `check` reports unknown keys of Clouddriver, remove them.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`) or are seconds.",

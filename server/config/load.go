@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
 // EnvPrefix is the prefix of environment variables: VEDETTE_SERVER_SQL_PASSWORD sets sql.password.
@@ -27,7 +29,10 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
 	var err error
-	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], options(env), c)
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) {
+		_, _, _ = configfile.LoadFirst(root, path, defaultPaths[:], o, into)
+	})
+	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +51,24 @@ func options(env func(string) (string, bool)) configfile.Options {
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	c.report = configfile.Parse(name, data, options(env), c)
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
+	c.report = configfile.Parse(name, data, o, c)
 	return c.finish()
+}
+
+// withSecrets adds to options that references to secrets are resolved. read reads the configuration.
+func (c *Config) withSecrets(o configfile.Options, read func(o configfile.Options, into any)) configfile.Options {
+	c.secrets = engines.NewLoader(o, read)
+	c.secrets.Prefetch(&Config{})
+	o.Secrets = c.secrets.Resolve
+	return o
 }
 
 func (c *Config) finish() (*Config, error) {
 	c.validate()
 	c.chooseDatabase()
 	if err := c.report.Err(); err != nil {
+		err = errors.Join(err, c.Close())
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
 	return c, nil
