@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,5 +79,31 @@ func TestWriteKeepsResultsOfTheLastRun(t *testing.T) {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("got %s\nwant %q", got, want)
 		}
+	}
+}
+
+// TestMergeDatabases checks that the rows of a request stand side by side, though one database has
+// none, and that the ratio is the largest.
+func TestMergeDatabases(t *testing.T) {
+	values := func(p50 float64) map[string]float64 {
+		return map[string]float64{"bytes": 900, "changedP50Ms": p50, "changedP99Ms": 2 * p50, "unchangedP50Ms": 0.2}
+	}
+	tab := table{rows: []row{
+		{part: "store", measure: "SQLite, bytes", result: "1"},
+		{part: "api", measure: "SQLite, 50 accounts, /a", target: "p50 30 ms", ratio: "3 % of aim", values: values(1)},
+		{part: "api", measure: "SQLite, 50 accounts, /b", values: map[string]float64{"unchangedP50Ms": 7, "unchangedP99Ms": 8}},
+		{part: "api", measure: "MariaDB, 50 accounts, /a", target: "p50 30 ms", ratio: "110 % of aim", values: values(33)},
+	}}
+	tab.mergeDatabases("api", databaseCases)
+	if len(tab.rows) != 3 || tab.rows[0].measure != "SQLite, bytes" {
+		t.Fatalf("got %+v, want the row of the other part and two requests", tab.rows)
+	}
+	r := tab.rows[1]
+	if got, want := fmt.Sprint(r.measure, "|", r.target, "|", r.result, "|", r.ratio, "|", r.remark),
+		"50 accounts, /a|p50 30 ms|p50 1.0 / - / 33.0 ms, p99 2.0 / - / 66.0 ms|110 % of aim|0.9 KB; unchanged p50 0.2 / - / 0.2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if r.values["MariaDB changedP50Ms"] != 33 || tab.rows[2].result != "p50 7.0 / - / - ms, p99 8.0 / - / - ms" {
+		t.Errorf("got %v and %q", r.values, tab.rows[2].result)
 	}
 }

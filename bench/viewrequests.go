@@ -82,7 +82,11 @@ func (n applicationNames) searches(p50, p99 float64) []viewRequest {
 func (n applicationNames) changing(p50, p99 float64, paths ...string) []viewRequest {
 	var all []viewRequest
 	for _, path := range paths {
-		all = append(all, viewRequest{name: strings.ReplaceAll(path, "{app}", n.application), path: n.fill(path), p50: p50, p99: p99, changes: true})
+		name := strings.ReplaceAll(path, "{app}", n.application)
+		if name == path {
+			name += " of " + n.application
+		}
+		all = append(all, viewRequest{name: name, path: n.fill(path), p50: p50, p99: p99, changes: true})
 	}
 	return all
 }

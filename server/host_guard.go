@@ -54,17 +54,21 @@ func isTrustedHost(host string) bool {
 	return err == nil
 }
 
-// rejectHost writes an error in the format of the path's API.
 func rejectHost(w http.ResponseWriter, r *http.Request, host string) {
 	message := fmt.Sprintf("host name %.100q is not allowed, because this server listens on a loopback address only "+
 		"and web pages of other sites must not reach it: use an IP address or localhost. "+
 		"If a proxy on this machine uses that name, add it to server.hosts", host)
-	body := map[string]any{"status": http.StatusForbidden, "error": http.StatusText(http.StatusForbidden), "message": message}
+	writeRejection(w, r, http.StatusForbidden, vedette.Denied, message)
+}
+
+// writeRejection writes an error in the format of the path's API.
+func writeRejection(w http.ResponseWriter, r *http.Request, status int, kind vedette.ErrorKind, message string) {
+	body := map[string]any{"status": status, "error": http.StatusText(status), "message": message}
 	if strings.HasPrefix(r.URL.Path, "/vedette/") {
-		body = map[string]any{"error": map[string]any{"kind": vedette.Denied, "message": message}}
+		body = map[string]any{"error": map[string]any{"kind": kind, "message": message}}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusForbidden)
+	w.WriteHeader(status)
 	// The client may have disconnected.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/upstream"
@@ -225,10 +226,11 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 }
 
 func (s *Server) serveREST(ctx context.Context) error {
+	handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), s.handler)
 	srv := &http.Server{
-		Handler: middleware.Deadlines(hostGuard(s.handler, s.rest.Addr(), s.cfg.RESTHosts)), ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute,
-		TLSConfig:   s.cfg.RESTTLS, Protocols: new(http.Protocols),
+		Handler:           middleware.Deadlines(hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts)),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection

@@ -22,7 +22,7 @@ func (c *Config) check() {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}
 	if c.Server.SSL.Enabled && c.Server.SSL.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing%s", "server.ssl.enabled", "server.ssl.certFile", c.keyStoreHint())
 	}
 	if c.Outbox.MaxBytes < 64<<10 {
 		c.addProblem("outbox.maxBytes", "%q must be at least 64KiB because a large object must fit, got %s", "outbox.maxBytes", c.Outbox.MaxBytes)
@@ -33,10 +33,6 @@ func (c *Config) check() {
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
 		c.checkNotNegative(path, n)
-	}
-	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import",
-			"%q is not supported, and ignoring it would lose the accounts of that file: put all settings into one file", "spring.config.import")
 	}
 }
 
@@ -124,6 +120,14 @@ func (c *Config) checkOneOf(path, value string, allowed ...string) {
 	if !slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, value) }) {
 		c.addProblem(path, "%q must be one of %s, got %q", path, strings.Join(allowed, ", "), value)
 	}
+}
+
+// keyStoreHint says what to do with the keystore of a file that was copied from Clouddriver.
+func (c *Config) keyStoreHint() string {
+	if !c.report.HasUnknownKey("server.ssl.keyStore") {
+		return ""
+	}
+	return ": server.ssl.keyStore cannot be read, because only Java reads keystores: convert it to PEM with openssl pkcs12"
 }
 
 // addProblem adds an error about a setting.

@@ -9,6 +9,7 @@ package config
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -54,7 +55,7 @@ type Config struct {
 
 	// RejectedAccounts are the invalid accounts, with the reasons. They are not in Kubernetes.Accounts.
 	RejectedAccounts []RejectedAccount
-	// Path is the file that was read; empty if none was found.
+	// Path is the file that was read first; empty if none was found.
 	Path string
 
 	report      *configfile.Report
@@ -75,6 +76,17 @@ func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return 
 // example "armory-agent.yml:7:3: hub.auth.token".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
+// UnknownKeys returns the unknown keys that belong to other products, for example
+// "swagger".
+func (c *Config) UnknownKeys() []string { return c.report.UnknownKeys() }
+
+// Files returns the files that were read or looked for. If one of them changes or
+// appears, Load may return another configuration.
+func (c *Config) Files() []configfile.File { return c.report.Files }
+
+// ReadFiles returns the files that were read.
+func (c *Config) ReadFiles() []string { return c.report.ReadFiles() }
+
 // InactiveSettings returns the unused keys whose effect a user may rely on, for
 // example "kubernetes.accounts[].oAuthScopes".
 func (c *Config) InactiveSettings() []string {
@@ -82,7 +94,7 @@ func (c *Config) InactiveSettings() []string {
 }
 
 // Notices returns notices about settings that are valid but unusual.
-func (c *Config) Notices() []string { return c.notices }
+func (c *Config) Notices() []string { return slices.Concat(c.report.Notices, c.notices) }
 
 // Effective returns all settings with their effective values. Secrets are masked, and
 // rejected accounts are included.
@@ -168,13 +180,19 @@ type Tasks struct {
 	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,ignored" default:"2000"`
 }
 
-// Spring holds keys of Spring that are rejected, because ignoring them would
-// change what the file means.
+// Spring holds the keys of Spring that have an effect.
 type Spring struct {
 	Config struct {
-		// Another file to read. Not supported: a file with this key is rejected, because the accounts of the other file would be missing.
-		Import string `config:"import"`
+		// Other files to read. Their settings override those of the file that imports them, and later files
+		// override earlier ones. Paths are relative to the folder of the importing file. The prefix file: may be left
+		// out. With the prefix optional: a file may be missing.
+		Import configfile.Imports `config:"import"`
+		// Profiles for which a further YAML document of a file applies. Only in such documents.
+		Activate configfile.Ignored `config:"activate,ignored"`
 	} `config:"config"`
+	// Profiles for which a further YAML document of a file applies, in an older form. Active profiles come from the
+	// environment only.
+	Profiles configfile.Ignored `config:"profiles,ignored"`
 }
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }

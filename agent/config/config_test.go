@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configfile/configtest"
 	"github.com/vedette-io/vedette/internal/configfile/reference"
 	"github.com/vedette-io/vedette/internal/golden"
 )
@@ -70,30 +72,132 @@ func describe(c *Config, err error) string {
 	return out.String()
 }
 
-func TestDefaultPathOrder(t *testing.T) {
-	root := t.TempDir()
-	steps := []struct{ name, file, content, account string }{
-		{"the predecessor's old name comes last", "opt/spinnaker/config/kubesvc.yml", "kubernetes.accounts: [{name: d}]", "d"},
-		{"yaml comes before yml", "opt/spinnaker/config/kubesvc.yaml", "kubernetes.accounts: [{name: c}]", "c"},
-		{"the new name comes before the old one", "opt/armory/config/armory-agent.yml", "kubernetes.accounts: [{name: b}]", "b"},
-		{"an empty file is skipped", "opt/armory/config/armory-agent.yaml", "", "b"},
-		{"yaml comes first", "opt/armory/config/armory-agent.yaml", "kubernetes.accounts: [{name: a}]", "a"},
+// TestFolders loads testdata/folders/*/armory-agent.yml with its overlays and imports, and compares
+// the result with result.txt beside it.
+func TestFolders(t *testing.T) {
+	folders, err := filepath.Glob("testdata/folders/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no test folders", err)
 	}
-	c, err := loadWithRoot(root, "", testEnv)
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			golden.Compare(t, folder+"/result.txt", describe(Load(folder+"/armory-agent.yml", testEnv)))
+		})
+	}
+}
+
+func TestDefaultPlaces(t *testing.T) {
+	root := t.TempDir()
+	env := envFrom("HOSTNAME", "agent-0", "HOME", "/home/me")
+	c, err := loadWithRoot(root, "", env)
 	if err != nil || len(c.Kubernetes.Accounts) != 0 || len(c.Notices()) != 1 || c.Path != "" {
 		t.Fatalf("without a file: got %+v, %v; want no accounts, one notice and no path", c, err)
 	}
-	for _, step := range steps {
-		path := filepath.Join(root, step.file)
+	// Each file takes precedence over all before it.
+	for i, file := range []string{
+		"home/me/.armory/kubesvc.yml", "home/me/.armory/armory-agent.yml", "home/me/.spinnaker/kubesvc.yaml",
+		"opt/go-application/config/armory-agent.yml", "root/config/kubesvc.yml", "home/spinnaker/config/armory-agent.yaml",
+		"opt/spinnaker/config/kubesvc.yml", "opt/spinnaker/config/kubesvc.yaml", "opt/spinnaker/config/kubesvc-armory.yml",
+		"opt/spinnaker/config/kubesvc-local.yaml", "opt/spinnaker/config/armory-agent.yml", "opt/armory/config/kubesvc-local.yml",
+		"opt/armory/config/armory-agent.yml", "opt/armory/config/armory-agent.yaml", "opt/armory/config/armory-agent-local.yml",
+		"opt/vedette/config/vedette-agent.yml", "opt/vedette/config/vedette-agent-armory.yaml", "opt/vedette/config/vedette-agent-local.yml",
+	} {
+		path := filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(step.content), 0o644); err != nil {
+		account := fmt.Sprintf("account-%d", i)
+		if err := os.WriteFile(path, []byte("kubernetes.accounts: [{name: "+account+"}]"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := loadWithRoot(root, "", testEnv)
-		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != step.account {
-			t.Errorf("%s: got %+v, %v; want account %s", step.name, c, err, step.account)
+		c, err := loadWithRoot(root, "", env)
+		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != account {
+			t.Errorf("%s: got %+v, %v; want %s", file, c, err, account)
+		}
+	}
+}
+
+func TestEmptyFilesAreSkipped(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "opt/armory/config")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"armory-agent.yaml": "", "armory-agent.yml": "# later", "kubesvc.yml": "zoneId: z"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := loadWithRoot(root, "", testEnv); err != nil || c.ZoneID != "z" || filepath.Base(c.Path) != "kubesvc.yml" {
+		t.Errorf("got %+v, %v; want the zone of kubesvc.yml", c, err)
+	}
+}
+
+func TestAccountNames(t *testing.T) {
+	for _, tt := range []struct {
+		name, quoted string
+		rejected     bool
+	}{
+		{"spaces", `"a b"`, false},
+		{"unicode", `"süd-östlich/東"`, false},
+		{"SQL", `"x'; DROP TABLE accounts; --"`, false},
+		{"255 bytes", `"` + strings.Repeat("n", 255) + `"`, false},
+		{"300 bytes", `"` + strings.Repeat("n", 300) + `"`, true},
+		{"a line feed", `"a\nb"`, true},
+		{"an escape sequence", `"a\e[31mb"`, true},
+	} {
+		c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: "+tt.quoted+"}, {name: other}]"), testEnv)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if len(c.RejectedAccounts) == 1 != tt.rejected || len(c.RejectedAccounts)+len(c.Kubernetes.Accounts) != 2 {
+			t.Errorf("%s: got rejected accounts %+v", tt.name, c.RejectedAccounts)
+		}
+		for _, r := range c.RejectedAccounts {
+			if len(r.Reason.Error()) > 300 || strings.ContainsAny(r.Reason.Error(), "\n\x1b") {
+				t.Errorf("%s: the reason cannot be printed: %q", tt.name, r.Reason)
+			}
+		}
+	}
+}
+
+// TestGroupsOfOtherProducts checks that no group of another product is taken for a misspelt one of ours.
+func TestGroupsOfOtherProducts(t *testing.T) {
+	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
+		"dockerRegistry ecs edda endpoints eureka features fiat google huaweicloud hystrix jedis lambda management okHttp okHttpClient " +
+		"oracle redis resilience4j retrofit security services spectator spinnaker spring sql swagger telemetry tencentcloud titan yandex") {
+		if _, err := parse("c.yml", []byte(group+": {}"), nil); err != nil {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
+}
+
+// TestWrongValues sets each key to values of a wrong type, range or unit. A group is not wrong where
+// Spring has one.
+func TestWrongValues(t *testing.T) {
+	for _, wrong := range configtest.WrongValues(Config{}) {
+		c, err := parse("c.yml", []byte(wrong.File), testEnv)
+		if err == nil && slices.Contains(c.UnknownKeys(), wrong.Path+".x") {
+			continue
+		}
+		if err == nil && len(c.RejectedAccounts) == 1 {
+			err = c.RejectedAccounts[0].Reason
+		}
+		if err == nil || !strings.Contains(err.Error(), `"`+wrong.Path) {
+			t.Errorf("%s: got %v, want a problem of %s", wrong.File, err, wrong.Path)
+		}
+	}
+}
+
+func TestKeyStoreHint(t *testing.T) {
+	for file, want := range map[string]bool{
+		"server.ssl: {enabled: true}":                              false,
+		"server.ssl: {enabled: true, key-store: /clouddriver.p12}": true,
+	} {
+		_, err := parse("c.yml", []byte(file), nil)
+		if err == nil || strings.Contains(err.Error(), "convert it to PEM") != want {
+			t.Errorf("%s: got %v", file, err)
 		}
 	}
 }
@@ -176,16 +280,15 @@ func TestReference(t *testing.T) {
 		Program: "vedette-agent",
 		Dir:     ".",
 		More:    "../../internal/secret/engines",
-		Intro: "`vedette-agent` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
-			"`/opt/armory/config/armory-agent.yaml`, `/opt/armory/config/armory-agent.yml`, `/opt/spinnaker/config/kubesvc.yaml`,\n" +
-			"`/opt/spinnaker/config/kubesvc.yml`. It accepts all keys of the predecessor.\n\n" +
+		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default folders, with overlays\n" +
+			"for profiles and with imported files: [which files, and in which order](configuration.md). It accepts all keys of the predecessor.\n\n" +
 			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
-			"- Keys may be nested (`server: {port: 8082}`) or written with dots (`server.port: 8082`). Unknown keys are errors.\n" +
-			"- Environment variables override the file: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
+			"- Keys may be nested (`server: {port: 8082}`) or written with dots (`server.port: 8082`).\n" +
+			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
+			"- Environment variables override the files: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
 			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
-			"- The agent reads its file once, at start: restart it after a change.\n" +
-			"- Overlays (`armory-agent-local.yml`), profiles and imports of other files are not supported yet. An overlay is not read.\n\n" +
+			"- The agent reads its files once, at start: restart it after a change.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",
 	}, Config{})
 	if err != nil {

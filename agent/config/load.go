@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/vedette-io/vedette"
@@ -17,18 +18,39 @@ import (
 // sets clouddriver.grpc.
 const EnvPrefix = "VEDETTE_AGENT_"
 
-// defaultPaths are the configuration files that Load looks for, in this order. They
-// are the predecessor's, so that its users can keep their file.
-var defaultPaths = [...]string{
-	"opt/armory/config/armory-agent.yaml",
-	"opt/armory/config/armory-agent.yml",
-	"opt/spinnaker/config/kubesvc.yaml",
-	"opt/spinnaker/config/kubesvc.yml",
+// vedetteDir is the folder of Vedette's own files. The others are the predecessor's, so that its
+// users can keep their files.
+const vedetteDir = "/opt/vedette/config"
+
+// predecessorDirs are the folders of the predecessor, in the order in which they are searched. A
+// leading ~ is the home directory.
+var predecessorDirs = [...]string{
+	"/opt/armory/config", "/opt/spinnaker/config", "/home/spinnaker/config", "/root/config", "/opt/go-application/config",
+	"~/.spinnaker", "~/.armory",
 }
 
-// Load reads the file at path. If path is "", it reads the first of the default
-// paths whose file is not empty. If there is none, it uses the defaults, without
-// accounts, and adds a notice.
+// places returns where Load looks for files if none is named. All folders are below root.
+func places(root string, env func(string) (string, bool)) []configfile.Place {
+	home := ""
+	if env != nil {
+		home, _ = env("HOME")
+	}
+	found := []configfile.Place{{Dir: filepath.Join(root, vedetteDir), Name: "vedette-agent"}}
+	for _, dir := range predecessorDirs {
+		if below, isHome := strings.CutPrefix(dir, "~"); isHome {
+			if home == "" {
+				continue
+			}
+			dir = filepath.Join(home, below)
+		}
+		dir = filepath.Join(root, dir)
+		found = append(found, configfile.Place{Dir: dir, Name: "armory-agent"}, configfile.Place{Dir: dir, Name: "kubesvc"})
+	}
+	return found
+}
+
+// Load reads the file at path and its overlays. If path is "", it searches the default places. If
+// there is no file, it uses the defaults, without accounts, and adds a notice.
 //
 // The error joins all problems outside of accounts. Invalid accounts are not errors:
 // they are in Config.RejectedAccounts. If Load returns an error, the Config is nil.
@@ -36,28 +58,22 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	return loadWithRoot("/", path, env)
 }
 
-// loadWithRoot is Load with another root for the default paths.
+// loadWithRoot is Load with another root for the default places.
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	var err error
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) {
-		_, _, _ = configfile.LoadFirst(root, path, defaultPaths[:], o, into)
-	})
-	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], o, c)
-	if err != nil {
-		return nil, err
+	search := configfile.Search{File: path, Places: places(root, env)}
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Load(search, o, into) })
+	c.report = configfile.Load(search, o, c)
+	c.Path = c.report.Base
+	if c.Path == "" {
+		c.notices = append(c.notices, "no configuration file was found: using the defaults, without accounts "+
+			"(docs/configuration.md lists the files that are looked for, such as "+vedetteDir+"/vedette-agent.yml)")
 	}
-	found := c.Path != ""
-	c, err = c.validate(env)
-	if err == nil && !found {
-		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:],
-			", /")+": using the defaults, without accounts")
-	}
-	return c, err
+	return c.validate(env)
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
-	return configfile.Options{Env: env, EnvPrefix: EnvPrefix}
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:], Foreign: foreign[:]}
 }
 
 // parse reads a configuration from data.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -56,6 +57,7 @@ func (c *Config) checkAccount(path string, a *Account) {
 	if c.report.IsSet(path+".name") && a.Name == "" && !c.report.HasProblem(path+".name") {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
+	c.checkAccountName(path+".name", a.Name)
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
 	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
@@ -79,6 +81,18 @@ func (c *Config) checkAccount(path string, a *Account) {
 	}
 	c.checkNotNegative(path+".maxResumableResourceAgeMs", a.MaxResumableResourceAgeMs)
 	c.checkRequiredGroups(path+".requiredGroupMembership", a)
+}
+
+// maxAccountName is the number of bytes that the server accepts.
+const maxAccountName = 255
+
+func (c *Config) checkAccountName(path, name string) {
+	if len(name) > maxAccountName {
+		c.addProblem(path, "%q must have at most %d bytes, got %.40q… with %d", path, maxAccountName, name, len(name))
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		c.addProblem(path, "%q must not contain control characters, got %.40q", path, name)
+	}
 }
 
 // checkExclusive checks that at most one of two lists is set, as Clouddriver does.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,8 +31,8 @@ Usage:
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
   vedette-agent version                  Print the version.
 
-Without --config the agent reads /opt/armory/config/armory-agent.yml or one of the other
-default files of its predecessor.
+Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
+default files of its predecessor, such as /opt/armory/config/armory-agent.yml.
 `
 
 func main() {
@@ -76,7 +77,7 @@ func setGCPercent() {
 }
 
 func logStartup(cfg *config.Config, log *slog.Logger) {
-	log.Info("vedette-agent", "version", version.String(), "config", cfg.Path, "agent", cfg.AgentID,
+	log.Info("vedette-agent", "version", version.String(), "config", strings.Join(cfg.ReadFiles(), ", "), "agent", cfg.AgentID,
 		"server", cfg.Clouddriver.GRPC, "accounts", len(cfg.Kubernetes.Accounts))
 	for _, notice := range cfg.Notices() {
 		log.Warn("configuration notice", "notice", notice)

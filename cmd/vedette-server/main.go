@@ -6,6 +6,7 @@ import (
 	"flag"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/program"
@@ -67,7 +68,8 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	log.Info("vedette-server", "version", version.String(), "config", cfg.Path, "server", settings.ID, "database", cfg.Database().String())
+	log.Info("vedette-server", "version", version.String(), "config", strings.Join(cfg.ReadFiles(), ", "),
+		"server", settings.ID, "database", cfg.Database().String())
 	for _, warning := range cfg.Warnings() {
 		log.Warn("configuration warning", "warning", warning)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/manifest"
@@ -37,12 +38,14 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		AgentServer: agentserver.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes), Kinds: cachedKinds(cfg.Cache),
+			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes),
+			Kinds:       cachedKinds(cfg.Cache, cfg.Kubesvc.Cache.CacheDefaults),
 			Projections: views.Projections(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
-		Fiat:  cfg.Fiat.AuthorizeConfig(),
-		Tasks: newTaskConfig(cfg, artifactAccounts),
+		Dispatch: dispatch.Config{AgentWait: cfg.Kubesvc.Operations.AgentWait(), KeepHistory: cfg.History.Retention()},
+		Fiat:     cfg.Fiat.AuthorizeConfig(),
+		Tasks:    newTaskConfig(cfg, artifactAccounts),
 		Clouddriver: clouddriver.Config{
 			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
@@ -88,11 +91,20 @@ func taskOutput(t config.Tasks) task.OutputPolicy {
 	return task.OutputDebug
 }
 
-// cachedKinds returns the kinds to cache without those to omit.
-func cachedKinds(c config.Cache) []string {
-	return slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
+// cachedKinds returns the kinds to cache without those to omit, and those that are always cached.
+func cachedKinds(c config.Cache, always []string) []string {
+	if c.All {
+		return []string{"all"}
+	}
+	kinds := slices.DeleteFunc(slices.Clone(c.Kinds), func(kind string) bool {
 		return slices.ContainsFunc(c.OmitKinds, func(omitted string) bool { return coversKind(omitted, kind) })
 	})
+	for _, kind := range always {
+		if !slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // coversKind reports whether omitting one kind omits another. A name without a group means the

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/dispatch"
 )
 
 // TestCachedKinds checks which kinds cache.omitKinds covers.
@@ -21,8 +26,48 @@ func TestCachedKinds(t *testing.T) {
 		{"unless the group is not one of Kubernetes", []string{"Service"}, []string{"Service.serving.knative.dev"}, []string{"Service"}},
 		{"a group does not cover another group", []string{"Job.batch"}, []string{"Job.armory.io"}, []string{"Job.batch"}},
 	} {
-		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}); !slices.Equal(got, tt.want) {
+		if got := cachedKinds(config.Cache{Kinds: tt.kinds, OmitKinds: tt.omit}, nil); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCachedKindsOfThePlugin checks cache.all and the plugin's cacheDefaults.
+func TestCachedKindsOfThePlugin(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		cache        config.Cache
+		always, want []string
+	}{
+		{"all", config.Cache{All: true, Kinds: []string{"Pod"}}, []string{"Job"}, []string{"all"}},
+		{"defaults are added", config.Cache{Kinds: []string{"Pod"}}, []string{"Job", "pod"}, []string{"Pod", "Job"}},
+		{"and never omitted", config.Cache{Kinds: []string{"Pod", "Job"}, OmitKinds: []string{"Job"}}, []string{"Job"}, []string{"Pod", "Job"}},
+	} {
+		if got := cachedKinds(tt.cache, tt.always); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestDispatchSettings checks the keys of the plugin that concern operations.
+func TestDispatchSettings(t *testing.T) {
+	for file, want := range map[string]dispatch.Config{
+		"server.port: 7002": {AgentWait: 10 * time.Second, KeepHistory: 14 * 24 * time.Hour},
+		"kubesvc: {operations.retry: {maxRetries: 2, backoffMs: 250}, jobs.operation-history.purge.weeks: 1}": {
+			AgentWait: 500 * time.Millisecond, KeepHistory: 7 * 24 * time.Hour},
+		"kubesvc.operations.retry.maxRetries: 0": {AgentWait: time.Millisecond, KeepHistory: 14 * 24 * time.Hour},
+	} {
+		path := filepath.Join(t.TempDir(), "kubesvc.yml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
+		if err != nil || settings.Dispatch != want {
+			t.Errorf("%s: got %+v, %v; want %+v", file, settings.Dispatch, err, want)
 		}
 	}
 }

@@ -1,33 +1,23 @@
-// Package configfile reads a YAML file into a struct and remembers the position of each setting.
+// Package configfile reads YAML files into a struct and remembers the position of each setting.
 //
-// It works in layers: the bytes are parsed into a tree of nodes with positions (tree.go), old paths
-// are renamed (rename.go), and the tree is decoded into the struct (decode.go). Decoding expands
-// placeholders (placeholder.go). Field tags define which keys a struct accepts (schema.go).
-// Environment variables come last and override the file (environment.go).
+// It works in layers: a Search says which files to look for (search.go), a loader reads them with
+// their imports (loader.go, imports.go), and each document becomes a tree of nodes with positions
+// (documents.go, tree.go). Old paths are renamed (rename.go), and all trees together are decoded into
+// the struct (decode.go), the later file over the earlier (override.go). Decoding expands
+// placeholders (placeholder.go). Field tags define which keys a struct accepts (schema.go); keys of
+// other products are set aside (foreign.go). Environment variables come last and override the files
+// (environment.go).
 //
-// All problems of a file are reported together, each with file, line, column and path, because
-// callers must distinguish a problem in one list entry, which they can skip, from a problem of the
-// whole file.
+// All problems are reported together, each with file, line, column and path, because callers must
+// distinguish a problem in one list entry, which they can skip, from a problem of everything.
 package configfile
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
-
-	"github.com/vedette-io/vedette"
 )
-
-// maxFileBytes limits the size of a file. A ConfigMap is at most 1 MiB, so a larger file is not a
-// configuration.
-const maxFileBytes = 8 << 20
 
 // Options configures how a file is read. The zero value is usable.
 type Options struct {
@@ -43,6 +33,9 @@ type Options struct {
 	// Secrets returns what replaces a reference to a secret (encrypted:… or encryptedFile:…). Its error
 	// names the reference. Nil means that references are rejected.
 	Secrets func(reference string) (string, error)
+	// Foreign are paths of other products in groups that both have, for example server.tomcat. They and
+	// all keys below them are set aside instead of being reported as unknown.
+	Foreign []string
 }
 
 func (o Options) lookup(name string) (string, bool) {
@@ -52,10 +45,18 @@ func (o Options) lookup(name string) (string, bool) {
 	return o.Env(name)
 }
 
-// Report holds the results of reading a file besides the settings.
+// Report holds the results of reading files besides the settings.
 type Report struct {
 	Problems []*Problem
+	// Notices are facts about the files that a user should know and that are not errors.
+	Notices []string
+	// Files are the files that were read, and those that would have been read if they existed, in the
+	// order in which they were looked for. If one of them changes or appears, the settings may change.
+	Files []File
+	// Base is the file that was read first; empty if there was none.
+	Base string
 
+	foreign  []keyPosition       // keys of other products
 	settings map[string]setting  // settings with a value, by path
 	entries  map[string]Position // entries of lists, by path
 	secrets  secrets
@@ -72,12 +73,25 @@ func (r *Report) Err() error {
 	return Join(r.Problems)
 }
 
-// Join returns several problems as one error in the order of the file, or nil if there are none.
+// maxProblems limits the problems in an error. Nobody reads more.
+const maxProblems = 100
+
+// Join returns several problems as one error in the order of the files, or nil if there are none. If
+// there are too many, those of a file as a whole are kept before others.
 func Join(problems []*Problem) error {
-	problems = slices.SortedStableFunc(slices.Values(problems), byPosition)
-	errs := make([]error, len(problems))
-	for i, p := range problems {
-		errs[i] = p
+	problems = slices.Clone(problems)
+	omitted := len(problems) - maxProblems
+	if omitted > 0 {
+		slices.SortStableFunc(problems, func(a, b *Problem) int { return cmp.Compare(min(1, len(a.Path)), min(1, len(b.Path))) })
+		problems = problems[:maxProblems]
+	}
+	slices.SortStableFunc(problems, byPosition)
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, p)
+	}
+	if omitted > 0 {
+		errs = append(errs, fmt.Errorf("and %d more problems", omitted))
 	}
 	return errors.Join(errs...)
 }
@@ -85,19 +99,18 @@ func Join(problems []*Problem) error {
 // Unused returns each key that is set and has no effect, as "agent.yml:7:3: hub.auth.token", in the
 // order of the file.
 func (r *Report) Unused() []string {
-	var paths []string
+	unused := slices.Clone(r.foreign)
 	for path, s := range r.settings {
 		if s.unused {
-			paths = append(paths, path)
+			unused = append(unused, keyPosition{path, s.at})
 		}
 	}
-	slices.SortFunc(paths, func(a, b string) int {
-		return cmp.Or(r.settings[a].at.compare(r.settings[b].at), cmp.Compare(a, b))
-	})
-	for i, path := range paths {
-		paths[i] = fmt.Sprintf("%s: %s", r.settings[path].at, path)
+	slices.SortFunc(unused, keyPosition.compare)
+	lines := make([]string, len(unused))
+	for i, key := range unused {
+		lines[i] = fmt.Sprintf("%s: %s", key.at, key.path)
 	}
-	return paths
+	return lines
 }
 
 // PositionOf returns the position of a setting or a list entry, or the zero Position if it is not
@@ -126,101 +139,36 @@ func (r *Report) Add(at Position, path, format string, args ...any) {
 	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: message})
 }
 
-// Find returns the first of several paths below root whose file is not empty, or "" if there is
-// none. A file that exists and cannot be read is an error, because ignoring it would lose its
-// settings.
-func Find(root string, paths []string) (string, error) {
-	for _, p := range paths {
-		path := filepath.Join(root, p)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("find the configuration file: %w", err)
-		}
-		return path, nil
-	}
-	return "", nil
+// keyPosition is a key and where it is set.
+type keyPosition struct {
+	path string
+	at   Position
 }
 
-// LoadFirst loads the file at path or, if path is empty, the first of the default paths below
-// root that Find returns. It returns the path of the file; if there is no file, the path is
-// empty and the struct has its defaults.
-func LoadFirst(root, path string, defaultPaths []string, o Options, into any) (string, *Report, error) {
-	if path == "" {
-		found, err := Find(root, defaultPaths)
-		if err != nil {
-			return "", nil, vedette.Errorf(vedette.Invalid, "%w", err)
-		}
-		path = found
-	}
-	if path == "" {
-		return "", Parse("", nil, o, into), nil
-	}
-	return path, Load(path, o, into), nil
+func (k keyPosition) compare(other keyPosition) int {
+	return cmp.Or(k.at.compare(other.at), cmp.Compare(k.path, other.path))
 }
 
-// Load reads the file at path into the struct that into points to, after it set the defaults of the
-// struct's tags. It decodes everything that it can even if there are problems, so that valid
+// Load reads the files of a search into the struct that into points to, after it set the defaults
+// of the struct's tags. It decodes everything that it can even if there are problems, so that valid
 // entries of a list are not lost.
-func Load(path string, o Options, into any) *Report {
-	data, err := read(path)
-	if err != nil {
-		r := Parse(path, nil, o, into)
-		r.Add(Position{File: path}, "", "%s", err)
-		return r
-	}
-	return Parse(path, data, o, into)
+func Load(s Search, o Options, into any) *Report {
+	l := newLoader(o, readFile)
+	l.search(s)
+	l.decode(into)
+	return l.report
 }
 
-// read returns a file's bytes. Its errors do not contain the path, because the position already
-// does.
-func read(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open the file: %w", withoutPath(err))
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the file: %w", withoutPath(err))
-	}
-	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("read the file: it is larger than %d MiB", maxFileBytes>>20)
-	}
-	return data, nil
-}
-
-// withoutPath removes the operation and the path from an error of package os.
-func withoutPath(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
-// Parse is like Load for data that was read already. Positions use name as the file.
+// Parse is like Load for data that was read already. Positions use name as the file. Imports of
+// other files are problems.
 func Parse(name string, data []byte, o Options, into any) *Report {
-	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
-	root := parseTree(shortName(name), data, r)
-	d := &decoder{report: r, options: o, original: root.clone()}
-	for _, rename := range o.Renames {
-		rename.apply(root)
-	}
-	target := reflect.ValueOf(into).Elem()
-	setDefaults(target)
-	d.decodeStruct(location{}, []*node{root}, target)
-	if o.EnvPrefix != "" {
-		d.applyEnvironment(target)
-	}
-	d.applyFallbackVariables(target)
-	return r
-}
-
-// shortName returns the file name without the folder, to keep messages short. The log names the
-// whole path once.
-func shortName(path string) string {
-	return filepath.Base(strings.TrimSpace(path))
+	l := newLoader(o, func(path string) ([]byte, error) {
+		if path == name {
+			return data, nil
+		}
+		return nil, errNotFound
+	})
+	l.addFile(l.file(name))
+	l.decode(into)
+	return l.report
 }

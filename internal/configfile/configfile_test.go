@@ -30,13 +30,21 @@ type sample struct {
 	Entries []sampleEntry     `config:"entries"`
 	Future  sampleFuture      `config:"future,planned,warn"`
 	Other   Ignored           `config:"other,ignored,warn"`
+	Spring  struct {
+		Config struct {
+			Import Imports `config:"import"`
+		} `config:"config"`
+	} `config:"spring"`
 }
 
 type sampleServer struct {
 	Port     int    `config:"port" default:"7002"`
 	KeyFile  string `config:"keyFile,alias=key"`
 	Password Secret `config:"password,alias=pass"`
-	TLS      struct {
+	Tomcat   struct {
+		Ours string `config:"ours"`
+	} `config:"tomcat"`
+	TLS struct {
 		Enabled    bool   `config:"enabled"`
 		ServerName string `config:"serverName"`
 	} `config:"tls"`
@@ -75,7 +83,9 @@ var sampleEnv = map[string]string{
 var sampleOptions = Options{
 	Env:       func(name string) (string, bool) { v, ok := sampleEnv[name]; return v, ok },
 	EnvPrefix: "T_",
-	Renames:   []Rename{{"old.server", "server"}, {"older.server", "server"}, {"old.cache.words", "words"}},
+	Renames: []Rename{{From: "old.server", To: "server"}, {From: "older.server", To: "server"}, {From: "old.cache.words", To: "words"},
+		{From: "old.graceMs", To: "grace", Unit: "ms"}},
+	Foreign: []string{"spring", "server.tomcat", "level"},
 }
 
 // TestGoldenFiles reads each testdata/*.yml and compares problems, settings and unused keys with
@@ -88,7 +98,7 @@ func TestGoldenFiles(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var s sample
-			report := Load(file, sampleOptions, &s)
+			report := Load(Search{File: file}, sampleOptions, &s)
 			golden.Compare(t, strings.TrimSuffix(file, ".yml")+".txt", describe(&s, report))
 		})
 	}
@@ -108,6 +118,9 @@ func describe(config any, r *Report) string {
 	}
 	for _, unused := range r.Unused() {
 		fmt.Fprintf(&out, "unused %s\n", unused)
+	}
+	for _, notice := range r.Notices {
+		fmt.Fprintf(&out, "notice %s\n", notice)
 	}
 	return out.String()
 }
@@ -130,7 +143,7 @@ func TestMissingFileIsReported(t *testing.T) {
 		dir:                              dir + ": read the file: is a directory",
 	} {
 		var s sample
-		err := Load(path, Options{}, &s).Err()
+		err := Load(Search{File: path}, Options{}, &s).Err()
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}

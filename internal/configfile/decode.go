@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-
-	"github.com/vedette-io/vedette/internal/nearest"
 )
 
 // decoder decodes nodes into structs.
 type decoder struct {
-	report   *Report
-	options  Options
-	original *node // the tree before renames, in which placeholders are looked up
+	report    *Report
+	options   Options
+	originals []*node // the trees before renames, in which placeholders are looked up; later ones override
+	hints     int     // unknown keys that were compared with ours
 }
 
 // location is the path that is being decoded.
@@ -39,11 +38,11 @@ func (d *decoder) decodeStruct(p location, nodes []*node, target reflect.Value) 
 		for _, f := range n.fields {
 			i, rest := matchKey(specs, f.key)
 			if i < 0 {
-				d.reportUnknownKey(p, f, target.Type())
+				d.handleUnknownKey(p, f, target.Type())
 				continue
 			}
 			if rest != "" {
-				f.value = &node{kind: mappingNode, at: f.at, fields: []field{{key: rest, at: f.at, value: f.value}}}
+				f.value = &node{kind: mappingNode, at: f.at, fields: []field{{key: rest, at: f.at, value: f.value, layer: f.layer}}}
 			}
 			values[i] = append(values[i], f)
 		}
@@ -53,56 +52,31 @@ func (d *decoder) decodeStruct(p location, nodes []*node, target reflect.Value) 
 	}
 }
 
-func (d *decoder) reportUnknownKey(p location, f field, target reflect.Type) {
-	path := joinPath(p.path, f.key)
-	first, _, _ := strings.Cut(f.key, ".")
-	hints := nearest.Matches(first, keyNames(keySpecs(target)))
-	if hints == nil && p.path == "" {
-		hints = uniquePathOf(target, f.key)
-	}
-	if hints == nil {
-		d.report.Add(f.at, path, "unknown key %q", path)
-		return
-	}
-	d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hints[0])
-}
-
 // decodeField fills one struct field from all values that were given for it.
 func (d *decoder) decodeField(p location, values []field, target reflect.Value) {
-	values = d.dropDuplicates(p, values, isMergeable(target.Type()))
+	values = d.override(p, d.withoutForeign(p, values, target.Type()), target.Type())
 	switch {
 	case len(values) == 0:
 	case len(values) == 1:
 		d.decodeValue(p, values[0].value, target)
-	default:
+	case isMergeable(target.Type()):
 		var parts []*node
 		for _, f := range values {
 			parts = append(parts, f.value)
 		}
 		d.decodeGroup(p, parts, target)
+	default:
+		merged := values[0].value
+		for _, f := range values[1:] {
+			merged = mergeNodes(merged, f.value)
+		}
+		d.decodeValue(p, merged, target)
 	}
 }
 
 func isMergeable(t reflect.Type) bool {
 	t = indirect(t)
 	return !isLeaf(t) && t.Kind() == reflect.Struct || t.Kind() == reflect.Map
-}
-
-// dropDuplicates removes nulls, and reports and removes all but the first of several values.
-// Mappings may be merged instead.
-func (d *decoder) dropDuplicates(p location, values []field, merge bool) []field {
-	var kept []field
-	for _, f := range values {
-		if f.value.kind == nullNode {
-			continue
-		}
-		if len(kept) > 0 && !(merge && f.value.kind == mappingNode && kept[0].value.kind == mappingNode) {
-			d.reportDuplicate(p.path, f.at, kept[0].at)
-			continue
-		}
-		kept = append(kept, f)
-	}
-	return kept
 }
 
 func (d *decoder) reportDuplicate(path string, at, first Position) {
@@ -166,21 +140,33 @@ func (d *decoder) decodeGroup(p location, parts []*node, target reflect.Value) {
 // decodeMap fills a map. The user chooses its keys, so dots in them have no meaning.
 func (d *decoder) decodeMap(p location, parts []*node, target reflect.Value) {
 	target.Set(reflect.MakeMap(target.Type()))
-	seen := map[string]Position{}
+	keys, values := d.collectEntries(p, parts)
+	for _, key := range keys {
+		value := reflect.New(target.Type().Elem()).Elem()
+		setDefaults(value)
+		d.decodeField(p.withKey(key), values[key], value)
+		target.SetMapIndex(reflect.ValueOf(key), value)
+	}
+}
+
+// collectEntries returns the keys of a map in the order of the files, and the values of each. Keys
+// that a document sets twice are reported.
+func (d *decoder) collectEntries(p location, parts []*node) (keys []string, values map[string][]field) {
+	values = map[string][]field{}
 	for _, part := range parts {
 		for _, f := range part.fields {
-			location := p.withKey(f.key)
-			if previous, ok := seen[f.key]; ok {
-				d.reportDuplicate(location.path, f.at, previous)
+			known := values[f.key]
+			if len(known) > 0 && known[len(known)-1].layer == f.layer {
+				d.reportDuplicate(p.withKey(f.key).path, f.at, known[len(known)-1].at)
 				continue
 			}
-			seen[f.key] = f.at
-			value := reflect.New(target.Type().Elem()).Elem()
-			setDefaults(value)
-			d.decodeValue(location, f.value, value)
-			target.SetMapIndex(reflect.ValueOf(f.key), value)
+			if known == nil {
+				keys = append(keys, f.key)
+			}
+			values[f.key] = append(known, f)
 		}
 	}
+	return keys, values
 }
 
 // decodeList fills a slice from a list, or from one value with commas as in Spring. It replaces the
@@ -235,7 +221,7 @@ func (d *decoder) splitList(p location, n *node) *node {
 func (d *decoder) expandText(p location, n *node) (string, bool) {
 	text, hasSecret := n.text, false
 	if !n.literal && strings.Contains(text, "${") {
-		e := expander{root: d.original, env: d.options.lookup, remaining: maxExpansions}
+		e := expander{roots: d.originals, env: d.options.lookup, remaining: maxExpansions}
 		if !p.isInactive() {
 			e.secrets = d.options.Secrets
 		}

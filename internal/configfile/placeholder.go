@@ -12,12 +12,12 @@ const (
 	maxExpanded   = 1 << 20 // bytes of an expanded value
 )
 
-// expander expands ${name:default}. The name is looked up as a path in the file, then as an
+// expander expands ${name:default}. The name is looked up as a path in the files, then as an
 // environment variable. If neither exists, the default is used, which ends at the closing brace and
-// may contain colons and placeholders. Values from the file are expanded too, values from the
+// may contain colons and placeholders. Values from files are expanded too, values from the
 // environment are not.
 type expander struct {
-	root      *node
+	roots     []*node // later ones override
 	env       func(string) (string, bool)
 	remaining int
 	resolving []string // names whose expansion is in progress
@@ -77,15 +77,17 @@ func (e *expander) resolvePlaceholder(inner string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := e.root.lookup(name); n != nil {
-		return e.resolveReference(name, n)
+	for _, root := range slices.Backward(e.roots) {
+		if n := root.lookup(name); n != nil {
+			return e.resolveReference(name, n)
+		}
 	}
 	if value, ok := e.env(name); ok {
 		return e.resolveSecret(value)
 	}
 	if !hasDefault {
-		return "", fmt.Errorf("${%s} is neither a key of this file nor an environment variable and has no default: set it or use ${%s:default}",
-			name, name)
+		return "", fmt.Errorf("${%s} is neither a key of the configuration nor an environment variable and has no default: "+
+			"set it or use ${%s:default}", name, name)
 	}
 	return e.expand(defaultText)
 }

@@ -5,15 +5,32 @@ import "strings"
 // Rename renames a path, for keys that have another place in other products:
 // {"kubesvc.grpc.server", "grpc.server"}. A file may use both, and a setting that is given under
 // both is reported as set twice.
-type Rename struct{ From, To string }
+type Rename struct {
+	From, To string
+	// Unit is added to a number, for keys whose unit differs: "ms" for a duration that the other
+	// product writes as a number of milliseconds.
+	Unit string
+}
 
 // apply moves all values at From to the root of the tree under the dotted key To. Positions do not
 // change.
 func (r Rename) apply(root *node) {
 	for _, f := range root.removePath(r.From) {
 		f.key = r.To
+		f.value = f.value.withUnit(r.Unit)
 		root.fields = append(root.fields, f)
 	}
+}
+
+// withUnit returns a single value with a unit. A value that is not a number stays as it is, so that
+// the message about it shows what the user wrote.
+func (n *node) withUnit(unit string) *node {
+	if unit == "" || n.kind != scalarNode || strings.TrimRight(n.text, "0123456789}") == n.text {
+		return n
+	}
+	copied := *n
+	copied.text += unit
+	return &copied
 }
 
 // removePath removes and returns the fields at a path, whose keys may be nested or dotted in any

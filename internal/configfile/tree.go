@@ -1,9 +1,6 @@
 package configfile
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes limits the size of the tree, because aliases can make it much larger than the file.
+// maxNodes limits the size of all trees together, because aliases can make a tree much larger than
+// its file.
 const maxNodes = 200_000
 
 type nodeKind int
@@ -39,47 +37,12 @@ type field struct {
 	key   string // as in the file, including dots
 	at    Position
 	value *node
+	layer int // the place of its document in the order of precedence, from 0; later ones override
 }
 
 // String returns the kind of a node for messages, never its value.
 func (n *node) String() string {
 	return [...]string{"nothing", "a single value", "a list", "a group of keys"}[n.kind]
-}
-
-// parseTree parses a document into a tree. It reports invalid YAML and returns an empty mapping
-// then.
-func parseTree(name string, data []byte, r *Report) *node {
-	empty := &node{kind: mappingNode, at: Position{File: name}}
-	var doc, second yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	err := decoder.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return empty
-	}
-	if err == nil {
-		err = decoder.Decode(&second)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		at, message := syntaxError(name, err)
-		r.Add(at, "", "this is not valid YAML: %s", message)
-		return empty
-	}
-	if err == nil && !isEmpty(&second) {
-		r.Add(Position{name, second.Line, second.Column}, "", "a second YAML document starts here: a file must contain only one")
-	}
-	root := (&treeBuilder{file: name, report: r}).build(&doc, "")
-	switch root.kind {
-	case mappingNode:
-		return root
-	case nullNode:
-		return empty
-	}
-	r.Add(root.at, "", "the file must contain keys with values, got %s", root)
-	return empty
-}
-
-func isEmpty(doc *yaml.Node) bool {
-	return len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null"
 }
 
 var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
@@ -102,7 +65,7 @@ func syntaxError(name string, err error) (Position, string) {
 type treeBuilder struct {
 	file        string
 	report      *Report
-	nodes       int
+	nodes       *int         // of all files together
 	openAliases []*yaml.Node // aliases that are being expanded
 }
 
@@ -110,10 +73,10 @@ func (b *treeBuilder) position(n *yaml.Node) Position { return Position{b.file, 
 
 func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 	out := &node{at: b.position(n)}
-	b.nodes++
-	if b.nodes > maxNodes {
-		if b.nodes == maxNodes+1 {
-			b.report.Add(out.at, "", "the file has more than %d values, counting each use of an alias", maxNodes)
+	*b.nodes++
+	if *b.nodes > maxNodes {
+		if *b.nodes == maxNodes+1 {
+			b.report.Add(out.at, "", "the configuration has more than %d values, counting each use of an alias", maxNodes)
 		}
 		return out
 	}
@@ -201,6 +164,17 @@ func (b *treeBuilder) merge(value *yaml.Node, out *node, path string) {
 				out.fields = append(out.fields, f)
 			}
 		}
+	}
+}
+
+// setLayer sets the layer of all fields of a tree.
+func (n *node) setLayer(layer int) {
+	for _, item := range n.items {
+		item.setLayer(layer)
+	}
+	for i := range n.fields {
+		n.fields[i].layer = layer
+		n.fields[i].value.setLayer(layer)
 	}
 }
 

@@ -100,7 +100,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Duration is a duration, written as 10m, 1h30m or a number of seconds.
+// Duration is a duration, written as 10m, 1h30m, 14d, 2w or a number of seconds.
 type Duration time.Duration
 
 // UnmarshalText parses a duration.
@@ -108,6 +108,11 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		s = strconv.FormatInt(n, 10) + "s"
+	}
+	for unit, hours := range map[string]int64{"d": 24, "w": 7 * 24} {
+		if n, err := strconv.ParseInt(strings.TrimSuffix(s, unit), 10, 16); err == nil {
+			s = strconv.FormatInt(n*hours, 10) + "h"
+		}
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 {

@@ -110,7 +110,8 @@ func TestS3(t *testing.T) {
 	expectError(t, "a missing object", err, vedette.NotFound, "s3://bucket/missing not found")
 	_, err = fetch(t, accounts, artifact("s3/object", "wrong", "", "s3://bucket/k8s/web.yaml"))
 	expectError(t, "a wrong secret", err, "", "answered with status 403")
-	for _, reference := range []string{"", "s3://", "s3://bucket", "s3://bucket/", "s3:///x", "s3://evil.example@127.0.0.1/x", "s3://a?b/c", "s3://a#b/c"} {
+	for _, reference := range []string{"", "s3://", "s3://bucket", "s3://bucket/", "s3:///x", "s3://evil.example@127.0.0.1/x", "s3://a?b/c", "s3://a#b/c",
+		"s3://a/../bucket/k8s/web.yaml", "s3://bucket/k8s/./web.yaml", "s3://a/b/.."} {
 		_, err := fetch(t, accounts, artifact("s3/object", "s3", "", reference))
 		expectError(t, reference, err, vedette.Invalid, "")
 	}

@@ -82,7 +82,7 @@ func (r *Restrictions) client(cfg Config, shared *egress.Client) *egress.Client 
 	if r == nil || len(r.RejectedNetworks) == 0 && !r.AllowLoopback && !r.AllowLinkLocal {
 		return shared
 	}
-	policy := egress.Policy{Allowed: slices.Clone(cfg.Policy.Allowed), Denied: slices.Concat(cfg.Policy.Denied, r.RejectedNetworks)}
+	policy := egress.Policy{Allowed: slices.Clone(cfg.Policy.Allowed), Denied: cfg.Policy.Denied, Rejected: r.RejectedNetworks}
 	if r.AllowLoopback {
 		policy.Allowed = append(policy.Allowed, loopback...)
 	}

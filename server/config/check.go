@@ -20,6 +20,9 @@ func (c *Config) validate() {
 	c.checkFront50(c.Front50)
 	c.checkUpstream(c.Upstream)
 	c.checkTasks(c.Tasks, c.Manifests)
+	c.checkHistory(c.History)
+	c.checkOperations(c.Kubesvc.Operations)
+	c.checkCache(c.Cache)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)
 	if _, err := logging.ParseLevel(c.Logging.Level); err != nil {
@@ -32,15 +35,11 @@ func (c *Config) validate() {
 		c.addProblem("grpc.auth.x509.enabled",
 			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
 	}
-	if c.Spring.Config.Import != "" {
-		c.addProblem("spring.config.import",
-			"%q is not supported, and ignoring it would lose the settings of that file: put all settings into one file", "spring.config.import")
-	}
 }
 
 func (c *Config) checkREST(s SSL) {
 	if s.Enabled && s.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing", "server.ssl.enabled", "server.ssl.certFile")
+		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing%s", "server.ssl.enabled", "server.ssl.certFile", c.keyStoreHint())
 	}
 	if !s.Enabled && s.CertFile != "" {
 		c.addNotice("server.ssl.certFile", "server.ssl.certFile is set, but server.ssl.enabled is not true: the REST API is plain HTTP")
@@ -148,10 +147,24 @@ func (c *Config) checkAgents(a Agents) {
 	}
 }
 
+func (c *Config) checkCache(cache Cache) {
+	if cache.All && len(cache.OmitKinds) > 0 {
+		c.addProblem("cache.omitKinds", "%q cannot be combined with %q: set omitKinds of the accounts, or cache.kinds", "cache.omitKinds", "cache.all")
+	}
+}
+
 func (c *Config) checkPort(path string, port int) {
 	if port < 0 || port > 65535 {
 		c.addProblem(path, "%q must be a port from 0 to 65535, got %d", path, port)
 	}
+}
+
+// keyStoreHint says what to do with the keystore of a file that was copied from Clouddriver.
+func (c *Config) keyStoreHint() string {
+	if !c.report.HasUnknownKey("server.ssl.keyStore") {
+		return ""
+	}
+	return ": server.ssl.keyStore cannot be read, because only Java reads keystores: convert it to PEM with openssl pkcs12"
 }
 
 // addProblem adds an error about a setting.

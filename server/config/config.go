@@ -29,6 +29,7 @@ type Config struct {
 	Tasks       Tasks       `config:"tasks"`
 	Manifests   Manifests   `config:"manifests"`
 	Jobs        Jobs        `config:"jobs"`
+	History     History     `config:"history"`
 	Artifacts   Artifacts   `config:"artifacts"`
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
@@ -39,7 +40,7 @@ type Config struct {
 	Spring      Spring           `config:"spring"`
 	Clouddriver                  // Clouddriver's other groups
 
-	// Path is the file that was read; empty if none was found.
+	// Path is the file that was read first; empty if none was found.
 	Path string
 
 	report   *configfile.Report
@@ -60,6 +61,16 @@ func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return 
 // "vedette-server.yml:7:3: redis".
 func (c *Config) Unused() []string { return c.report.Unused() }
 
+// UnknownKeys lists the unknown keys that belong to other products, as "swagger".
+func (c *Config) UnknownKeys() []string { return c.report.UnknownKeys() }
+
+// Files lists the files that were read or looked for. If one of them changes or appears, Load may
+// return another configuration.
+func (c *Config) Files() []configfile.File { return c.report.Files }
+
+// ReadFiles lists the files that were read.
+func (c *Config) ReadFiles() []string { return c.report.ReadFiles() }
+
 // InactiveSettings lists those of the unused keys whose missing effect a user may
 // rely on, as "kubesvc.dynamicAccounts".
 func (c *Config) InactiveSettings() []string { return configfile.InactiveSettings(c, c.report) }
@@ -67,7 +78,7 @@ func (c *Config) InactiveSettings() []string { return configfile.InactiveSetting
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return slices.Concat(c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
+	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
 }
 
 // Warnings are settings that weaken security.
@@ -92,8 +103,9 @@ type Cache struct {
 	// Show only applications that Front50 knows in Spinnaker's views, as kubernetes.cache.checkApplicationInFront50
 	// does in Clouddriver. Needs services.front50.baseUrl. Until Front50 answers, all applications are shown.
 	CheckApplicationInFront50 bool `config:"checkApplicationInFront50" default:"false"`
-	// Cache all kinds.
-	All bool `config:"all,planned,warn" default:"false"`
+	// Cache all kinds but Secrets and Events in such accounts, whatever kinds says. Cannot be combined with omitKinds:
+	// set omitKinds of the accounts.
+	All bool `config:"all" default:"false"`
 }
 
 // Accounts configures how long accounts are kept.
@@ -146,11 +158,17 @@ type Logging struct {
 	Format string `config:"format" default:"text"`
 }
 
-// Spring holds keys of Spring that are rejected, because ignoring them would
-// change what the file means.
+// Spring holds the keys of Spring that have an effect.
 type Spring struct {
 	Config struct {
-		// Another file to read. Not supported: a file with this key is rejected, because the settings of the other file would be missing.
-		Import string `config:"import"`
+		// Other files to read. Their settings override those of the file that imports them, and later files
+		// override earlier ones. Paths are relative to the folder of the importing file. The prefix file: may be left
+		// out. With the prefix optional: a file may be missing.
+		Import configfile.Imports `config:"import"`
+		// Profiles for which a further YAML document of a file applies. Only in such documents.
+		Activate configfile.Ignored `config:"activate,ignored"`
 	} `config:"config"`
+	// Profiles for which a further YAML document of a file applies, in an older form. Active profiles come from the
+	// environment only.
+	Profiles configfile.Ignored `config:"profiles,ignored"`
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile/configtest"
 	"github.com/vedette-io/vedette/internal/configfile/reference"
 	"github.com/vedette-io/vedette/internal/golden"
 )
@@ -93,6 +94,8 @@ func TestSearch(t *testing.T) {
 		{"vedette-server.yml", "server.port: 1", 1},
 		{"vedette-server.yaml", "", 1},
 		{"vedette-server.yaml", "server.port: 2", 2},
+		{"vedette-server-armory.yml", "server.port: 3", 3},
+		{"vedette-server-local.yml", "server.port: 4", 4},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, step.file), []byte(step.content), 0o644); err != nil {
 			t.Fatal(err)
@@ -100,6 +103,96 @@ func TestSearch(t *testing.T) {
 		c, err := loadFrom(root, "", nil)
 		if err != nil || c.Server.Port != step.port {
 			t.Errorf("%s: got %+v, %v", step.file, c, err)
+		}
+	}
+}
+
+// TestPluginPrefixes checks that the keys of the predecessor's plugin mean the same below armory.kubesvc,
+// below kubesvc and without a prefix.
+func TestPluginPrefixes(t *testing.T) {
+	const plugin = `
+cluster: local
+cluster-kubernetes.useDNS: true
+grpc.server: {port: 9092, address: 127.0.0.1}
+cache: {cacheKinds: [Pod], cacheDefaults: [Job], operationWaitMs: 45000, accountCleanupFrequencySeconds: 60, cleanDataWithUnusedAccounts: false}
+operations.retry: {maxRetries: 3, backoffMs: 1500}
+jobs.operation-history.purge: {weeks: 3, cron: "0 0 0 * * 0"}
+heartbeat: {period: 60}
+dynamicAccounts.enabled: false
+runtime.defaults.onlySpinnakerManaged: true
+`
+	indent := func(prefix string) string { return prefix + strings.ReplaceAll(plugin, "\n", "\n  ") }
+	for name, file := range map[string]string{"without a prefix": plugin, "kubesvc": indent("kubesvc:"), "armory.kubesvc": indent("armory.kubesvc:")} {
+		c, err := parse("kubesvc.yml", []byte(file), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		timeout, _, _ := c.Tasks.Durations()
+		switch {
+		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace() != time.Minute, c.Accounts.RemoveData,
+			!slices.Equal(c.Cache.Kinds, []string{"Pod"}), !slices.Equal(c.Kubesvc.Cache.CacheDefaults, []string{"Job"}),
+			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.Retention() != 3*7*24*time.Hour,
+			!c.Kubesvc.ClusterKubernetes.UseDNS, len(c.UnknownKeys()) > 0:
+			t.Errorf("%s: got %+v, unknown keys %q", name, c, c.UnknownKeys())
+		}
+	}
+}
+
+func TestPluginProblems(t *testing.T) {
+	for file, want := range map[string]string{
+		"cache: {cacheAll: true, cacheOmitKinds: [Pod]}":     `c.yml:1:41: "cache.omitKinds" cannot be combined with "cache.all"`,
+		"kubesvc.cache.operationWaitMs: 5s":                  "",
+		"kubesvc.cache.operationWaitMs: 500":                 `c.yml:1:32: "tasks.timeout" must be 1s or more, got 500ms`,
+		"kubesvc.cache.operationWaitMs: soon":                `"tasks.timeout" must be a duration like 10m or a number of seconds, got "soon"`,
+		"{cache.operationWaitMs: 5000, tasks.timeout: 5s}":   `"tasks.timeout" is set twice`,
+		"kubesvc.operations.retry: {maxRetries: -1}":         `"kubesvc.operations.retry.maxRetries" must be from 0 to 1000, got -1`,
+		"kubesvc.operations.retry: {backoffMs: 9999999}":     `"kubesvc.operations.retry.backoffMs" must be from 0 to 600000`,
+		"jobs.operation-history.purge.weeks: 0":              `"history.keep" must be 1h or more, got 0s`,
+		"jobs.operation-history.purge.weeks: 99999999999999": `"history.keep" must be a duration`,
+		"kubesvc.cache.cacheKindz: []":                       `unknown key "kubesvc.cache.cacheKindz"`,
+		"operations.threads: 7":                              "",
+	} {
+		_, err := parse("c.yml", []byte(file), nil)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
+
+// TestGroupsOfOtherProducts checks that no group of another product is taken for a misspelt one of ours.
+func TestGroupsOfOtherProducts(t *testing.T) {
+	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
+		"dockerRegistry ecs edda endpoints eureka features fiat google huaweicloud hystrix jedis lambda management okHttp okHttpClient " +
+		"oracle redis resilience4j retrofit security services spectator spinnaker spring sql swagger telemetry tencentcloud titan yandex") {
+		if _, err := parse("c.yml", []byte(group+": {}"), nil); err != nil {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
+}
+
+// TestWrongValues sets each key to values of a wrong type, range or unit. A group is not wrong where
+// Spring has one.
+func TestWrongValues(t *testing.T) {
+	for _, wrong := range configtest.WrongValues(Config{}) {
+		c, err := parse("c.yml", []byte(wrong.File), nil)
+		if err == nil && slices.Contains(c.UnknownKeys(), wrong.Path+".x") {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), `"`+wrong.Path) {
+			t.Errorf("%s: got %v, want a problem of %s", wrong.File, err, wrong.Path)
+		}
+	}
+}
+
+func TestKeyStoreHint(t *testing.T) {
+	for file, want := range map[string]bool{
+		"server.ssl: {enabled: true}":                              false,
+		"server.ssl: {enabled: true, key-store: /clouddriver.p12}": true,
+	} {
+		_, err := parse("c.yml", []byte(file), nil)
+		if err == nil || strings.Contains(err.Error(), "convert it to PEM") != want {
+			t.Errorf("%s: got %v", file, err)
 		}
 	}
 }
@@ -218,16 +311,17 @@ func TestReference(t *testing.T) {
 		Program: "vedette-server",
 		Dir:     ".",
 		More:    "../../internal/secret/engines",
-		Intro: "`vedette-server` reads one YAML file: the one that `--config` names, or the first of these that is not empty:\n" +
-			"`/opt/vedette/config/vedette-server.yaml`, `/opt/vedette/config/vedette-server.yml`. Without a file, the defaults apply.\n\n" +
+		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
+			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
-			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`). Unknown keys are errors.\n" +
-			"- Environment variables override the file: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
+			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`).\n" +
+			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
+			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
 			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
-			"- The server reads its file once, at start: restart it after a change.\n" +
-			"- The file may be one of the predecessor's plugin or of Clouddriver. If `check` reports unknown keys of Clouddriver, remove them.\n\n" +
-			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`) or are seconds.",
+			"- The server reads its files once, at start: restart it after a change.\n" +
+			"- The file may be Clouddriver's or one of the [predecessor's plugin](configuration.md#the-plugins-keys).\n\n" +
+			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`) or are seconds.",
 	}, Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,7 @@ package config
 
 import (
 	"errors"
-	"strings"
+	"path/filepath"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -12,40 +12,31 @@ import (
 // EnvPrefix is the prefix of environment variables: VEDETTE_SERVER_SQL_PASSWORD sets sql.password.
 const EnvPrefix = "VEDETTE_SERVER_"
 
-// defaultPaths are the configuration files that Load looks for, in this order.
-var defaultPaths = [...]string{
-	"opt/vedette/config/vedette-server.yaml",
-	"opt/vedette/config/vedette-server.yml",
-}
+// defaultDir is the folder in which Load looks for vedette-server.yaml and vedette-server.yml.
+const defaultDir = "/opt/vedette/config"
 
-// Load reads the file at path. If path is "", it reads the first of the default paths whose file is
-// not empty. If there is none, it uses the defaults and adds a notice. The error joins all
-// problems.
+// Load reads the file at path and its overlays. If path is "", it searches the default folder. If
+// there is no file, it uses the defaults and adds a notice. The error joins all problems.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	return loadFrom("/", path, env)
 }
 
-// loadFrom is Load with another root for the default paths.
+// loadFrom is Load with another root for the default folder.
 func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	var err error
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) {
-		_, _, _ = configfile.LoadFirst(root, path, defaultPaths[:], o, into)
-	})
-	c.Path, c.report, err = configfile.LoadFirst(root, path, defaultPaths[:], o, c)
-	if err != nil {
-		return nil, err
+	place := configfile.Place{Dir: filepath.Join(root, defaultDir), Name: "vedette-server"}
+	search := configfile.Search{File: path, Places: []configfile.Place{place}}
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Load(search, o, into) })
+	c.report = configfile.Load(search, o, c)
+	c.Path = c.report.Base
+	if c.Path == "" {
+		c.notices = append(c.notices, "no configuration file was found at "+defaultDir+"/vedette-server.yaml or .yml: using the defaults")
 	}
-	found := c.Path != ""
-	c, err = c.finish()
-	if err == nil && !found {
-		c.notices = append(c.notices, "no configuration file was found at /"+strings.Join(defaultPaths[:], ", /")+": using the defaults")
-	}
-	return c, err
+	return c.finish()
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
-	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:]}
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames, Foreign: foreign[:]}
 }
 
 // parse reads a configuration from data.

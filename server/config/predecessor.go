@@ -1,16 +1,32 @@
 package config
 
-import "github.com/vedette-io/vedette/internal/configfile"
+import (
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+)
 
 // renames moves the Scale Agent's keys to ours, in this order. Since Armory CD 2.38 they are all
-// below armory.
-var renames = [...]configfile.Rename{
+// below armory. The plugin's own file has them without a prefix.
+var renames = slices.Concat([]configfile.Rename{
+	{From: "logging.level.root", To: "logging.level"},
 	{From: "armory.kubesvc", To: "kubesvc"},
+}, belowKubesvc("cluster", "cluster-kubernetes", "cluster-database", "disableV2Provider", "dynamicAccounts", "heartbeat", "loadBalancer",
+	"locks", "operations", "ops", "runtime", "v2-cache-eviction", "jobs.operation-history", "jobs.operationHistory",
+	"cache.accountCleanupFrequencySeconds", "cache.agentCleanupFrequencySeconds", "cache.cacheAll", "cache.cacheDefaults",
+	"cache.cacheKinds", "cache.cacheOmitKinds", "cache.cacheStreamingPoolCoreSize", "cache.cacheStreamingPoolMaxSize",
+	"cache.cleanDataWithUnusedAccounts", "cache.eventsCleanupFrequencySeconds", "cache.namespaceExpiryMinutes",
+	"cache.onDemandQuickWaitMs", "cache.operationWaitMs",
+), []configfile.Rename{
 	{From: "kubesvc.grpc.server", To: "grpc.server"},
 	{From: "kubesvc.grpc.auth", To: "grpc.auth"},
 	{From: "kubesvc.cache.cacheKinds", To: "cache.kinds"},
 	{From: "kubesvc.cache.cacheOmitKinds", To: "cache.omitKinds"},
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
+	{From: "kubesvc.cache.operationWaitMs", To: "tasks.timeout", Unit: "ms"},
+	{From: "kubesvc.jobs.operation-history.purge.weeks", To: "history.keep", Unit: "w"},
+	{From: "kubesvc.jobs.operationHistory.purge.weeks", To: "history.keep", Unit: "w"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
 	{From: "services.fiat", To: "services.fiat"}, // separate from the other services, which have no effect
@@ -28,14 +44,25 @@ var renames = [...]configfile.Rename{
 	{From: "kubernetes.jobExecutor.enable-task-output-for-all-accounts", To: "tasks.persistOutputForAllAccounts"},
 	{From: "kubernetes.jobs.detailedPodStatus", To: "jobs.detailedPodStatus"},
 	{From: "kubernetes.jobs.detailed-pod-status", To: "jobs.detailedPodStatus"},
+})
+
+// belowKubesvc returns renames that move keys below kubesvc.
+func belowKubesvc(keys ...string) []configfile.Rename {
+	renames := make([]configfile.Rename, len(keys))
+	for i, key := range keys {
+		renames[i] = configfile.Rename{From: key, To: "kubesvc." + key}
+	}
+	return renames
 }
 
 // Kubesvc holds the keys of the predecessor's plugin that have no other name
 // here. Others are read too: kubesvc.grpc.server as grpc.server,
 // kubesvc.grpc.auth as grpc.auth, kubesvc.cache.cacheKinds as cache.kinds,
-// cacheOmitKinds as cache.omitKinds, accountCleanupFrequencySeconds as
-// accounts.gracePeriod, cleanDataWithUnusedAccounts as accounts.removeData. All
-// of them may also be below armory.
+// cacheOmitKinds as cache.omitKinds, cacheAll as cache.all,
+// accountCleanupFrequencySeconds as accounts.gracePeriod,
+// cleanDataWithUnusedAccounts as accounts.removeData, operationWaitMs as
+// tasks.timeout, and kubesvc.jobs.operation-history.purge.weeks as history.keep.
+// All of them may also be below armory, or without kubesvc.
 type Kubesvc struct {
 	// The server is always enabled.
 	Enabled bool `config:"enabled,ignored" default:"true"`
@@ -57,16 +84,41 @@ type Kubesvc struct {
 	DisableV2Provider bool `config:"disableV2Provider,ignored" default:"false"`
 	// Accounts that the server takes from other sources.
 	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,planned,warn"`
-	// Time for which the history of operations is kept. Today: 14 days.
-	Jobs configfile.Ignored `config:"jobs,planned"`
-	// Search for an agent, and metrics of operations.
-	Operations configfile.Ignored `config:"operations,planned"`
+	// The history is purged all the time, so that it needs no schedule. history.keep says how long it is kept.
+	Jobs configfile.Ignored `config:"jobs,ignored"`
+	// Search for an agent when an operation starts.
+	Operations KubesvcOperations `config:"operations"`
 	// Metrics of operations.
 	Ops configfile.Ignored `config:"ops,planned"`
 	// Settings of accounts, given at the server: onlySpinnakerManaged and customResources.
 	Runtime configfile.Ignored `config:"runtime,planned,warn"`
 	// There is no cache of Clouddriver to empty.
 	V2CacheEviction configfile.Ignored `config:"v2-cache-eviction,ignored"`
+}
+
+// KubesvcOperations configures how long an operation waits for an agent of its account.
+type KubesvcOperations struct {
+	Retry struct {
+		// An operation waits maxRetries times backoffMs until an agent of its account is connected.
+		MaxRetries int `config:"maxRetries" default:"5"`
+		// Part of that time, in milliseconds. The operation starts at once when an agent connects.
+		BackoffMs int `config:"backoffMs" default:"2000"`
+	} `config:"retry"`
+}
+
+// AgentWait returns how long an operation waits for an agent.
+func (o KubesvcOperations) AgentWait() time.Duration {
+	return max(time.Millisecond, time.Duration(o.Retry.MaxRetries)*time.Duration(o.Retry.BackoffMs)*time.Millisecond)
+}
+
+func (c *Config) checkOperations(o KubesvcOperations) {
+	const path = "kubesvc.operations.retry."
+	if n := o.Retry.MaxRetries; n < 0 || n > 1000 {
+		c.addProblem(path+"maxRetries", "%q must be from 0 to 1000, got %d", path+"maxRetries", n)
+	}
+	if n := o.Retry.BackoffMs; n < 0 || n > 600_000 {
+		c.addProblem(path+"backoffMs", "%q must be from 0 to 600000, got %d", path+"backoffMs", n)
+	}
 }
 
 // ClusterKubernetes configures how servers find each other through the
@@ -92,16 +144,14 @@ type ClusterKubernetes struct {
 
 // KubesvcCache holds settings of the predecessor's cache.
 type KubesvcCache struct {
-	// Kinds that are cached in every account.
-	CacheDefaults []string `config:"cacheDefaults,planned,warn"`
+	// Kinds to cache in addition to cache.kinds. cache.omitKinds does not apply to them.
+	CacheDefaults []string `config:"cacheDefaults"`
 	// Batches are written in one queue per agent, not by a pool of threads.
 	CacheStreamingPoolCoreSize int `config:"cacheStreamingPoolCoreSize,ignored" default:"10"`
 	// Batches are written in one queue per agent, not by a pool of threads.
 	CacheStreamingPoolMaxSize int `config:"cacheStreamingPoolMaxSize,ignored" default:"100"`
 	// A forced refresh returns at once, because objects are up to date already.
 	OnDemandQuickWaitMs int `config:"onDemandQuickWaitMs,ignored" default:"10000"`
-	// Maximum time of an operation, in milliseconds. Today: tasks.timeout.
-	OperationWaitMs int `config:"operationWaitMs,planned,warn" default:"30000"`
 	// Events are read from the cluster on request, and not kept.
 	EventsCleanupFrequencySeconds int `config:"eventsCleanupFrequencySeconds,ignored" default:"7200"`
 	// Three missed heartbeats end a connection.

@@ -24,6 +24,12 @@ type dialect struct {
 	arrayParams     bool               // a list of numbers is one parameter
 	orderedJoin     string             // a join that reads tables in the order in which they are written
 	keyHint         string             // after "objects", makes the planner use the primary key
+	// keyRange is a condition on objects o that always holds; empty for none. With it the planner
+	// compares what is in the primary key before it reads rows.
+	keyRange string
+	// seeksByAccount says that the objects of a kind are found by the primary key if all accounts are
+	// named. Otherwise the planner reads all objects.
+	seeksByAccount bool
 	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
 	// use the database.
 	clockExpr      string

@@ -32,6 +32,8 @@ func mysqlDialect() dialect {
 		orderedJoin:       "STRAIGHT_JOIN", // MariaDB would start with the few accounts and kinds, and read all of their objects
 		// MySQL would read and sort the whole table, and MariaDB start with the first row each time
 		keyHint:        " FORCE INDEX (objects_key)",
+		keyRange:       "o.account_id > 0", // index conditions need a range
+		seeksByAccount: true,
 		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
 		emptyBytes:     "''",
 		hexExpr:        "HEX(?)",

@@ -131,6 +131,13 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 	if c.empty {
 		return c, nil
 	}
+	var keys conditions
+	if q.Related == nil {
+		keys = c.keyConditions(&s.dialect, q)
+	}
+	if q.Related == nil && len(keys) == 0 && s.dialect.seeksByAccount { // only the kind is known, which is not the first column of the key
+		c.accountCondition = s.dialect.in("o.account_id", sortedIDs(c.accounts))
+	}
 	c.where = conditions{s.dialect.in("o.kind_id", kinds), c.accountCondition}
 	for _, f := range []struct{ column, value string }{{"o.namespace", q.Namespace}, {"o.name", q.Name}} {
 		if f.value != "" {
@@ -139,7 +146,10 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 	}
 	if q.Related == nil {
 		c.tables = "objects o" + s.dialect.keyHint
-		c.where = append(c.where, c.keyConditions(&s.dialect, q)...)
+		c.where = append(c.where, keys...)
+		if s.dialect.keyRange != "" {
+			c.where = append(c.where, condition{s.dialect.keyRange, nil})
+		}
 	} else {
 		c.tables = "objects o"
 		c.where = append(c.where, c.relatedConditions(&s.dialect, q)...)

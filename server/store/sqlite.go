@@ -44,6 +44,7 @@ func sqliteDialect() dialect {
 		emptyBytes:        "x''",
 		hexExpr:           "HEX(?)",
 		glob:              true,
+		seeksByAccount:    true,
 		ownedTables:       "objects p JOIN objects o ON o.owner = p.uid AND o.account_id + 0 = p.account_id",
 		concatBytes:       func(columns ...string) string { return "CAST(" + strings.Join(columns, " || ") + " AS BLOB)" },
 		singleWriter:      true,

@@ -18,6 +18,8 @@ type Policy struct {
 	Allowed []netip.Prefix
 	// Denied are networks that are denied in addition, unless Allowed has them too.
 	Denied []netip.Prefix
+	// Rejected are networks that are denied even if Allowed has them.
+	Rejected []netip.Prefix
 }
 
 // reserved are the networks that are denied unless they are allowed: this machine, its link, and
@@ -56,6 +58,9 @@ func (e *AddressError) Error() string {
 // an IPv4 address must be allowed as both.
 func (p Policy) Check(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
+	if embedded, _ := embeddedIPv4(address); contains(p.Rejected, address) || contains(p.Rejected, embedded) {
+		return &AddressError{address, "an address that the account rejects"}
+	}
 	if contains(p.Allowed, address) {
 		return nil
 	}

@@ -12,6 +12,8 @@ func TestPolicy(t *testing.T) {
 	policy := egress.Policy{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32"), netip.MustParsePrefix("10.1.2.0/24")},
 		Denied:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")},
+
+		Rejected: []netip.Prefix{netip.MustParsePrefix("10.1.2.9/32")},
 	}
 	for _, tt := range []struct {
 		name, address string
@@ -50,6 +52,9 @@ func TestPolicy(t *testing.T) {
 		{"denied in addition", "10.9.9.9", false},
 		{"denied in addition, mapped", "::ffff:10.9.9.9", false},
 		{"denied, but allowed more narrowly", "10.1.2.3", true},
+		{"rejected, though allowed", "10.1.2.9", false},
+		{"rejected, mapped", "::ffff:10.1.2.9", false},
+		{"rejected, NAT64", "64:ff9b::a01:209", false},
 		{"denied IPv6", "2001:db8::1", false},
 	} {
 		err := policy.Check(netip.MustParseAddr(tt.address))

@@ -1,0 +1,121 @@
+package configfile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/vedette-io/vedette/internal/nearest"
+)
+
+const (
+	maxForeign = 1000 // keys of other products that are remembered
+	maxHints   = 1000 // unknown keys for which a similar one is searched, which takes a while
+)
+
+// UnknownKeys returns the unknown keys that belong to other products, in the order of the files:
+// groups at the top that no key of ours resembles, and Options.Foreign.
+func (r *Report) UnknownKeys() []string {
+	var paths []string
+	for _, key := range slices.SortedFunc(slices.Values(r.foreign), keyPosition.compare) {
+		if !slices.Contains(paths, key.path) {
+			paths = append(paths, key.path)
+		}
+	}
+	return paths
+}
+
+// HasUnknownKey reports whether a key of another product is set.
+func (r *Report) HasUnknownKey(path string) bool {
+	return slices.ContainsFunc(r.foreign, func(key keyPosition) bool { return relaxed(key.path) == relaxed(path) })
+}
+
+func (r *Report) addForeign(at Position, path string) {
+	if len(path) > 100 {
+		path = strings.ToValidUTF8(path[:100], "") + "…"
+	}
+	if len(r.foreign) < maxForeign {
+		r.foreign = append(r.foreign, keyPosition{path, at})
+	}
+}
+
+// handleUnknownKey reports a key that a struct does not have, or sets it aside if it belongs to
+// another product. A key at the top that resembles one of ours is an error, because a misspelt
+// group would lose all its settings.
+func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
+	path := joinPath(p.path, f.key)
+	if d.isForeign(path) {
+		d.report.addForeign(f.at, path)
+		return
+	}
+	hint, isCompared := "", d.hints < maxHints
+	if isCompared {
+		d.hints++
+		hint = d.hintFor(p, f.key, target)
+	}
+	switch {
+	case hint == "" && p.path == "" && isCompared:
+		d.report.addForeign(f.at, path)
+	case hint == "":
+		d.report.Add(f.at, path, "unknown key %q", path)
+	default:
+		d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hint)
+	}
+}
+
+// hintFor returns the key that a user may have meant, or "". At the top, keys without an effect are
+// not suggested: "docker" is not a misspelt "dockerRegistry".
+func (d *decoder) hintFor(p location, key string, target reflect.Type) string {
+	specs := keySpecs(target)
+	if p.path == "" {
+		specs = slices.DeleteFunc(specs, func(s keySpec) bool { return s.status != ActiveKey })
+	}
+	first, _, _ := strings.Cut(key, ".")
+	hints := nearest.Matches(first, keyNames(specs))
+	if hints == nil && p.path == "" {
+		hints = uniquePathOf(target, key)
+	}
+	if hints == nil {
+		return ""
+	}
+	return hints[0]
+}
+
+// isForeign reports whether a path is one of Options.Foreign or below one. As in Spring, case and
+// dashes do not matter.
+func (d *decoder) isForeign(path string) bool {
+	path = relaxed(path)
+	return slices.ContainsFunc(d.options.Foreign, func(foreign string) bool {
+		rest, found := strings.CutPrefix(path, relaxed(foreign))
+		return found && (rest == "" || rest[0] == '.')
+	})
+}
+
+func relaxed(path string) string { return strings.ToLower(strings.ReplaceAll(path, "-", "")) }
+
+// withoutForeign removes the groups that another product has where we have a single value: Spring's
+// logging.level has a key for each logger. Options.Foreign must name such a key itself.
+func (d *decoder) withoutForeign(p location, values []field, target reflect.Type) []field {
+	if isMergeable(target) || isUnmarshaler(target) || !slices.Contains(d.options.Foreign, p.path) {
+		return values
+	}
+	return slices.DeleteFunc(values, func(f field) bool {
+		if f.value.kind != mappingNode {
+			return false
+		}
+		for _, inner := range f.value.fields {
+			d.report.addForeign(inner.at, joinPath(p.path, inner.key))
+		}
+		return true
+	})
+}
+
+// shorten joins keys for a log line.
+func shorten(keys []string) string {
+	const shown = 50
+	if len(keys) <= shown {
+		return strings.Join(keys, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(keys[:shown], ", "), len(keys)-shown)
+}

@@ -1,0 +1,156 @@
+package configfile
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+)
+
+const (
+	maxFiles      = 100      // files with settings
+	maxLayers     = 1000     // documents, counting each import of a file
+	maxTotalBytes = 16 << 20 // of all files together
+)
+
+// loader reads files and the files that they import.
+type loader struct {
+	options  Options
+	report   *Report
+	read     func(path string) ([]byte, error) // returns errNotFound if there is no such file
+	profiles []string                          // active ones, lowest precedence first
+
+	files     map[string]*file
+	names     map[string]string // path of a file by its name in positions
+	nodes     int               // of all files
+	bytes     int               // of all files
+	layers    []*document       // lowest precedence first; a document counts at its last place
+	importing []string          // files whose imports are being read
+
+	tooManyLayers bool // reported
+}
+
+// file is a file that was looked for.
+type file struct {
+	path      string
+	state     FileState
+	err       error // if it does not exist or cannot be read
+	documents []*document
+}
+
+func newLoader(o Options, read func(string) ([]byte, error)) *loader {
+	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
+	return &loader{options: o, report: r, read: read, profiles: activeProfiles(o, r), files: map[string]*file{}, names: map[string]string{}}
+}
+
+// file reads and parses a file, once.
+func (l *loader) file(path string) *file {
+	if f, isKnown := l.files[path]; isKnown {
+		return f
+	}
+	f := &file{path: path, state: FileRead}
+	l.files[path] = f
+	data, err := l.read(path)
+	l.bytes += len(data)
+	switch {
+	case isNotFound(err):
+		f.state, f.err = FileMissing, err
+	case err != nil:
+		f.state, f.err = FileUnreadable, err
+	case l.bytes > maxTotalBytes:
+		f.state, f.err = FileUnreadable, errTooManyBytes
+	case isBlank(data):
+		f.state = FileEmpty
+	default:
+		f.documents = parseDocuments(&treeBuilder{file: l.nameInPositions(path), report: l.report, nodes: &l.nodes}, data)
+	}
+	l.report.Files = append(l.report.Files, File{path, f.state})
+	return f
+}
+
+var errTooManyBytes = errors.New("read the file: the files of the configuration are larger than 16 MiB together")
+
+func isNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// nameInPositions returns the file name without the folder, to keep messages short, unless another
+// file has the same name.
+func (l *loader) nameInPositions(path string) string {
+	name := filepath.Base(path)
+	if other, taken := l.names[name]; taken && other != path {
+		return path
+	}
+	l.names[name] = path
+	return name
+}
+
+// addFile adds the documents of a file that apply, each with its imports.
+func (l *loader) addFile(f *file) {
+	l.importing = append(l.importing, f.path)
+	defer func() { l.importing = l.importing[:len(l.importing)-1] }()
+	var first *document
+	for _, d := range f.documents {
+		applies, restricted := d.appliesTo(l.profiles, l.report)
+		switch {
+		case !restricted && first != nil:
+			l.report.Add(d.at, "", "a second YAML document starts here: a file must contain only one, besides documents "+
+				"with \"spring.config.activate.on-profile\"")
+			return
+		case !restricted:
+			first = d
+		}
+		if applies {
+			l.addDocument(f, d)
+		}
+	}
+}
+
+// addDocument adds a document and its imports, which override it.
+func (l *loader) addDocument(f *file, d *document) {
+	if len(l.layers) >= maxLayers {
+		if !l.tooManyLayers {
+			l.report.Add(d.at, importPath, "files are imported more than %d times: import each file only once", maxLayers)
+		}
+		l.tooManyLayers = true
+		return
+	}
+	l.layers = append(l.layers, d)
+	for _, i := range l.importsOf(d) {
+		l.addImport(f, i)
+	}
+}
+
+// decode decodes all documents together.
+func (l *loader) decode(into any) {
+	d := &decoder{report: l.report, options: l.options}
+	roots := l.roots()
+	for layer, root := range roots {
+		d.originals = append(d.originals, root.clone())
+		for _, rename := range l.options.Renames {
+			rename.apply(root)
+		}
+		root.setLayer(layer)
+	}
+	target := reflect.ValueOf(into).Elem()
+	setDefaults(target)
+	d.decodeStruct(location{}, roots, target)
+	if l.options.EnvPrefix != "" {
+		d.applyEnvironment(target)
+	}
+	d.applyFallbackVariables(target)
+}
+
+// roots returns the tree of each document once, lowest precedence first. What is imported twice
+// overrides whatever the later import overrides.
+func (l *loader) roots() []*node {
+	var roots []*node
+	seen := map[*document]bool{}
+	for _, d := range slices.Backward(l.layers) {
+		if !seen[d] {
+			seen[d] = true
+			roots = append(roots, d.root)
+		}
+	}
+	slices.Reverse(roots)
+	return roots
+}
