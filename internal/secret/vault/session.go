@@ -182,7 +182,8 @@ func explain(ctx context.Context, client *api.Client, err error) error {
 	if !errors.As(err, &response) {
 		return secret.Unreachable(ctx, host, err)
 	}
-	text := strings.Join(response.Errors, "; ")
+	// Vault writes lists of errors in several lines, even of one.
+	text := strings.TrimPrefix(strings.Join(strings.Fields(strings.Join(response.Errors, "; ")), " "), "1 error occurred: * ")
 	if text == "" {
 		text = http.StatusText(response.StatusCode)
 	}

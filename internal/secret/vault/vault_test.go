@@ -2,6 +2,7 @@ package vault_test
 
 import (
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -33,7 +34,7 @@ func newServer(t *testing.T) *vaultserver.Server {
 	s.Write(t, "sys/policies/acl/reader", map[string]any{"policy": policy})
 	s.Write(t, "sys/auth/userpass", map[string]any{"type": "userpass"})
 	s.Write(t, "auth/userpass/users/agent", map[string]any{"password": "hunter2", "token_policies": "reader"})
-	data := map[string]any{"password": "v1", "number": 5432, "file": base64.StdEncoding.EncodeToString([]byte("v1\n"))}
+	data := map[string]any{"password": "v1", "text": "not base64!", "number": 5432, "file": base64.StdEncoding.EncodeToString([]byte("v1\n"))}
 	s.Write(t, "kv1/spinnaker/db", data)
 	s.Write(t, "kv1/data/spinnaker/db", map[string]any{"password": "another secret"})
 	// An engine of version 2 is upgraded in the background.
@@ -106,16 +107,16 @@ func TestBothVersionsOfKV(t *testing.T) {
 		kind vedette.ErrorKind
 		text string
 	}{
-		"e:kv1!p:spinnaker/db!k:user":            {vedette.NotFound, `no key "user"`},
-		"e:kv1!p:spinnaker/db!k:password!b:true": {vedette.Invalid, "not base64"},
-		"e:kv1!p:missing!k:password":             {vedette.NotFound, "has no secret missing in the engine kv1"},
-		"e:team/kv2!p:gone!k:password":           {vedette.NotFound, "the newest version of gone in the engine team/kv2 was deleted"},
-		"e:team/kv2!p:forbidden!k:password":      {vedette.Denied, "permission denied: allow it in the policy"},
-		"e:unknown!p:x!k:password":               {vedette.Denied, "permission denied"},
-		"e:kv1!k:password":                       {vedette.Invalid, "must have a path"},
-		"e:kv1!p:a!n:b!k:password":               {vedette.Invalid, "must have a path, once"},
-		"e:kv1!p:a!k:password!b:perhaps":         {vedette.Invalid, "another value of b"},
-		"p:a!k:password":                         {vedette.Invalid, "lacks the parameter e"},
+		"e:kv1!p:spinnaker/db!k:user":        {vedette.NotFound, `no key "user"`},
+		"e:kv1!p:spinnaker/db!k:text!b:true": {vedette.Invalid, "not base64"},
+		"e:kv1!p:missing!k:password":         {vedette.NotFound, "has no secret missing in the engine kv1"},
+		"e:team/kv2!p:gone!k:password":       {vedette.NotFound, "the newest version of gone in the engine team/kv2 was deleted"},
+		"e:team/kv2!p:forbidden!k:password":  {vedette.Denied, "permission denied: allow it in the policy"},
+		"e:unknown!p:x!k:password":           {vedette.Denied, "permission denied"},
+		"e:kv1!k:password":                   {vedette.Invalid, "must have a path"},
+		"e:kv1!p:a!n:b!k:password":           {vedette.Invalid, "must have a path, once"},
+		"e:kv1!p:a!k:password!b:perhaps":     {vedette.Invalid, "another value of b"},
+		"p:a!k:password":                     {vedette.Invalid, "lacks the parameter e"},
 	} {
 		reference := "encrypted:vault!" + rest
 		_, err := l.Resolve(reference)
@@ -295,7 +296,10 @@ func TestSealedVault(t *testing.T) {
 	if _, err := r.Load(t.Context()).Resolve(version1Password); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "did not answer") {
 		t.Errorf("nobody listens: got error %v", err)
 	}
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the client has left
+		<-r.Context().Done()
+	}))
 	defer hanging.Close()
 	r = newResolver(t, userpass(hanging.URL), secret.Timing{Attempt: time.Millisecond, Total: 1})
 	if _, err := r.Load(t.Context()).Resolve(version1Password); vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "no answer within 1ms") {
