@@ -110,7 +110,7 @@ func (e *Engine) login(ctx context.Context) (*session, error) {
 	go s.watcher.Start()
 	go func() {
 		defer close(s.expired)
-		_ = <-s.watcher.DoneCh() // whatever the reason, the next fetch logs in again
+		<-s.watcher.DoneCh() //nolint:errcheck // whatever the reason, the next fetch logs in again
 	}()
 	return s, nil
 }
