@@ -1,6 +1,7 @@
 # make           builds, checks and tests
 # make demo      two real clusters, a server and two agents; Ctrl-C ends it
 # make test      all tests, with what they need
+# make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
@@ -21,7 +22,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases test-vault controlplane convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -41,6 +42,10 @@ demo: build
 controlplane:
 	go run ./test/controlplane/cmd/controlplane build
 
+# The Prometheus that tests of metrics run: some minutes once, then from the cache.
+prometheus:
+	@go run ./test/prometheus/cmd/build
+
 # PostgreSQL and MariaDB as servers that tests can start. docs/development.md says how
 # to test on others.
 test-databases:
@@ -56,7 +61,7 @@ test-vault:
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 	-gcflags=modernc.org/sqlite/lib=-race=false '-gcflags=modernc.org/libc/...=-race=false'
 
-test: build controlplane test-databases test-vault
+test: build controlplane prometheus test-databases test-vault
 	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m ./...
 
 # Seeded faults over real processes: SEEDS of each database, from FROM on, with

@@ -41,8 +41,12 @@ type account struct {
 	pending  *uplink.Assignment // the latest one, which replaces all before it
 	operator *operate.Operator  // nil until the cluster was reached
 	watcher  *watch.Watcher     // the last one that ran; nil before the first
+	feeds    *feedAnnouncements // of watcher
 	state    string
-	err      error
+	err      error // of the state; the two below count while the state is reporting
+	// clusterErr is why the cluster as a whole cannot be read, and selectionErr what the
+	// configuration asks for that the cluster does not serve.
+	clusterErr, selectionErr error
 }
 
 func newAccount(a *Agent, cfg Account) *account {
@@ -71,11 +75,15 @@ func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster)
 
 // connect retries until the cluster is identified.
 func (a *account) connect(ctx context.Context) (*kube.Cluster, error) {
+	lastFailure := ""
 	return backoff.Retry(ctx, func() (*kube.Cluster, error) {
 		cluster, err := a.connectOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.setState("reaching", err)
-			a.log.Warn("cannot reach the cluster, retrying", "error", err)
+			if failure := err.Error(); failure != lastFailure { // a failure may last for days
+				lastFailure = failure
+				a.log.Warn("cannot reach the cluster, retrying", "error", err)
+			}
 		}
 		return cluster, err
 	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0))
@@ -285,14 +293,18 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 		close(r.done)
 		return r
 	}
+	a.setWatchErrors(nil, nil)
+	watchConfig := a.agent.cfg.Watch
+	watchConfig.Log = watchConfig.Log.With("account", a.cfg.Name)
 	selection := a.cfg.Selection
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
-		setAccountError: a.setAccountError,
-		log:             a.log, snapshots: map[vedette.Feed]*index{},
-	}, a.agent.cfg.Watch)
-	a.setWatcher(r.watcher, redactor)
+		setWatchErrors: a.setWatchErrors, setClusterError: a.setClusterError,
+		metrics: a.agent.cfg.Metrics,
+		log:     a.log, snapshots: map[vedette.Feed]*index{},
+	}, watchConfig)
+	a.setWatcher(r.watcher, &r.announcements, redactor)
 	go func() {
 		defer close(r.done)
 		r.err = r.watcher.Run(ctx, as.Marks)
@@ -313,39 +325,52 @@ func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor,
 	return redact.New(a.agent.cfg.Redact, projections, settings.Annotations)
 }
 
-// setAccountError sets the reason why no feed of the cluster is live. An empty message clears it.
-func (a *account) setAccountError(message string) {
-	if message == "" {
-		a.setState("reporting", nil)
-		return
-	}
-	a.setState("reporting", errors.New(message))
+// setClusterError sets the reason why the cluster as a whole cannot be read; nil clears it.
+func (a *account) setClusterError(err error) {
+	a.update(func() { a.clusterErr = err })
 }
 
-// setState sets the state of the account and sends it to the server. Sending may block, so
-// mu is not held meanwhile and status does not wait.
+// setWatchErrors sets the errors that the watcher found; nil clears them.
+func (a *account) setWatchErrors(clusterErr, selectionErr error) {
+	a.update(func() { a.clusterErr, a.selectionErr = clusterErr, selectionErr })
+}
+
 func (a *account) setState(state string, err error) {
+	a.update(func() { a.state, a.err = state, err })
+}
+
+// update changes the state of the account and sends its error to the server. Sending may
+// block, so mu is not held meanwhile and status does not wait.
+func (a *account) update(change func()) {
 	a.reportMu.Lock()
 	defer a.reportMu.Unlock()
 	a.mu.Lock()
-	a.state, a.err = state, err
+	change()
+	state, err := a.state, a.errorLocked()
 	a.mu.Unlock()
 	if state == "refused" {
 		return // the server decided it
 	}
-	message := ""
-	if err != nil {
-		message = err.Error()
+	a.agent.link.ReportAccountError(a.cfg.Name, err)
+}
+
+// errorLocked returns what prevents the agent from reporting the account, or all of it.
+func (a *account) errorLocked() error {
+	switch {
+	case a.state != "reporting":
+		return a.err
+	case a.clusterErr != nil:
+		return a.clusterErr
 	}
-	a.agent.link.ReportAccountError(a.cfg.Name, message)
+	return a.selectionErr
 }
 
 func (a *account) status() AccountStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AccountStatus{Name: a.cfg.Name, State: a.state}
-	if a.err != nil {
-		s.Error = a.err.Error()
+	if err := a.errorLocked(); err != nil {
+		s.Error = err.Error()
 	}
 	return s
 }

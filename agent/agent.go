@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
@@ -39,6 +40,8 @@ type Config struct {
 	RereadInterval time.Duration
 	Operate        operate.Config // Redactor and CoveredByFeed are set for each account
 	Executor       executor.Config
+	// Metrics measures the agent. Nil means metrics that nobody reads.
+	Metrics *metrics.Metrics
 }
 
 // Account is one cluster and the part of it to report.
@@ -78,12 +81,17 @@ func New(cfg Config, log *slog.Logger) *Agent {
 	if cfg.Watch.Log == nil {
 		cfg.Watch.Log = log
 	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New(cfg.Uplink.Version)
+	}
+	cfg.Uplink.Observer, cfg.ConnectOptions.OnResponse = cfg.Metrics, cfg.Metrics.RequestAnswered
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
-	a.executor = executor.New(cfg.Executor, a.execute, func(out vedette.Outcome) { a.link.Answer(out) })
+	a.executor = executor.New(cfg.Executor, a.executeMeasured, func(out vedette.Outcome) { a.link.Answer(out) })
 	a.link = uplink.New(cfg.Uplink, a.box, a, a.executor, log)
 	for _, account := range cfg.Accounts {
 		a.accounts[account.Name] = newAccount(a, account)
 	}
+	cfg.Metrics.OnScrape(a.sampleMetrics)
 	return a
 }
 

@@ -22,6 +22,7 @@ type feedAnnouncements struct {
 	declaration []byte // nil before the first
 	feeds       map[vedette.Feed]bool
 	statuses    map[vedette.Feed][]byte
+	states      map[vedette.Feed]vedette.FeedState // of the feeds with a status
 }
 
 // declare puts a declaration and drops the statuses of all other feeds.
@@ -30,6 +31,7 @@ func (t *feedAnnouncements) declare(ctx context.Context, feeds map[vedette.Feed]
 	defer t.mu.Unlock()
 	t.declaration, t.feeds = record, feeds
 	maps.DeleteFunc(t.statuses, func(f vedette.Feed, _ []byte) bool { return !feeds[f] })
+	maps.DeleteFunc(t.states, func(f vedette.Feed, _ vedette.FeedState) bool { return !feeds[f] })
 	return t.putDeclarationLocked(ctx)
 }
 
@@ -39,18 +41,31 @@ func (t *feedAnnouncements) putDeclarationLocked(ctx context.Context) error {
 }
 
 // setStatus puts the status of a feed.
-func (t *feedAnnouncements) setStatus(ctx context.Context, feed vedette.Feed, record []byte) error {
+func (t *feedAnnouncements) setStatus(ctx context.Context, feed vedette.Feed, state vedette.FeedState, record []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.statuses == nil {
-		t.statuses = map[vedette.Feed][]byte{}
+		t.statuses, t.states = map[vedette.Feed][]byte{}, map[vedette.Feed]vedette.FeedState{}
 	}
-	t.statuses[feed] = record
+	t.statuses[feed], t.states[feed] = record, state
 	return t.putStatusLocked(ctx, feed)
 }
 
 func (t *feedAnnouncements) putStatusLocked(ctx context.Context, feed vedette.Feed) error {
 	return t.box.Put(ctx, outbox.Change{Account: t.account, Feed: feed, Priority: outbox.Control, Key: statusKey, Record: t.statuses[feed]})
+}
+
+// countStates adds the feeds to a count by state. Feeds without a status are pending.
+func (t *feedAnnouncements) countStates(counts map[vedette.FeedState]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for feed := range t.feeds {
+		state, known := t.states[feed]
+		if !known {
+			state = vedette.FeedPending
+		}
+		counts[state]++
+	}
 }
 
 // resend puts the declaration and all statuses again.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -28,7 +29,9 @@ type sink struct {
 	redactor        *redact.Redactor
 	indexes         *indexes
 	announcements   *feedAnnouncements
-	setAccountError func(message string) // sets the error of the account as a whole; empty to clear it
+	setClusterError func(error)                          // nil clears it
+	setWatchErrors  func(clusterErr, selectionErr error) // nil clears them
+	metrics         *metrics.Metrics
 	log             *slog.Logger
 
 	mu        sync.Mutex
@@ -57,12 +60,30 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 		return s.bookmark(ctx, e)
 	case watch.Status:
 		if e.Feed == (vedette.Feed{}) {
-			s.setAccountError(e.Message)
+			s.setClusterError(clusterError(e))
 			return nil
 		}
 		return s.status(ctx, e)
 	}
 	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
+}
+
+// clusterError returns the error in the status of an account, or nil if there is none.
+func clusterError(e watch.Event) error {
+	switch {
+	case e.Message == "":
+		return nil
+	case e.State == vedette.FeedDenied:
+		return vedette.Errorf(vedette.Denied, "%s", e.Message)
+	}
+	return vedette.Errorf(vedette.Unavailable, "%s", e.Message)
+}
+
+func selectionError(problem string) error {
+	if problem == "" {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "%s", problem)
 }
 
 func (s *sink) status(ctx context.Context, e watch.Event) error {
@@ -73,7 +94,7 @@ func (s *sink) status(ctx context.Context, e watch.Event) error {
 	if e.State == vedette.FeedPending {
 		s.box.ResumeFeed(s.account, e.Feed, e.Mark)
 	}
-	return s.announcements.setStatus(ctx, e.Feed, record)
+	return s.announcements.setStatus(ctx, e.Feed, e.State, record)
 }
 
 // put encodes a step and puts it into the outbox.
@@ -104,13 +125,14 @@ func (s *sink) declare(ctx context.Context, e watch.Event) error {
 	if err != nil {
 		return err
 	}
-	s.setAccountError("")
+	s.setWatchErrors(nil, selectionError(e.Problem))
 	return s.announcements.declare(ctx, feeds, record)
 }
 
 // begin starts a snapshot. It discards unsent changes of the feed, and waits for the index
 // of the server, so that the agent sends only objects that differ.
 func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
+	s.metrics.SnapshotBegan()
 	x := s.indexes.expect(feed)
 	s.box.DiscardFeed(s.account, feed)
 	if err := s.put(ctx, feed, outbox.Change{Priority: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -22,7 +23,8 @@ func newSink(t *testing.T) *sink {
 	box := outbox.New(1 << 20)
 	box.Open("a", 1, nil)
 	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, announcements: &feedAnnouncements{box: box, account: "a"},
-		setAccountError: func(string) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
+		metrics:         metrics.New("test"),
+		setClusterError: func(error) {}, setWatchErrors: func(error, error) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
 }
 
 // TestUnreadableObjectDoesNotStopWatcher checks that no object makes the sink fail, which

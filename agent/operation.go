@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
@@ -11,7 +12,19 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// execute executes an operation in the cluster of its account. The executor calls it.
+// executeMeasured executes an operation. The executor calls it.
+func (a *Agent) executeMeasured(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	start := time.Now()
+	out := a.execute(ctx, op)
+	verb := vedette.Verb("unknown") // of a newer server
+	if op.Args != nil {
+		verb = op.Args.Verb()
+	}
+	a.cfg.Metrics.OperationEnded(verb, out.State, time.Since(start))
+	return out
+}
+
+// execute executes an operation in the cluster of its account.
 func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	account := a.accounts[op.Account]
 	if account == nil {
@@ -63,10 +76,10 @@ func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
 }
 
 // setWatcher makes operations report objects in the same form as the feeds of a watcher.
-func (a *account) setWatcher(w *watch.Watcher, r *redact.Redactor) {
+func (a *account) setWatcher(w *watch.Watcher, feeds *feedAnnouncements, r *redact.Redactor) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.watcher = w
+	a.watcher, a.feeds = w, feeds
 	a.operator.SetRedactor(r)
 }
 

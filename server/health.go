@@ -67,6 +67,14 @@ func (r *readiness) reason() string {
 	return r.reasonLocked()
 }
 
+// value returns 1 if the server is ready, and otherwise 0.
+func (r *readiness) value() float64 {
+	if r.reason() == "" {
+		return 1
+	}
+	return 0
+}
+
 func (r *readiness) reasonLocked() string {
 	switch {
 	case r.draining:

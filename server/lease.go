@@ -17,12 +17,14 @@ type heldLease struct {
 // database over. It continues while the server stops, because stopping also writes.
 func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
 	leaseCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cfg.Metrics.LeaseHeld(true)
 	l := &heldLease{ctx: leaseCtx, cancel: cancel, done: make(chan error, 1)}
 	go func() {
 		err := st.KeepLease(leaseCtx)
 		if err != nil {
 			s.log.Error("stopping: another server uses this database", "error", err)
 		}
+		s.cfg.Metrics.LeaseHeld(false)
 		cancel()
 		l.done <- err
 	}()

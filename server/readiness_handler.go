@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/vedette-io/vedette/server/middleware"
 )
 
 // readinessHandler passes requests to the REST handler once the store is open. Before that it
@@ -34,6 +36,7 @@ func (h *readinessHandler) setUnavailable(err error) {
 
 func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == livenessPath || r.URL.Path == readinessPath {
+		middleware.SetRoute(r, "GET "+r.URL.Path)
 		h.probe(w, r)
 		return
 	}

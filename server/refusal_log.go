@@ -25,7 +25,9 @@ type loggingCredentials struct {
 }
 
 func (c loggingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
+	lingering := &lingeringConn{Conn: conn}
+	secured, info, err := c.TransportCredentials.ServerHandshake(lingering)
+	lingering.isEstablished.Store(err == nil)
 	if err != nil {
 		c.refusals.report(conn.RemoteAddr(), err)
 		return secured, info, err
@@ -177,6 +179,12 @@ func describeCertificateError(err *tls.CertificateVerificationError) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
 			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+	}
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
+		return subject + " was not issued for clients: its extended key usage must include clientAuth"
+	case errors.As(err, &invalid) && invalid.Reason == x509.CANotAuthorizedForThisName:
+		return fmt.Sprintf("%s has a name that its authority may not sign: %.300s", subject, invalid.Detail)
 	}
 	return fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
 }

@@ -69,13 +69,14 @@ func (l *logBuffer) awaitLine(t *testing.T, parts ...string) string {
 
 // testCA is a certificate authority.
 type testCA struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t      *testing.T
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	usages []x509.ExtKeyUsage // of what it issues
 }
 
 func newTestCA(t *testing.T, name string) testCA {
-	s := testCA{t: t}
+	s := testCA{t: t, usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
 	_, s.cert, s.key = s.issue(name, time.Now().Add(time.Hour), true)
 	return s
 }
@@ -89,7 +90,7 @@ func (s testCA) issue(name string, end time.Time, authority bool) (tls.Certifica
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: end.Add(-2 * time.Hour), NotAfter: end, IsCA: authority, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+		ExtKeyUsage: s.usages}
 	parent, signingKey := s.cert, s.key
 	if parent == nil {
 		parent, signingKey = template, key
@@ -103,6 +104,12 @@ func (s testCA) issue(name string, end time.Time, authority bool) (tls.Certifica
 		s.t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}, cert, key
+}
+
+// leafFor is like leaf, for one usage only.
+func (s testCA) leafFor(usage x509.ExtKeyUsage, name string, end time.Time) tls.Certificate {
+	s.usages = []x509.ExtKeyUsage{usage}
+	return s.leaf(name, end)
 }
 
 func (s testCA) leaf(name string, end time.Time) tls.Certificate {
@@ -177,6 +184,7 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 				{"no certificate", credentials.NewTLS(client()), []string{"sent no client certificate", "clouddriver.tls.clientCertFile"}},
 				{"a foreign certificate", credentials.NewTLS(foreignClient), []string{"CN=stranger", "grpc.server.security.trustCertCollection"}},
 				{"an expired certificate", credentials.NewTLS(client(ca.leaf("old", time.Now().Add(-time.Hour)))), []string{"CN=old", "is valid only from"}},
+				{"a certificate for servers", credentials.NewTLS(client(ca.leafFor(x509.ExtKeyUsageServerAuth, "twin", later))), []string{"CN=twin", "was not issued for clients"}},
 				{"plaintext", insecure.NewCredentials(), []string{"does not speak TLS", "clouddriver.insecure"}},
 				{"a client that does not trust the server", credentials.NewTLS(untrusting), []string{"does not trust this server's certificate"}},
 			} {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
-	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
@@ -26,8 +27,9 @@ import (
 const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
-func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *assignment.Registry, agentServer *agentserver.Server,
-	dispatcher *dispatch.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountAdmin, agentServer *agentserver.Server,
+	dispatcher *metrics.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+	assignments := admin.assignments
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -36,15 +38,15 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, assignments *a
 	if err != nil {
 		return nil, err
 	}
-	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes})
+	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes, OnWait: s.cfg.Metrics.ReadLimitWaited})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
+		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))
 	cfg := s.cfg.Clouddriver
-	cfg.ReadLimiter = readLimiter
+	cfg.ReadLimiter, cfg.OnViewRead = readLimiter, s.cfg.Metrics.ViewRead
 	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
 	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := assignments.Freshness(account)
@@ -77,6 +79,7 @@ func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.H
 	if err != nil {
 		return nil, err
 	}
+	sampleUpstream(s.cfg.Metrics, remote)
 	cfg.Remote = remote.For
 	return upstream.New(remote, clouddriver.New(cfg)), nil
 }
@@ -87,7 +90,7 @@ type fleet struct {
 	server      vedette.ServerID
 }
 
-// Agents returns the connected agents, ordered by ID.
+// Agents returns the connected agents, ordered by ID and by the time since when they are connected.
 func (f fleet) Agents() []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
@@ -116,15 +119,18 @@ func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 
 func (f fleet) newAgent(m *assignment.Member) api.Agent {
 	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.Freshness()}
+		LastHeartbeat: m.Freshness(), Message: m.Notice()}
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
-	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice}
+	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
+		ErrorKind: role.ErrorKind, Conflict: role.Conflict}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {
-	slices.SortFunc(agents, func(x, y api.Agent) int { return strings.Compare(string(x.ID), string(y.ID)) })
+	slices.SortFunc(agents, func(x, y api.Agent) int {
+		return cmp.Or(strings.Compare(string(x.ID), string(y.ID)), x.Connected.Compare(y.Connected))
+	})
 	return agents
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
@@ -49,8 +50,12 @@ type Config struct {
 	RESTHosts []string
 	// ReadBytes is the memory that all REST responses may take together; 0 means 64 MiB.
 	ReadBytes int64
-	GRPC      string
-	GRPCTLS   *tls.Config // nil means plaintext
+	// Metrics measures the server. Nil means metrics that nobody reads.
+	Metrics *metrics.Metrics
+	// MetricsAddress is the address to serve them on, host:port; empty if they are not served.
+	MetricsAddress string
+	GRPC           string
+	GRPCTLS        *tls.Config // nil means plaintext
 
 	Store       store.Config
 	Accounts    accounts.Config
@@ -70,12 +75,14 @@ type Config struct {
 
 // Server is a running server.
 type Server struct {
-	cfg         Config
-	log         *slog.Logger
-	rest        net.Listener
-	grpc        net.Listener
-	handler     *readinessHandler
-	agentServer *deferredAgentServer
+	cfg  Config
+	log  *slog.Logger
+	rest net.Listener
+	grpc net.Listener
+	// metricsListener is nil if metrics are not served.
+	metricsListener net.Listener
+	handler         *readinessHandler
+	agentServer     *deferredAgentServer
 	// ready is reported over REST and gRPC.
 	ready *readiness
 }
@@ -83,6 +90,10 @@ type Server struct {
 // Listen opens the ports, so that a start fails at once if a port is taken. Nothing is served
 // before Run.
 func Listen(cfg Config, log *slog.Logger) (*Server, error) {
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New(cfg.Version)
+	}
+	cfg.Store.OnTransaction = cfg.Metrics.TransactionEnded
 	rest, err := listen("REST", cfg.REST)
 	if err != nil {
 		return nil, err
@@ -91,9 +102,17 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, rest.Close())
 	}
+	var metricsListener net.Listener
+	if cfg.MetricsAddress != "" {
+		metricsListener, err = listen("metrics", cfg.MetricsAddress)
+		if err != nil {
+			return nil, errors.Join(err, rest.Close(), rpc.Close())
+		}
+	}
 	ready := newReadiness(log)
-	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, handler: newReadinessHandler(log, ready), agentServer: newDeferredAgentServer(),
-		ready: ready}, nil
+	cfg.Metrics.OnScrape(func() { cfg.Metrics.State.Ready.Set(ready.value()) })
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: newReadinessHandler(log, ready),
+		agentServer: newDeferredAgentServer(), ready: ready}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
@@ -111,6 +130,14 @@ func (s *Server) REST() net.Addr { return s.rest.Addr() }
 // GRPC returns the address that agents connect to.
 func (s *Server) GRPC() net.Addr { return s.grpc.Addr() }
 
+// Metrics returns the address of the port for metrics, or nil if they are not served.
+func (s *Server) Metrics() net.Addr {
+	if s.metricsListener == nil {
+		return nil
+	}
+	return s.metricsListener.Addr()
+}
+
 // Run serves until ctx ends. While the database does not answer, the health endpoints report it and
 // agents wait.
 func (s *Server) Run(ctx context.Context) error {
@@ -118,6 +145,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.ready.drain)()
 	srv := s.newGRPC()
 	group.Go(func() error { return s.serveREST(ctx) })
+	group.Go(func() error { return s.serveMetrics(ctx) })
 	group.Go(func() error { return s.serveGRPC(srv) })
 	group.Go(func() error { defer srv.Stop(); return s.run(ctx) })
 	return group.Wait()
@@ -147,7 +175,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	accountRules := accounts.New(s.cfg.Accounts, st, s.log)
 	assignments := assignment.New(s.cfg.ID, st, accountRules, s.log)
 	hub := ingest.NewHub()
-	ingester := ingest.New(s.cfg.Ingest, st, hub, s.log)
+	ingester := ingest.New(s.cfg.Ingest, s.cfg.Metrics.MeasureIngest(st), hub, s.log)
 	s.cfg.AgentServer.ServerID, s.cfg.AgentServer.Version = s.cfg.ID, s.cfg.Version
 	s.cfg.Dispatch.Server = s.cfg.ID
 	dispatcher := dispatch.New(s.cfg.Dispatch, assignments, st, hub, s.log)
@@ -155,17 +183,20 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		return err
 	}
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
-	tasks := s.newTasks(st, dispatcher)
-	handler, err := s.newRESTHandler(st, hub, assignments, agentServer, dispatcher, tasks)
+	measuredDispatcher := s.cfg.Metrics.MeasureOperations(dispatcher)
+	tasks := s.newTasks(st, measuredDispatcher)
+	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks)
 	if err != nil {
 		return err
 	}
+	sampleServices(s.cfg.Metrics, st, assignments, ingester, tasks)
 	s.handler.setReady(handler)
 	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
+	group.Go(func() error { return s.countFleet(ctx, st) })
 	if s.cfg.Applications != nil {
 		group.Go(func() error { return s.cfg.Applications.Run(ctx) })
 	}
@@ -227,8 +258,9 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), s.handler)
+	guarded := middleware.Deadlines(hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts))
 	srv := &http.Server{
-		Handler:           middleware.Deadlines(hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts)),
+		Handler:           middleware.Measure(guarded, s.cfg.Metrics.RequestEnded),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
 		BaseContext: func(net.Listener) context.Context { return ctx },

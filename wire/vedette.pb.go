@@ -948,9 +948,12 @@ func (x *Deregister) GetAccount() string {
 // AccountError says why an agent does not report an account, registered or not. It is
 // shown to users. An empty message means that the problem is solved.
 type AccountError struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// A vedette.ErrorKind: invalid for a mistake in the configuration, denied for missing
+	// rights, otherwise unavailable. Empty from older agents.
+	Kind          string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,6 +998,13 @@ func (x *AccountError) GetAccount() string {
 func (x *AccountError) GetMessage() string {
 	if x != nil {
 		return x.Message
+	}
+	return ""
+}
+
+func (x *AccountError) GetKind() string {
+	if x != nil {
+		return x.Kind
 	}
 	return ""
 }
@@ -3229,7 +3239,8 @@ type Target struct {
 	// APIVersion selects a version of the kind, for example "apps/v1"; empty for the
 	// version that the cluster prefers.
 	ApiVersion string `protobuf:"bytes,2,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
-	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means "default".
+	// Namespace is empty for cluster-scoped kinds. For other kinds, empty means the
+	// namespace of the account's kubeconfig context, or "default".
 	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4469,10 +4480,11 @@ const file_vedette_proto_rawDesc = "" +
 	"\x05shape\x18\x05 \x01(\tR\x05shape\"&\n" +
 	"\n" +
 	"Deregister\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\tR\aaccount\"B\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"V\n" +
 	"\fAccountError\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x8a\x02\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\"\x8a\x02\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x124\n" +

@@ -44,7 +44,8 @@ type Account struct {
 	CustomResourceDefinitions []CustomResourceDefinition `config:"customResourceDefinitions"`
 	// How Spinnaker treats custom kinds.
 	CustomResources []CustomResource `config:"customResources"`
-	// The API server decides which resourceVersions it still knows; the agent resumes from each of them.
+	// The API server decides which resourceVersions it still knows; the agent resumes from each of them, however
+	// old, and lists again only if the API server has forgotten it.
 	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,ignored" default:"300000"`
 
 	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. If

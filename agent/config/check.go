@@ -15,6 +15,7 @@ func (c *Config) check() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
+	c.checkPortsDiffer()
 	c.checkLogging()
 	c.checkClouddriver()
 	c.Secrets.Check(c.addProblem)

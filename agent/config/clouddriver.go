@@ -95,6 +95,19 @@ func (c Clouddriver) CertificateWarning(now time.Time) string {
 	return pair.Warning(now)
 }
 
+// DescribeCertificate returns subject, issuer and validity of the client certificate, as it is in
+// its file now. It returns "" if none is configured.
+func (c Clouddriver) DescribeCertificate() string {
+	if c.IsInsecure() || c.TLS.ClientCertFile == "" {
+		return ""
+	}
+	pair, err := keypair.Open(c.TLS.keyPairFiles())
+	if err != nil {
+		return err.Error()
+	}
+	return c.TLS.ClientCertFile + ", " + pair.Describe()
+}
+
 // Heartbeat returns KeepAliveHeartbeatSeconds. If it is 0, the server decides.
 func (c Clouddriver) Heartbeat() time.Duration { return seconds(c.KeepAliveHeartbeatSeconds) }
 

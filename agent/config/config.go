@@ -22,8 +22,9 @@ type Config struct {
 	// Name of this agent, unique among all agents of the server. Default: HOSTNAME, which is the pod's name in a
 	// pod; otherwise the host name and a random suffix.
 	AgentID vedette.AgentID `config:"agentId"`
-	// Zone of this agent. Agents of one zone can reach the same clusters. Default: the Deployment's name and the
-	// namespace, joined by an underscore.
+	// Zone of this agent. Agents of one zone can reach the same clusters. Default: the name of the Deployment (or
+	// StatefulSet, or DaemonSet) of the agent's pod and the namespace, joined by an underscore. The agent reads
+	// the pod and its ReplicaSet for that; without the right to get them, HOSTNAME gives the Deployment's name.
 	ZoneID string `config:"zoneId"`
 	// Longest time to wait for an answer of an API server, in seconds; 0 for no limit.
 	TimeoutSeconds int `config:"timeoutSeconds,planned,warn" default:"0"`
@@ -41,7 +42,7 @@ type Config struct {
 	Redact      Redact      `config:"redact"`
 	Outbox      Outbox      `config:"outbox"`
 	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus,planned"`
+	Prometheus  Prometheus  `config:"prometheus"`
 	Pprof       Pprof       `config:"pprof,planned"`
 	Logging     Logging     `config:"logging"`
 	Tasks       Tasks       `config:"tasks"`
@@ -59,6 +60,7 @@ type Config struct {
 	Path string
 
 	report      *configfile.Report
+	pod         Pod       // the agent's, if zoneId has a default; zero otherwise
 	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
 	notices     []string
 	secrets     *engines.Loader

@@ -101,10 +101,7 @@ func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 		err := errors.Join(configfile.Join(problems), c.Close())
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
-	if c.ZoneID == "" && env != nil {
-		pod, _ := env("HOSTNAME")
-		c.ZoneID = defaultZone(pod, namespaceFile)
-	}
+	c.setZone(env, namespaceFile)
 	return c, c.setAgentID(env)
 }
 

@@ -59,11 +59,17 @@ func (s Server) TLSConfig() (*tls.Config, error) {
 
 // Prometheus configures the port for metrics.
 type Prometheus struct {
-	// Serve /metrics and /prometheus_metrics.
-	Enabled bool `config:"enabled,warn" default:"false"`
+	// Serve metrics for Prometheus on /metrics and /prometheus_metrics, without TLS. They are numbers; no label
+	// names an account, a namespace or an object.
+	Enabled bool `config:"enabled" default:"false"`
 	// Port for metrics.
 	Port int `config:"port" default:"8008"`
+	// Address to listen on. Empty for all addresses.
+	Host string `config:"host"`
 }
+
+// ListenAddress returns the address of the port for metrics.
+func (p Prometheus) ListenAddress() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
 
 // Pprof configures the port for Go's profiles.
 type Pprof struct {

@@ -14,14 +14,30 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 // 0, 1 or 3, because Kubernetes encodes them without these characters.
 var deploymentPodName = regexp.MustCompile(`^(.+)-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// defaultZone returns the default zone of an agent: its Deployment's name and the
-// namespace, joined by an underscore as in the predecessor. It returns "" if the agent
-// is not a Deployment's pod.
-func defaultZone(pod, namespaceFile string) string {
-	name := deploymentPodName.FindStringSubmatch(pod)
-	namespace, err := os.ReadFile(namespaceFile)
-	if name == nil || err != nil || len(strings.TrimSpace(string(namespace))) == 0 {
-		return ""
+// Pod is the pod in which the agent runs.
+type Pod struct{ Namespace, Name string }
+
+// Zone returns the zone of an agent whose pod a workload controls: the name of the workload and
+// the namespace, joined by an underscore as in the predecessor.
+func (p Pod) Zone(workload string) string { return workload + "_" + p.Namespace }
+
+// setZone sets the default of zoneId, by the name of the pod. The owners of the pod say more, but
+// only the API server knows them (see ZoneFromPod).
+func (c *Config) setZone(env func(string) (string, bool), namespaceFile string) {
+	if c.ZoneID != "" || env == nil {
+		return
 	}
-	return name[1] + "_" + strings.TrimSpace(string(namespace))
+	pod, _ := env("HOSTNAME")
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil || pod == "" || len(strings.TrimSpace(string(namespace))) == 0 {
+		return
+	}
+	c.pod = Pod{Namespace: strings.TrimSpace(string(namespace)), Name: pod}
+	if name := deploymentPodName.FindStringSubmatch(pod); name != nil {
+		c.ZoneID = c.pod.Zone(name[1])
+	}
 }
+
+// ZoneFromPod returns the pod whose owners give the default of zoneId. It returns false if zoneId
+// is configured, or if the agent does not run in a pod.
+func (c *Config) ZoneFromPod() (Pod, bool) { return c.pod, c.pod != Pod{} }

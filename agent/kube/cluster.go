@@ -29,6 +29,10 @@ type Options struct {
 	// It relies on unexported fields of crypto/tls. If a Go release changes them, Secrets
 	// are not read anymore (ErrCannotWipe).
 	WipeTLSBuffers bool
+	// OnResponse is called for each request, with the verb of Kubernetes, the status and the time
+	// until the answer began. The status is 0 if there was no answer. It must not block; nil is for
+	// none.
+	OnResponse func(verb string, status int, took time.Duration)
 }
 
 func (o Options) withDefaults() Options {
@@ -148,6 +152,7 @@ func (c *Cluster) rebuildTransports() error {
 	if err != nil {
 		return err
 	}
+	d.onResponse = c.opts.OnResponse
 	base := d.transport(requestWindow)
 	rt, err := d.withAuth(base)
 	if err != nil {

@@ -38,6 +38,8 @@ type connConfig struct {
 	tls  *tls.Config
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	exec *execAuthenticator // nil if there is no exec plugin
+
+	onResponse func(verb string, status int, took time.Duration) // may be nil
 }
 
 // newConnConfig reads certificates and keys. It is called again after a failed handshake
@@ -104,8 +106,11 @@ func (d *connConfig) transport(window int) *http.Transport {
 	}
 }
 
-// withAuth returns a RoundTripper that adds the credentials to requests.
+// withAuth returns a RoundTripper that adds the credentials to requests, and measures them.
 func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
+	if d.onResponse != nil {
+		rt = measuredTransport{rt, d.onResponse}
+	}
 	if d.exec != nil {
 		rt = authRoundTripper{d.exec, rt}
 	}

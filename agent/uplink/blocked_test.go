@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"testing"
@@ -33,7 +34,7 @@ func TestOutcomesAreNotBlockedByOtherSends(t *testing.T) {
 	stream := blockedStream{sending: make(chan struct{}), unblock: make(chan struct{})}
 	u.link = newLink(u)
 	u.link.stream = stream
-	go u.ReportAccountError("prod", "the API server does not answer")
+	go u.ReportAccountError("prod", errors.New("the API server does not answer"))
 	<-stream.sending
 	defer close(stream.unblock)
 	go u.Answer(vedette.Outcome{ID: "1", Stream: io.NopCloser(nil)})

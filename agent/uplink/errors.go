@@ -24,6 +24,9 @@ func explainError(err error, cfg Config) error {
 	if !ok {
 		return err
 	}
+	if advice := explainRefusal(s.Message(), cfg); advice != "" {
+		return vedette.Errorf(vedette.Denied, "%s: %s: %w", cfg.Target, advice, err)
+	}
 	for _, w := range knownErrors {
 		if w.tls != nil && *w.tls != cfg.TLS || !strings.Contains(s.Message(), w.contains) {
 			continue
@@ -34,6 +37,51 @@ func explainError(err error, cfg Config) error {
 		return vedette.Errorf(vedette.Unavailable, "%s is a gRPC server but not a Vedette server: %w", cfg.Target, err)
 	}
 	return vedette.Errorf(vedette.Unavailable, "connect to the server at %s: %s", cfg.Target, s.Message())
+}
+
+// refusals maps the TLS alerts by which a server refuses a client certificate to the reason and
+// what to do. The texts are those of crypto/tls. Alerts that an agent with a wrong TLS version
+// gets, for example, are not among them.
+var refusals = []struct{ alert, advice string }{
+	{"expired certificate", "it has expired, or is not valid yet by the server's clock: renew it, or correct the clocks"},
+	{"unknown certificate authority",
+		"it is not signed by an authority that the server trusts: use a certificate of such an authority, or add its authority to the server's grpc.server.security.trustCertCollection"},
+	{"bad certificate",
+		"it is not valid for an agent, for example because its usage is not clientAuth or its authority may not sign its name: the server's log has the reason"},
+	{"revoked certificate", "it was revoked: renew it"},
+	{"unsupported certificate", "the server does not support its type: use one with an RSA or ECDSA key"},
+	{"unknown certificate", "the server's log has the reason"},
+	{"access denied", "the server, or a proxy in front of it, does not allow its name"},
+}
+
+// explainRefusal explains an alert about the client certificate. It returns "" for any other
+// text. The words "does not accept this agent" tell it from errors about the certificate of
+// the server, which have similar texts.
+func explainRefusal(text string, cfg Config) string {
+	_, alert, found := strings.Cut(text, "remote error: tls: ")
+	if !found || !cfg.TLS {
+		return ""
+	}
+	const set = "set clouddriver.tls.clientCertFile and clientKeyFile"
+	switch {
+	case strings.HasPrefix(alert, "certificate required"):
+		return "the server requires a client certificate; " + set
+	case cfg.Certificate == nil && (strings.HasPrefix(alert, "bad certificate") || strings.HasPrefix(alert, "handshake failure")):
+		return "the server ended the handshake; if it requires a client certificate, " + set // TLS 1.2 has no alert of its own
+	}
+	for _, r := range refusals {
+		if strings.HasPrefix(alert, r.alert) {
+			return "the server does not accept this agent's certificate" + describeCertificate(cfg) + ": " + r.advice
+		}
+	}
+	return ""
+}
+
+func describeCertificate(cfg Config) string {
+	if cfg.Certificate == nil {
+		return ""
+	}
+	return " (" + cfg.Certificate() + ")"
 }
 
 var requiresTLS, requiresPlaintext = true, false
@@ -61,9 +109,6 @@ var knownErrors = []struct {
 		"the server's certificate has no IP addresses; set clouddriver.tls.serverName, or connect to a name in the certificate"},
 	{"x509: certificate is valid for", &requiresTLS,
 		"the server's certificate is for another host; set clouddriver.tls.serverName, or connect to a name in the certificate"},
-	{"certificate required", &requiresTLS, "the server requires a client certificate; set clouddriver.tls.clientCertFile and clientKeyFile"},
-	{"bad certificate", &requiresTLS,
-		"the server rejected the agent's client certificate; check clouddriver.tls.clientCertFile and the CAs of the server"},
 	{"connection refused", nil, "nothing listens at this address; check that the server is running and that this is its gRPC port (9091 by default)"},
 	{"produced zero addresses", nil, "this host name cannot be resolved; check clouddriver.grpc and the DNS of this machine"},
 	{"no such host", nil, "this host name cannot be resolved; check clouddriver.grpc and the DNS of this machine"},

@@ -29,13 +29,19 @@ import (
 // certificate returns a self-signed certificate for names, valid until a time.
 func certificate(t *testing.T, until time.Time, names ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
+	return certificateFor(t, nil, until, names...)
+}
+
+// certificateFor is like certificate, for some usages only.
+func certificateFor(t *testing.T, usages []x509.ExtKeyUsage, until time.Time, names ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: until,
-		DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		DNSNames: names, ExtKeyUsage: usages, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	if len(names) == 0 {
 		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}

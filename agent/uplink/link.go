@@ -176,19 +176,23 @@ func (l *link) sendChanges(changes []outbox.Change) error {
 			return err
 		}
 	}
-	return l.flushLocked(l.writer.Flush)
+	return l.flushLocked(changes, l.writer.Flush)
 }
 
-func (l *link) flushLocked(flush func() ([]*wire.Data, error)) error {
+// flushLocked sends what was written: changes, or a heartbeat.
+func (l *link) flushLocked(changes []outbox.Change, flush func() ([]*wire.Data, error)) error {
 	pieces, err := flush()
 	if err != nil {
 		return err
 	}
+	sent := 0
 	for _, d := range pieces {
 		if err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: d}}); err != nil {
 			return err
 		}
+		sent += len(d.GetZstd())
 	}
+	l.uplink.cfg.Observer.Sent(changes, sent)
 	return nil
 }
 
@@ -208,19 +212,22 @@ func (l *link) sendHeartbeats(ctx context.Context) error {
 	}
 }
 
-// checkHeartbeats fails if the server sends nothing for three heartbeats. It is separate
+// checkHeartbeats fails as soon as the server has sent nothing for three heartbeats. It is separate
 // from sendHeartbeats, which may block while the server has no room.
 func (l *link) checkHeartbeats(ctx context.Context) error {
-	ticker := time.NewTicker(l.heartbeatInterval)
-	defer ticker.Stop()
+	limit := 3 * l.heartbeatInterval
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case now := <-ticker.C:
-			if now.Sub(time.Unix(0, l.lastReceived.Load())) > 3*l.heartbeatInterval {
+		case now := <-timer.C:
+			remaining := limit - now.Sub(time.Unix(0, l.lastReceived.Load()))
+			if remaining <= 0 {
 				return errHeartbeatTimeout
 			}
+			timer.Reset(remaining)
 		}
 	}
 }
@@ -241,9 +248,9 @@ func (l *link) sendHeartbeat() error {
 	}
 	l.idleHeartbeats++
 	if l.idleHeartbeats > idleAfterHeartbeats {
-		return l.flushLocked(l.writer.Close)
+		return l.flushLocked(nil, l.writer.Close)
 	}
-	return l.flushLocked(l.writer.Flush)
+	return l.flushLocked(nil, l.writer.Flush)
 }
 
 // newHeartbeat reports since when the oldest unsent change has waited.

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
@@ -25,22 +24,43 @@ import (
 
 // Config is the address of the server and the identity of the agent.
 type Config struct {
-	Target   string // host:port, or any gRPC target
-	TLS      bool   // whether Creds use TLS, for error messages
-	Creds    credentials.TransportCredentials
-	Agent    vedette.AgentID
-	Version  string
-	Hostname string
+	Target string // host:port, or any gRPC target
+	TLS    bool   // whether Creds use TLS, for error messages
+	Creds  credentials.TransportCredentials
+	// Certificate describes the client certificate, for the error if the server does not
+	// accept it. Nil if there is none.
+	Certificate func() string
+	Agent       vedette.AgentID
+	Version     string
+	Hostname    string
 	// Process identifies this process among all that ever ran as this agent, because the
 	// server resumes an operation only with the process that received it. Empty means a
 	// random name.
 	Process string
 	ZoneID  string
-	// MinBackoff and MaxBackoff bound the exponential backoff between connections, which
-	// has jitter. Zero means 500 ms and 20 s.
+	// MinBackoff bounds the pause before the first new connection, MaxBackoff all later
+	// ones. Pauses are random. Zero means 2 s and 4 s.
 	MinBackoff, MaxBackoff time.Duration
 	DialOptions            []grpc.DialOption
+	// Observer measures the connection; nil for none.
+	Observer observer
 }
+
+// observer measures the connection. Its methods must not block.
+type observer interface {
+	Connected()
+	// Disconnected is called when a connection has ended, or could not be established.
+	Disconnected(reason string, wasEstablished bool)
+	// Sent is called with changes that were sent, and with the bytes that they took on the wire.
+	Sent(changes []outbox.Change, wireBytes int)
+}
+
+// noObserver measures nothing.
+type noObserver struct{}
+
+func (noObserver) Connected()                {}
+func (noObserver) Disconnected(string, bool) {}
+func (noObserver) Sent([]outbox.Change, int) {}
 
 // Role is the role of this agent for an account.
 type Role = wire.Assignment_Role
@@ -102,10 +122,13 @@ type linkStatus struct {
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
 	if cfg.MinBackoff == 0 {
-		cfg.MinBackoff = 500 * time.Millisecond
+		cfg.MinBackoff = 2 * time.Second
 	}
 	if cfg.MaxBackoff == 0 {
-		cfg.MaxBackoff = 20 * time.Second
+		cfg.MaxBackoff = 4 * time.Second
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = noObserver{}
 	}
 	if cfg.Process == "" {
 		cfg.Process = rand.Text()
@@ -137,23 +160,31 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.accounts, name)
+	delete(u.accountErrors, name) // the server forgets it, too
 	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
 }
 
-// ReportAccountError reports why an account cannot be watched. An empty message clears the
-// error.
-func (u *Uplink) ReportAccountError(name vedette.AccountName, message string) {
+// ReportAccountError reports why an account, or a part of it, cannot be watched. Nil clears
+// the error.
+func (u *Uplink) ReportAccountError(name vedette.AccountName, err error) {
+	t := newAccountError(name, err)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.accountErrors[name].GetMessage() == message {
+	if last := u.accountErrors[name]; last.GetMessage() == t.GetMessage() && last.GetKind() == t.GetKind() {
 		return
 	}
-	t := &wire.AccountError{Account: string(name), Message: message}
 	u.accountErrors[name] = t
-	if message == "" {
+	if err == nil {
 		delete(u.accountErrors, name)
 	}
 	u.sendControlLocked(accountErrorMessage(t))
+}
+
+func newAccountError(name vedette.AccountName, err error) *wire.AccountError {
+	if err == nil {
+		return &wire.AccountError{Account: string(name)}
+	}
+	return &wire.AccountError{Account: string(name), Message: err.Error(), Kind: string(vedette.KindOf(err))}
 }
 
 func accountErrorMessage(t *wire.AccountError) *wire.AgentMessage {
@@ -175,8 +206,8 @@ func (u *Uplink) Status() (server string, err error) {
 
 // Run keeps the connection until ctx ends.
 func (u *Uplink) Run(ctx context.Context) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval, wait.RandomizationFactor = u.cfg.MinBackoff, u.cfg.MaxBackoff, 0.5
+	pause := reconnectPause{first: u.cfg.MinBackoff, max: u.cfg.MaxBackoff}
+	var failures failureLog
 	for {
 		conn, err := u.dial()
 		if err != nil {
@@ -187,10 +218,11 @@ func (u *Uplink) Run(ctx context.Context) error {
 			return nil
 		}
 		if served > 10*time.Second {
-			wait.Reset()
+			pause.reset()
+			failures.reset()
 		}
-		delay := wait.NextBackOff()
-		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err)
+		delay := pause.next()
+		u.logFailure(&failures, err, delay)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -199,12 +231,32 @@ func (u *Uplink) Run(ctx context.Context) error {
 	}
 }
 
+// logFailure logs why there is no connection. A server that stops is no failure.
+func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration) {
+	if errors.Is(err, errDrain) {
+		u.log.Info("connecting again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "reason", err)
+		return
+	}
+	if suppressed, ok := failures.shouldLog(err, time.Now()); ok {
+		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err,
+			"unsaid", suppressed)
+	}
+}
+
+// transportCredentials returns Creds. Those with TLS report alerts of the server.
+func (c Config) transportCredentials() credentials.TransportCredentials {
+	if !c.TLS {
+		return c.Creds
+	}
+	return alertCredentials{c.Creds}
+}
+
 // dial returns a client connection for one link. Links do not share a connection, because
 // the TCP connection of a silent link may be lost without either side noticing, and a new
 // stream over it would be silent too.
 func (u *Uplink) dial() (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(u.cfg.Creds),
+		grpc.WithTransportCredentials(u.cfg.transportCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
@@ -224,6 +276,7 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	err := l.run(ctx, conn)
 	_ = conn.Close() // fails only if it was closed before
 	u.mu.Lock()
+	u.cfg.Observer.Disconnected(disconnectReason(err), u.link != nil)
 	u.link = nil
 	err = explainError(err, u.cfg)
 	u.status.Store(&linkStatus{server: u.status.Load().server, lost: err})
@@ -238,6 +291,7 @@ func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link = l
+	u.cfg.Observer.Connected()
 	u.status.Store(&linkStatus{server: server})
 	var initial []*wire.AgentMessage
 	for _, r := range u.accounts {

@@ -61,7 +61,7 @@ func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, e
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(f.mark))
 	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.duration/time.Second))))
-	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
+	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 }
 
 // readEvents reports one message after the other. It returns io.EOF if the watch ends

@@ -44,7 +44,10 @@ type Config struct {
 	// IdleTimeout is how long a watch may be silent before it counts as lost; 75 s, because
 	// API servers send a bookmark each minute.
 	IdleTimeout time.Duration
-	Log         *slog.Logger // slog.Default() if nil
+	// ProbeInterval is how often the API server is asked whether it still accepts the
+	// credentials, because it does not end the watches of a deleted ServiceAccount; 15 s.
+	ProbeInterval time.Duration
+	Log           *slog.Logger // slog.Default() if nil
 }
 
 func (c Config) withDefaults() Config {
@@ -64,6 +67,7 @@ func (c Config) withDefaults() Config {
 		{&c.RediscoverInterval, 10 * time.Minute}, {&c.SettleDelay, time.Second},
 		{&c.StreamIdleTimeout, 30 * time.Second}, {&c.IdleTimeout, kube.DefaultIdleTimeout},
 		{&c.PagePermitTimeout, 3 * time.Second}, {&c.LargeObjectTimeout, time.Minute},
+		{&c.ProbeInterval, 15 * time.Second},
 	} {
 		if *d.value <= 0 {
 			*d.value = d.fallback

@@ -166,7 +166,7 @@ func play(t *testing.T, c conversation) string {
 	})
 	l.host = server.URL
 	cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond, MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond,
-		StreamSnapshots: c.streamed, Log: slog.New(slog.DiscardHandler)}
+		StreamSnapshots: c.streamed, ProbeInterval: time.Hour, Log: slog.New(slog.DiscardHandler)}
 	_, stop := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: c.kinds, OnlySpinnakerManaged: c.managed}, l, cfg, nil)
 	select {
 	case <-l.ended:

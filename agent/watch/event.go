@@ -51,6 +51,9 @@ type Event struct {
 	// UnknownGroups are API groups that could not be discovered. That their kinds are
 	// missing from Feeds means nothing.
 	UnknownGroups []string
+	// Problem says what the selection asks for that the cluster does not serve. It is set
+	// in Declare only, and empty if there is no problem.
+	Problem string
 }
 
 // ErrUnreadable is what a Sink returns for a change that it can neither read nor skip,
@@ -68,6 +71,20 @@ type FeedSpec struct {
 	Objects      [][]byte
 	metadataOnly bool // PartialObjectMetadata is requested
 	managedOnly  bool // objects without Spinnaker's application annotation are filtered out
+	isTrigger    bool // its changes trigger discovery; it is not part of the account
+}
+
+// ListPath returns the path of the feed's list at the API server.
+func (w FeedSpec) ListPath() string {
+	root := "/api/"
+	if group := w.Resource.Kind.Group; group != "" {
+		root = "/apis/" + group + "/"
+	}
+	namespace := ""
+	if w.Namespace != "" {
+		namespace = "/namespaces/" + w.Namespace
+	}
+	return root + w.Resource.Version + namespace + "/" + w.Resource.Plural
 }
 
 // Sink receives events. Put is called by one goroutine at a time for one feed, and

@@ -174,6 +174,7 @@ func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, messag
 	}
 	f.lastStatus = Event{Type: Status, State: state, Message: message, Mark: f.mark}
 	f.updatePublishes(state)
+	f.w.noteDenial(f, f.lastStatus)
 	return f.put(ctx, f.lastStatus)
 }
 
@@ -181,22 +182,6 @@ func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, messag
 // with a mark counts as reporting before the API server has responded.
 func (f *feed) updatePublishes(state vedette.FeedState) {
 	f.publishes.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
-}
-
-// path returns the path of the feed's list.
-func (f *feed) path() string {
-	var b strings.Builder
-	if f.Resource.Kind.Group == "" {
-		b.WriteString("/api/")
-	} else {
-		b.WriteString("/apis/" + f.Resource.Kind.Group + "/")
-	}
-	b.WriteString(f.Resource.Version)
-	if f.Namespace != "" {
-		b.WriteString("/namespaces/" + f.Namespace)
-	}
-	b.WriteString("/" + f.Resource.Plural)
-	return b.String()
 }
 
 // query returns the query parameters that lists and watches of the feed share.

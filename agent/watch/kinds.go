@@ -60,6 +60,7 @@ func (w *Watcher) removeUnwanted(specs []FeedSpec) map[vedette.Feed]*feed {
 		if !slices.ContainsFunc(specs, func(n FeedSpec) bool { return sameSpec(n, f.FeedSpec) }) {
 			removed[name] = f
 			delete(w.feeds, name)
+			w.denials.remove(name)
 		}
 	}
 	return removed
@@ -130,7 +131,7 @@ func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat kube.Catalogue, spec
 			f.stopAndWait()
 			delete(w.triggerFeeds, r.Kind)
 		case !isCovered && f == nil:
-			n := FeedSpec{Feed: vedette.Feed{Kind: r.Kind}, Resource: r, metadataOnly: true}
+			n := FeedSpec{Feed: vedette.Feed{Kind: r.Kind}, Resource: r, metadataOnly: true, isTrigger: true}
 			w.triggerFeeds[r.Kind] = w.start(ctx, n, &rediscoverSink{w: w, Sink: discardSink{}}, "")
 		}
 	}

@@ -126,7 +126,7 @@ func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.
 	l := f.w.c.Timeouts()
 	l.Waiter = f.permit
 	f.permit.startPage()
-	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadataList)})
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadataList)})
 	if err != nil {
 		return jsonstream.ListMeta{}, err
 	}
@@ -167,7 +167,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 	q.Set("timeoutSeconds", strconv.Itoa(int(f.w.cfg.MaxWatchTimeout/time.Second)))
 	// This timeout must be longer than StreamIdleTimeout, which falls back to lists.
 	l := kube.Timeouts{Header: f.w.c.Timeouts().Header, Progress: 2 * f.w.cfg.StreamIdleTimeout, Waiter: f.permit}
-	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.path(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
+	resp, err := f.get(ctx, l, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 	if err != nil {
 		return "", f.noteNoWatchList(err)
 	}

@@ -27,6 +27,7 @@ type Watcher struct {
 	slowPermit         chan struct{} // the slow permit of this account
 	slow               atomic.Bool   // the API server was silent during a snapshot
 	stalls             stalls
+	denials            denials
 	rediscoverRequests chan struct{} // discovery may have changed
 	reachable          chan struct{} // the API server responds again
 	feedsKnown         chan struct{} // closed by Run after the first discovery, or when Run ends
@@ -43,8 +44,9 @@ type Watcher struct {
 	declared      []FeedSpec
 	unknown       []string
 	triggerFeeds  map[vedette.Kind]*feed
-	unservedKinds []string             // configured kinds that are not served, as last logged
+	unservedKinds []string             // configured kinds that are not served, as last reported
 	missing       map[vedette.Feed]int // how often discovery has omitted known feeds
+	lastFailure   string               // of discovery, as last logged; empty after a success
 	rechecks      int                  // the maximum of missing over suspect feeds, or else over feeds that just counted as gone
 }
 
@@ -63,6 +65,8 @@ func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) error {
 	ctx, w.fail = context.WithCancelCause(ctx)
 	defer w.stopAll()
+	defer w.denials.close()
+	defer w.startProbing(ctx)()
 	markFeedsKnown := sync.OnceFunc(func() { close(w.feedsKnown) })
 	defer markFeedsKnown()
 	marks = maps.Clone(marks)
@@ -258,7 +262,10 @@ func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	if vedette.KindOf(err) == vedette.Denied {
 		state = vedette.FeedDenied
 	}
-	w.cfg.Log.Warn("discovery failed", "cluster", w.c.Host(), "error", err)
+	if failure := err.Error(); failure != w.lastFailure {
+		w.lastFailure = failure
+		w.cfg.Log.Warn("discovery failed, retrying", "cluster", w.c.Host(), "error", err)
+	}
 	if len(w.declared) > 0 {
 		return // the feeds report their own states
 	}
@@ -274,22 +281,24 @@ func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette
 	if err != nil {
 		return false, err
 	}
+	w.lastFailure = ""
 	specs, unserved := w.selection.Feeds(cat)
-	if !slices.Equal(unserved, w.unservedKinds) {
-		w.unservedKinds = unserved
-		if len(unserved) > 0 {
-			w.cfg.Log.Warn("configured kinds are not served by the cluster", "cluster", w.c.Host(), "kinds", unserved)
-		}
-	}
 	cat.UnknownGroups = slices.Compact(slices.Sorted(slices.Values(append(w.suspectMissing(specs, marks), cat.UnknownGroups...))))
 	specs = w.keepUnknownGroups(specs, cat.UnknownGroups)
 	w.syncTriggerFeeds(ctx, cat, specs)
-	if w.declared != nil && sameSpecs(specs, w.declared) && slices.Equal(cat.UnknownGroups, w.unknown) {
+	unserved = w.confirmUnserved(unserved, cat.UnknownGroups)
+	if w.declared != nil && sameSpecs(specs, w.declared) && slices.Equal(cat.UnknownGroups, w.unknown) &&
+		slices.Equal(unserved, w.unservedKinds) {
 		return false, nil
 	}
+	problem := describeSelectionProblem(cat, unserved, len(specs))
+	if problem != "" && (w.declared == nil || !slices.Equal(unserved, w.unservedKinds)) {
+		w.cfg.Log.Warn("the cluster does not serve everything that the account's configuration selects", "cluster", w.c.Host(), "problem", problem)
+	}
+	w.unservedKinds = unserved
 	w.stopUnwanted(specs, marks)
 	w.declared, w.unknown = append([]FeedSpec{}, specs...), cat.UnknownGroups
-	if err := w.sink.Put(ctx, Event{Type: Declare, Feeds: specs, UnknownGroups: cat.UnknownGroups}); err != nil {
+	if err := w.sink.Put(ctx, Event{Type: Declare, Feeds: specs, UnknownGroups: cat.UnknownGroups, Problem: problem}); err != nil {
 		if ctx.Err() == nil {
 			w.fail(sinkError{err})
 		}

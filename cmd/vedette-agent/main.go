@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,8 +17,10 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -29,6 +30,13 @@ const usage = `vedette-agent watches Kubernetes clusters and reports every chang
 Usage:
   vedette-agent [--config FILE]          Run the agent.
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
+    --connect      Try the server and each cluster instead of printing the settings.
+    --effective    With --connect, print the settings too.
+  vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
+                                         Print the RBAC rules that an account needs, as manifests for kubectl, and
+                                         mark those that are missing now. KINDS are separated by commas. --kinds
+                                         are those that the server configures for accounts without kinds, --change
+                                         are those that operations change although the account does not cache them.
   vedette-agent version                  Print the version.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
@@ -39,33 +47,41 @@ func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
 		Load:       func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:      checkAccounts,
+		Check:      check,
+		Probes:     probes,
+		EnvPrefix:  config.EnvPrefix,
 		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
 		Run:        run,
+		Commands:   map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
-}
-
-// checkAccounts returns why accounts of a configuration are rejected.
-func checkAccounts(cfg *config.Config) error {
-	var errs []error
-	for _, r := range cfg.RejectedAccounts {
-		errs = append(errs, r.Reason)
-	}
-	return errors.Join(errs...)
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
+	setZone(ctx, cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err
 	}
+	settings.Metrics = metrics.New(version.String())
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, agent.Handler(a, log), log) })
+	if cfg.Prometheus.Enabled {
+		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
+	}
 	return group.Wait()
+}
+
+// serveMetrics serves the metrics until ctx ends.
+func serveMetrics(ctx context.Context, cfg config.Prometheus, m *metrics.Metrics, log *slog.Logger) error {
+	listener, err := metricset.Listen(cfg.ListenAddress())
+	if err != nil {
+		return err
+	}
+	return m.Serve(ctx, listener, nil, log)
 }
 
 // setGCPercent makes the garbage collector run when the heap has grown by half, which costs

@@ -19,16 +19,14 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
-	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/keypair/grpctls"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
-// newAgentConfig converts the configuration file to the agent's configuration.
+// newAgentConfig converts the configuration file to the agent's configuration. If the files of
+// clouddriver.tls cannot be read, it returns the rest with an error.
 func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) {
 	uplinkConfig, err := newUplinkConfig(cfg, log)
-	if err != nil {
-		return agent.Config{}, err
-	}
 	settings := agent.Config{
 		Uplink: uplinkConfig,
 		Redact: redact.Config{
@@ -42,7 +40,7 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
 	}
-	return settings, nil
+	return settings, err
 }
 
 func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {
@@ -63,11 +61,14 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	if cfg.Clouddriver.IsInsecure() {
 		return uplinkConfig, nil
 	}
-	creds, err := keypair.NewReloadingCredentials(cfg.Clouddriver.TLSConfig, log)
+	creds, err := grpctls.NewReloadingCredentials(cfg.Clouddriver.TLSConfig, log)
 	if err != nil {
 		return uplinkConfig, err
 	}
 	uplinkConfig.TLS, uplinkConfig.Creds = true, creds
+	if cfg.Clouddriver.TLS.ClientCertFile != "" {
+		uplinkConfig.Certificate = cfg.Clouddriver.DescribeCertificate
+	}
 	return uplinkConfig, nil
 }
 

@@ -20,6 +20,8 @@ const usage = `vedette-server stores what agents report and serves it over REST.
 Usage:
   vedette-server [--config FILE] [--data-dir DIR]          Run the server.
   vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
+    --connect      Try the database and the services instead of printing the settings.
+    --effective    With --connect, print the settings too.
   vedette-server version                                   Print the version.
 
 Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
@@ -40,6 +42,8 @@ func main() {
 		},
 		Remarks:    remarks,
 		Check:      check,
+		Probes:     probes,
+		EnvPrefix:  config.EnvPrefix,
 		LogOptions: func(cfg *config.Config) (level, format string) { return cfg.Logging.Level, cfg.Logging.Format },
 		Run:        run,
 	}.Main()
@@ -55,12 +59,6 @@ func remarks(cfg *config.Config) []string {
 		lines = append(lines, "note: "+notice)
 	}
 	return lines
-}
-
-// check reads the files that a configuration names, such as certificates.
-func check(cfg *config.Config) error {
-	_, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
-	return err
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/manifest"
+	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/views"
@@ -34,6 +35,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
+		Metrics: metrics.New(version.String()), MetricsAddress: cfg.MetricsListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/connect"
 	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/compare"
 )
 
@@ -97,16 +99,12 @@ func compareClouddriver(cmd *cobra.Command, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	header, err := spinnakerHeader(cmd)
+	vedetteClient, err := connect.Client(cmd)
 	if err != nil {
 		return err
 	}
-	if o.vedette == "" {
-		if o.vedette, err = cmd.Flags().GetString("server"); err != nil {
-			return err
-		}
-	}
-	server, err := compare.NewServer("vedette", o.vedette, header)
+	header := spinnakerHeader(vedetteClient)
+	server, err := o.vedetteServer(vedetteClient, header)
 	if err != nil {
 		return err
 	}
@@ -135,19 +133,28 @@ func (o compareOptions) rules() (compare.Rules, error) {
 	return append(own, rules...), nil
 }
 
+// vedetteServer returns the server to compare with: that of --vedette, or else the one that other
+// commands use, with its certificates and its token.
+func (o compareOptions) vedetteServer(c *client.Client, header http.Header) (*compare.Server, error) {
+	if o.vedette != "" {
+		return compare.NewServer("vedette", o.vedette, header)
+	}
+	server, err := compare.NewServer("vedette", c.Server(), header)
+	if err == nil {
+		server.SetTransport(c.Transport())
+	}
+	return server, err
+}
+
 // spinnakerHeader returns the headers by which Spinnaker's services name the user.
-func spinnakerHeader(cmd *cobra.Command) (http.Header, error) {
+func spinnakerHeader(c *client.Client) http.Header {
 	header := http.Header{"User-Agent": {"vedette"}}
-	for flag, name := range map[string]string{"user": "X-SPINNAKER-USER", "user-accounts": "X-SPINNAKER-ACCOUNTS"} {
-		value, err := cmd.Flags().GetString(flag)
-		if err != nil {
-			return nil, err
-		}
+	for name, value := range map[string]string{"X-SPINNAKER-USER": c.User, "X-SPINNAKER-ACCOUNTS": c.UserAccounts} {
 		if value != "" {
 			header.Set(name, value)
 		}
 	}
-	return header, nil
+	return header
 }
 
 // comparison is one run of the command.

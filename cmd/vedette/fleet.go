@@ -10,46 +10,59 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/connect"
-	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server/views"
 )
 
 func newAccounts() *cobra.Command {
-	return &cobra.Command{
+	var format listFormat
+	cmd := &cobra.Command{
 		Use:   "accounts [NAME|PATTERN]",
 		Short: "List accounts, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.validate(); err != nil {
+				return err
+			}
 			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
-			accounts, err := c.Accounts(cmd.Context(), strings.Join(args, ""))
+			accounts, err := c.AccountItems(cmd.Context(), strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			var rows [][]string
-			for _, a := range accounts {
-				rows = append(rows, []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
-					cmp.Or(a.Agent, "<none>"), cmp.Or(a.Cluster.Version, "<unknown>"), a.Cluster.Host})
-			}
-			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER",
-				rows); err != nil {
+			if err := printList(cmd, format, accounts, accountLayout); err != nil || !format.isTable() {
 				return err
 			}
 			for _, a := range accounts {
-				printAccountError(cmd, a.Name, a.Message)
+				printAccountError(cmd, a.Value.Name, a.Value.Message)
 			}
 			return nil
 		},
 	}
+	format.addFlag(cmd)
+	cmd.AddCommand(newAcceptAccount(), newReleaseAccount(), newRemoveAccount())
+	return cmd
+}
+
+var accountLayout = listLayout[client.Account]{
+	header: "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", wideHeader: "SERVER|CLUSTER UID",
+	name: func(a client.Account) string { return a.Name },
+	row: func(a client.Account) []string {
+		return []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
+			cmp.Or(a.Agent, "<none>"), cmp.Or(a.Cluster.Version, "<unknown>"), a.Cluster.Host, cmp.Or(a.Server, "<none>"),
+			cmp.Or(a.Cluster.UID, "<unknown>")}
+	},
 }
 
 func accountStatus(a client.Account) string {
 	switch {
+	case a.Status != "":
+		return a.Status
 	case a.Agent == "":
 		return "Orphaned"
 	case a.Stale:
@@ -85,44 +98,55 @@ func feedCounts(feeds map[string]int) string {
 }
 
 func newAgents() *cobra.Command {
-	return &cobra.Command{
+	var format listFormat
+	cmd := &cobra.Command{
 		Use:   "agents [ACCOUNT|PATTERN]",
 		Short: "List connected agents and their accounts",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.validate(); err != nil {
+				return err
+			}
 			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
-			agents, err := c.Agents(cmd.Context(), strings.Join(args, ""))
+			agents, err := c.AgentItems(cmd.Context(), strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			var rows [][]string
-			for _, a := range agents {
-				roles := map[string][]string{}
-				for _, account := range a.Accounts {
-					roles[account.Role] = append(roles[account.Role], account.Name)
-				}
-				rows = append(rows, []string{a.ID, a.Version, a.Server, cmp.Or(strings.Join(roles["cacher"], ","), "<none>"),
-					cmp.Or(strings.Join(roles["standby"], ","), "<none>"), cmp.Or(strings.Join(roles["refused"], ","), "<none>"),
-					views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected))})
-			}
-			if err := output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE",
-				rows); err != nil {
+			if err := printList(cmd, format, agents, newAgentLayout(time.Now())); err != nil || !format.isTable() {
 				return err
 			}
 			printAccountErrors(cmd, agents)
 			return nil
 		},
 	}
+	format.addFlag(cmd)
+	return cmd
+}
+
+func newAgentLayout(now time.Time) listLayout[client.Agent] {
+	return listLayout[client.Agent]{
+		header: "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE", wideHeader: "HOSTNAME|ZONE",
+		name: func(a client.Agent) string { return a.ID },
+		row: func(a client.Agent) []string {
+			roles := map[string][]string{}
+			for _, account := range a.Accounts {
+				roles[account.Role] = append(roles[account.Role], account.Name)
+			}
+			accountsWith := func(role string) string { return cmp.Or(strings.Join(roles[role], ","), "<none>") }
+			return []string{a.ID, a.Version, a.Server, accountsWith("cacher"), accountsWith("standby"), accountsWith("refused"),
+				views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected)), a.Hostname, cmp.Or(a.ZoneID, "<none>")}
+		},
+	}
 }
 
 // printAccountErrors prints what prevents accounts from being reported.
-func printAccountErrors(cmd *cobra.Command, agents []client.Agent) {
+func printAccountErrors(cmd *cobra.Command, agents []client.Item[client.Agent]) {
 	for _, a := range agents {
-		for _, account := range a.Accounts {
+		printAccountError(cmd, "agent "+a.Value.ID, a.Value.Message)
+		for _, account := range a.Value.Accounts {
 			printAccountError(cmd, account.Name, account.Message)
 		}
 	}
@@ -135,34 +159,52 @@ func printAccountError(cmd *cobra.Command, account, message string) {
 }
 
 func newFeeds() *cobra.Command {
-	var kind string
+	var kind, account string
+	var format listFormat
 	cmd := &cobra.Command{
 		Use:   "feeds [ACCOUNT|PATTERN]",
 		Short: "List feeds, and how up to date each one is",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.validate(); err != nil {
+				return err
+			}
+			if account != "" && len(args) > 0 {
+				return vedette.Errorf(vedette.Invalid, "the argument %s and --account exclude each other", args[0])
+			}
 			c, err := connect.Client(cmd)
 			if err != nil {
 				return err
 			}
-			feeds, err := c.Feeds(cmd.Context(), strings.Join(args, ""), kind)
+			feeds, err := c.FeedItems(cmd.Context(), cmp.Or(account, strings.Join(args, "")), kind)
 			if err != nil {
 				return err
 			}
-			var rows [][]string
-			for _, f := range feeds {
-				state := f.State
-				if f.Stale && f.State == "live" {
-					state = "stale"
-				}
-				rows = append(rows, []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs),
-					strconv.FormatInt(f.Objects, 10), f.Message})
-			}
-			return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", rows)
+			return printList(cmd, format, feeds, newFeedLayout(time.Now()))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "Comma-separated kinds.")
+	cmd.Flags().StringVar(&account, "account", "", "Account, pattern of accounts (prod-*), or comma-separated accounts. The same as the argument.")
+	format.addFlag(cmd)
 	return cmd
+}
+
+func newFeedLayout(now time.Time) listLayout[client.Feed] {
+	return listLayout[client.Feed]{
+		header: "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", wideHeader: "SYNCED",
+		name: func(f client.Feed) string { return f.Account + "/" + f.Kind + "/" + cmp.Or(f.Namespace, "_") },
+		row: func(f client.Feed) []string {
+			state, synced := f.State, "<none>"
+			if f.Stale && f.State == "live" {
+				state = "stale"
+			}
+			if f.Synced != nil {
+				synced = views.Age(now.Sub(*f.Synced)) + " ago"
+			}
+			return []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10),
+				f.Message, synced}
+		},
+	}
 }
 
 func newVersion() *cobra.Command {

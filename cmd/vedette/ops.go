@@ -44,11 +44,18 @@ func newOpsList(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			operations, err := c.Operations(cmd.Context(), query)
+			operations, more, err := c.Operations(cmd.Context(), query)
 			if err != nil {
 				return err
 			}
-			return showOperations(cmd, operations, format != "", time.Now())
+			if err := showOperations(cmd, operations, format != "", time.Now()); err != nil {
+				return err
+			}
+			if more {
+				fmt.Fprintf(cmd.ErrOrStderr(), "There are more than these %s: use --limit to see older ones.\n",
+					output.Count(len(operations), "operation"))
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()

@@ -15,6 +15,6 @@ func newRoot() *cobra.Command {
 	}
 	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
-		newAccounts(), newAgents(), newFeeds(), newCompareClouddriver(), newUp(), newVersion())
+		newAccounts(), newAgents(), newFeeds(), newCompareClouddriver(), newConfig(), newUp(), newVersion())
 	return root
 }

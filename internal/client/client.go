@@ -2,7 +2,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +13,6 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/vedette-io/vedette"
 )
@@ -36,26 +37,13 @@ const DefaultServer = "http://localhost:7002"
 
 // New returns a client of the server at an address, for example
 // "http://localhost:7002". Without a scheme, http is used.
-func New(server string) (*Client, error) {
-	if server == "" {
-		server = DefaultServer
-	}
-	if !strings.Contains(server, "://") {
-		server = "http://" + server
-	}
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is not a URL, for example %s", server, DefaultServer)
-	}
-	transportNoTimeout := http.DefaultTransport.(*http.Transport).Clone()
-	transport := transportNoTimeout.Clone()
-	transport.ResponseHeaderTimeout = 60 * time.Second
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport},
-		httpNoTimeout: &http.Client{Transport: transportNoTimeout}}, nil
-}
+func New(server string) (*Client, error) { return NewWithOptions(Options{Server: server}) }
 
 // Server returns the address of the server.
 func (c *Client) Server() string { return c.base }
+
+// Transport returns what sends the client's requests, with its certificates and its token.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // get decodes a JSON response into v.
 func (c *Client) get(ctx context.Context, path string, query url.Values, v any) error {
@@ -116,11 +104,35 @@ func (c *Client) connectionFailed(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err // the message below has the address
 	}
-	const advice = "start a server with `vedette up`, or name another with --server or VEDETTE_SERVER"
+	if vedette.KindOf(err) != "" { // there is no token
+		return err
+	}
+	if advice := tlsAdvice(err); advice != "" {
+		return vedette.Errorf(vedette.Unavailable, "connect to %s: %w: %s", c.base, err, advice)
+	}
+	const advice = "start a server with `vedette up`, or name another with --server, VEDETTE_SERVER or `vedette config use-context`"
 	if isConnectionRefused(err) {
 		return vedette.Errorf(vedette.Unavailable, "nothing listens at %s (%w): %s", c.base, err, advice)
 	}
 	return vedette.Errorf(vedette.Unavailable, "the server at %s cannot be reached: %w: %s", c.base, err, advice)
+}
+
+// tlsAdvice returns what to do about an error of TLS, or "" for other errors. The texts are the only
+// way to tell alerts of the server apart.
+func tlsAdvice(err error) string {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch text := err.Error(); {
+	case errors.As(err, &certificate):
+		return "name the authority of the server's certificate with --cacert"
+	case errors.As(err, &record), strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return "the server does not use TLS: begin its address with http://"
+	case strings.Contains(text, "certificate required"):
+		return "the server requires a client certificate: name one with --cert and --key"
+	case strings.Contains(text, "remote error: tls:"):
+		return "the server rejects the client certificate: use one that an authority of the server has signed, with --cert and --key"
+	}
+	return ""
 }
 
 func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
@@ -132,6 +144,9 @@ func (c *Client) responseError(response *http.Response) error {
 		Error struct{ Kind, Message, ID string }
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // a truncated body fails below
+	if bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
+		return vedette.Errorf(vedette.Unavailable, "%s uses TLS: begin its address with https://", c.base)
+	}
 	if json.Unmarshal(text, &body) != nil || body.Error.Message == "" {
 		return vedette.Errorf(vedette.Unavailable, "%s answered %q, which is not the response of a Vedette server: check the address", c.base,
 			response.Status)

@@ -167,15 +167,14 @@ type HistoryQuery struct {
 // maxPageSize is the maximum number of operations in a page.
 const maxPageSize = 5000
 
-// Operations returns the newest operations, at most h.Limit.
-func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry, error) {
+// Operations returns the newest operations, at most h.Limit, and whether there are more.
+func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []HistoryEntry, more bool, err error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
-	var all []HistoryEntry
 	for {
 		v.Set("limit", strconv.Itoa(min(maxPageSize, h.Limit-len(all))))
 		var page struct {
@@ -183,11 +182,11 @@ func (c *Client) Operations(ctx context.Context, h HistoryQuery) ([]HistoryEntry
 			Cursor string
 		}
 		if err := c.get(ctx, "/operations", v, &page); err != nil {
-			return all, err
+			return all, false, err
 		}
 		all = append(all, page.Items...)
 		if page.Cursor == "" || len(all) >= h.Limit {
-			return all, nil
+			return all, page.Cursor != "", nil
 		}
 		v.Set("cursor", page.Cursor)
 	}

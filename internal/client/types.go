@@ -1,12 +1,15 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/vedette-io/vedette"
 )
 
 // Query selects objects. Empty fields select all.
@@ -114,7 +117,8 @@ type Objects struct {
 // Account is an account as GET accounts returns it.
 type Account struct {
 	Name    string
-	Cluster struct{ UID, Host, Version string }
+	Status  string // empty from servers of earlier versions
+	Cluster Cluster
 	Agent   string
 	Server  string
 	Objects int64
@@ -127,7 +131,9 @@ type Account struct {
 // Agent is a connected agent.
 type Agent struct {
 	ID, Version, Hostname, Server string
+	ZoneID                        string
 	Connected, LastPulse          time.Time
+	Message                       string // what is wrong with the agent itself
 	Accounts                      []struct{ Name, Role, Message string }
 }
 
@@ -147,20 +153,47 @@ type list[T any] struct {
 // pageSize is the number of accounts or feeds per request.
 const pageSize = 1000
 
+// Item is an item of a list, decoded and as the server sent it, which may have more fields.
+type Item[T any] struct {
+	Value T
+	Raw   json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (i *Item[T]) UnmarshalJSON(data []byte) error {
+	i.Raw = bytes.Clone(data)
+	return json.Unmarshal(data, &i.Value)
+}
+
+// valuesOf returns the decoded items.
+func valuesOf[T any](items []Item[T], err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	values := make([]T, len(items))
+	for i := range items {
+		values[i] = items[i].Value
+	}
+	return values, nil
+}
+
 // readAll returns the items of all pages.
-func readAll[T any](ctx context.Context, c *Client, path string, q Query) ([]T, error) {
-	var items []T
+func readAll[T any](ctx context.Context, c *Client, path string, q Query) ([]Item[T], error) {
+	var items []Item[T]
 	q.Limit = pageSize
 	for {
-		var page list[T]
+		var page list[Item[T]]
 		if err := c.get(ctx, path, q.values(), &page); err != nil {
 			return nil, err
 		}
 		items = append(items, page.Items...)
-		q.Cursor = page.Cursor
-		if q.Cursor == "" {
+		switch page.Cursor {
+		case "":
 			return items, nil
+		case q.Cursor:
+			return nil, vedette.Errorf(vedette.Unavailable, "%s answered the same page of %s again: check whether a proxy caches its answers", c.base, path)
 		}
+		q.Cursor = page.Cursor
 	}
 }
 
@@ -179,19 +212,29 @@ func (c *Client) Objects(ctx context.Context, q Query) (Objects, error) {
 	return o, err
 }
 
-// Accounts returns the accounts that match a pattern; all for an empty pattern.
-func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
+// AccountItems returns the accounts that match a pattern; all for an empty pattern.
+func (c *Client) AccountItems(ctx context.Context, pattern string) ([]Item[Account], error) {
 	return readAll[Account](ctx, c, "/accounts", Query{Account: pattern})
 }
 
-// Agents returns the agents that serve an account that matches a pattern.
-func (c *Client) Agents(ctx context.Context, pattern string) ([]Agent, error) {
+// Accounts is AccountItems, decoded.
+func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
+	return valuesOf(c.AccountItems(ctx, pattern))
+}
+
+// AgentItems returns the agents that serve an account that matches a pattern.
+func (c *Client) AgentItems(ctx context.Context, pattern string) ([]Item[Agent], error) {
 	return readAll[Agent](ctx, c, "/agents", Query{Account: pattern})
 }
 
-// Feeds returns the feeds of the accounts that match a pattern.
-func (c *Client) Feeds(ctx context.Context, pattern, kind string) ([]Feed, error) {
+// FeedItems returns the feeds of the accounts that match a pattern.
+func (c *Client) FeedItems(ctx context.Context, pattern, kind string) ([]Item[Feed], error) {
 	return readAll[Feed](ctx, c, "/feeds", Query{Account: pattern, Kind: kind})
+}
+
+// Feeds is FeedItems, decoded.
+func (c *Client) Feeds(ctx context.Context, pattern, kind string) ([]Feed, error) {
+	return valuesOf(c.FeedItems(ctx, pattern, kind))
 }
 
 // Version returns the server's version.

@@ -47,6 +47,9 @@ func NewServer(name, address string, header http.Header) (*Server, error) {
 	return &Server{Name: name, Header: header, base: strings.TrimRight(address, "/"), client: client}, nil
 }
 
+// SetTransport sets how requests are sent, for example with a client certificate.
+func (s *Server) SetTransport(transport http.RoundTripper) { s.client.Transport = transport }
+
 // Answer asks the server.
 func (s *Server) Answer(ctx context.Context, path string) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)

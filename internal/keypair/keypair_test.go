@@ -206,6 +206,18 @@ func TestKeyAndCertificateInOneFile(t *testing.T) {
 	}
 }
 
+func TestDescribe(t *testing.T) {
+	files := newAuthority(t, "ca").writePair(t, t.TempDir(), "agent")
+	pair, err := Open(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `subject "CN=agent", issued by "CN=ca", valid from ` + pair.Certificate().Leaf.NotBefore.UTC().Format("2006-01-02")
+	if got := pair.Describe(); !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestRotationIsNoticed(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
 	files := ca.writePair(t, dir, "x")

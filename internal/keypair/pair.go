@@ -105,6 +105,13 @@ func (p *Pair) Warning(now time.Time) string {
 	return ""
 }
 
+// Describe returns the subject, the issuer and the end of the certificate, for messages.
+func (p *Pair) Describe() string {
+	leaf := p.Certificate().Leaf
+	return fmt.Sprintf("subject %.200q, issued by %.200q, valid from %s to %s", leaf.Subject, leaf.Issuer,
+		leaf.NotBefore.UTC().Format(time.DateOnly), leaf.NotAfter.UTC().Format(time.DateOnly))
+}
+
 func (p *Pair) readState() (fileState, error) {
 	cert, err := stat(p.files.Cert)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -25,7 +26,7 @@ type Config interface {
 }
 
 // Program is a program with a configuration file. All functions but AddFlags and Remarks
-// must be set.
+// must be set; Commands may be nil.
 type Program[C Config] struct {
 	Name, Usage string
 	// AddFlags adds flags to --config.
@@ -37,10 +38,16 @@ type Program[C Config] struct {
 	Remarks func(cfg C) []string
 	// Check returns why the program could not run with a configuration that was loaded.
 	Check func(cfg C) error
+	// Probes returns what `check --connect` tries. It fails only if Check does.
+	Probes func(cfg C) ([]probe.Probe, error)
+	// EnvPrefix is the prefix of the environment variables that set keys, as in configfile.
+	EnvPrefix string
 	// LogOptions returns the level and the format of the log.
 	LogOptions func(cfg C) (level, format string)
 	// Run runs the program until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+	// Commands are further commands by name.
+	Commands map[string]Command[C]
 }
 
 // Main runs the program with the arguments of the process, until it is interrupted, and
@@ -55,14 +62,23 @@ func (p Program[C]) Main() {
 }
 
 func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
-	check := len(args) > 0 && args[0] == "check"
-	if check {
+	if len(args) > 0 {
+		if command, ok := p.Commands[args[0]]; ok {
+			return p.runCommand(ctx, command, args[1:], out, errOut)
+		}
+	}
+	isCheck := len(args) > 0 && args[0] == "check"
+	if isCheck {
 		args = args[1:]
 	}
+	var o checkOptions
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	flags.Usage = func() { fmt.Fprint(errOut, p.Usage) }
 	file := flags.String("config", "", "")
+	if isCheck {
+		o.addFlags(flags)
+	}
 	if p.AddFlags != nil {
 		p.AddFlags(flags)
 	}
@@ -85,30 +101,16 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if closer, ok := any(cfg).(io.Closer); ok {
 		defer closer.Close() // removes temporary files
 	}
-	if check {
-		return p.check(cfg, out, errOut)
+	if isCheck {
+		return p.check(ctx, cfg, o, out, errOut)
 	}
 	level, format := p.LogOptions(cfg)
 	log, err := logging.New(level, format, out)
 	if err != nil {
 		return err
 	}
+	for _, warning := range p.unknownVariables(cfg) {
+		log.Warn("environment variable without effect", "variable", warning)
+	}
 	return p.Run(ctx, cfg, log)
-}
-
-// check prints the settings in effect to out, and what the user should know about them to
-// errOut.
-func (p Program[C]) check(cfg C, out, errOut io.Writer) error {
-	for _, kv := range cfg.Effective() {
-		fmt.Fprintln(out, kv)
-	}
-	if p.Remarks != nil {
-		for _, remark := range p.Remarks(cfg) {
-			fmt.Fprintln(errOut, remark)
-		}
-	}
-	for _, key := range cfg.Unused() {
-		fmt.Fprintln(errOut, "without effect:", key)
-	}
-	return p.Check(cfg)
 }

@@ -5,15 +5,22 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
-type testConfig struct{ path, level string }
+type testConfig struct {
+	testKeys
+	path, level string
+}
 
 func (testConfig) Effective() []configfile.KeyValue {
 	return []configfile.KeyValue{{Key: "port", Value: "1", From: "default"}}
@@ -21,8 +28,37 @@ func (testConfig) Effective() []configfile.KeyValue {
 
 func (testConfig) Unused() []string { return []string{"x.yml:1:1: redis"} }
 
+// Port is the only key, so that one variable exists.
+type testKeys struct {
+	Port int `config:"port"`
+}
+
+var timePattern = regexp.MustCompile(`time=\S+ `)
+
+// remarks is what check prints about each file, in the environment of TestCommandLine.
+func remarks(path string) string {
+	return "note: about " + path + "\nwarning: environment variable without effect: VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?\nwithout effect: x.yml:1:1: redis\n"
+}
+
+func checkTestConfig(cfg testConfig) error {
+	if cfg.path == "a.yml" {
+		return errors.New("checked a.yml")
+	}
+	return nil
+}
+
+func probeTestConfig(cfg testConfig) ([]probe.Probe, error) {
+	return []probe.Probe{probe.One("database", func(context.Context) (string, error) {
+		if cfg.path == "down.yml" {
+			return "", errors.New("it is down")
+		}
+		return cfg.path, nil
+	})}, nil
+}
+
 // TestCommandLine runs each form of the command line, and compares what is printed.
 func TestCommandLine(t *testing.T) {
+	t.Setenv("VEDETTE_PROGTEST_PROT", "secret")
 	for _, tt := range []struct {
 		args, out, errOut, err string
 	}{
@@ -31,13 +67,24 @@ func TestCommandLine(t *testing.T) {
 		{"--help", "", "usage\n", ""},
 		{"serve", "", "", `unknown command "serve"; see prog --help`},
 		{"--nonsense", "", "flag provided but not defined: -nonsense\nusage\n", "see prog --help"},
-		{"check --config a.yml", "port = 1 (default)\n", "note: about a.yml\nwithout effect: x.yml:1:1: redis\n", "checked a.yml"},
+		{"check --config a.yml", "port = 1 (default)\n", remarks("a.yml"), "checked a.yml"},
+		{"check --connect --config a.yml", "failed  configuration: checked a.yml\nok      database: a.yml\n", remarks("a.yml"), "1 of 2 checks failed"},
+		{"check --config good.yml", "port = 1 (default)\n", remarks("good.yml"), ""},
+		{"check --connect --config good.yml", "ok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
+		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
+		{"check --connect --config down.yml", "ok      configuration\nfailed  database: it is down\n", remarks("down.yml"), "1 of 2 checks failed"},
+		{"--connect --config a.yml", "", "flag provided but not defined: -connect\nusage\n", "see prog --help"},
 		{"--config missing.yml", "", "", "missing.yml is missing"},
 		{"--config loud.yml", "", "", "log level"},
-		{"--config a.yml --data-dir /d", "ran a.yml in /d\n", "", ""},
+		{"--config a.yml --data-dir /d", `level=WARN msg="environment variable without effect" variable="VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?"` + "\nran a.yml in /d\n", "", ""},
+		{"rules one --config a.yml --all two", "rules of a.yml: one two, all true\n", "", ""},
+		{"rules", "rules of : , all false\n", "", ""},
+		{"rules --help", "", "usage\n", ""},
+		{"rules one --nonsense", "", "flag provided but not defined: -nonsense\nusage\n", "see prog --help"},
+		{"rules --config missing.yml", "", "", "missing.yml is missing"},
 	} {
 		var out, errOut bytes.Buffer
-		dataDir := ""
+		dataDir, all := "", false
 		p := Program[testConfig]{
 			Name: "prog", Usage: "usage\n",
 			AddFlags: func(flags *flag.FlagSet) { flags.StringVar(&dataDir, "data-dir", "", "") },
@@ -45,10 +92,19 @@ func TestCommandLine(t *testing.T) {
 				if path == "missing.yml" {
 					return testConfig{}, errors.New("missing.yml is missing")
 				}
-				return testConfig{path, map[string]string{"loud.yml": "loud"}[path]}, nil
+				return testConfig{path: path, level: map[string]string{"loud.yml": "loud"}[path]}, nil
 			},
+			Commands: map[string]Command[testConfig]{"rules": {
+				AddFlags: func(flags *flag.FlagSet) { flags.BoolVar(&all, "all", false, "") },
+				Run: func(_ context.Context, cfg testConfig, args []string, out, _ io.Writer) error {
+					_, err := fmt.Fprintf(out, "rules of %s: %s, all %v\n", cfg.path, strings.Join(args, " "), all)
+					return err
+				},
+			}},
 			Remarks:    func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
-			Check:      func(cfg testConfig) error { return errors.New("checked " + cfg.path) },
+			Check:      checkTestConfig,
+			Probes:     probeTestConfig,
+			EnvPrefix:  "VEDETTE_PROGTEST_",
 			LogOptions: func(cfg testConfig) (string, string) { return cfg.level, "" },
 			Run: func(_ context.Context, cfg testConfig, _ *slog.Logger) error {
 				_, err := out.WriteString("ran " + cfg.path + " in " + dataDir + "\n")
@@ -60,8 +116,9 @@ func TestCommandLine(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if out.String() != tt.out || errOut.String() != tt.errOut || !strings.Contains(got, tt.err) || (tt.err == "") != (err == nil) {
-			t.Errorf("%s: got %q, %q, error %q, want %q, %q, error %q", tt.args, out.String(), errOut.String(), got, tt.out, tt.errOut, tt.err)
+		printed := timePattern.ReplaceAllString(out.String(), "")
+		if printed != tt.out || errOut.String() != tt.errOut || !strings.Contains(got, tt.err) || (tt.err == "") != (err == nil) {
+			t.Errorf("%s: got %q, %q, error %q, want %q, %q, error %q", tt.args, printed, errOut.String(), got, tt.out, tt.errOut, tt.err)
 		}
 	}
 }

@@ -11,13 +11,19 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// accountStore is the part of the store that Accounts uses.
-type accountStore interface {
+// lifetimeStore is the part of the store that the lifetime of accounts needs.
+type lifetimeStore interface {
 	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
 	OrphanedAccounts(ctx context.Context) ([]store.AccountRow, error)
 	RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	Sweep(ctx context.Context) error
+}
+
+// accountStore is the part of the store that Accounts uses.
+type accountStore interface {
+	lifetimeStore
+	adminStore
 }
 
 // Config configures the lifetime of accounts.

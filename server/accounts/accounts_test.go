@@ -18,6 +18,7 @@ var discardLogger = slog.New(slog.DiscardHandler)
 
 // memoryStore is an accountStore in memory.
 type memoryStore struct {
+	adminStore  // operators decide nothing in these tests
 	mu          sync.Mutex
 	rows        map[vedette.AccountName]store.AccountRow
 	unavailable bool          // calls fail with errUnavailable

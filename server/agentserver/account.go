@@ -3,6 +3,7 @@ package agentserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -85,15 +86,22 @@ func (s *session) isTracked(name vedette.AccountName) bool {
 	return known
 }
 
+// accountErrorKinds are the kinds of an account error that mean something to this server.
+var accountErrorKinds = []vedette.ErrorKind{vedette.Invalid, vedette.Denied, vedette.Unavailable}
+
 // setAccountError records why the agent does not report an account. The account need
 // not be registered, because an agent that cannot reach a cluster cannot register it.
 func (s *session) setAccountError(t *wire.AccountError) {
 	name, message := vedette.AccountName(t.GetAccount()), vedette.CleanText(t.GetMessage(), maxAccountError)
+	kind := vedette.ErrorKind(t.GetKind())
+	if !slices.Contains(accountErrorKinds, kind) {
+		kind = "" // of a newer agent
+	}
 	if len(name) > maxNameBytes || !isPrintable(string(name)) || !s.track(name, len(message)) {
 		s.logUnknownAccount("account error", name)
 		return
 	}
-	s.member.SetAccountError(name, message)
+	s.member.SetAccountError(name, assignment.AccountError{Kind: kind, Message: message})
 }
 
 // deregister removes an account from the agent.

@@ -194,20 +194,37 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 	return nil
 }
 
-// sendHeartbeats sends heartbeats and ends the session if the agent is silent. Time in
-// which receive was blocked does not count as silence of the agent.
+// maxSilence is how long an agent may be silent.
+func (s *session) maxSilence() time.Duration { return 3 * s.server.cfg.Heartbeat }
+
+// silentFor returns how long the agent has been silent. Time in which receive was blocked does
+// not count.
+func (s *session) silentFor(now time.Time) time.Duration {
+	receiving := s.receivingSince.Load()
+	if receiving == 0 {
+		return 0
+	}
+	return now.Sub(time.Unix(0, receiving))
+}
+
+// sendHeartbeats sends heartbeats, and ends the session as soon as the agent has been silent
+// for three intervals.
 func (s *session) sendHeartbeats(ctx context.Context) error {
 	ticker := time.NewTicker(s.server.cfg.Heartbeat)
 	defer ticker.Stop()
+	silence := time.NewTimer(s.maxSilence())
+	defer silence.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case now := <-ticker.C:
-			receiving := s.receivingSince.Load()
-			if receiving != 0 && now.Sub(time.Unix(0, receiving)) > 3*s.server.cfg.Heartbeat {
+		case now := <-silence.C:
+			remaining := s.maxSilence() - s.silentFor(now)
+			if remaining <= 0 {
 				return errHeartbeatTimeout
 			}
+			silence.Reset(remaining)
+		case now := <-ticker.C:
 			s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
 				UnixMillis: now.UnixMilli(), Stamp: now.Sub(s.welcomedAt).Milliseconds()}}})
 		}

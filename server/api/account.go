@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // accountView is an account with the state of its cluster, its agent and its feeds.
 type accountView struct {
 	Name       vedette.AccountName       `json:"name"`
+	Status     accountStatus             `json:"status"`
 	Cluster    clusterView               `json:"cluster"`
 	Properties vedette.Properties        `json:"properties"`
 	Namespaces []string                  `json:"namespaces"`
@@ -23,12 +25,20 @@ type accountView struct {
 	LastSeen   timestamp                 `json:"lastSeen"`
 	Orphaned   timestamp                 `json:"orphaned"` // since when no agent is connected; null if one is
 	Objects    int64                     `json:"objects"`
-	Feeds      map[vedette.FeedState]int `json:"feeds"` // number of feeds by state
+	Feeds      map[vedette.FeedState]int `json:"feeds"` // number of feeds by state, or feedStale
 	Watermark  timestamp                 `json:"watermark"`
 	LagMs      *int64                    `json:"lagMs"`
 	Stale      bool                      `json:"stale"`
-	// why its agent cannot report it, and conflicting registrations of other agents
+	// why it is not Ready, and conflicting registrations of other agents
 	Message string `json:"message,omitempty"`
+	// other clusters whose agents want to register the name
+	Conflicts []conflictView `json:"conflicts,omitempty"`
+}
+
+// conflictView is an agent that was refused because another cluster has the name of the account.
+type conflictView struct {
+	Agent   vedette.AgentID `json:"agent"`
+	Cluster clusterView     `json:"cluster"`
 }
 
 type clusterView struct {
@@ -148,26 +158,51 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	}
 	// Feeds that RBAC denies have no watermark and would hide that of the other feeds. They are
 	// counted as denied.
-	b := newFreshnessBuilder()
+	b, state := newFreshnessBuilder(), accountState{connected: agent.connected, problem: problemOf(errs), feeds: map[vedette.FeedState]int{}}
 	for _, f := range feeds {
 		v.Objects += f.Objects
-		v.Feeds[f.State]++
+		state.feeds[f.State]++
 		if f.State != vedette.FeedDenied {
 			b.add(a.feedFreshness(f, agent, now))
 		}
 	}
 	fresh := b.freshness()
 	v.Watermark, v.LagMs = fresh.Watermark, lagOf(time.Time(fresh.Watermark), now)
-	// Before the first feed is declared, nothing is known about the cluster.
-	v.Stale = !agent.connected || len(feeds) == 0 || fresh.Stale
-	v.Message = accountErrorText(errs, row.Holder)
+	// Before the first feed is declared, nothing is known about the cluster, nor while it denies all of them.
+	v.Stale = !agent.connected || state.feeds[vedette.FeedDenied] == len(feeds) || fresh.Stale
+	state.stale = v.Stale
+	v.Status, v.Feeds = state.status(), state.feeds
+	if live := state.feeds[vedette.FeedLive]; live > 0 && !a.isFresh(agent, now) {
+		v.Feeds = maps.Clone(state.feeds)
+		delete(v.Feeds, vedette.FeedLive)
+		v.Feeds[feedStale] = live
+	}
+	v.Message = accountMessage(errs, feeds, agent.connected)
+	for _, e := range errs {
+		if e.conflict != nil {
+			v.Conflicts = append(v.Conflicts, conflictView{e.agent, clusterView(*e.conflict)})
+		}
+	}
 	return v
 }
 
 // accountError is one agent's error about an account.
 type accountError struct {
 	agent           vedette.AgentID
+	role            Role
+	kind            vedette.ErrorKind
 	message, notice string
+	conflict        *vedette.Cluster // see AgentAccount
+}
+
+// problemOf returns the kind of the error that the account's agent reports.
+func problemOf(errs []accountError) vedette.ErrorKind {
+	for _, e := range errs {
+		if e.role == Cacher {
+			return e.kind
+		}
+	}
+	return ""
 }
 
 // errorsByAccount indexes the errors of all agents by account.
@@ -176,24 +211,30 @@ func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	for _, agent := range agents {
 		for _, a := range agent.Accounts {
 			if a.Message != "" || a.Notice != "" {
-				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Message, a.Notice})
+				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Role, a.ErrorKind, a.Message, a.Notice, a.Conflict})
 			}
 		}
 	}
 	return errs
 }
 
-// accountErrorText returns the error of the account's agent, and what is wrong with the
-// registrations of other agents.
-func accountErrorText(errs []accountError, holder vedette.AgentID) string {
+// accountMessage returns the error of the account's agent, which feeds the cluster denies, and
+// what is wrong with the registrations of other agents. If no agent reports the account, it
+// returns why those that are configured with it do not.
+func accountMessage(errs []accountError, feeds []store.FeedStatus, connected bool) string {
 	var messages []string
-	for _, r := range errs {
+	for _, e := range errs {
 		switch {
-		case r.agent == holder && r.message != "":
-			messages = append(messages, r.message)
-		case r.agent != holder && r.notice != "":
-			messages = append(messages, "agent "+string(r.agent)+": "+r.notice)
+		case e.role == Cacher && e.message != "":
+			messages = append(messages, e.message)
+		case e.role != Cacher && e.notice != "":
+			messages = append(messages, "agent "+string(e.agent)+": "+e.notice)
+		case e.message != "" && !connected:
+			messages = append(messages, "agent "+string(e.agent)+": "+e.message)
 		}
+	}
+	if denied := deniedText(feeds); denied != "" && connected {
+		messages = append(messages, denied)
 	}
 	return strings.Join(messages, "; ")
 }

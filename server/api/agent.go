@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -17,6 +18,7 @@ type Agent struct {
 	Connected     time.Time
 	LastHeartbeat time.Time
 	Accounts      []AgentAccount
+	Message       string // what is wrong with the agent itself; empty for nothing
 }
 
 // AgentAccount is an account that an agent registered.
@@ -25,6 +27,10 @@ type AgentAccount struct {
 	Role    Role
 	Message string // why the agent cannot report it; empty if it can
 	Notice  string // what is wrong with the registration; also part of Message
+	// Conflict is the agent's cluster if the agent was refused because another cluster has the name.
+	Conflict *vedette.Cluster
+	// ErrorKind is the kind of what the agent reports in Message; empty if it reports nothing
+	ErrorKind vedette.ErrorKind
 }
 
 // Role is the role of an agent for an account. The values are part of the API.
@@ -49,6 +55,13 @@ type agentView struct {
 	Connected     timestamp          `json:"connected"`
 	LastHeartbeat timestamp          `json:"lastPulse"`
 	Accounts      []agentAccountView `json:"accounts"`
+	Message       string             `json:"message,omitempty"`
+}
+
+// cursor is the place of an agent in the order of all agents. An ID alone is not enough, because
+// agents may share one by mistake.
+func (v agentView) cursor() []string {
+	return []string{string(v.ID), time.Time(v.Connected).UTC().Format("2006-01-02T15:04:05.000000000Z")}
 }
 
 type agentAccountView struct {
@@ -62,7 +75,7 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, after, err := parsePaging(values, 1)
+	limit, after, err := parsePaging(values, 2)
 	if err != nil {
 		return err
 	}
@@ -74,11 +87,11 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 		}
 		list.Total++
 		switch {
-		case after != nil && string(v.ID) <= after[0]: // of an earlier page
+		case after != nil && slices.Compare(v.cursor(), after) <= 0: // of an earlier page
 		case len(list.Items) < limit:
 			list.Items = append(list.Items, v)
 		default:
-			list.Cursor = newCursor(string(list.Items[limit-1].ID))
+			list.Cursor = newCursor(list.Items[limit-1].cursor()...)
 		}
 	}
 	return writeJSON(w, r, list)
@@ -86,7 +99,8 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 
 func newAgentView(a Agent) agentView {
 	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Server: a.Server,
-		Connected: timestamp(a.Connected), LastHeartbeat: timestamp(a.LastHeartbeat), Accounts: make([]agentAccountView, len(a.Accounts))}
+		Connected: timestamp(a.Connected), LastHeartbeat: timestamp(a.LastHeartbeat), Message: a.Message,
+		Accounts: make([]agentAccountView, len(a.Accounts))}
 	for i, account := range a.Accounts {
 		v.Accounts[i] = agentAccountView{Name: account.Name, Role: account.Role, Message: account.Message}
 	}

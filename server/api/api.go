@@ -70,6 +70,8 @@ type Config struct {
 	Fleet fleet
 	// Dispatch executes operations. If nil, operations are rejected.
 	Dispatch dispatcher
+	// Accounts carries out operators' decisions about accounts. If nil, they are rejected.
+	Accounts accountAdmin
 	// Authorizer decides what a caller may do. If nil, everything is allowed; only tests
 	// should do this.
 	Authorizer authorizer
@@ -133,6 +135,9 @@ func (a *api) routes() []route {
 	return []route{
 		{http.MethodGet, "/vedette/v1/accounts", a.listAccounts},
 		{http.MethodGet, "/vedette/v1/accounts/{name}", a.getAccount},
+		{http.MethodDelete, "/vedette/v1/accounts/{name}", a.removeAccount},
+		{http.MethodPost, "/vedette/v1/accounts/{name}/accept", a.acceptAccount},
+		{http.MethodPost, "/vedette/v1/accounts/{name}/release", a.releaseAccount},
 		{http.MethodGet, "/vedette/v1/agents", a.listAgents},
 		{http.MethodGet, "/vedette/v1/feeds", a.listFeeds},
 		{http.MethodGet, "/vedette/v1/kinds", a.listKinds},
@@ -170,10 +175,12 @@ func (a *api) router() http.Handler {
 		mux.Handle(route.method+" "+route.path, handler)
 	}
 	rootHandler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" {
+		_, pattern := mux.Handler(r)
+		if pattern == "" {
 			a.handleUnrouted(w, r, mux)
 			return
 		}
+		middleware.SetRoute(r, pattern)
 		mux.ServeHTTP(w, r)
 	})
 	return middleware.CheckText(rootHandler, a.fail)

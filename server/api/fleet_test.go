@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
@@ -159,6 +160,38 @@ func TestFreshnessOfLargeFleets(t *testing.T) {
 	}
 	if one := getJSON[objectList](w, "/objects?limit=1&account=prod-0100&kind=nodes"); one.Stale || one.Feeds != 1 {
 		t.Errorf("nodes of the account whose pods are denied: got %+v", one)
+	}
+}
+
+// TestAgentsWithOneID checks that agents that share an ID are all listed, with what is wrong.
+func TestAgentsWithOneID(t *testing.T) {
+	world := fleetOf(t, 1)
+	connected := time.Now()
+	var agents []api.Agent
+	for i := range 3 {
+		agents = append(agents, api.Agent{ID: "a", Hostname: fmt.Sprint("host-", i), Connected: connected.Add(time.Duration(i)), Message: "its ID is also that of another"})
+	}
+	world.Fleet.SetAgents(agents...)
+	w := serve(t, configOf(world))
+	var hosts []string
+	for cursor, more := "", true; more; more = cursor != "" {
+		page := getJSON[struct {
+			Items  []struct{ Hostname, Message string }
+			Cursor string
+		}](w, "/agents?limit=1"+cursor)
+		for _, item := range page.Items {
+			hosts = append(hosts, item.Hostname)
+			if item.Message != "its ID is also that of another" {
+				t.Errorf("got message %q", item.Message)
+			}
+		}
+		cursor = ""
+		if page.Cursor != "" {
+			cursor = "&cursor=" + page.Cursor
+		}
+	}
+	if !slices.Equal(hosts, []string{"host-0", "host-1", "host-2"}) {
+		t.Errorf("got agents on %v, want all three", hosts)
 	}
 }
 

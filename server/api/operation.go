@@ -30,7 +30,7 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	if err := checkCrossOrigin(r); err != nil {
 		return err
 	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if !isJSON(r) {
 		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid),
 			"operations must be sent as JSON with the header Content-Type: application/json")
 		return nil
@@ -61,6 +61,11 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return view.write(w)
+}
+
+func isJSON(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "application/json"
 }
 
 // checkCrossOrigin rejects cross-origin requests of browsers, because any web page could
@@ -107,12 +112,7 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 	if op.Reads() && !probesSecret(op.Args) {
 		access = authorize.Read
 	}
-	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) (struct{}, error) {
-		if i.account(op.Account) == nil {
-			return struct{}{}, i.accountNotFound(string(op.Account))
-		}
-		return struct{}{}, nil
-	})
+	err := a.checkAccountExists(r.Context(), op.Account)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ var prodRead, prodWrite = []string{"prod READ"}, []string{"prod WRITE"}
 var routes = map[string]authorizetest.Route{
 	"GET /vedette/v1/accounts":                                    {Path: "/accounts", Open: true},
 	"GET /vedette/v1/accounts/{name}":                             {Path: "/accounts/prod", Open: true},
+	"DELETE /vedette/v1/accounts/{name}":                          {Path: "/accounts/prod", Permissions: prodWrite},
+	"POST /vedette/v1/accounts/{name}/accept":                     {Path: "/accounts/prod/accept", Body: `{}`, Permissions: prodWrite},
+	"POST /vedette/v1/accounts/{name}/release":                    {Path: "/accounts/prod/release", Body: `{}`, Permissions: prodWrite},
 	"GET /vedette/v1/agents":                                      {Path: "/agents", Open: true},
 	"GET /vedette/v1/feeds":                                       {Path: "/feeds", Open: true},
 	"GET /vedette/v1/kinds":                                       {Path: "/kinds", Open: true},
@@ -54,6 +57,7 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	}
 	cfg := configOf(w)
 	cfg.Authorizer = authorizer
+	cfg.Accounts = &fakeAccountAdmin{}
 	cfg.Dispatch = &fakeDispatcher{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		out := vedette.Outcome{State: vedette.Done, Status: 200}
 		if op.Args.Verb() == vedette.VerbLogs {

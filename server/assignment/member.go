@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -27,10 +28,19 @@ type Member struct {
 
 	mu         sync.Mutex
 	freshAt    time.Time
+	heardAt    time.Time // when SetFreshness was last called
+	duplicates string    // which agents have the same ID; empty for none
 	roles      map[vedette.AccountName]Assignment
 	registered map[vedette.AccountName]vedette.Account // as last registered, without namespaces
 	stalls     map[vedette.AccountName]stall           // accounts whose changes wait for the database
+	errors     map[vedette.AccountName]AccountError    // as last reported by the agent; survives a new role
 	gone       bool
+}
+
+// AccountError is what prevents an agent from reporting an account, or a part of it.
+type AccountError struct {
+	Kind    vedette.ErrorKind // empty if the agent did not say
+	Message string            // empty for no error
 }
 
 // stall describes an account whose changes wait for the database.
@@ -43,7 +53,8 @@ type stall struct {
 // gets. Calls for one account do not overlap.
 func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
 	m := &Member{Agent: a, registry: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
-		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{}}
+		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{},
+		errors: map[vedette.AccountName]AccountError{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true
@@ -102,6 +113,7 @@ func (m *Member) Deregister(ctx context.Context, name vedette.AccountName) {
 	defer m.mu.Unlock()
 	delete(m.roles, name)
 	delete(m.registered, name)
+	delete(m.errors, name)
 }
 
 // Revoke removes the agent as cacher because the store rejects its writes of an account in this
@@ -112,20 +124,22 @@ func (m *Member) Revoke(ctx context.Context, name vedette.AccountName, term vede
 }
 
 // SetAccountError records what prevents the agent from reporting an account, or clears it if
-// message is "". An account that the agent has not registered gets the role Unreachable.
-func (m *Member) SetAccountError(name vedette.AccountName, message string) {
+// there is no message. An account that the agent has not registered gets the role Unreachable.
+func (m *Member) SetAccountError(name vedette.AccountName, e AccountError) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, known := m.roles[name]
-	switch {
-	case !known:
-		a = Assignment{Account: name, Role: Unreachable}
-	case a.Role == Unreachable && message == "":
-		delete(m.roles, name)
+	if e.Message == "" {
+		delete(m.errors, name)
+		if a.Role == Unreachable {
+			delete(m.roles, name)
+		}
 		return
 	}
-	a.Message = message
-	m.roles[name] = a
+	m.errors[name] = e
+	if !known {
+		m.roles[name] = Assignment{Account: name, Role: Unreachable}
+	}
 }
 
 // SetFreshness records that everything that the agent knew at that time is stored. The time is by
@@ -136,6 +150,7 @@ func (m *Member) SetFreshness(at time.Time) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.heardAt = time.Now()
 	if at.After(m.freshAt) {
 		m.freshAt = at
 	}
@@ -181,7 +196,7 @@ func (m *Member) AccountFreshness(name vedette.AccountName) time.Time {
 }
 
 // Roles returns the agent's roles by account, for operators. A role's Message holds the agent's
-// account error, the notice for operators, or else the reason why the account is stalled.
+// account error and the notice for operators, or else the reason why the account is stalled.
 func (m *Member) Roles() map[vedette.AccountName]Assignment {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,27 +216,24 @@ func (m *Member) Role(account vedette.AccountName) (a Assignment, ok bool) {
 }
 
 func (m *Member) forOperatorsLocked(a Assignment) Assignment {
-	a.Message = a.displayMessage()
+	e := m.errors[a.Account]
+	a.ErrorKind, a.Message = e.Kind, joinMessages(e.Message, cmp.Or(a.Notice, a.Message))
 	if s, stalled := m.stalls[a.Account]; stalled && a.Message == "" {
 		a.Message = s.message
 	}
 	return a
 }
 
-// displayMessage returns the message for operators.
-func (a Assignment) displayMessage() string {
-	switch {
-	case a.Notice == "":
-		return a.Message
-	case a.Message == "":
-		return a.Notice
+func joinMessages(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	return a.Message + "; " + a.Notice
+	return a + "; " + b
 }
 
 // setAssignment gives the agent a role. The agent's account error is kept.
 func (m *Member) setAssignment(a Assignment) {
-	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice}
+	shown := Assignment{Account: a.Account, Role: a.Role, Term: a.Term, Notice: a.Notice, Conflict: a.Conflict}
 	if a.Notice == "" {
 		shown.Message = a.Message
 	}

@@ -55,6 +55,11 @@ type Assignment struct {
 	Marks   map[vedette.Feed]vedette.Mark // only with role Cacher: up to where each feed is stored
 	Message string                        // only with role Refused: the reason
 	Notice  string                        // for operators, not sent to the agent; may say more than Message
+	// Conflict is the cluster of a refused agent if the name belongs to another one; otherwise nil.
+	// It is for operators and not sent to the agent.
+	Conflict *vedette.Cluster
+	// ErrorKind is the kind of the agent's account error. It is set only by Role and Roles.
+	ErrorKind vedette.ErrorKind
 }
 
 // Registry assigns accounts to the agents of one server. It is safe for concurrent use.
@@ -83,11 +88,15 @@ func New(server vedette.ServerID, b termStore, r registrar, log *slog.Logger) *R
 func (r *Registry) Recover(ctx context.Context) error { return r.store.ReleaseAll(ctx) }
 
 // Run fills empty slots that the store could not fill earlier, and stores each account's freshness
-// so that it survives a restart. It returns when ctx ends.
+// so that it survives a restart. It also looks for agents with the same ID. It returns when ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { // in its own goroutine because it may wait for the database
 		runEvery(ctx, 15*time.Second, func() { r.storeFreshness(ctx) })
+		return nil
+	})
+	group.Go(func() error {
+		runEvery(ctx, duplicateInterval, func() { r.findDuplicates(time.Now()) })
 		return nil
 	})
 	runEvery(ctx, time.Second, func() { r.fillSlots(ctx) })

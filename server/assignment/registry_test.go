@@ -162,15 +162,18 @@ func (l *logBuffer) Write(b []byte) (int, error) {
 }
 
 // hasLine reports whether one line contains all parts.
-func (l *logBuffer) hasLine(parts ...string) bool {
+func (l *logBuffer) hasLine(parts ...string) bool { return l.countLines(parts...) > 0 }
+
+// countLines returns how many lines contain all parts.
+func (l *logBuffer) countLines(parts ...string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.text.String()) {
 		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // fixture is a registry that runs in a synctest bubble.
@@ -246,6 +249,7 @@ func TestReadsDoNotWaitForStore(t *testing.T) {
 					w.Cacher("prod")
 					first.Roles()
 					w.Members()
+					w.Load()
 				}()
 				select {
 				case <-done:
@@ -486,13 +490,38 @@ func TestUnregisteredAccountsGetNoSlot(t *testing.T) {
 		m, _ := w.connect("a")
 		w.register(m, nil)
 		for i := range 1000 {
-			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "unreachable")
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), AccountError{Message: "unreachable"})
 			m.Deregister(t.Context(), vedette.AccountName(fmt.Sprint("made-up-", i)))
-			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), "unreachable")
+			m.SetAccountError(vedette.AccountName(fmt.Sprint("made-up-", i)), AccountError{Message: "unreachable"})
 		}
 		m.Leave(t.Context())
 		if got := len(w.allSlots()); got != 1 {
 			t.Errorf("got %d slots, want 1 for the one registered account", got)
+		}
+	})
+}
+
+// TestAccountErrorSurvivesNewRole checks that operators see an account error that arrived before
+// the role, as on a new connection, and that it ends with the registration.
+func TestAccountErrorSurvivesNewRole(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		m, recorder := w.connect("a")
+		m.SetAccountError("prod", AccountError{Kind: vedette.Invalid, Message: "no kind Podd"})
+		if a, _ := m.Role("prod"); a.Role != Unreachable || a.Message != "no kind Podd" {
+			t.Errorf("before the registration: got %+v", a)
+		}
+		w.register(m, nil)
+		if a, _ := m.Role("prod"); recorder.last() != Cacher || a.Role != Cacher || a.Message != "no kind Podd" || a.ErrorKind != vedette.Invalid {
+			t.Errorf("after the registration: got %+v, want the cacher with its error", a)
+		}
+		m.SetAccountError("prod", AccountError{})
+		if a, _ := m.Role("prod"); a.Role != Cacher || a.Message != "" || a.ErrorKind != "" {
+			t.Errorf("after the error: got %+v, want the cacher without an error", a)
+		}
+		m.SetAccountError("prod", AccountError{Kind: vedette.Denied, Message: "no"})
+		m.Deregister(t.Context(), "prod")
+		if a, ok := m.Role("prod"); ok {
+			t.Errorf("after the deregistration: got %+v", a)
 		}
 	})
 }

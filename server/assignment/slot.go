@@ -138,8 +138,12 @@ func (s *slot) refuse(ctx context.Context, m *Member, reason error) {
 		s.registry.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
 	}
 	wasCacher := s.removeMember(m)
-	m.setAssignment(Assignment{Account: s.account, Role: Refused, Message: refusalMessage(m.registration(s.account), reason),
-		Notice: reason.Error()})
+	registered := m.registration(s.account)
+	refusal := Assignment{Account: s.account, Role: Refused, Message: refusalMessage(registered, reason), Notice: reason.Error()}
+	if vedette.KindOf(reason) == vedette.Conflict {
+		refusal.Conflict = &registered.Cluster
+	}
+	m.setAssignment(refusal)
 	if wasCacher {
 		s.replaceCacher(ctx)
 	}

@@ -110,7 +110,9 @@ type Config struct {
 	// ViewBytes limits the memory of applications that are kept between requests; 0 means the
 	// default of package infrastructure.
 	ViewBytes int64
-	Log       *slog.Logger // nil discards the log
+	// OnViewRead is OnRead of package infrastructure.
+	OnViewRead func(cached bool)
+	Log        *slog.Logger // nil discards the log
 
 	// PrimaryAccountTypes are the account types that make an account primary
 	// (credentials.primaryAccountTypes). Nil means "default".
@@ -158,7 +160,7 @@ func New(cfg Config) http.Handler {
 		cfg.ChallengeEnvironments = []string{"default"}
 	}
 	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes,
-		Applications: cfg.Applications})
+		Applications: cfg.Applications, OnRead: cfg.OnViewRead})
 	a := &api{Config: cfg, views: reader}
 	a.credentials = newCredentialCache(a)
 	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/middleware"
 )
 
 // route is a handler with its pattern, for example "POST ops/{name}". A segment in braces
@@ -76,6 +77,7 @@ func (ro router) tryRoutes(w http.ResponseWriter, r *http.Request, path string) 
 			methods = append(methods, route.method())
 			continue
 		}
+		middleware.SetRoute(r, route.method()+" /"+route.path())
 		if err := ro.serveRoute(w, r, route, p); err != nil {
 			ro.api.fail(w, r, err)
 		}

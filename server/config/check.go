@@ -13,6 +13,8 @@ import (
 func (c *Config) validate() {
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("grpc.server.port", c.GRPC.Server.Port)
+	c.checkPort("prometheus.port", c.Prometheus.Port)
+	c.checkPortsDiffer()
 	c.checkREST(c.Server.SSL)
 	c.checkGRPC(c.GRPC.Server.Security)
 	c.checkAgents(c.Agents)

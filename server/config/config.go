@@ -36,6 +36,7 @@ type Config struct {
 	Logging       Logging       `config:"logging"`
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
 	Secrets     engines.Settings `config:"secrets"`
+	Prometheus  Prometheus       `config:"prometheus"`
 	Kubesvc     Kubesvc          `config:"kubesvc"`
 	Spring      Spring           `config:"spring"`
 	Clouddriver                  // Clouddriver's other groups
@@ -78,7 +79,7 @@ func (c *Config) InactiveSettings() []string { return configfile.InactiveSetting
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice))
+	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice))
 }
 
 // Warnings are settings that weaken security.

@@ -62,6 +62,9 @@ func describe(c *Config, err error) string {
 		}
 	}
 	fmt.Fprintf(&out, "database %s\nREST %s\ngRPC %s\n", c.Database(), c.RESTListen().Address, c.GRPCListen().Address)
+	if metrics := c.MetricsListen().Address; metrics != "" {
+		fmt.Fprintf(&out, "metrics %s\n", metrics)
+	}
 	return out.String()
 }
 

@@ -23,6 +23,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -203,11 +205,22 @@ func (d *Dispatcher) refusedOutcome(f *inflight, err error) vedette.Outcome {
 		return out
 	}
 	d.log.Error("operation rejected: cannot write the history", "operation", f.op.ID, "error", err)
-	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable",
-		"the server could not record the operation in its database and did not send it: try again with another id")
+	out := failedOutcome(http.StatusServiceUnavailable, "ServiceUnavailable", fmt.Sprintf(
+		"the server could not record the operation in its database and did not send it, so nothing was done: %s. "+
+			"Try again when that is solved; a request with an id of its own needs a new id", publicReason(err)))
 	out.ID = f.op.ID
 	d.recorder.recordEnd(d.recorder.finalRow(f, out))
 	return out
+}
+
+// publicReason returns the part of an error of the store that callers may see, for example that the
+// disk is full.
+func publicReason(err error) string {
+	var public *vedette.Error
+	if errors.As(err, &public) && public.Kind == vedette.Unavailable {
+		return public.Message
+	}
+	return "internal error, see the server's log"
 }
 
 // finish makes the written objects readable and records the end. A caller that receives

@@ -478,7 +478,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 		s.connect("a", "1")
 		s.setDatabaseDown(true)
 		s.start("op", scale)
-		if got := s.takeLog(); !strings.HasPrefix(got, "op failed 503 the server could not record the operation") {
+		got := s.takeLog()
+		if !strings.HasPrefix(got, "op failed 503 the server could not record the operation") || !strings.Contains(got, "so nothing was done: the database is away. Try again") {
 			t.Error(got)
 		}
 		s.start("r", get) // reading needs no note

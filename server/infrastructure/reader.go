@@ -48,6 +48,9 @@ type Config struct {
 	Limiter *readlimit.Limiter
 	// Bytes limits the memory of applications and answers that are kept, as estimated; 32 MiB.
 	Bytes int64
+	// OnRead is called for each application that is asked for, with whether it is in memory and
+	// current. It must not block; nil is for none.
+	OnRead func(cached bool)
 }
 
 // Reader reads applications, and keeps those that were read last. It is safe for concurrent use.
@@ -71,6 +74,9 @@ func NewReader(cfg Config) *Reader {
 	if cfg.Bytes <= 0 {
 		cfg.Bytes = 32 << 20
 	}
+	if cfg.OnRead == nil {
+		cfg.OnRead = func(bool) {}
+	}
 	if cfg.Applications == nil {
 		cfg.Applications = allApplications{}
 	}
@@ -93,8 +99,10 @@ func (r *Reader) Application(ctx context.Context, name string) (*CachedApplicati
 		return nil, err
 	}
 	if s := r.cache.get(name); s != nil && s.isCurrent(settings) {
+		r.cfg.OnRead(true)
 		return s, nil
 	}
+	r.cfg.OnRead(false)
 	called := r.order.Add(1)
 	for {
 		s, err := r.join(ctx, name)

@@ -15,6 +15,9 @@ type Config struct {
 	Bytes int64         // for all requests together; 64 MiB
 	Wait  time.Duration // how long a request waits for memory; 10 s
 	Queue int           // how many requests of one caller may wait; 100
+	// OnWait is called after each request that had to wait, or was rejected, for metrics. It must not
+	// block; nil is for none.
+	OnWait func(waited time.Duration, granted bool)
 }
 
 // Limiter is a semaphore that counts bytes. Callers take turns, and the requests of one caller are
@@ -74,6 +77,9 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 100
 	}
+	if cfg.OnWait == nil {
+		cfg.OnWait = func(time.Duration, bool) {}
+	}
 	return cfg
 }
 
@@ -110,9 +116,17 @@ func (l *Limiter) pool(bytes int64) *pool {
 func (p *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
 	w, c := p.enqueue(name, bytes)
 	if w == nil {
+		p.cfg.OnWait(0, false)
 		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of this caller are already waiting for memory on this server: "+
 			"send fewer requests at a time, or request less with each", p.cfg.Queue)
 	}
+	select {
+	case <-w.granted:
+		return p.releaser(c, w), nil
+	default:
+	}
+	start := time.Now()
+	defer func() { p.cfg.OnWait(time.Since(start), err == nil) }()
 	timer := time.NewTimer(p.cfg.Wait)
 	defer timer.Stop()
 	select {

@@ -15,7 +15,7 @@ import (
 )
 
 func newTestPool() *pool {
-	p := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3})
+	p := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3}.withDefaults())
 	p.share = 60
 	return p
 }
@@ -176,7 +176,7 @@ func TestSmallReadsAreReserved(t *testing.T) {
 // TestManyReaders checks that the limiter never grants more bytes than exist, and that all are
 // released at the end, even by canceled requests.
 func TestManyReaders(t *testing.T) {
-	p := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20})
+	p := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20}.withDefaults())
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -199,4 +199,36 @@ func TestManyReaders(t *testing.T) {
 	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
 		t.Errorf("got %d bytes held by %d callers, %d waiting, want 0", p.used, len(p.callers), len(p.queue))
 	}
+}
+
+// TestOnWait checks that waits are measured, and requests that need not wait are not.
+func TestOnWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits []string
+		l := NewUniform(Config{Bytes: 100, Queue: 1, OnWait: func(waited time.Duration, granted bool) {
+			waits = append(waits, fmt.Sprint(waited, " ", granted))
+		}})
+		ctx := t.Context()
+		release, err := l.Acquire(ctx, "a", 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(3*time.Second, release)
+		second, err := l.Acquire(ctx, "a", 50) // gets the bytes of the first
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = l.Acquire(ctx, "a", 50) }() // waits in vain
+		synctest.Wait()
+		_, err = l.Acquire(ctx, "a", 50) // the caller's queue is full
+		if err == nil {
+			t.Error("a full queue accepted another request")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		second()
+		if want := "[3s true 0s false 10s false]"; fmt.Sprint(waits) != want {
+			t.Errorf("got %v, want %s", waits, want)
+		}
+	})
 }

@@ -104,7 +104,7 @@ func register(ctx context.Context, tx *transaction, a vedette.Account, columns [
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
 		return registrationExists, vedette.Errorf(vedette.Conflict,
-			"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or stop the agents of the first until the account has been removed, after its grace period", a.Name, known, a.Cluster)
+			"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or give this name to the second with `vedette accounts accept %s`", a.Name, known, a.Cluster, a.Name)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return registrationExists, err

@@ -77,14 +77,9 @@ func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 // migrate brings the schema up to date, one server at a time. It has no time limit, but waits for
 // no lock if there is nothing to do. A schema of a newer version is rejected.
 func (s *Store) migrate(ctx context.Context) error {
-	options, err := s.dialect.gooseLock()
+	provider, err := s.migrationProvider()
 	if err != nil {
 		return err
-	}
-	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, s.dialect.migrations,
-		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
-	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
 	}
 	if s.isUpToDate(ctx, provider) {
 		return nil
@@ -107,9 +102,28 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	if stored > known {
-		return vedette.Errorf(vedette.Invalid,
-			"the database has schema version %d and this server knows versions up to %d: a newer server has migrated it; run that version or a later one, or give this server another database", stored, known)
+	return checkSchemaVersion(stored, known)
+}
+
+// checkSchemaVersion rejects a schema that a newer version of this program has migrated.
+func checkSchemaVersion(stored, known int64) error {
+	if stored <= known {
+		return nil
 	}
-	return nil
+	return vedette.Errorf(vedette.Invalid,
+		"the database has schema version %d and this server knows versions up to %d: a newer server has migrated it; run that version or a later one, or give this server another database", stored, known)
+}
+
+// migrationProvider returns what knows the migrations of the dialect.
+func (s *Store) migrationProvider() (*goose.Provider, error) {
+	options, err := s.dialect.gooseLock()
+	if err != nil {
+		return nil, err
+	}
+	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, s.dialect.migrations,
+		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	return provider, nil
 }

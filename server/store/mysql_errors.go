@@ -86,13 +86,20 @@ func translateMySQLNumber(number uint16, err error) error {
 	case readOnlyClass:
 		return vedette.Errorf(vedette.Unavailable, "the MySQL server is read-only, like a replica: connect to the primary: %w", err)
 	case settingsClass:
-		if number == 3159 {
-			return vedette.Errorf(vedette.Invalid, "the MySQL server requires TLS: add tls=true to the query of the URL: %w", err)
-		}
-		return vedette.Errorf(vedette.Invalid, "the MySQL server rejects the user or the database: check the URL and the user's privileges: %w",
-			err)
+		return vedette.Errorf(vedette.Invalid, "%s: %w", mysqlSettingsMessage(number), err)
 	}
 	return nil
+}
+
+func mysqlSettingsMessage(number uint16) string {
+	switch number {
+	case 3159:
+		return "the MySQL server requires TLS: add tls=true to the query of the URL"
+	case 1044, 1045, 1698:
+		return "the MySQL server rejects the user or the database: check the URL and the user's privileges; " +
+			"if both are right, an anonymous user of this host may be chosen instead: create the user for this host too, or drop the anonymous one"
+	}
+	return "the MySQL server rejects the user or the database: check the URL and the user's privileges"
 }
 
 func mysqlBusyMessage(number uint16) string {

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -50,12 +52,50 @@ func translatePostgresError(err error) error {
 	if errors.As(err, &e) {
 		return translateSQLState(e.Code, err)
 	}
+	if translated := translatePostgresTLS(err); translated != nil {
+		return translated
+	}
 	var network net.Error
 	var connect *pgconn.ConnectError
 	if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || isConnectionError(err) {
 		return vedette.Errorf(vedette.Unavailable, "the PostgreSQL server does not answer: %w", err)
 	}
 	return err
+}
+
+// noPostgresTLS is the driver's text for a server without TLS; it has no type for that.
+const noPostgresTLS = "server refused TLS connection"
+
+// translatePostgresTLS explains errors of TLS, which retrying does not solve. It returns nil for
+// other errors.
+func translatePostgresTLS(err error) error {
+	var certificate *tls.CertificateVerificationError
+	switch last := lastAttempt(err); {
+	case last == nil:
+		return nil
+	case strings.Contains(last.Error(), noPostgresTLS):
+		return vedette.Errorf(vedette.Invalid,
+			"the URL requires TLS (sslmode), which the PostgreSQL server does not offer: set ssl=on there, or set sslmode=disable in the URL: %w", err)
+	case errors.As(last, &certificate):
+		return vedette.Errorf(vedette.Invalid,
+			"the certificate of the PostgreSQL server is not trusted: name its authority with sslrootcert=FILE in the URL, and connect to a host name that the certificate has: %w", err)
+	}
+	return nil
+}
+
+// lastAttempt returns why the last of several attempts to connect failed; nil if the error is another
+// one. The driver tries each address of a host, and with sslmode=prefer each with and without TLS.
+func lastAttempt(err error) error {
+	var connect *pgconn.ConnectError
+	if !errors.As(err, &connect) {
+		return nil
+	}
+	cause := connect.Unwrap()
+	if attempts, ok := cause.(interface{ Unwrap() []error }); ok && len(attempts.Unwrap()) > 0 {
+		all := attempts.Unwrap()
+		return all[len(all)-1]
+	}
+	return cause
 }
 
 func translateSQLState(state string, err error) error {

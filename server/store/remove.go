@@ -15,18 +15,33 @@ import (
 // after a crash.
 func (s *Store) RemoveAccount(ctx context.Context, account vedette.AccountName) error {
 	action := "remove account " + string(account)
-	id, err := s.detach(ctx, account, clearName, `name = ?`, string(account))
+	found, err := s.DiscardAccount(ctx, account)
 	if err != nil {
-		return s.wrapError(action, err)
+		return err
 	}
-	retired, err := s.execWrite(ctx, `UPDATE accounts SET retired = NULL WHERE retired = ?`, string(account))
-	if err != nil {
-		return s.wrapError(action, err)
-	}
-	if id == 0 && retired == 0 {
+	if !found {
 		return s.wrapError(action, ErrNoAccount)
 	}
 	return s.wrapError(action, s.sweepRemoved(ctx))
+}
+
+// DiscardAccount is the first step of RemoveAccount. It reports whether there was such an account.
+// The next Sweep deletes the data.
+func (s *Store) DiscardAccount(ctx context.Context, account vedette.AccountName) (bool, error) {
+	action := "remove account " + string(account)
+	id, err := s.detach(ctx, account, clearName, `name = ?`, string(account))
+	if err != nil {
+		return false, s.wrapError(action, err)
+	}
+	retired, err := s.execWrite(ctx, `UPDATE accounts SET retired = NULL WHERE retired = ?`, string(account))
+	return id != 0 || retired > 0, s.wrapError(action, err)
+}
+
+// RetireAccount takes the name from an account, and reports whether there was one. The data is kept,
+// but not visible, until Register finds the same cluster under the same name.
+func (s *Store) RetireAccount(ctx context.Context, account vedette.AccountName) (bool, error) {
+	id, err := s.detach(ctx, account, retireName, `name = ?`, string(account))
+	return id != 0, s.wrapError("retire account "+string(account), err)
 }
 
 // OrphanedAccounts returns the accounts that no agent serves, ordered by name.

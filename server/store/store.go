@@ -28,6 +28,9 @@ type Config struct {
 	// MaxConns is the maximum number of connections to the database; 0 means 16. Each is a
 	// process of some 10 MB on a PostgreSQL server.
 	MaxConns int
+	// OnTransaction is called after each attempt to write, with its result and how long it took.
+	// It must not block; nil is for none.
+	OnTransaction func(result TransactionResult, took time.Duration)
 }
 
 // Store keeps what agents report. Its methods may be called concurrently.
@@ -54,7 +57,8 @@ type Store struct {
 	lease           *lease         // nil if none is needed
 	cleanup         []func() error // called by Close in reverse order
 	opened          atomic.Bool    // the first connection has succeeded
-	closeIdleConns  func()         // nil with SQLite, which has no connections to lose
+	onTransaction   func(result TransactionResult, took time.Duration)
+	closeIdleConns  func() // nil with SQLite, which has no connections to lose
 }
 
 var (
@@ -70,7 +74,17 @@ var (
 // answer, so that the caller may retry, and vedette.Invalid if retrying is useless: the URL is
 // invalid, or a newer version of this program has migrated the schema.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	s := &Store{log: cfg.Log, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
+	s, cfg := newStore(cfg)
+	if err := s.connect(ctx, cfg); err != nil {
+		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
+	}
+	s.opened.Store(true)
+	return s, nil
+}
+
+// newStore returns a store without connections, and cfg with its defaults.
+func newStore(cfg Config) (*Store, Config) {
+	s := &Store{log: cfg.Log, onTransaction: cfg.OnTransaction, limits: defaultLimits, writeStatements: statements{}, readStatements: statements{}}
 	s.versions.inventory.reading = admission.NewSemaphore(1)
 	s.versions.inventory.warnings.Interval = time.Minute
 	if s.log == nil {
@@ -79,11 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.MaxConns <= 0 {
 		cfg.MaxConns = 16
 	}
-	if err := s.connect(ctx, cfg); err != nil {
-		return nil, errors.Join(s.wrapError("open the database", err), s.Close())
-	}
-	s.opened.Store(true)
-	return s, nil
+	return s, cfg
 }
 
 func (s *Store) connect(ctx context.Context, cfg Config) error {
@@ -215,10 +225,10 @@ func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx conte
 }
 
 func (s *Store) retryOnConflict(run func() error) error {
-	err := run()
+	err := s.measure(run)
 	if err != nil && s.dialect.isRetryable(err) {
 		s.log.Info("retrying transaction", "error", err)
-		err = run()
+		err = s.measure(run)
 	}
 	return err
 }

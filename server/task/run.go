@@ -257,6 +257,7 @@ func (r *taskRun) finish(task Task) {
 		r.task = task
 		r.mu.Unlock()
 		log.Info("task ended", "state", string(task.State))
+		r.tasks.cfg.OnEnd(task.State, time.Since(task.Started))
 	case isTakenOver(err):
 		log.Warn("another server took over a running task")
 	default:

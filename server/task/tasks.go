@@ -69,6 +69,9 @@ type Config struct {
 	Rules         manifest.Rules // of deployments; those of an account's custom kinds are added
 	Output        OutputPolicy   // which accounts' outputs are kept
 	Log           *slog.Logger   // nil discards the log
+	// OnEnd is called when a task has ended, with its state and how long it took. It must not block;
+	// nil is for none.
+	OnEnd func(state store.TaskState, took time.Duration)
 
 	Timeout time.Duration // of one operation in a cluster; default 30 s
 	// DeleteTimeout bounds a deletion until the object is deleted, in addition to the grace
@@ -88,6 +91,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.OnEnd == nil {
+		c.OnEnd = func(store.TaskState, time.Duration) {}
 	}
 	if c.MaxTasks <= 0 {
 		c.MaxTasks = 2000
@@ -282,6 +288,13 @@ func (t *Tasks) cancelStored(ctx context.Context, row store.TaskRow, retryable b
 	}
 	task.finish(state, cancelledText)
 	return t.storeEnd(ctx, row, task)
+}
+
+// Running returns how many tasks run on this server.
+func (t *Tasks) Running() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.running)
 }
 
 // Get returns a task.

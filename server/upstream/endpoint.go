@@ -68,6 +68,14 @@ type route struct {
 	params map[string]string // the texts of the segments in braces
 }
 
+// name returns the route as metrics name it.
+func (r route) name() string {
+	if r.Pattern == "" {
+		return "passed on"
+	}
+	return r.method() + " /" + r.path()
+}
+
 // findRoute returns the endpoint of a request. Requests that are not in the table are passed on. A
 // trailing slash is ignored if nothing matches with it, as in package clouddriver.
 func findRoute(table []Endpoint, method, path string) route {

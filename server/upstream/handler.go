@@ -34,6 +34,7 @@ func New(remote *Remote, own http.Handler) http.Handler {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found := findRoute(h.table, r.Method, r.URL.EscapedPath())
+	middleware.SetRoute(r, found.name())
 	if found.Mode == Own {
 		h.serveOwn(w, r, found)
 		return

@@ -2,6 +2,10 @@ package upstream
 
 import (
 	"log/slog"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +23,23 @@ type stats struct {
 	total    time.Duration // until the answers began
 	answers  int64         // that began
 	lastFail string        // why the last request failed; empty if it did not
+	reasons  map[string]int64
+}
+
+// Stats counts the requests to the upstream Clouddriver since the server started.
+type Stats struct {
+	Requests int64
+	Answers  int64         // that began
+	Time     time.Duration // until they began, all together
+	Failures map[string]int64
+}
+
+// Stats returns what was counted. Failures are by reason, of which there are few.
+func (r *Remote) Stats() Stats {
+	s := r.client.stats
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{Requests: s.requests, Answers: s.answers, Time: s.total, Failures: maps.Clone(s.reasons)}
 }
 
 // snapshot is the state of stats at one time.
@@ -52,11 +73,25 @@ func (s *stats) reject(reason string, err error) {
 	s.mu.Lock()
 	s.failures++
 	s.lastFail = reason
+	if s.reasons == nil {
+		s.reasons = map[string]int64{}
+	}
+	s.reasons[boundedReason(reason)]++
 	s.mu.Unlock()
 	if count, ok := s.warnings.Allow(); ok {
 		s.log.Warn("the upstream Clouddriver does not answer as it should: agents' accounts are not affected",
 			"reason", reason, "error", err, "failures", count)
 	}
+}
+
+// boundedReason returns a reason, or "status-other" for statuses that the upstream Clouddriver or a
+// proxy has made up.
+func boundedReason(reason string) string {
+	code, isStatus := strings.CutPrefix(reason, "status-")
+	if n, err := strconv.Atoi(code); isStatus && (err != nil || http.StatusText(n) == "") {
+		return "status-other"
+	}
+	return reason
 }
 
 func (s *stats) snapshot() snapshot {

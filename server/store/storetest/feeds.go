@@ -17,6 +17,18 @@ func namespacedFeed(kind vedette.Kind, namespace string) vedette.Feed {
 }
 
 var feedTests = map[string]func(*testing.T, *store.Store){
+	"feeds and objects are counted by state": func(t *testing.T, s *store.Store) {
+		w := newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
+		w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))
+		newWriter(t, s, "other", feedOf(pods))
+		mark := vedette.Mark("7")
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		counts, err := s.FeedCounts(t.Context())
+		want := map[vedette.FeedState]store.FeedCount{vedette.FeedLive: {Feeds: 1, Objects: 2}, vedette.FeedPending: {Feeds: 2}}
+		if err != nil || !reflect.DeepEqual(counts, want) {
+			t.Errorf("got %v, %v, want %v", counts, err, want)
+		}
+	},
 	"a declared feed is pending, with its resource": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
 		feeds, err := s.Marks(t.Context(), "prod")

@@ -1,4 +1,6 @@
-package keypair
+// Package grpctls has the TLS credentials of gRPC clients whose certificates change. It is apart from
+// package keypair because programs that only speak HTTP use that package too.
+package grpctls
 
 import (
 	"context"

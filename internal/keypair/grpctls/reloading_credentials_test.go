@@ -1,4 +1,4 @@
-package keypair
+package grpctls
 
 import (
 	"crypto/ecdsa"
@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/keypair"
 )
 
 // newSelfSignedCert returns a certificate that is its own CA.
@@ -45,7 +47,7 @@ func TestCAFileIsReloaded(t *testing.T) {
 	first, firstCA := newSelfSignedCert(t)
 	second, secondCA := newSelfSignedCert(t)
 	write(firstCA)
-	creds, err := NewReloadingCredentials(ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
+	creds, err := NewReloadingCredentials(keypair.ClientTLS{ServerName: "server", CAFile: file}.TLSConfig, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,20 @@
+package watch
+
+// Watches returns how many watches are open.
+func (w *Watcher) Watches() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, f := range w.feeds {
+		if f.watching.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// Snapshots returns how many snapshots are being read, and how many fast API servers may be read
+// at a time. Slow ones have additional permits.
+func (l *Limiter) Snapshots() (running, limit int) {
+	return len(l.permits) + len(l.slowPermits), cap(l.permits)
+}

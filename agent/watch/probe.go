@@ -1,0 +1,100 @@
+package watch
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/vedette-io/vedette/agent/kube"
+)
+
+// startProbing starts probeCredentials, and returns a function that ends it and waits.
+func (w *Watcher) startProbing(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.probeCredentials(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// probeCredentials asks the API server at intervals whether it still accepts the credentials,
+// until ctx ends. API servers authenticate a request only when it begins: a watch outlives
+// its ServiceAccount, its token and its certificate by up to Config.MaxWatchTimeout, and the
+// account would look live for as long.
+//
+// If the credentials are rejected even after they were read again, all watches begin anew,
+// so that each feed reports the rejection. If they are accepted again later, the denied feeds
+// do not wait for the end of their pauses.
+func (w *Watcher) probeCredentials(ctx context.Context) {
+	wasRejected := false
+	for ctx.Err() == nil {
+		w.sleep(ctx, randomDuration(w.cfg.ProbeInterval*4/5, w.cfg.ProbeInterval*6/5))
+		rejected := w.areCredentialsRejected(ctx)
+		if rejected && !wasRejected {
+			w.c.ReloadCredentials()
+			rejected = w.areCredentialsRejected(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+		case rejected && !wasRejected:
+			w.restartWatches()
+		case wasRejected && !rejected:
+			w.retryDeniedFeeds()
+		}
+		wasRejected = rejected
+	}
+}
+
+// areCredentialsRejected sends a small request over a connection that watches use. Any other
+// failure is left to the feeds, which notice it themselves.
+func (w *Watcher) areCredentialsRejected(ctx context.Context) bool {
+	resp, err := w.c.Watch(ctx, w.c.Timeouts(), kube.GetRequest{Path: "/version", Accept: kube.AcceptJSON})
+	if err != nil {
+		return kube.StatusCode(err) == http.StatusUnauthorized
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxProbeBytes) // an error would not say anything about the credentials
+	return false
+}
+
+// maxProbeBytes is how much of a response is read, so that its connection can be used again.
+const maxProbeBytes = 4 << 10
+
+// restartWatches makes all watches continue from their marks with new requests.
+func (w *Watcher) restartWatches() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.feeds {
+		f.restartWatch()
+	}
+}
+
+// restartWatch ends the current attempt if it has reached the watch. Snapshots are not
+// ended, because their next page is a request of its own.
+func (f *feed) restartWatch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.watching.Load() && f.cancel != nil {
+		f.cancel(errReconnect)
+	}
+}
+
+// retryDeniedFeeds ends the pauses of denied feeds, and of discovery.
+func (w *Watcher) retryDeniedFeeds() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.feeds {
+		if !f.publishes.Load() {
+			f.retryNow()
+		}
+	}
+	select {
+	case w.reachable <- struct{}{}:
+	default:
+	}
+}

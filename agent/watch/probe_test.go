@@ -1,0 +1,154 @@
+package watch_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/agent/watch"
+)
+
+// rejectingServer is an API server that rejects credentials while it is told to, and never
+// ends a watch by itself, as an API server does not.
+type rejectingServer struct {
+	status  atomic.Int64 // of all requests while it is not zero
+	probes  counter
+	watches atomic.Int64
+}
+
+// counter counts events that a test waits for. The zero value is ready to use.
+type counter struct {
+	mu      sync.Mutex
+	n       int
+	changed chan struct{} // closed at the next event; nil if nobody waits
+}
+
+func (c *counter) add() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// awaitMore waits for n more events.
+func (c *counter) awaitMore(t *testing.T, n int) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for until := c.n + n; c.n < until; {
+		if c.changed == nil {
+			c.changed = make(chan struct{})
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Error("timed out waiting for requests")
+			until = 0
+		}
+		c.mu.Lock()
+	}
+}
+
+func (s *rejectingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/version" {
+		s.probes.add()
+	}
+	switch status := int(s.status.Load()); {
+	case status != 0:
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"kind":"Status","code":%d,"reason":"Because","message":"no"}`, status)
+	case r.URL.Path == "/version":
+		fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
+	case r.URL.Query().Has("watch"):
+		s.watches.Add(1)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	default:
+		fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+	}
+}
+
+// TestRejectedCredentialsAreNoticed checks that feeds are denied while their watches are
+// open, and live again without waiting for the end of a pause of an hour.
+func TestRejectedCredentialsAreNoticed(t *testing.T) {
+	var api rejectingServer
+	server := newAPIServer(t, api.ServeHTTP)
+	r := newRecorder()
+	cfg := watch.Config{ProbeInterval: 10 * time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
+		MinDeniedBackoff: time.Hour, MaxDeniedBackoff: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	awaitAll := func(state vedette.FeedState) {
+		t.Helper()
+		r.await(t, "all feeds to be "+string(state), func() bool { return r.state(configMapFeed) == state && r.state(secretFeed) == state })
+	}
+	awaitAll(vedette.FeedLive)
+	api.status.Store(http.StatusUnauthorized)
+	awaitAll(vedette.FeedDenied)
+	r.mu.Lock()
+	if m := r.feeds[configMapFeed].message; !strings.Contains(m, "rejected the credentials") {
+		t.Errorf("got message %q, want it to say that the credentials were rejected", m)
+	}
+	r.mu.Unlock()
+	api.status.Store(0)
+	awaitAll(vedette.FeedLive)
+	if n := r.feeds[configMapFeed].snapshots; n != 1 {
+		t.Errorf("got %d snapshots, want 1: the watch continues from its mark", n)
+	}
+}
+
+// TestProbeLeavesWatchesAlone checks that watches stay open while the credentials are
+// accepted, and while the API server fails for other reasons.
+func TestProbeLeavesWatchesAlone(t *testing.T) {
+	var api rejectingServer
+	server := newAPIServer(t, api.ServeHTTP)
+	r := newRecorder()
+	cfg := watch.Config{ProbeInterval: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	r.await(t, "the feed to be live", func() bool { return r.state(configMapFeed) == vedette.FeedLive })
+	for _, status := range []int64{0, http.StatusForbidden, http.StatusServiceUnavailable} {
+		api.status.Store(status)
+		api.probes.awaitMore(t, 5)
+	}
+	if n := api.watches.Load(); n != 1 {
+		t.Errorf("got %d watches, want the first one only", n)
+	}
+}
+
+// TestDeniedFeedsAreLoggedTogether checks that a set of denied feeds is one warning, however
+// often the feeds are retried, and that the end of the denial is logged.
+func TestDeniedFeedsAreLoggedTogether(t *testing.T) {
+	var api rejectingServer
+	var lists counter
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		lists.add()
+		api.ServeHTTP(w, r)
+	})
+	api.status.Store(http.StatusForbidden)
+	logs := newLogLines()
+	r := newRecorder()
+	cfg := watch.Config{MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond, SettleDelay: 100 * time.Millisecond, Log: slog.New(logs)}
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	logs.await(t, "WARN the cluster denies feeds of the account")
+	lists.awaitMore(t, 50)
+	api.status.Store(0)
+	logs.await(t, "INFO the cluster denies no feed any more")
+	warnings := logs.matching("WARN the cluster denies feeds")
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "count=2") || !strings.Contains(warnings[0], "feeds=ConfigMap, Secret") ||
+		!strings.Contains(warnings[0], "vedette-agent rbac") {
+		t.Errorf("got %q, want one warning with both feeds and what to do", warnings)
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/vedette-io/vedette/internal/probe"
+	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/upstream"
+)
+
+// check reads the files that a configuration names, such as certificates, and the URL of the
+// database. It connects to nothing.
+func check(cfg *config.Config) error {
+	settings, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return settings.Store.Validate(context.Background())
+}
+
+// probes returns what `check --connect` tries.
+func probes(cfg *config.Config) ([]probe.Probe, error) {
+	settings, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	all := []probe.Probe{probe.One("database "+cfg.Database().String(), func(ctx context.Context) (string, error) {
+		return store.Probe(ctx, settings.Store)
+	})}
+	if fiat := settings.Fiat; fiat != nil {
+		all = append(all, probe.One("Fiat "+fiat.BaseURL, func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))
+	}
+	if front50 := cfg.Front50.Client(); front50 != nil {
+		all = append(all, probe.One("Front50 "+cfg.Front50.BaseURL, func(ctx context.Context) (string, error) { return "", front50.Probe(ctx) }))
+	}
+	if remote := settings.Upstream; remote != nil {
+		all = append(all, probe.One("upstream Clouddriver "+remote.BaseURL, func(ctx context.Context) (string, error) {
+			accounts, err := upstream.Probe(ctx, *remote)
+			return fmt.Sprintf("%d accounts", accounts), err
+		}))
+	}
+	return all, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/manifests"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/client"
+)
+
+// listFormat is the flag -o of commands that list accounts, agents or feeds.
+type listFormat struct{ value string }
+
+func (f *listFormat) addFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.value, "output", "o", "", "Output format: wide, json, yaml or name. Defaults to a table.")
+}
+
+func (f listFormat) validate() error {
+	switch f.value {
+	case "", "wide", "json", "yaml", "name":
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide, json, yaml or name", f.value)
+}
+
+func (f listFormat) isTable() bool { return f.value == "" || f.value == "wide" }
+
+// listLayout says how to print the items of a list. A row has the cells of both headers, whose
+// columns are separated by "|".
+type listLayout[T any] struct {
+	header, wideHeader string
+	name               func(T) string
+	row                func(T) []string
+}
+
+// printList prints all items. JSON and YAML have all fields that the server sent, in an object with
+// the field items, also for a single item.
+func printList[T any](cmd *cobra.Command, format listFormat, items []client.Item[T], layout listLayout[T]) error {
+	out := output.NewPrinter(cmd.OutOrStdout())
+	switch format.value {
+	case "json", "yaml":
+		raw := make([]json.RawMessage, len(items))
+		for i := range items {
+			raw[i] = items[i].Raw
+		}
+		text, err := manifests.Encode(map[string]any{"items": raw}, format.value)
+		if err != nil {
+			return err
+		}
+		out.Line(text)
+		return out.Flush()
+	case "name":
+		for _, item := range items {
+			out.Line(output.Sanitize(layout.name(item.Value)))
+		}
+		return out.Flush()
+	}
+	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), layout.headerOf(format), layout.rows(items, format))
+}
+
+func (l listLayout[T]) headerOf(format listFormat) string {
+	if format.value == "wide" {
+		return l.header + "|" + l.wideHeader
+	}
+	return l.header
+}
+
+func (l listLayout[T]) rows(items []client.Item[T], format listFormat) [][]string {
+	var rows [][]string
+	columns := strings.Count(l.headerOf(format), "|") + 1
+	for _, item := range items {
+		rows = append(rows, l.row(item.Value)[:columns])
+	}
+	return rows
+}

@@ -1,0 +1,56 @@
+package docs
+
+import (
+	"os"
+	"testing"
+
+	agentmetrics "github.com/vedette-io/vedette/agent/metrics"
+	servermetrics "github.com/vedette-io/vedette/server/metrics"
+)
+
+const metricsIntro = `# Metrics
+
+Both programs serve metrics for Prometheus, on a port of their own, if the configuration says so:
+
+` + "```yaml" + `
+# armory-agent.yml
+prometheus:
+  enabled: true # port 8008, all addresses
+` + "```" + `
+
+` + "```yaml" + `
+# vedette-server.yml
+prometheus:
+  enabled: true # port 8008
+  address: "*"  # without it, only this machine can read them
+` + "```" + `
+
+` + "`/metrics` and `/prometheus_metrics`" + ` have the same answer. Reading them takes milliseconds and sends nothing to a database or to a
+cluster. Labels have few values: none of them names an account, a namespace, an object or a user
+([decision 91](decisions/0091-labels-of-metrics.md)). Whoever reaches the port can read the numbers, so keep it inside your network.
+
+` + "`deploy/grafana`" + ` has dashboards for both programs, and ` + "`deploy/prometheus/alerts.yml`" + ` has alert rules. The dashboard of the Scale Agent
+works too: an agent has its metrics under their old names (` + "`kubesvc_`" + `).
+
+Both programs also have the metrics of Prometheus' Go client about the runtime and the process (` + "`go_`, `process_`" + `). They include
+` + "`go_memstats_gc_cpu_fraction` and `go_memstats_lookups_total`" + `, which newer clients leave out.
+
+`
+
+// TestMetricsPage checks that metrics.md lists the metrics of both programs.
+func TestMetricsPage(t *testing.T) {
+	page := metricsIntro + "## Agent\n\n" + agentmetrics.New("").Markdown() + "\n## Server\n\n" + servermetrics.New("").Markdown()
+	if *update {
+		if err := os.WriteFile("metrics.md", []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile("metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != page {
+		t.Error("metrics.md differs from the metrics in the code: go test ./docs -update writes it")
+	}
+}

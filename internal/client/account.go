@@ -1,0 +1,73 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Cluster identifies a cluster.
+type Cluster struct{ UID, Host, Fingerprint, Version string }
+
+// Conflict is an agent that was refused because another cluster has the name of its account.
+type Conflict struct {
+	Agent   string
+	Cluster Cluster
+}
+
+// AccountDecision is what a decision about an account changed.
+type AccountDecision struct {
+	Cluster Cluster  // that has the name, after AcceptAccount
+	Agents  []string // that register the account again, after RemoveAccount
+}
+
+// AcceptAccount gives the name of an account to the cluster of a refused agent. An empty agent means
+// the only such cluster.
+func (c *Client) AcceptAccount(ctx context.Context, name, agent string) (AccountDecision, error) {
+	body := map[string]string{}
+	if agent != "" {
+		body["agent"] = agent
+	}
+	return c.decide(ctx, http.MethodPost, accountPath(name)+"/accept", body)
+}
+
+// ReleaseAccount removes an account that no agent serves.
+func (c *Client) ReleaseAccount(ctx context.Context, name string) error {
+	_, err := c.decide(ctx, http.MethodPost, accountPath(name)+"/release", map[string]string{})
+	return err
+}
+
+// RemoveAccount removes an account with its data.
+func (c *Client) RemoveAccount(ctx context.Context, name string) (AccountDecision, error) {
+	return c.decide(ctx, http.MethodDelete, accountPath(name), map[string]string{})
+}
+
+func accountPath(name string) string { return "/accounts/" + url.PathEscape(name) }
+
+func (c *Client) decide(ctx context.Context, method, path string, body map[string]string) (decision AccountDecision, err error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return decision, fmt.Errorf("encode the request: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+"/vedette/v1"+path, bytes.NewReader(encoded))
+	if err != nil {
+		return decision, fmt.Errorf("send a request to %s: %w", c.base, err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	c.setHeaders(request)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return decision, c.connectionFailed(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return decision, c.responseError(response)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&decision); err != nil {
+		return decision, fmt.Errorf("read the response of %s: %w", c.base+path, err)
+	}
+	return decision, nil
+}

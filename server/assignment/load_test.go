@@ -1,0 +1,70 @@
+package assignment
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+func TestLoad(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, _ := w.connect("a1")
+		second, _ := w.connect("a2")
+		for _, name := range []vedette.AccountName{"one", "two", "three"} {
+			if err := first.Register(t.Context(), vedette.Account{Name: name, Cluster: vedette.Cluster{UID: string(name)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first.SetFreshness(time.Now())
+		for _, step := range []struct {
+			name string
+			do   func()
+			want Load
+		}{
+			{"three accounts", func() {}, Load{Agents: 2, Reported: 3}},
+			{"time passes", func() { time.Sleep(time.Minute) }, Load{Agents: 2, Reported: 3, Oldest: time.Minute}},
+			{"one is stalled", func() {
+				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
+				first.SetFreshness(time.Now())
+			}, Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
+			{"one fails", func() { first.SetAccountError("three", AccountError{Message: "forbidden"}) },
+				Load{Agents: 2, Reported: 1, Failing: 1, Stalled: 1, Oldest: time.Minute}},
+			{"the stalled one resumes", func() { first.Resume("two") }, Load{Agents: 2, Reported: 2, Failing: 1}},
+			{"an agent cannot reach a cluster", func() { second.SetAccountError("four", AccountError{Message: "no route"}) },
+				Load{Agents: 2, Reported: 2, Failing: 1, Unreachable: 1}},
+			{"an agent is refused", func() {
+				if err := second.Register(t.Context(), vedette.Account{Name: "one", Cluster: vedette.Cluster{UID: "another"}}); err != nil {
+					t.Fatal(err)
+				}
+			}, Load{Agents: 2, Reported: 2, Failing: 1, Unreachable: 1, Refused: 1}},
+			{"the agent leaves", func() { first.Leave(t.Context()) }, Load{Agents: 1, Waiting: 3, Unreachable: 1, Refused: 1}},
+		} {
+			step.do()
+			if got := w.Load(); got != step.want {
+				t.Errorf("%s: got %+v, want %+v", step.name, got, step.want)
+			}
+		}
+	})
+}
+
+// BenchmarkLoad measures what a scrape costs with 10,000 accounts of 100 agents.
+func BenchmarkLoad(b *testing.B) {
+	memory := &memoryStore{rows: map[vedette.AccountName]*store.AccountRow{}}
+	r := New("s1", memory, memory, slog.New(slog.DiscardHandler))
+	for i := range 100 {
+		m := r.Join(Agent{ID: vedette.AgentID(fmt.Sprint("a", i))}, func(Assignment) {})
+		for j := range 100 {
+			name := fmt.Sprint("account-", i, "-", j)
+			if err := m.Register(b.Context(), vedette.Account{Name: vedette.AccountName(name), Cluster: vedette.Cluster{UID: name}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for b.Loop() {
+		r.Load()
+	}
+}

@@ -1,0 +1,22 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPortsMustDiffer(t *testing.T) {
+	for file, rejected := range map[string]bool{
+		"server.port: 9091":      true,
+		"grpc.server.port: 7002": true,
+		"server: {port: 8000, address: 10.0.0.1}\ngrpc.server: {port: 8000, address: 127.0.0.1}": false,
+		"server: {port: 8000, address: '*'}\ngrpc.server: {port: 8000, address: 127.0.0.1}":      true,
+		"server.port: 0\ngrpc.server.port: 0":                                                    false,
+		"server.port: 9092":                                                                      false,
+	} {
+		_, err := parse("server.yml", []byte(file), nil)
+		if got := err != nil && strings.Contains(err.Error(), "choose another port for one of them"); got != rejected {
+			t.Errorf("%s: got %v, want an error: %v", file, err, rejected)
+		}
+	}
+}

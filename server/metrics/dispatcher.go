@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
+
+// dispatcher executes operations.
+type dispatcher interface {
+	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
+}
+
+// Dispatcher executes operations and measures them.
+type Dispatcher struct {
+	next    dispatcher
+	metrics *Metrics
+}
+
+// MeasureOperations returns a dispatcher that measures what next executes.
+func (m *Metrics) MeasureOperations(next dispatcher) *Dispatcher { return &Dispatcher{next, m} }
+
+// Execute executes an operation.
+func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	running := d.metrics.operationsActive.WithLabelValues()
+	running.Inc()
+	defer running.Dec()
+	start := time.Now()
+	out := d.next.Execute(ctx, op)
+	d.metrics.operationEnded(op.Args.Verb(), out.State, time.Since(start))
+	return out
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/metrics"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream"
+)
+
+// sampleServices makes scrapes read the state of the services. All of it is in memory.
+func sampleServices(m *metrics.Metrics, st *store.Store, assignments *assignment.Registry, ingester *ingest.Ingest, tasks *task.Tasks) {
+	m.OnScrape(func() {
+		sampleLoad(&m.State, assignments.Load())
+		m.State.Omitted.Set(float64(ingester.Omitted()))
+		m.State.TasksRunning.Set(float64(tasks.Running()))
+		for pool, stats := range st.PoolStats() {
+			m.State.PoolOpen.Set(float64(stats.OpenConnections), string(pool))
+			m.State.PoolInUse.Set(float64(stats.InUse), string(pool))
+			m.State.PoolLimit.Set(float64(stats.MaxOpenConnections), string(pool))
+			m.State.PoolWaits.Set(float64(stats.WaitCount), string(pool))
+			m.State.PoolWaitTime.Set(stats.WaitDuration.Seconds(), string(pool))
+		}
+	})
+}
+
+func sampleLoad(to *metrics.State, l assignment.Load) {
+	to.Agents.Set(float64(l.Agents))
+	to.FreshnessAge.Set(l.Oldest.Seconds())
+	for _, s := range []struct {
+		state    string
+		accounts int
+	}{
+		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"waiting", l.Waiting},
+		{"refused", l.Refused}, {"unreachable", l.Unreachable},
+	} {
+		to.Accounts.Set(float64(s.accounts), s.state)
+	}
+}
+
+// sampleUpstream makes scrapes read what was counted about the Clouddriver behind this server.
+func sampleUpstream(m *metrics.Metrics, remote *upstream.Remote) {
+	m.OnScrape(func() {
+		stats := remote.Stats()
+		m.State.UpstreamRequests.Set(float64(stats.Requests))
+		m.State.UpstreamTime.Set(stats.Time.Seconds())
+		for reason, n := range stats.Failures {
+			m.State.UpstreamFailures.Set(float64(n), reason)
+		}
+	})
+}
+
+// fleetInterval is how often the feeds in the database are counted, which reads all of their rows.
+const fleetInterval = 30 * time.Second
+
+// countFleet counts accounts, feeds and objects in the database until ctx ends. If nobody can read
+// the metrics, it does nothing.
+func (s *Server) countFleet(ctx context.Context, st *store.Store) error {
+	if s.metricsListener == nil {
+		return nil
+	}
+	ticker := time.NewTicker(fleetInterval)
+	defer ticker.Stop()
+	for {
+		if err := countFleetOnce(ctx, st, &s.cfg.Metrics.Fleet); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot count feeds for metrics, retrying", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+var feedStates = []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied}
+
+func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet) error {
+	counts, err := st.FeedCounts(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := st.AccountNames(ctx)
+	if err != nil {
+		return err
+	}
+	objects := int64(0)
+	for _, state := range feedStates {
+		to.Feeds.WithLabelValues(string(state)).Set(float64(counts[state].Feeds))
+		objects += counts[state].Objects
+	}
+	to.Accounts.WithLabelValues().Set(float64(len(names)))
+	to.Objects.WithLabelValues().Set(float64(objects))
+	return nil
+}
+
+// serveMetrics serves the metrics until ctx ends, if their port is open.
+func (s *Server) serveMetrics(ctx context.Context) error {
+	if s.metricsListener == nil {
+		return nil
+	}
+	return s.cfg.Metrics.Serve(ctx, s.metricsListener, nil, s.log)
+}

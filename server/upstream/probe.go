@@ -1,0 +1,39 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/vedette-io/vedette"
+)
+
+// maxProbeBytes bounds the list of accounts that Probe reads. Thousands of accounts take a few MB.
+const maxProbeBytes = 64 << 20
+
+// Probe asks the upstream Clouddriver once for its accounts, and returns their number.
+func Probe(ctx context.Context, cfg Config) (accounts int, err error) {
+	c, err := newClient(cfg)
+	if err != nil {
+		return 0, err
+	}
+	response, err := c.get(ctx, http.Header{}, &url.URL{Path: "/credentials"})
+	if err != nil {
+		return 0, vedette.Errorf(vedette.Unavailable, "%w: check upstream.baseUrl and upstream.ssl, and that the Clouddriver runs", err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return 0, vedette.Errorf(vedette.Denied, "it answers %s: check upstream.username, upstream.password and upstream.headers", response.Status)
+	default:
+		return 0, vedette.Errorf(vedette.Unavailable, "it answers %s to GET /credentials: check upstream.baseUrl", response.Status)
+	}
+	var list []json.RawMessage
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxProbeBytes)).Decode(&list); err != nil {
+		return 0, vedette.Errorf(vedette.Invalid, "its answer to GET /credentials is not a list of accounts: check upstream.baseUrl: %w", err)
+	}
+	return len(list), nil
+}

@@ -1,0 +1,42 @@
+package upstream
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+)
+
+func TestProbe(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		status     int
+		kind       vedette.ErrorKind
+		want       string
+	}{
+		{"two accounts", `[{"name":"a"},{"name":"b"}]`, 200, "", ""},
+		{"another service", `<html>`, 200, vedette.Invalid, "is not a list of accounts"},
+		{"the wrong path", `{}`, 404, vedette.Unavailable, "404 Not Found to GET /credentials"},
+		{"a wrong password", ``, 401, vedette.Denied, "check upstream.username"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if user, password, _ := r.BasicAuth(); user != "u" || password != "p" || r.URL.Path != "/base/credentials" {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			w.WriteHeader(tt.status)
+			fmt.Fprint(w, tt.body)
+		}))
+		n, err := Probe(t.Context(), Config{BaseURL: server.URL + "/base", Username: "u", Password: "p"})
+		server.Close()
+		if tt.kind == "" && (err != nil || n != 2) || tt.kind != "" && (vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %d, %v, want an error of kind %q with %q", tt.name, n, err, tt.kind, tt.want)
+		}
+	}
+	if _, err := Probe(t.Context(), Config{BaseURL: "http://127.0.0.1:1"}); vedette.KindOf(err) != vedette.Unavailable {
+		t.Errorf("nothing listens: got %v", err)
+	}
+}
