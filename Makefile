@@ -22,7 +22,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases controlplane prometheus convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -51,13 +51,17 @@ prometheus:
 test-databases:
 	scripts/test-databases.sh
 
+# The Vault that the tests of secret engines start: some minutes once, then from the cache.
+test-vault:
+	@scripts/test-vault.sh >/dev/null
+
 # checkptr, which comes with -race, makes compression fifty times slower: zstd reads
 # words through unsafe. The detector makes SQLite four times slower, which is translated
 # from C and uses memory of its own; its driver is still checked.
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 	-gcflags=modernc.org/sqlite/lib=-race=false '-gcflags=modernc.org/libc/...=-race=false'
 
-test: build controlplane prometheus test-databases
+test: build controlplane prometheus test-databases test-vault
 	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m ./...
 
 # Seeded faults over real processes: SEEDS of each database, from FROM on, with

@@ -21,6 +21,7 @@ func (c *Config) check() {
 		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
 	}
 	c.checkClouddriver()
+	c.Secrets.Check(c.addProblem)
 	if _, err := keypair.ParseClientAuth(c.Server.SSL.ClientAuth); err != nil {
 		c.addProblem("server.ssl.clientAuth", "%q: %s", "server.ssl.clientAuth", err)
 	}

@@ -8,11 +8,13 @@
 package config
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
 // Config is the configuration of an agent. Load returns one.
@@ -32,8 +34,8 @@ type Config struct {
 	ClouddriverNamespace string `config:"clouddriverNamespace,ignored"`
 	// Was used by balanceConnection only.
 	DomainName string `config:"domainName,ignored"`
-	// Engines that resolve encrypted: and encryptedFile: references. Until then, a file with such a reference is rejected.
-	Secrets configfile.Ignored `config:"secrets,planned"`
+	// Where references to secrets (encrypted: and encryptedFile:) lead.
+	Secrets engines.Settings `config:"secrets"`
 
 	Clouddriver Clouddriver `config:"clouddriver"`
 	Kubernetes  Kubernetes  `config:"kubernetes"`
@@ -62,7 +64,16 @@ type Config struct {
 	pod         Pod       // the agent's, if zoneId has a default; zero otherwise
 	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
 	notices     []string
+	secrets     *engines.Loader
 }
+
+// Close removes the temporary files with secrets.
+func (c *Config) Close() error { return c.secrets.Close() }
+
+// RefreshSecrets fetches the secrets that the configuration refers to again, and returns the references
+// of those that have changed. Temporary files are replaced; for other values, load the configuration
+// again.
+func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
 
 // Unused returns the keys that are set but have no effect in this version, for
 // example "armory-agent.yml:7:3: hub.auth.token".

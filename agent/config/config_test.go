@@ -279,6 +279,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-agent",
 		Program: "vedette-agent",
 		Dir:     ".",
+		More:    "../../internal/secret/engines",
 		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default folders, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). It accepts all keys of the predecessor.\n\n" +
 			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
@@ -286,6 +287,7 @@ func TestReference(t *testing.T) {
 			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
 			"- Environment variables override the files: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
 			"- The agent reads its files once, at start: restart it after a change.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",
 	}, Config{})

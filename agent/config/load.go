@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
 // EnvPrefix is the prefix of environment variables: VEDETTE_AGENT_CLOUDDRIVER_GRPC
@@ -59,7 +61,9 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 // loadWithRoot is Load with another root for the default places.
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	c.report = configfile.Load(configfile.Search{File: path, Places: places(root, env)}, options(env), c)
+	search := configfile.Search{File: path, Places: places(root, env)}
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Load(search, o, into) })
+	c.report = configfile.Load(search, o, c)
 	c.Path = c.report.Base
 	if c.Path == "" {
 		c.notices = append(c.notices, "no configuration file was found: using the defaults, without accounts "+
@@ -75,8 +79,17 @@ func options(env func(string) (string, bool)) configfile.Options {
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	c.report = configfile.Parse(name, data, options(env), c)
+	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
+	c.report = configfile.Parse(name, data, o, c)
 	return c.validate(env)
+}
+
+// withSecrets adds to options that references to secrets are resolved. read reads the configuration.
+func (c *Config) withSecrets(o configfile.Options, read func(o configfile.Options, into any)) configfile.Options {
+	c.secrets = engines.NewLoader(o, read)
+	c.secrets.Prefetch(&Config{})
+	o.Secrets = c.secrets.Resolve
+	return o
 }
 
 // validate checks the settings, rejects invalid accounts, and sets the defaults that
@@ -85,7 +98,7 @@ func (c *Config) validate(env func(string) (string, bool)) (*Config, error) {
 	c.check()
 	c.checkAccounts()
 	if problems := c.rejectInvalidAccounts(); len(problems) > 0 {
-		err := configfile.Join(problems)
+		err := errors.Join(configfile.Join(problems), c.Close())
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}
 	c.setZone(env, namespaceFile)

@@ -30,6 +30,9 @@ type Options struct {
 	EnvPrefix string
 	// Renames are applied in order before decoding.
 	Renames []Rename
+	// Secrets returns what replaces a reference to a secret (encrypted:… or encryptedFile:…). Its error
+	// names the reference. Nil means that references are rejected.
+	Secrets func(reference string) (string, error)
 	// Foreign are paths of other products in groups that both have, for example server.tomcat. They and
 	// all keys below them are set aside instead of being reported as unknown.
 	Foreign []string
@@ -56,6 +59,7 @@ type Report struct {
 	foreign  []keyPosition       // keys of other products
 	settings map[string]setting  // settings with a value, by path
 	entries  map[string]Position // entries of lists, by path
+	secrets  secrets
 }
 
 // setting records where a setting was set, in the file or the environment.
@@ -131,7 +135,8 @@ func (r *Report) HasProblem(path string) bool {
 
 // Add adds a problem that the caller found after decoding.
 func (r *Report) Add(at Position, path, format string, args ...any) {
-	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: fmt.Sprintf(format, args...)})
+	message := r.secrets.hide(fmt.Sprintf(format, args...))
+	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: message})
 }
 
 // keyPosition is a key and where it is set.

@@ -216,11 +216,15 @@ func (d *decoder) splitList(p location, n *node) *node {
 	return out
 }
 
-// expandText returns a scalar's text with its placeholders expanded.
+// expandText returns a scalar's text with its placeholders expanded, and the secret in place of a
+// reference to it.
 func (d *decoder) expandText(p location, n *node) (string, bool) {
-	text := n.text
+	text, hasSecret := n.text, false
 	if !n.literal && strings.Contains(text, "${") {
 		e := expander{roots: d.originals, env: d.options.lookup, remaining: maxExpansions}
+		if !p.isInactive() {
+			e.secrets = d.options.Secrets
+		}
 		expanded, err := e.expand(text)
 		if err != nil {
 			if !p.isInactive() {
@@ -228,25 +232,13 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 			}
 			return "", false
 		}
-		text = expanded
+		text, hasSecret = expanded, len(e.found) > 0
+		d.report.secrets.add(p.path, e.found...)
 	}
-	if reference := secretReferencePrefix(text); reference != "" && !p.isInactive() {
-		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path,
-			reference)
-		return "", false
+	if hasSecret || p.isInactive() || secretReferencePrefix(text) == "" {
+		return text, true
 	}
-	return text, true
-}
-
-// secretReferencePrefix returns the prefix of a reference to a secret, or "". References are
-// rejected, because otherwise the reference itself would be used as a password or a path.
-func secretReferencePrefix(text string) string {
-	for _, prefix := range []string{"encrypted:", "encryptedFile:"} {
-		if strings.HasPrefix(text, prefix) {
-			return prefix
-		}
-	}
-	return ""
+	return d.resolveSecret(p, n, text)
 }
 
 // recordSetting records that a path is set. A later call overrides an earlier one.

@@ -111,6 +111,9 @@ func (e *settingLister) addSetting(p location, value string) {
 	if p.isInactive() && !e.report.IsSet(p.path) {
 		return
 	}
+	if e.report.secrets.isWithin(p.path) {
+		value = mask
+	}
 	e.all = append(e.all, KeyValue{Key: p.path, Value: value, From: e.report.PositionOf(p.path).String()})
 }
 

@@ -21,6 +21,8 @@ type expander struct {
 	env       func(string) (string, bool)
 	remaining int
 	resolving []string // names whose expansion is in progress
+	secrets   func(reference string) (string, error)
+	found     []string // secrets that are in the text
 }
 
 func (e *expander) expand(text string) (string, error) {
@@ -81,7 +83,7 @@ func (e *expander) resolvePlaceholder(inner string) (string, error) {
 		}
 	}
 	if value, ok := e.env(name); ok {
-		return value, nil
+		return e.resolveSecret(value)
 	}
 	if !hasDefault {
 		return "", fmt.Errorf("${%s} is neither a key of the configuration nor an environment variable and has no default: "+
@@ -99,7 +101,24 @@ func (e *expander) resolveReference(name string, n *node) (string, error) {
 	}
 	e.resolving = append(e.resolving, name)
 	defer func() { e.resolving = e.resolving[:len(e.resolving)-1] }()
-	return e.expand(n.text)
+	text, err := e.expand(n.text)
+	if err != nil {
+		return "", err
+	}
+	return e.resolveSecret(text)
+}
+
+// resolveSecret returns the secret if a text is a reference, so that a password may be part of a value,
+// as in a URL.
+func (e *expander) resolveSecret(text string) (string, error) {
+	if e.secrets == nil || secretReferencePrefix(text) == "" {
+		return text, nil
+	}
+	value, err := e.secrets(text)
+	if err == nil {
+		e.found = append(e.found, value)
+	}
+	return value, err
 }
 
 // cutDefault cuts at the first colon that is not in an inner placeholder.

@@ -20,7 +20,7 @@ func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 		return
 	}
 	if err := parseScalar(text, target); err != nil {
-		if _, isSensitive := target.Interface().(Sensitive); isSensitive {
+		if _, isSensitive := target.Interface().(Sensitive); isSensitive || d.report.secrets.isWithin(p.path) {
 			d.report.Add(n.at, p.path, "%q must be %s (the value is not shown, because it may contain a secret)", p.path, err)
 			return
 		}

@@ -177,3 +177,12 @@ func (v Values) addAll(tree any, minLen int) {
 		v.addNumber(t)
 	}
 }
+
+// TextValues returns texts as values. If there are too many, all texts are withheld.
+func TextValues(texts []string) Values {
+	v := Values{texts: map[string]int{}}
+	for _, text := range texts {
+		v.add(text, minLength)
+	}
+	return Values{v.texts, len(v.texts) > maxTexts}
+}

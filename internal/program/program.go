@@ -98,6 +98,9 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if err != nil {
 		return err
 	}
+	if closer, ok := any(cfg).(io.Closer); ok {
+		defer closer.Close() // removes temporary files
+	}
 	if isCheck {
 		return p.check(ctx, cfg, o, out, errOut)
 	}

@@ -123,3 +123,36 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// closingConfig has something to remove at the end.
+type closingConfig struct {
+	testConfig
+	closed *bool
+}
+
+func (c closingConfig) Close() error {
+	*c.closed = true
+	return nil
+}
+
+// TestConfigurationIsClosed checks that a configuration is closed at the end, and not before.
+func TestConfigurationIsClosed(t *testing.T) {
+	for _, args := range [][]string{nil, {"check"}} {
+		closed := false
+		stillOpen := func(cfg closingConfig) error {
+			if *cfg.closed {
+				t.Errorf("%q: the configuration was closed while it was used", args)
+			}
+			return nil
+		}
+		p := Program[closingConfig]{
+			Load:      func(string) (closingConfig, error) { return closingConfig{closed: &closed}, nil },
+			Check:     stillOpen,
+			LogConfig: func(closingConfig) logging.Config { return logging.Config{} },
+			Run:       func(_ context.Context, cfg closingConfig, _ *slog.Logger) error { return stillOpen(cfg) },
+		}
+		if err := p.run(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{}); err != nil || !closed {
+			t.Errorf("%q: got %v, closed %v", args, err, closed)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -17,18 +18,18 @@ func FuzzBucketReference(f *testing.F) {
 	for _, seed := range []string{"s3://bucket/a/b.yaml", "bucket/a b#1", "s3://evil.example/x", "s3://a@b/c", "s3://../../x", "gs://b/%2e%2e/%zz", "oci://b/\x00"} {
 		f.Add(seed)
 	}
-	aws := &s3Client{region: "eu-1"}
-	minio := &s3Client{region: "eu-1", config: S3Account{Endpoint: "http://minio:9000/base"}}
-	gcs := &gcsClient{account: GCSAccount{Endpoint: "https://storage.googleapis.com"}}
+	aws := bucket.NewS3(bucket.S3Config{Region: "eu-1"})
+	minio := bucket.NewS3(bucket.S3Config{Region: "eu-1", Endpoint: "http://minio:9000/base"})
+	gcs := bucket.NewGCS(bucket.GCSConfig{})
 	oracle := oracleClient{account: OracleAccount{Endpoint: "https://objectstorage.r.oraclecloud.com", Namespace: "n"}}
-	locate := map[string]func(bucketObject) (*url.URL, error){
-		"amazonaws.com": aws.locate, "minio:9000": minio.locate,
-		"storage.googleapis.com":          func(o bucketObject) (*url.URL, error) { return gcs.locate(o.splitVersion()) },
-		"objectstorage.r.oraclecloud.com": func(o bucketObject) (*url.URL, error) { return oracle.locate(o.splitVersion()) },
+	locate := map[string]func(bucket.Object) (*url.URL, error){
+		"amazonaws.com": aws.Locate, "minio:9000": minio.Locate,
+		"storage.googleapis.com":          func(o bucket.Object) (*url.URL, error) { return gcs.Locate(splitVersion(o)) },
+		"objectstorage.r.oraclecloud.com": func(o bucket.Object) (*url.URL, error) { return oracle.locate(splitVersion(o)) },
 	}
 	f.Fuzz(func(t *testing.T, reference string) {
 		for host, locate := range locate {
-			source := bucketSource{scheme: "s3://", open: func(_ context.Context, o bucketObject) (io.ReadCloser, error) {
+			source := bucketSource{scheme: "s3://", open: func(_ context.Context, o bucket.Object) (io.ReadCloser, error) {
 				u, err := locate(o)
 				if err != nil {
 					return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -46,7 +47,7 @@ func (s front50Source) fetch(ctx context.Context, r Request) (io.ReadCloser, err
 }
 
 func (s front50Source) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
-	u, err := withEscapedPath(s.base, strings.TrimSuffix(s.base.EscapedPath(), "/")+path)
+	u, err := bucket.WithEscapedPath(s.base, strings.TrimSuffix(s.base.EscapedPath(), "/")+path)
 	if err != nil {
 		return nil, err
 	}

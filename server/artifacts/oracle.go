@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -43,27 +44,27 @@ type oracleClient struct {
 	client  *egress.Client
 }
 
-func (c oracleClient) open(ctx context.Context, o bucketObject) (io.ReadCloser, error) {
-	u, err := c.locate(o.splitVersion())
+func (c oracleClient) open(ctx context.Context, o bucket.Object) (io.ReadCloser, error) {
+	u, err := c.locate(splitVersion(o))
 	if err != nil {
 		return nil, err
 	}
 	body, err := c.client.Get(ctx, egress.Request{URL: u, Sign: c.sign})
 	var status *egress.StatusError
 	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return nil, vedette.Errorf(vedette.NotFound, "Object not found (key: %.300s)", o.path)
+		return nil, vedette.Errorf(vedette.NotFound, "Object not found (key: %.300s)", o.Path)
 	}
 	return body, err
 }
 
-func (c oracleClient) locate(o bucketObject) (*url.URL, error) {
+func (c oracleClient) locate(o bucket.Object) (*url.URL, error) {
 	base, err := url.Parse(c.account.Endpoint)
 	if err != nil || base.Host == "" {
 		return nil, errors.New("the account's region is not valid")
 	}
-	u, err := withEscapedPath(base, "/n/"+url.PathEscape(c.account.Namespace)+"/b/"+o.bucket+"/o/"+escapePath(o.path))
-	if err == nil && o.version != "" {
-		u.RawQuery = url.Values{"versionId": {o.version}}.Encode()
+	u, err := bucket.WithEscapedPath(base, "/n/"+url.PathEscape(c.account.Namespace)+"/b/"+o.Bucket+"/o/"+bucket.EscapePath(o.Path))
+	if err == nil && o.Version != "" {
+		u.RawQuery = url.Values{"versionId": {o.Version}}.Encode()
 	}
 	return u, err
 }

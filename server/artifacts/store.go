@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -79,7 +80,7 @@ func (s *objectStore) read(ctx context.Context, key string, mayRead func(context
 	if len(parts) < 2 || slices.Contains(parts, "") || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
 		return nil, vedette.Errorf(vedette.Invalid, "references to the artifact store must be of the form %sAPPLICATION/HASH", referenceScheme)
 	}
-	object := bucketObject{bucket: s.bucket, path: key}
+	object := bucket.Object{Bucket: s.bucket, Path: key}
 	if err := s.checkTag(ctx, object, mayRead); err != nil {
 		return nil, notFound(err)
 	}
@@ -108,7 +109,7 @@ type objectTags struct {
 
 const maxTagBytes = 64 << 10
 
-func (s *objectStore) checkTag(ctx context.Context, object bucketObject, mayRead func(context.Context, string) error) error {
+func (s *objectStore) checkTag(ctx context.Context, object bucket.Object, mayRead func(context.Context, string) error) error {
 	body, err := s.client.get(ctx, object, "tagging=")
 	if err != nil {
 		return err

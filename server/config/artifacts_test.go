@@ -108,7 +108,7 @@ func TestInvalidArtifacts(t *testing.T) {
 		{"an unknown key", "artifacts.github.acounts: []", `did you mean "accounts"?`},
 		{"another store", "artifact-store: {type: gcs}", `must be s3, got "gcs"`},
 		{"a store without a bucket", "artifact-store: {type: s3}", `"artifact-store.s3.bucket" is missing`},
-		{"a secret reference", "artifacts.github: {enabled: true, accounts: [{name: a, token: 'encrypted:s3!r:x'}]}", "reference"},
+		{"a secret reference", "artifacts.github: {enabled: true, accounts: [{name: a, token: 'encrypted:s3!r:x'}]}", "encrypted:s3!r:x lacks the parameter b"},
 	} {
 		_, err := parse("c.yml", []byte(tt.file), nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

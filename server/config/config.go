@@ -3,10 +3,12 @@
 package config
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
 // Config is the configuration of a server. Load returns one.
@@ -32,12 +34,14 @@ type Config struct {
 	// Store of large artifacts.
 	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
 	Logging       Logging       `config:"logging"`
-	Pprof         Pprof         `config:"pprof"`
-	Tracing       Tracing       `config:"tracing"`
-	Prometheus    Prometheus    `config:"prometheus"`
-	Kubesvc       Kubesvc       `config:"kubesvc"`
-	Spring        Spring        `config:"spring"`
-	Clouddriver                 // Clouddriver's other groups
+	// Where references to secrets (encrypted: and encryptedFile:) lead.
+	Secrets     engines.Settings `config:"secrets"`
+	Pprof       Pprof            `config:"pprof"`
+	Tracing     Tracing          `config:"tracing"`
+	Prometheus  Prometheus       `config:"prometheus"`
+	Kubesvc     Kubesvc          `config:"kubesvc"`
+	Spring      Spring           `config:"spring"`
+	Clouddriver                  // Clouddriver's other groups
 
 	// Path is the file that was read first; empty if none was found.
 	Path string
@@ -45,7 +49,16 @@ type Config struct {
 	report   *configfile.Report
 	database DatabaseURL
 	notices  []string
+	secrets  *engines.Loader
 }
+
+// Close removes the temporary files with secrets.
+func (c *Config) Close() error { return c.secrets.Close() }
+
+// RefreshSecrets fetches the secrets that the configuration refers to again, and returns the references
+// of those that have changed. Temporary files are replaced; for other values, load the configuration
+// again.
+func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
 
 // Unused lists the keys that are set and have no effect in this version, as
 // "vedette-server.yml:7:3: redis".

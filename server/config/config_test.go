@@ -313,6 +313,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
 		Dir:     ".",
+		More:    "../../internal/secret/engines",
 		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
@@ -320,6 +321,7 @@ func TestReference(t *testing.T) {
 			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
 			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
+			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
 			"- The server reads its files once, at start: restart it after a change.\n" +
 			"- The file may be Clouddriver's or one of the [predecessor's plugin](configuration.md#the-plugins-keys).\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`) or are seconds.",

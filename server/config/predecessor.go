@@ -201,8 +201,6 @@ type Clouddriver struct {
 	Spectator configfile.Ignored `config:"spectator,ignored"`
 	// The server does not load plugins.
 	Spinnaker configfile.Ignored `config:"spinnaker,ignored"`
-	// Engines that resolve encrypted: and encryptedFile: references. Until then, a file with such a reference is rejected.
-	Secrets configfile.Ignored `config:"secrets,planned"`
 }
 
 // KubernetesProvider is the configuration of Clouddriver's own Kubernetes

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ type Page struct {
 	Program string // "vedette-agent"
 	Intro   string // Markdown
 	Dir     string // of the package with the structs
+	More    string // directory of another package with some of them; empty for none
 }
 
 const (
@@ -37,6 +39,14 @@ func Markdown(page Page, config any) (string, error) {
 	comments, err := commentsIn(page.Dir)
 	if err != nil {
 		return "", err
+	}
+	if page.More != "" {
+		more, err := commentsIn(page.More)
+		if err != nil {
+			return "", err
+		}
+		maps.Copy(more, comments) // the page's own package counts
+		comments = more
 	}
 	w := &writer{comments: comments}
 	keys := configfile.Keys(config)

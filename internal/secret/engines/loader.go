@@ -1,0 +1,107 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/secret"
+)
+
+// Loader resolves the references of one configuration. Nothing is fetched for a configuration without
+// references.
+type Loader struct {
+	options configfile.Options
+	read    func(o configfile.Options, into any)
+	timing  secret.Timing
+
+	open      sync.Once
+	bootstrap *secret.Resolver // for references within the section `secrets`
+	resolver  *secret.Resolver
+	load      *secret.Load
+	failed    map[string]error // references within the section that cannot be resolved
+}
+
+// NewLoader returns a loader for a configuration that read reads, with options like o, into a struct.
+// It calls read more than once.
+func NewLoader(o configfile.Options, read func(o configfile.Options, into any)) *Loader {
+	return &Loader{options: o, read: read}
+}
+
+// Prefetch finds the references in a configuration and fetches all of them at the same time. Scratch is
+// an empty configuration of the same type; what is read into it is worth nothing.
+func (l *Loader) Prefetch(scratch any) {
+	var references []string
+	o := l.options
+	o.Secrets = func(reference string) (string, error) {
+		references = append(references, reference)
+		return "", nil
+	}
+	l.read(o, scratch)
+	if len(references) > 0 {
+		l.open.Do(l.openResolver)
+		l.load.Prefetch(references)
+	}
+}
+
+// Resolve returns what replaces a reference.
+func (l *Loader) Resolve(reference string) (string, error) {
+	l.open.Do(l.openResolver)
+	if err := l.failed[reference]; err != nil {
+		return "", err
+	}
+	return l.load.Resolve(reference)
+}
+
+// openResolver reads the section `secrets`. Its own references may be of all engines but vault.
+func (l *Loader) openResolver() {
+	l.bootstrap = secret.New(l.bootstrapEngines(), l.timing)
+	bootstrap := l.bootstrap.Load(context.Background())
+	var settings struct {
+		Secrets Settings `config:"secrets"`
+	}
+	o := l.options
+	l.failed = map[string]error{}
+	o.Secrets = func(reference string) (string, error) {
+		text, err := bootstrap.Resolve(reference)
+		if err != nil {
+			l.failed[reference] = err
+		}
+		return text, err
+	}
+	l.read(o, &settings)
+	l.resolver = secret.New(withVault(withoutSettings(l.getenv), settings.Secrets.Vault, l.getenv), l.timing)
+	l.load = l.resolver.Load(context.Background())
+}
+
+func (l *Loader) bootstrapEngines() map[string]secret.Engine {
+	engines := withoutSettings(l.getenv)
+	engines["vault"] = unusable{"the settings of vault must not be references to vault itself"}
+	return engines
+}
+
+func (l *Loader) getenv(name string) string {
+	if l.options.Env == nil {
+		return ""
+	}
+	value, _ := l.options.Env(name)
+	return value
+}
+
+// Refresh fetches all secrets of the configuration again, and returns the references of those that have
+// changed. Temporary files are replaced; for other values, read the configuration again.
+func (l *Loader) Refresh(ctx context.Context) ([]string, error) {
+	if l == nil || l.resolver == nil {
+		return nil, nil
+	}
+	return l.resolver.Refresh(ctx)
+}
+
+// Close removes the temporary files and ends the sessions of engines.
+func (l *Loader) Close() error {
+	if l == nil || l.resolver == nil {
+		return nil
+	}
+	return errors.Join(l.resolver.Close(), l.bootstrap.Close())
+}

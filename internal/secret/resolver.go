@@ -1,0 +1,122 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vedette-io/vedette"
+)
+
+// Resolver resolves references, and keeps the documents and the files that they need. Its methods
+// may be called concurrently.
+type Resolver struct {
+	engines map[string]Engine
+	timing  Timing
+	files   *files
+
+	mu        sync.Mutex
+	documents map[string][]byte // by engine and document
+	secrets   map[string]string // by the text of the reference
+	fetching  map[string]*fetch // by engine and document
+}
+
+// New returns a resolver with engines by name. Files are created in the system's directory for
+// temporary files, which TMPDIR names.
+func New(engines map[string]Engine, timing Timing) *Resolver {
+	return &Resolver{engines: engines, timing: timing.withDefaults(), files: &files{}, documents: map[string][]byte{},
+		secrets: map[string]string{}, fetching: map[string]*fetch{}}
+}
+
+// Close removes the files and ends the sessions of engines.
+func (r *Resolver) Close() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(r.engines)) {
+		if closer, ok := r.engines[name].(io.Closer); ok {
+			errs = append(errs, closer.Close())
+		}
+	}
+	return errors.Join(append(errs, r.files.removeAll())...)
+}
+
+// located is a reference, and where its secret is.
+type located struct {
+	Reference
+	source Source
+}
+
+// key identifies the document.
+func (l located) key() string { return l.Engine + "!" + l.source.Document }
+
+func (r *Resolver) locate(text string) (located, error) {
+	ref, err := Parse(text)
+	if err != nil {
+		return located{}, err
+	}
+	engine := r.engines[ref.Engine]
+	if engine == nil {
+		return located{}, vedette.Errorf(vedette.Invalid, "%s: there is no such engine: use one of %s", ref,
+			strings.Join(slices.Sorted(maps.Keys(r.engines)), ", "))
+	}
+	source, err := engine.Source(ref)
+	if err != nil {
+		return located{}, named(ref, err)
+	}
+	return located{ref, source}, nil
+}
+
+// named adds the reference to an error that does not name it yet.
+func named(ref Reference, err error) error {
+	if strings.HasPrefix(err.Error(), ref.String()) {
+		return err
+	}
+	return vedette.Errorf(vedette.KindOf(err), "%s: %w", ref, err)
+}
+
+// finish selects the secret in a document, keeps it, and returns what replaces the reference.
+func (r *Resolver) finish(l located, document []byte) (string, error) {
+	text, err := l.source.Select(document)
+	if err != nil {
+		return "", named(l.Reference, err)
+	}
+	r.mu.Lock()
+	r.secrets[l.text] = text
+	r.mu.Unlock()
+	if !l.IsFile {
+		return text, nil
+	}
+	path, err := r.files.write(l.text, text)
+	if err != nil {
+		return "", named(l.Reference, err)
+	}
+	return path, nil
+}
+
+// Refresh fetches all secrets again and returns the references of those that have changed, in order.
+// Files are replaced at once. A secret that cannot be fetched stays as it is, and is in the error.
+func (r *Resolver) Refresh(ctx context.Context) ([]string, error) {
+	r.mu.Lock()
+	before := maps.Clone(r.secrets)
+	r.mu.Unlock()
+	references := slices.Sorted(maps.Keys(before))
+	l := r.load(ctx, true)
+	l.Prefetch(references)
+	var changed []string
+	var errs []error
+	for _, text := range references {
+		if _, err := l.Resolve(text); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.mu.Lock()
+		if r.secrets[text] != before[text] {
+			changed = append(changed, text)
+		}
+		r.mu.Unlock()
+	}
+	return changed, errors.Join(errs...)
+}

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSecretReferences checks that references count in the server's file and in its environment variables.
+func TestSecretReferences(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	env := func(name string) (string, bool) {
+		value, ok := map[string]string{"VEDETTE_SERVER_UPSTREAM_PASSWORD": "encrypted:noop!hunter3"}[name]
+		return value, ok
+	}
+	c, err := parse("c.yml", []byte(`
+sql: {url: "postgres://root:${default.password}@db/vedette"}
+artifacts.github: {enabled: true, accounts: [{name: a, token: "encrypted:noop!hunter4", usernamePasswordFile: "encryptedFile:noop!user:hunter5"}]}
+default: {x: "encrypted:vault!e:kv!p:unused!k:token", password: "encrypted:noop!hunter2"}
+`), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	github := c.Artifacts.GitHub.Accounts[0]
+	if !strings.Contains(c.Database().Reveal(), "root:hunter2@db") || github.Token.Reveal() != "hunter4" || c.Upstream.Password.Reveal() != "hunter3" {
+		t.Errorf("got %s, %s, %s", c.Database().Reveal(), github.Token.Reveal(), c.Upstream.Password.Reveal())
+	}
+	if content, err := os.ReadFile(github.UsernamePasswordFile); err != nil || string(content) != "user:hunter5" {
+		t.Errorf("got %q, %v", content, err)
+	}
+	if printed := fmt.Sprint(c.Effective(), c.Notices(), c.Warnings(), c.Unused(), c.Database()); strings.Contains(printed, "hunter") {
+		t.Errorf("the settings show secrets: %s", printed)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "vedette-secrets-*")); len(left) > 0 {
+		t.Errorf("got the temporary files %q", left)
+	}
+}
