@@ -235,7 +235,8 @@ func (w *world) roleDifferences(ctx context.Context) (found []string) {
 	return found
 }
 
-// role returns the role that an agent reports.
+// role returns the role that an agent reports, and its error. Worlds select kinds whose definitions
+// come and go, so that a kind that the cluster does not serve is no error.
 func (a *agent) role(ctx context.Context, account string) string {
 	var health struct {
 		Error    string
@@ -245,6 +246,9 @@ func (a *agent) role(ctx context.Context, account string) string {
 		return err.Error()
 	}
 	for _, entry := range health.Accounts {
+		if strings.HasPrefix(entry.Error, "the cluster does not serve the kind ") {
+			entry.Error = ""
+		}
 		if entry.Name == account && health.Error == "" {
 			return strings.TrimSpace(entry.State + " " + entry.Error)
 		}
