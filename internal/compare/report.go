@@ -70,6 +70,7 @@ func newReport(results []result, rules Rules) *Report {
 		report.differing = append(report.differing, f.differing...)
 	}
 	slices.SortFunc(report.Forms, func(a, b FormReport) int { return cmp.Compare(a.Form, b.Form) })
+	slices.Sort(report.differing)
 	return report
 }
 
