@@ -192,23 +192,6 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 }
 
-// TestHiddenFolders checks that folders of other users are passed over.
-func TestHiddenFolders(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
-	}
-	dir := writeFiles(t, map[string]string{"root/config/a.yml": "name: x", "open/a.yml": "name: y"})
-	if err := os.Chmod(filepath.Join(dir, "root"), 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "root"), 0o755) })
-	var s sample
-	r := Load(Search{Places: []Place{{filepath.Join(dir, "root/config"), "a"}, {filepath.Join(dir, "open"), "a"}}}, Options{}, &s)
-	if r.Err() != nil || s.Name != "y" {
-		t.Errorf("got %q, %v; want y", s.Name, r.Err())
-	}
-}
-
 // TestFileBelowAFile checks that HOME may be something like /dev/null.
 func TestFileBelowAFile(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"home": "a file"})
