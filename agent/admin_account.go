@@ -126,7 +126,7 @@ func (a *Agent) getClusterVersion(w http.ResponseWriter, r *http.Request) {
 	name := vedette.AccountName(r.PathValue("name"))
 	account := a.accounts[name]
 	if account == nil {
-		admin.WriteError(w, http.StatusNotFound, fmt.Sprintf("there is no account %.253q; GET /accounts lists all", string(name)))
+		admin.WriteError(w, http.StatusNotFound, fmt.Sprintf("this agent has no account %.253q: GET /accounts lists the accounts that it has", string(name)))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), clusterVersionTimeout)

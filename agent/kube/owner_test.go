@@ -28,7 +28,7 @@ func TestController(t *testing.T) {
 		{"alone", owned(owner("Other", "x", false)), "", "", ""},
 		{"without the right to read pods", "", "", "", "pods/p"},
 		{"without the right to read ReplicaSets", owned(owner("ReplicaSet", "rs", true)), "", "", "replicasets/rs"},
-		{"an answer that is no object", "<html>", "", "", "pods/p"},
+		{"a response that is not an object", "<html>", "", "", "pods/p"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := kubetest.NewServer(t, func(w http.ResponseWriter, r *http.Request) {

@@ -231,7 +231,7 @@ func (u *Uplink) Run(ctx context.Context) error {
 	}
 }
 
-// logFailure logs why there is no connection. A server that stops is no failure.
+// logFailure logs why the connection failed. A server that stops is not a failure.
 func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration) {
 	if errors.Is(err, errDrain) {
 		u.log.Info("connecting again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "reason", err)

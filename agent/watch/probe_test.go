@@ -16,8 +16,8 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// rejectingServer is an API server that rejects credentials while it is told to, and never
-// ends a watch by itself, as an API server does not.
+// rejectingServer is an API server that rejects credentials while status is set. Like a real one,
+// it leaves open watches alone then.
 type rejectingServer struct {
 	status  atomic.Int64 // of all requests while it is not zero
 	probes  counter

@@ -19,7 +19,7 @@ func check(cfg *config.Config) error {
 		errs = append(errs, r.Reason)
 	}
 	if len(cfg.Kubernetes.Accounts)+len(cfg.RejectedAccounts) == 0 {
-		errs = append(errs, vedette.Errorf(vedette.Invalid, "there are no accounts: the agent would report nothing: add entries to kubernetes.accounts"))
+		errs = append(errs, vedette.Errorf(vedette.Invalid, "there are no accounts, so the agent would report nothing: add entries to kubernetes.accounts"))
 	}
 	if _, err := cfg.Server.TLSConfig(); err != nil {
 		errs = append(errs, fmt.Errorf("server.ssl: %w", err))
