@@ -33,7 +33,7 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
 		OutboxBytes:    int(cfg.Outbox.MaxBytes),
-		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers},
+		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers, HeaderTimeout: cfg.Timeout()},
 		Operate:        newOperateConfig(cfg.Kubernetes),
 		Admin:          cfg.Server.Guard(log),
 	}
@@ -96,6 +96,7 @@ func newAccount(cfg *config.Config, a config.Account) agent.Account {
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
 			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy ||
 				cfg.Kubernetes.NoProxy,
+			OAuthServiceAccount: a.OAuthServiceAccount, OAuthScopes: a.OAuthScopes,
 		},
 		Selection: watch.Selection{
 			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,

@@ -25,6 +25,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/agent/uplink"
 )
 
@@ -80,49 +82,81 @@ func TestTokensAreSent(t *testing.T) {
 	}
 }
 
-// TestMain probes the server in a child process if the environment asks for it, because a process
-// reads the variables of proxies only once.
+// TestMain connects in a child process if the environment asks for it, because a process reads the
+// variables of proxies only once.
 func TestMain(m *testing.M) {
-	file := os.Getenv("VEDETTE_TEST_PROBE")
+	file := os.Getenv("VEDETTE_TEST_CONNECT")
 	if file == "" {
 		os.Exit(m.Run())
 	}
-	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
-	if err == nil {
-		settings, _ := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		err = uplink.Probe(ctx, settings.Uplink)
-	}
-	if err != nil {
-		os.Stdout.WriteString("failed: " + err.Error())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := connect(ctx, file); err != nil {
+		_, _ = os.Stdout.WriteString("failed: " + err.Error())
 		return
 	}
-	os.Stdout.WriteString("reached")
+	_, _ = os.Stdout.WriteString("reached")
 }
 
-// TestNoProxyForTheServer checks that the connection to the server uses HTTPS_PROXY, and does not
-// with clouddriver.noProxy or with NO_PROXY.
-func TestNoProxyForTheServer(t *testing.T) {
-	server := serveHealthChecks(t, "")
+// connect connects to the first account of a configuration, or to the server if there is none.
+func connect(ctx context.Context, file string) error {
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return err
+	}
+	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if len(settings.Accounts) == 0 {
+		return uplink.Probe(ctx, settings.Uplink)
+	}
+	cluster, err := kube.Connect(settings.Accounts[0].Access, settings.ConnectOptions)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	_, _, err = cluster.Identify(ctx)
+	return err
+}
+
+// TestNoProxy checks which connections use HTTPS_PROXY: noProxy has three levels.
+func TestNoProxy(t *testing.T) {
+	cluster := kubetest.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		_, _ = io.WriteString(w, `{"gitVersion": "v1"}`)
+	})
+	targets := map[string]string{"vedette.invalid:9091": serveHealthChecks(t, ""), "cluster.invalid:443": cluster.Listener.Addr().String()}
 	var proxied atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect || r.Host != "vedette.invalid:9091" {
+		if r.Method != http.MethodConnect || targets[r.Host] == "" {
 			http.Error(w, "unexpected "+r.Method+" "+r.Host, http.StatusBadGateway)
 			return
 		}
 		proxied.Add(1)
-		forward(w, server)
+		forward(w, targets[r.Host])
 	}))
 	defer proxy.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, kubetest.Kubeconfig("https://cluster.invalid", nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const server, unresolved = "clouddriver.grpc: vedette.invalid:9091\n", "cannot be resolved"
+	account := server + "kubernetes.accounts: [{name: a, insecure: true, kubeconfigFile: " + kubeconfig + "}]\n"
 	for _, tt := range []struct {
 		name, file, noProxy, want string
-		proxied                   int32
 	}{
-		{"through the proxy", "clouddriver.grpc: vedette.invalid:9091\n", "", "reached", 1},
-		{"clouddriver.noProxy", "clouddriver: {grpc: 'vedette.invalid:9091', noProxy: true}\n", "", "cannot be resolved", 0},
-		{"NO_PROXY", "clouddriver.grpc: vedette.invalid:9091\n", ".invalid", "cannot be resolved", 0},
-		{"kubernetes.noProxy is about clusters", "clouddriver.grpc: vedette.invalid:9091\nkubernetes.noProxy: true\n", "", "reached", 1},
+		{"the server", server, "", "reached"},
+		{"the server, clouddriver.noProxy", server + "clouddriver.noProxy: true\n", "", unresolved},
+		{"the server, NO_PROXY", server, ".invalid", unresolved},
+		{"the server, kubernetes.noProxy", server + "kubernetes.noProxy: true\n", "", "reached"},
+		{"a cluster", account, "", "reached"},
+		{"a cluster, clouddriver.noProxy", account + "clouddriver.noProxy: true\n", "", "reached"},
+		{"a cluster, kubernetes.noProxy", account + "kubernetes.noProxy: true\n", "", unresolved},
+		{"a cluster, noProxy of the account", strings.Replace(account, "insecure", "noProxy: true, insecure", 1), "", unresolved},
+		{"a cluster, NO_PROXY", account, "cluster.invalid", unresolved},
 	} {
 		proxied.Store(0)
 		file := filepath.Join(t.TempDir(), "agent.yml")
@@ -130,13 +164,13 @@ func TestNoProxyForTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Env = append(os.Environ(), "VEDETTE_TEST_PROBE="+file, "HTTPS_PROXY="+proxy.URL, "NO_PROXY="+tt.noProxy, "https_proxy=", "no_proxy=")
+		child.Env = append(os.Environ(), "VEDETTE_TEST_CONNECT="+file, "HTTPS_PROXY="+proxy.URL, "NO_PROXY="+tt.noProxy, "https_proxy=", "no_proxy=")
 		printed, err := child.Output()
 		if err != nil || !strings.Contains(string(printed), tt.want) {
 			t.Errorf("%s: got %q, %v, want %q", tt.name, printed, err, tt.want)
 		}
-		if got := proxied.Load(); got < tt.proxied || tt.proxied == 0 && got > 0 {
-			t.Errorf("%s: got %d connections through the proxy, want %d", tt.name, got, tt.proxied)
+		if got := proxied.Load() > 0; got != (tt.want == "reached") {
+			t.Errorf("%s: got a connection through the proxy: %t", tt.name, got)
 		}
 	}
 }

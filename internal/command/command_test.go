@@ -30,7 +30,7 @@ func TestOutput(t *testing.T) {
 		"output":                        {shell("echo $NAME; echo else >&2"), "value\n", ""},
 		"an argument with spaces":       {command.Command{Program: "printf", Args: []string{"%s", "a  b; c"}}, "a  b; c", ""},
 		"no output":                     {shell(":"), "", ""},
-		"it leaves a process behind":    {shell("sleep 60 & echo a"), "a\n", ""},
+		"it leaves a process behind":    {shell("sleep 5 & echo a"), "a\n", ""},
 		"no such program":               {command.Command{Program: "/no/such/program"}, "", "run /no/such/program: "},
 		"it fails":                      {shell("echo secret; exit 3"), "", "run sh: exit status 3"},
 		"it fails and says why":         {shell("echo secret; echo no session >&2; exit 3"), "", "exit status 3: no session"},
