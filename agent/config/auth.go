@@ -21,6 +21,7 @@ func (c *Config) checkAuth(a Auth) {
 	case a.TokenCommand.Command != "" && a.Token.Reveal() != "":
 		c.notices = append(c.notices, fmt.Sprintf("%s: %s is set, so %s is not called", c.report.PositionOf(program), token, program))
 	case a.TokenCommand.Command == "" && len(a.TokenCommand.Args) > 0:
-		c.notices = append(c.notices, fmt.Sprintf("%s: %s.args has no effect without %s.command", c.report.PositionOf(program+".args"), program, program))
+		c.notices = append(c.notices, fmt.Sprintf("%s: %s.args has no effect without %s.command",
+			c.report.PositionOf(program+".args"), program, program))
 	}
 }

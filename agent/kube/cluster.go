@@ -128,7 +128,7 @@ func (c *Cluster) prepareExec(google *googleTokens) error {
 	c.cancel = cancel
 	if google != nil {
 		c.exec = &execAuthenticator{ctx: ctx, run: google.run, onRotate: c.reloadCredentialsNow}
-		return google.check() //nolint:contextcheck // it only reads a file
+		return google.check()
 	}
 	if c.cfg.ExecProvider == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"golang.org/x/oauth2/jwt"
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette"
@@ -59,7 +60,7 @@ func (g *googleTokens) check() error {
 	if g.keyFile == "" {
 		return nil // the environment may get credentials later
 	}
-	_, err := g.readKey(context.Background())
+	_, err := g.readKey()
 	return err
 }
 
@@ -81,7 +82,11 @@ func (g *googleTokens) run(ctx context.Context) (*execCredentials, error) {
 
 func (g *googleTokens) source(ctx context.Context) (oauth2.TokenSource, error) {
 	if g.keyFile != "" {
-		return g.readKey(ctx)
+		key, err := g.readKey()
+		if err != nil {
+			return nil, err
+		}
+		return key.TokenSource(ctx), nil
 	}
 	found, err := google.FindDefaultCredentials(ctx, g.scopes...)
 	if err != nil {
@@ -91,7 +96,7 @@ func (g *googleTokens) source(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 // readKey reads the key of a service account. Errors do not quote the file.
-func (g *googleTokens) readKey(ctx context.Context) (oauth2.TokenSource, error) {
+func (g *googleTokens) readKey() (*jwt.Config, error) {
 	if err := checkFile(g.keyFile); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "read oAuthServiceAccount: %w", err)
 	}
@@ -104,7 +109,7 @@ func (g *googleTokens) readKey(ctx context.Context) (oauth2.TokenSource, error) 
 		return nil, vedette.Errorf(vedette.Invalid,
 			"read oAuthServiceAccount: %s is not the key of a service account in JSON, as Google's console and gcloud create it", g.keyFile)
 	}
-	return config.TokenSource(ctx), nil
+	return config, nil
 }
 
 // explain shortens the error of a token endpoint, which may quote whole pages.
@@ -122,5 +127,5 @@ type contextTransport struct{ ctx context.Context }
 
 // RoundTrip sends one request.
 func (t contextTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return http.DefaultTransport.RoundTrip(r.WithContext(t.ctx)) //nolint:wrapcheck // as a RoundTripper returns it
+	return http.DefaultTransport.RoundTrip(r.WithContext(t.ctx))
 }

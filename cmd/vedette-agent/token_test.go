@@ -183,14 +183,14 @@ func forward(w http.ResponseWriter, address string) {
 		return
 	}
 	defer to.Close()
-	w.WriteHeader(http.StatusOK)
-	from, _, err := http.NewResponseController(w).Hijack()
+	from, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer from.Close()
+	_, _ = io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n") // net/http would announce chunks
 	go func() {
-		_, _ = io.Copy(to, from)
+		_, _ = io.Copy(to, buffered)
 		to.Close()
 	}()
 	_, _ = io.Copy(from, to)
