@@ -72,10 +72,13 @@ type Account struct {
 	CheckReadiness bool `config:"checkReadiness" default:"false"`
 	// Keep the output of each change with Spinnaker's tasks, if the server has tasks.persistOutput set.
 	Debug bool `config:"debug" default:"false"`
-	// OAuth scopes to request, for clusters of Google.
-	OAuthScopes []string `config:"oAuthScopes,planned,warn"`
-	// File with an OAuth service account.
-	OAuthServiceAccount string `config:"oAuthServiceAccount,planned,warn"`
+	// OAuth scopes of access tokens of Google. Default: https://www.googleapis.com/auth/cloud-platform. Without
+	// oAuthServiceAccount, the tokens are those of the environment (Application Default Credentials), and are used
+	// if the kubeconfig has no credentials or names the auth-provider gcp.
+	OAuthScopes []string `config:"oAuthScopes"`
+	// File with the key of a service account of Google, in JSON. Its access tokens replace the credentials of the
+	// kubeconfig. The agent reads the file for each token.
+	OAuthServiceAccount string `config:"oAuthServiceAccount"`
 	// Appears in the predecessor's samples only; the pod's specification decides.
 	ServiceAccountName string `config:"serviceAccountName,ignored"`
 	ClouddriverAccount

@@ -79,7 +79,7 @@ func (c *Config) checkClouddriver() {
 			"%s: clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls",
 			c.report.PositionOf("clouddriver.insecure")))
 	}
-	c.checkOneOf("clouddriver.auth.tokenCommand.format", cd.Auth.TokenCommand.Format, "json", "raw")
+	c.checkAuth(cd.Auth)
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
 	c.checkNotNegative("clouddriver.keepAliveTimeOutSeconds", cd.KeepAliveTimeOutSeconds)
 	c.checkBackoff("clouddriver.backoff.", cd.Backoff)

@@ -124,8 +124,9 @@ func (c Clouddriver) HeartbeatTimeout() time.Duration {
 type Auth struct {
 	// Bearer token, sent with each request. Only a proxy checks it; the server does not.
 	Token configfile.Secret `config:"token"`
-	// Command that prints a bearer token.
-	TokenCommand TokenCommand `config:"tokenCommand,planned"`
+	// Command that prints a bearer token, in place of token. It runs when the agent connects to the server, for
+	// 30 seconds at most, and again when a proxy rejects the token.
+	TokenCommand TokenCommand `config:"tokenCommand"`
 	// Was for tokens of the predecessor's cloud service, which no longer exists.
 	RefreshIntervalSeconds int `config:"refreshIntervalSeconds,ignored" default:"0"`
 }
@@ -133,14 +134,18 @@ type Auth struct {
 // TokenCommand is a program that prints a bearer token.
 type TokenCommand struct {
 	// Program that prints a bearer token.
-	Command string `config:"command,warn"`
+	Command string `config:"command"`
 	// Arguments of the program. They are masked in output, because one may be a secret.
 	Args []configfile.Secret `config:"args"`
 	// Format of the output: raw (the token itself) or json (an object with a field token).
 	Format string `config:"format" default:"json"`
-	// Time between two calls, in seconds; 0 to call it once.
+	// Age at which a token is replaced, in seconds. The program runs for the next stream that the agent opens, not
+	// in the background. 0 to replace a token only after it was rejected.
 	RefreshIntervalSeconds int `config:"refreshIntervalSeconds" default:"0"`
 }
+
+// RefreshInterval returns RefreshIntervalSeconds.
+func (t TokenCommand) RefreshInterval() time.Duration { return seconds(t.RefreshIntervalSeconds) }
 
 // Backoff configures the pauses between attempts to connect.
 type Backoff struct {

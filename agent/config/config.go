@@ -26,8 +26,9 @@ type Config struct {
 	// StatefulSet, or DaemonSet) of the agent's pod and the namespace, joined by an underscore. The agent reads
 	// the pod and its ReplicaSet for that; without the right to get them, HOSTNAME gives the Deployment's name.
 	ZoneID string `config:"zoneId"`
-	// Longest time to wait for an answer of an API server, in seconds; 0 for no limit.
-	TimeoutSeconds int `config:"timeoutSeconds,planned,warn" default:"0"`
+	// Longest time to wait until an API server begins to answer a list or another short request, in seconds. 0 is
+	// for 70 seconds, which is the maximum: API servers abandon such requests after 60. Operations have deadlines of their own.
+	TimeoutSeconds int `config:"timeoutSeconds" default:"0"`
 	// One server runs per database, so there is nothing to balance between servers.
 	BalanceConnection bool `config:"balanceConnection,ignored" default:"false"`
 	// Was used by balanceConnection only.
@@ -91,7 +92,7 @@ func (c *Config) Files() []configfile.File { return c.report.Files }
 func (c *Config) ReadFiles() []string { return c.report.ReadFiles() }
 
 // InactiveSettings returns the unused keys whose effect a user may rely on, for
-// example "kubernetes.accounts[].oAuthScopes".
+// example "kubernetes.accounts[].liveManifestCalls".
 func (c *Config) InactiveSettings() []string {
 	return configfile.InactiveSettings(c.withAllAccounts(), c.report)
 }
@@ -146,6 +147,9 @@ type Kubernetes struct {
 	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }
+
+// Timeout returns TimeoutSeconds.
+func (c *Config) Timeout() time.Duration { return seconds(c.TimeoutSeconds) }
 
 // ReconnectTimeout returns ReconnectTimeoutMs.
 func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }

@@ -14,8 +14,8 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 		{"no setting is inactive", "kubernetes.accounts: [{name: a}]", ""},
 		{"no user relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
 		{"these have their defaults", "{kubernetes.dynamicAccountsOnly: false}", ""},
-		{"several accounts", "{kubernetes.dynamicAccountsOnly: true, kubernetes.accounts: [{name: a, oAuthScopes: [x]}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
-			"kubernetes.dynamicAccountsOnly, kubernetes.accounts[].oAuthScopes, kubernetes.accounts[].liveManifestCalls"},
+		{"several accounts", "{kubernetes.dynamicAccountsOnly: true, kubernetes.accounts: [{name: a, liveManifestCalls: true}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
+			"kubernetes.dynamicAccountsOnly, kubernetes.accounts[].liveManifestCalls"},
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {

@@ -27,6 +27,11 @@ type Access struct {
 	ServiceAccountDir  string // the directory of that service account; empty for the usual one
 	Insecure           bool   // do not verify the API server's certificate
 	NoProxy            bool   // ignore HTTPS_PROXY and the kubeconfig's proxy-url
+	// OAuthServiceAccount is a file with the key of a service account of Google, which replaces the
+	// kubeconfig's credentials. OAuthScopes are the scopes of its tokens. Without
+	// OAuthServiceAccount, they are those of the environment's credentials, for a kubeconfig without any.
+	OAuthServiceAccount string
+	OAuthScopes         []string
 }
 
 // defaultNamespace is the namespace of objects without one if the kubeconfig names none.
@@ -44,6 +49,9 @@ func (a Access) restConfig() (cfg *rest.Config, namespace string, err error) {
 	}
 	if a.NoProxy {
 		cfg.Proxy = noProxy
+	}
+	if a.OAuthServiceAccount != "" {
+		removeCredentials(cfg)
 	}
 	return cfg, namespace, checkExec(cfg)
 }
@@ -108,7 +116,11 @@ func (a Access) selectContext(raw clientcmdapi.Config, source string) (*rest.Con
 	case raw.Contexts[name] == nil:
 		return nil, "", vedette.Errorf(vedette.Invalid, "%s has no context %q: choose one of %s", source, name, strings.Join(names, ", "))
 	}
-	cfg, err := clientcmd.NewNonInteractiveClientConfig(singleContext(raw, name), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	single := singleContext(raw, name)
+	if err := checkNamedFiles(single); err != nil {
+		return nil, "", err
+	}
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(single, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
 		return nil, "", vedette.Errorf(vedette.Invalid, "use context %q of %s: %w", name, source, err)
 	}

@@ -12,13 +12,19 @@ import (
 )
 
 // AccessChanged reports whether the files that a names have changed since Connect:
-// another address, CA, certificate, token, exec plugin or namespace. It returns an error if
+// another address, proxy, CA, certificate, token, exec plugin or namespace. It returns an error if
 // the new content cannot be used; c then keeps the credentials that it has. Changes of
-// token files do not count, because client-go reads these again by itself.
+// token files do not count, because client-go reads these again by itself, and neither do those of
+// a key of Google, which is read for each token.
 func (c *Cluster) AccessChanged(a Access) (bool, error) {
 	cfg, namespace, err := a.restConfig()
 	if err != nil {
 		return false, err
+	}
+	if google := a.googleTokens(cfg); google != nil {
+		if err := google.check(); err != nil {
+			return false, err
+		}
 	}
 	digest, err := digestAccess(cfg)
 	if err != nil || digest == c.accessDigest && namespace == c.namespace {
@@ -33,14 +39,18 @@ func (c *Cluster) AccessChanged(a Access) (bool, error) {
 // digestAccess returns a digest of a configuration and of the files that it names.
 func digestAccess(cfg *rest.Config) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
-	t := cfg.TLSClientConfig
-	fmt.Fprintf(sum, "%q %q %q %q %q %q %t %q %q %q %q", cfg.Host, cfg.APIPath, cfg.BearerToken, cfg.BearerTokenFile, cfg.Username,
+	t, token := cfg.TLSClientConfig, cfg.BearerToken
+	if cfg.BearerTokenFile != "" {
+		token = "" // clientcmd fills it with the content of the file, which may change every hour
+	}
+	fmt.Fprintf(sum, "%q %q %q %q %q %q %t %q %q %q %q", cfg.Host, cfg.APIPath, token, cfg.BearerTokenFile, cfg.Username,
 		cfg.Password,
 		t.Insecure, t.ServerName, t.CAData, t.CertData, t.KeyData)
 	encoder := json.NewEncoder(sum)
 	if err := encoder.Encode(cfg.Impersonate); err != nil {
 		return digest, fmt.Errorf("hash the impersonation: %w", err)
 	}
+	fmt.Fprintf(sum, "%q", proxyOf(cfg))
 	if e := cfg.ExecProvider; e != nil {
 		fmt.Fprintf(sum, "%q %q %q %q %t", e.Command, e.Args, e.Env, e.APIVersion, e.ProvideClusterInfo)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,8 +59,8 @@ type Cluster struct {
 	accessDigest [sha256.Size]byte // of cfg and the files that it names
 	wipe         *tlsWiper         // nil without Options.WipeTLSBuffers
 
-	exec   *execAuthenticator // nil if the kubeconfig has no exec plugin
-	cancel context.CancelFunc // ends the exec plugin
+	exec   *execAuthenticator // nil if the credentials do not come from an exec plugin or from Google
+	cancel context.CancelFunc // ends exec
 
 	conns          connPool
 	mu             sync.Mutex
@@ -78,6 +79,7 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	google := a.googleTokens(cfg)
 	opts = opts.withDefaults()
 	cfg.UserAgent = opts.UserAgent
 	base, err := baseURL(cfg)
@@ -92,8 +94,8 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if opts.WipeTLSBuffers {
 		c.wipe = newTLSWiper()
 	}
-	if err := c.prepareExec(); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read the exec plugin of the kubeconfig for %s: %w", base, err)
+	if err := c.prepareExec(google); err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "prepare the credentials for %s: %w", base, err)
 	}
 	c.conns.maxStreams = opts.StreamsPerConn
 	c.conns.newTransport = c.newConnTransport
@@ -120,16 +122,23 @@ func (c *Cluster) Host() string { return c.base.String() }
 // would use the namespace of the agent's pod, where nothing but the agent belongs.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// prepareExec prepares the kubeconfig's exec plugin, if there is one.
-func (c *Cluster) prepareExec() error {
+// prepareExec prepares Google's tokens or the kubeconfig's exec plugin, if there is either.
+func (c *Cluster) prepareExec(google *googleTokens) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
+	if google != nil {
+		c.exec = &execAuthenticator{ctx: ctx, run: google.run, onRotate: c.reloadCredentialsNow}
+		return google.check()
+	}
 	if c.cfg.ExecProvider == nil {
 		return nil
 	}
 	p, err := newExecPlugin(c.cfg)
+	if err != nil {
+		return fmt.Errorf("read the exec plugin: %w", err)
+	}
 	c.exec = &execAuthenticator{ctx: ctx, run: p.run, onRotate: c.reloadCredentialsNow}
-	return err
+	return nil
 }
 
 // Close closes idle connections and ends the exec plugin. Requests in flight end with

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
@@ -44,6 +45,9 @@ func explainError(err error, host, ca string) error {
 	if errors.As(err, &status) {
 		return explainStatus(status, host)
 	}
+	if strings.Contains(err.Error(), "getting credentials:") { // whatever it says is not about the API server
+		return vedette.Errorf(vedette.Denied, "there are no credentials for %s: %w", host, err)
+	}
 	if e := explainCertificate(err, host, ca); e != nil {
 		return e
 	}
@@ -52,6 +56,10 @@ func explainError(err error, host, ca string) error {
 
 func explainStatus(s *StatusError, host string) error {
 	switch {
+	case s.Code == http.StatusUnauthorized && s.ClockSkew != 0:
+		return vedette.Errorf(vedette.Denied,
+			"%s rejected the credentials, and this machine's clock is %s the API server's: set the clock, because tokens and certificates are valid for a time only (%w)",
+			host, describeSkew(s.ClockSkew), s)
 	case s.Code == http.StatusUnauthorized:
 		return vedette.Errorf(vedette.Denied,
 			"%s rejected the credentials: the token or certificate has expired or belongs to another cluster: renew it in the kubeconfig (%w)", host,
@@ -67,6 +75,15 @@ func explainStatus(s *StatusError, host string) error {
 		return vedette.Errorf(vedette.Unavailable, "%s limits the rate of requests: %w", host, s)
 	}
 	return vedette.Errorf(vedette.Unavailable, "%s: %w", host, s)
+}
+
+// describeSkew returns "2h0m0s ahead of" or "2h0m0s behind". The difference is rounded, so that the
+// text stays the same.
+func describeSkew(skew time.Duration) string {
+	if skew < 0 {
+		return skew.Abs().Round(time.Minute).String() + " behind"
+	}
+	return skew.Round(time.Minute).String() + " ahead of"
 }
 
 func explainCertificate(err error, host, ca string) error {
@@ -119,8 +136,6 @@ func explainNetwork(err error, host string) error {
 		return vedette.Errorf(vedette.Invalid, "%s expects TLS: write https:// in the server's address (%w)", host, err)
 	case strings.Contains(text, "remote error: tls:"):
 		return vedette.Errorf(vedette.Denied, "%s rejected the client certificate: renew it in the kubeconfig (%w)", host, err)
-	case strings.Contains(text, "getting credentials:"):
-		return vedette.Errorf(vedette.Denied, "the kubeconfig's exec plugin returned no credentials for %s: %w", host, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return vedette.Errorf(vedette.Unavailable, "%s did not respond in time: check firewalls and proxies on the way (%w)", host, err)
 	case IsInterrupted(err), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):

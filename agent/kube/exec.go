@@ -16,17 +16,21 @@ const (
 	// execMinInterval is how long its result is kept at least, errors included, so that a
 	// dozen feeds do not run it one after the other.
 	execMinInterval = 10 * time.Second
+	// execSkewedInterval is how long credentials are kept that have expired, by this machine's clock,
+	// when they are issued. The clock is wrong then, and the API server decides by its own: it is
+	// better to send them than to run the plugin without end.
+	execSkewedInterval = time.Minute
 )
 
-// execCredentials are the credentials that an exec plugin returned.
+// execCredentials are the credentials that an exec plugin or Google returned.
 type execCredentials struct {
 	token   string
 	cert    *tls.Certificate // nil if it returned none
 	expires time.Time        // zero if unknown
 }
 
-// execAuthenticator runs an exec plugin and keeps the credentials until they expire or
-// are rejected. It replaces client-go's authenticator, because that one runs the plugin
+// execAuthenticator runs an exec plugin, or asks Google for a token, and keeps the credentials until
+// they expire or are rejected. It replaces client-go's authenticator, because that one runs the plugin
 // without a time limit while it holds a lock: a plugin that hangs blocks all requests and
 // the shutdown of the process. It is safe for concurrent use.
 type execAuthenticator struct {
@@ -81,15 +85,28 @@ func (s *execAuthenticator) refresh() {
 	ctx, cancel := context.WithTimeout(s.ctx, execTimeout)
 	defer cancel()
 	creds, err := s.run(ctx)
-	if soonest := time.Now().Add(execMinInterval); err == nil && !creds.expires.IsZero() && creds.expires.Before(soonest) {
-		creds.expires = soonest // this machine's clock may be wrong, and the API server uses its own
-	}
 	if err != nil {
 		err = fmt.Errorf("getting credentials: %w", err)
+	} else {
+		creds.expires = keptUntil(creds.expires, time.Now())
 	}
 	if s.store(creds, err) {
 		s.onRotate()
 	}
+}
+
+// keptUntil returns until when credentials are used that expire at some time by this machine's
+// clock, which may be wrong. The zero time means until they are rejected.
+func keptUntil(expires, now time.Time) time.Time {
+	switch soonest := now.Add(execMinInterval); {
+	case expires.IsZero():
+		return expires
+	case !expires.After(now):
+		return now.Add(execSkewedInterval)
+	case expires.Before(soonest):
+		return soonest
+	}
+	return expires
 }
 
 // store stores the result of the plugin and reports whether the certificate changed.

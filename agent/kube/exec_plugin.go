@@ -1,33 +1,22 @@
 package kube
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientauthentication "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/rest"
-)
 
-const (
-	maxCredentialBytes = 1 << 20 // bytes of stdout that are read
-	maxStderrBytes     = 1 << 10 // bytes of stderr that are reported
+	"github.com/vedette-io/vedette/internal/command"
 )
 
 // execPlugin is the exec plugin of a kubeconfig.
 type execPlugin struct {
-	command string
-	args    []string
-	env     []string
+	command command.Command
 	version string // the apiVersion of its ExecCredential
 }
 
@@ -57,39 +46,24 @@ func newExecPlugin(cfg *rest.Config) (*execPlugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &execPlugin{command: e.Command, args: e.Args, version: e.APIVersion}
+	p := &execPlugin{command: command.Command{Program: e.Command, Args: e.Args}, version: e.APIVersion}
 	for _, v := range e.Env {
-		p.env = append(p.env, v.Name+"="+v.Value)
+		p.command.Env = append(p.command.Env, v.Name+"="+v.Value)
 	}
-	p.env = append(p.env, "KUBERNETES_EXEC_INFO="+string(encoded))
+	p.command.Env = append(p.command.Env, "KUBERNETES_EXEC_INFO="+string(encoded))
 	return p, nil
 }
 
 // run runs the plugin until it ends or ctx does. It then kills all processes that the
 // plugin started.
 func (p *execPlugin) run(ctx context.Context) (*execCredentials, error) {
-	cmd := exec.CommandContext(ctx, p.command, p.args...)
-	cmd.Env = append(os.Environ(), p.env...)
-	stdout, stderr := &prefixBuffer{limit: maxCredentialBytes}, &prefixBuffer{limit: maxStderrBytes}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = 2 * time.Second // for child processes that keep its output open
-	killGroup(cmd)
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // the plugin itself succeeded and had printed everything
-		err = nil
-	}
-	message := strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?")
-	switch {
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("exec plugin %s did not end in time and was killed: %w", p.command, ctx.Err())
-	case err != nil && message != "":
-		return nil, fmt.Errorf("run exec plugin %s: %w: %s", p.command, err, message)
-	case err != nil:
-		return nil, fmt.Errorf("run exec plugin %s: %w", p.command, err)
-	}
-	creds, err := p.parse(stdout.Bytes())
+	printed, err := p.command.Output(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the output of exec plugin %s: %w", p.command, err)
+		return nil, fmt.Errorf("exec plugin: %w", err)
+	}
+	creds, err := p.parse(printed)
+	if err != nil {
+		return nil, fmt.Errorf("read the output of exec plugin %s: %w", p.command.Program, err)
 	}
 	return creds, nil
 }
@@ -119,21 +93,4 @@ func (p *execPlugin) parse(printed []byte) (*execCredentials, error) {
 		creds.cert = &cert
 	}
 	return creds, nil
-}
-
-// prefixBuffer keeps the first limit bytes that are written to it.
-type prefixBuffer struct {
-	bytes.Buffer
-	limit int
-}
-
-// Write accepts all of b and keeps what fits.
-func (h *prefixBuffer) Write(b []byte) (int, error) {
-	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.limit-h.Len()))]) // bytes.Buffer does not fail
-	return len(b), nil
-}
-
-// ReadFrom hides bytes.Buffer.ReadFrom, with which io.Copy would bypass Write.
-func (h *prefixBuffer) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{h}, r)
 }

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -12,12 +14,20 @@ import (
 
 // kubeconfigs caches parsed kubeconfig files, because accounts check their files every
 // 30 seconds and may share a file with many contexts, which takes long to parse.
-var kubeconfigs = kubeconfigCache{parsed: map[string]*parsedKubeconfig{}}
+var kubeconfigs = kubeconfigCache{files: map[string]*kubeconfigFile{}}
 
 type kubeconfigCache struct {
-	mu     sync.Mutex // held while a file is parsed, so that other callers wait for the result
-	parsed map[string]*parsedKubeconfig
-	parses int // for tests
+	mu    sync.Mutex
+	files map[string]*kubeconfigFile
+}
+
+// kubeconfigFile is one file of the cache.
+type kubeconfigFile struct {
+	path string
+
+	mu     sync.Mutex        // held while the file is parsed, so that its other readers wait for the result
+	parsed *parsedKubeconfig // nil before the first time
+	parses int               // for tests
 }
 
 type parsedKubeconfig struct {
@@ -29,24 +39,42 @@ type parsedKubeconfig struct {
 // modTimeResolution is how far apart two changes with the same modification time may be.
 const modTimeResolution = 2 * time.Second
 
-// load returns the content of a file. Callers share it and must not change it.
-func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
+// file returns the entry of a file. Each has a lock of its own, because a file system that does not
+// answer must not stop accounts with other files.
+func (c *kubeconfigCache) file(path string) *kubeconfigFile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	info, err := os.Stat(path)
+	if c.files[path] == nil {
+		c.files[path] = &kubeconfigFile{path: path}
+	}
+	return c.files[path]
+}
+
+// load returns the content of a file. Callers share it and must not change it.
+func (c *kubeconfigCache) load(path string) (*clientcmdapi.Config, error) {
+	return c.file(path).load()
+}
+
+func (f *kubeconfigFile) load() (*clientcmdapi.Config, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.path)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the file
 	}
-	if last := c.parsed[path]; last != nil && last.isCurrent(info) {
-		return last.config, nil
+	if f.parsed != nil && f.parsed.isCurrent(info) {
+		return f.parsed.config, nil
+	}
+	if err := checkFileInfo(f.path, info); err != nil {
+		return nil, err
 	}
 	began := time.Now()
-	c.parses++
-	config, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}).Load()
+	f.parses++
+	config, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: f.path}).Load()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it names the file
 	}
-	c.parsed[path] = &parsedKubeconfig{info, began, config}
+	f.parsed = &parsedKubeconfig{info, began, config}
 	return config, nil
 }
 
@@ -62,6 +90,11 @@ func (p *parsedKubeconfig) isCurrent(info os.FileInfo) bool {
 func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	files := slices.DeleteFunc(slices.Clone(rules.Precedence), func(file string) bool { return file == "" })
+	for _, file := range files {
+		if err := checkFile(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	if len(files) != 1 {
 		return rules.Load() //nolint:wrapcheck // it names the file
 	}

@@ -31,7 +31,7 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 	}
 	expect := func(host string, parses int) {
 		t.Helper()
-		before := kubeconfigs.parses
+		before := kubeconfigs.file(file).parses
 		for i := range 20 {
 			for _, path := range []string{file, ""} {
 				if cfg, _, err := (Access{KubeconfigFile: path, Context: fmt.Sprint("x", i)}).restConfig(); err != nil || cfg.Host != "https://"+host {
@@ -39,7 +39,7 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 				}
 			}
 		}
-		if got := kubeconfigs.parses - before; got != parses {
+		if got := kubeconfigs.file(file).parses - before; got != parses {
 			t.Errorf("got %d parses, want %d", got, parses)
 		}
 	}

@@ -21,6 +21,9 @@ type StatusError struct {
 	Message    string
 	RetryAfter time.Duration
 	TooLarge   bool // the requested resourceVersion is newer than the API server's
+	// ClockSkew is how far this machine's clock is ahead of the API server's, if the API server
+	// rejected the credentials and the clocks differ so much that this may be the reason.
+	ClockSkew time.Duration
 }
 
 // Error returns the code, the reason and the message of the API server.
@@ -82,7 +85,27 @@ func readStatus(resp *http.Response) error {
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n >= 0 {
 		e.RetryAfter = retryAfterOf(n)
 	}
+	if e.Code == http.StatusUnauthorized {
+		e.ClockSkew = clockSkew(resp.Header.Get("Date"), time.Now())
+	}
 	return e
+}
+
+// maxClockSkew is how far clocks may differ. API servers accept tokens until a minute before
+// and after they are valid.
+const maxClockSkew = time.Minute
+
+// clockSkew returns how far now is ahead of the date of a response, if it is too far.
+func clockSkew(date string, now time.Time) time.Duration {
+	theirs, err := http.ParseTime(date)
+	if err != nil {
+		return 0
+	}
+	skew := now.Sub(theirs).Round(time.Second)
+	if skew.Abs() <= maxClockSkew {
+		return 0
+	}
+	return skew
 }
 
 // ParseStatus returns a metav1.Status as an error. Of any other body it quotes the

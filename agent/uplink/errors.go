@@ -24,6 +24,9 @@ func explainError(err error, cfg Config) error {
 	if !ok {
 		return err
 	}
+	if explained := explainToken(s, cfg); explained != nil {
+		return explained
+	}
 	if advice := explainRefusal(s.Message(), cfg); advice != "" {
 		return vedette.Errorf(vedette.Denied, "%s: %s: %w", cfg.Target, advice, err)
 	}

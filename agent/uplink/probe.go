@@ -17,7 +17,7 @@ func Probe(ctx context.Context, cfg Config) error {
 		grpc.WithTransportCredentials(cfg.Creds),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithDisableServiceConfig(),
-	}, cfg.DialOptions...)...)
+	}, cfg.dialOptions()...)...)
 	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "clouddriver.grpc %q is not a valid address: %w", cfg.Target, err)
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	// ones. Pauses are random. Zero means 2 s and 4 s.
 	MinBackoff, MaxBackoff time.Duration
 	DialOptions            []grpc.DialOption
+	// Token supplies a bearer token for a proxy in front of the server; nil for none.
+	Token tokenSource
 	// Observer measures the connection; nil for none.
 	Observer observer
 }
@@ -261,7 +263,7 @@ func (u *Uplink) dial() (*grpc.ClientConn, error) {
 		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
-	}, u.cfg.DialOptions...)...)
+	}, u.cfg.dialOptions()...)...)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "clouddriver.grpc %q is not a valid address: %w", u.cfg.Target, err)
 	}
@@ -274,6 +276,7 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	l := newLink(u)
 	started := time.Now()
 	err := l.run(ctx, conn)
+	u.cfg.noteRejection(err)
 	_ = conn.Close() // fails only if it was closed before
 	u.mu.Lock()
 	u.cfg.Observer.Disconnected(disconnectReason(err), u.link != nil)

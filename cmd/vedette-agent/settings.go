@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"strings"
@@ -34,7 +33,7 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 			SecretAnnotations: cfg.Redact.SecretAnnotations,
 		},
 		OutboxBytes:    int(cfg.Outbox.MaxBytes),
-		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers},
+		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers, HeaderTimeout: cfg.Timeout()},
 		Operate:        newOperateConfig(cfg.Kubernetes),
 		Admin:          cfg.Server.Guard(log),
 	}
@@ -56,9 +55,7 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	if cfg.Clouddriver.NoProxy {
 		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithNoProxy())
 	}
-	if token := cfg.Clouddriver.Auth.Token.Reveal(); token != "" {
-		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithPerRPCCredentials(bearerToken{token, !cfg.Clouddriver.IsInsecure()}))
-	}
+	setToken(&uplinkConfig, cfg.Clouddriver.Auth, log)
 	if cfg.Clouddriver.IsInsecure() {
 		return uplinkConfig, nil
 	}
@@ -99,6 +96,7 @@ func newAccount(cfg *config.Config, a config.Account) agent.Account {
 			KubeconfigFile: a.KubeconfigFile, KubeconfigContents: []byte(a.KubeconfigContents.Reveal()), Context: a.Context,
 			InCluster: a.ServiceAccount, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), Insecure: a.Insecure, NoProxy: a.NoProxy ||
 				cfg.Kubernetes.NoProxy,
+			OAuthServiceAccount: a.OAuthServiceAccount, OAuthScopes: a.OAuthScopes,
 		},
 		Selection: watch.Selection{
 			Kinds: a.Kinds, OmitKinds: a.OmitKinds, Namespaces: a.Namespaces, OmitNamespaces: a.OmitNamespaces,
@@ -112,18 +110,3 @@ func newAccount(cfg *config.Config, a config.Account) agent.Account {
 	}
 	return account
 }
-
-// bearerToken sends a static token with each request, for a proxy in front of the server.
-type bearerToken struct {
-	token  string
-	secure bool
-}
-
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearerToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer " + b.token}, nil
-}
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials. A token for a connection
-// with TLS is never sent without TLS.
-func (b bearerToken) RequireTransportSecurity() bool { return b.secure }

@@ -1,0 +1,27 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vedette-io/vedette/agent/bearer"
+)
+
+// checkAuth checks what the agent presents to a proxy in front of the server.
+func (c *Config) checkAuth(a Auth) {
+	const token, program = "clouddriver.auth.token", "clouddriver.auth.tokenCommand"
+	c.checkOneOf(program+".format", a.TokenCommand.Format, "json", "raw")
+	c.checkNotNegative(program+".refreshIntervalSeconds", a.TokenCommand.RefreshIntervalSeconds)
+	if text := a.Token.Reveal(); text != "" {
+		if err := bearer.Check(strings.TrimSpace(text)); err != nil {
+			c.addProblem(token, "%q cannot be sent: %s", token, err)
+		}
+	}
+	switch {
+	case a.TokenCommand.Command != "" && a.Token.Reveal() != "":
+		c.notices = append(c.notices, fmt.Sprintf("%s: %s is set, so %s is not called", c.report.PositionOf(program), token, program))
+	case a.TokenCommand.Command == "" && len(a.TokenCommand.Args) > 0:
+		c.notices = append(c.notices, fmt.Sprintf("%s: %s.args has no effect without %s.command",
+			c.report.PositionOf(program+".args"), program, program))
+	}
+}

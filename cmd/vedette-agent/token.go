@@ -1,0 +1,29 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/vedette-io/vedette/agent/bearer"
+	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/internal/command"
+)
+
+// setToken sets what supplies the bearer token for a proxy in front of the server, if any.
+func setToken(cfg *uplink.Config, auth config.Auth, log *slog.Logger) {
+	switch {
+	case auth.Token.Reveal() != "":
+		cfg.Token = bearer.Static(strings.TrimSpace(auth.Token.Reveal()))
+	case auth.TokenCommand.Command != "":
+		cfg.Token = bearer.NewCommand(tokenCommand(auth.TokenCommand), log)
+	}
+}
+
+func tokenCommand(c config.TokenCommand) bearer.Config {
+	program := command.Command{Program: c.Command}
+	for _, arg := range c.Args {
+		program.Args = append(program.Args, arg.Reveal())
+	}
+	return bearer.Config{Command: program, Raw: strings.EqualFold(c.Format, "raw"), RefreshInterval: c.RefreshInterval()}
+}

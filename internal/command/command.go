@@ -1,0 +1,76 @@
+// Package command runs the programs that print credentials: exec plugins of kubeconfigs, and
+// clouddriver.auth.tokenCommand. Such a program may hang, print without end, or leave processes
+// behind. None of that may harm the agent:
+//
+//   - it runs until its context ends, and is then killed with all processes that it started;
+//   - what exceeds the limit of its output is dropped;
+//   - errors contain what it printed to standard error, and nothing of its output, which may be
+//     a secret.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	maxOutputBytes = 1 << 20 // bytes of standard output that are kept
+	maxStderrBytes = 1 << 10 // bytes of standard error that are reported
+	// outputDelay is how long child processes may keep the output open after the program has ended.
+	outputDelay = 2 * time.Second
+)
+
+// Command is a program with its arguments.
+type Command struct {
+	Program string
+	Args    []string
+	Env     []string // in addition to this process's environment, as NAME=VALUE
+}
+
+// Output runs the program until it ends or ctx does, and returns what it printed.
+func (c Command) Output(ctx context.Context) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, c.Program, c.Args...) //nolint:gosec // the operator names the program
+	cmd.Env = append(os.Environ(), c.Env...)
+	stdout, stderr := &prefixBuffer{limit: maxOutputBytes}, &prefixBuffer{limit: maxStderrBytes}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.WaitDelay = outputDelay
+	killGroup(cmd)
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // the program itself succeeded and had printed everything
+		err = nil
+	}
+	message := strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?")
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s did not end in time and was killed: %w", c.Program, ctx.Err())
+	case err != nil && message != "":
+		return nil, fmt.Errorf("run %s: %w: %s", c.Program, err, message)
+	case err != nil:
+		return nil, fmt.Errorf("run %s: %w", c.Program, err)
+	}
+	return stdout.Bytes(), nil
+}
+
+// prefixBuffer keeps the first limit bytes that are written to it.
+type prefixBuffer struct {
+	bytes.Buffer
+	limit int
+}
+
+// Write accepts all of b and keeps what fits.
+func (h *prefixBuffer) Write(b []byte) (int, error) {
+	_, _ = h.Buffer.Write(b[:max(0, min(len(b), h.limit-h.Len()))]) // bytes.Buffer does not fail
+	return len(b), nil
+}
+
+// ReadFrom hides bytes.Buffer.ReadFrom, with which io.Copy would bypass Write.
+func (h *prefixBuffer) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{h}, r)
+}
