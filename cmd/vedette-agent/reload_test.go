@@ -141,7 +141,9 @@ func TestWatchConfig(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	r := newReloader(cfg, settings.Accounts, watched, metrics.New("test"), log)
+	watched.expect(t, "status")
 	go func() { done <- r.watchConfig(ctx) }()
+	watched.expect(t, "status") // the files are watched
 	if err := os.WriteFile(kubeconfig, []byte("{apiVersion: v1}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func (a *notifiedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *notifiedAgent) RereadCredentials() { a.events <- "reread" }
 
-func (a *notifiedAgent) SetConfigStatus(agent.ConfigStatus) {}
+func (a *notifiedAgent) SetConfigStatus(agent.ConfigStatus) { a.events <- "status" }
 
 // expect waits for an event. Others before it do not matter.
 func (a *notifiedAgent) expect(t *testing.T, want string) {
