@@ -75,6 +75,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},
 		{"./internal/keypair", "google.golang.org/grpc", "certificates are for HTTP too; only internal/keypair/grpctls knows gRPC"},
 		{"./internal/command", module, "command runs any program; it must not know whose credentials it prints"},
+		{"./internal/reload", module, "reload watches files, whatever they contain; it must not depend on what is read from them"},
 		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},
@@ -122,6 +123,7 @@ func TestDirectImports(t *testing.T) {
 		{"github.com/go-git/go-git/v5/plumbing/format/packfile", "/server/artifacts", "packs must be checked before go-git unpacks them into memory"},
 		{"gopkg.in/natefinch/lumberjack.v2", "/internal/logging", "only logging writes files of logs, because it reports when it cannot"},
 		{"go.opentelemetry.io/otel/sdk/trace", "/internal/tracing/otlp", "only tracing/otlp exports spans; all others start them by the API"},
+		{"github.com/fsnotify/fsnotify", "/internal/reload", "only reload watches files, because notifications alone miss changes"},
 		{"k8s.io/client-go/tools/clientcmd", "/agent/kube", "only agent/kube reads kubeconfigs, because it caches them"},
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./agent/...", "./server/...", "./cmd/...", "./internal/...").Output()

@@ -28,43 +28,47 @@ import (
 //
 // The states reaching and refused have a reason. They do not affect other accounts.
 type account struct {
-	agent           *Agent
-	cfg             Account
-	log             *slog.Logger
-	indexes         indexes
-	assignmentReady chan struct{} // holds a token while an assignment waits
+	agent   *Agent
+	cfg     Account
+	log     *slog.Logger
+	indexes indexes
+	// Each of these holds a token while something waits.
+	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
-	lastCredentialsErr error      // the last logged error of a credentials reload; owned by run
+	lastCredentialsErr error           // the last logged error of a credentials reload; owned by run
+	identity           vedette.Cluster // of the last registration, and its namespaces; owned by run
+	namespaces         []string
 	reportMu           sync.Mutex // held while a state is sent, so that states arrive in order
 
-	mu       sync.Mutex
-	pending  *uplink.Assignment // the latest one, which replaces all before it
-	operator *operate.Operator  // nil until the cluster was reached
-	cluster  *kube.Cluster      // of operator
-	watcher  *watch.Watcher     // the last one that ran; nil before the first
-	feeds    *feedAnnouncements // of watcher
-	state    string
-	err      error // of the state; the two below count while the state is reporting
+	mu         sync.Mutex
+	properties vedette.Properties // of the latest configuration; those of cfg are of the first
+	pending    *uplink.Assignment // the latest one, which replaces all before it
+	operator   *operate.Operator  // nil until the cluster was reached
+	cluster    *kube.Cluster      // of operator
+	watcher    *watch.Watcher     // the last one that ran; nil before the first
+	feeds      *feedAnnouncements // of watcher
+	state      string
+	err        error // of the state; the two below count while the state is reporting
 	// clusterErr is why the cluster as a whole cannot be read, and selectionErr what the
 	// configuration asks for that the cluster does not serve.
 	clusterErr, selectionErr error
 }
 
 func newAccount(a *Agent, cfg Account) *account {
-	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), assignmentReady: make(chan struct{}, 1), state: "reaching"}
+	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), properties: cfg.Properties, state: "reaching",
+		assignmentReady: make(chan struct{}, 1), propertiesChanged: make(chan struct{}, 1), rereadNow: make(chan struct{}, 1)}
 }
 
 // run serves the account until ctx ends. It starts over after the kubeconfig has changed,
 // because the kubeconfig may lead to another cluster.
-func (a *account) run(ctx context.Context) error {
+func (a *account) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		cluster, err := a.connect(ctx)
 		if err != nil {
-			return nil // ctx has ended
+			return // ctx has ended
 		}
 		a.serveAndDeregister(ctx, cluster)
 	}
-	return nil
 }
 
 func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster) {
@@ -74,20 +78,30 @@ func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster)
 	a.serve(ctx, cluster)
 }
 
-// connect retries until the cluster is identified.
+// connect retries until the cluster is identified. It retries at once if the credentials may have
+// changed.
 func (a *account) connect(ctx context.Context) (*kube.Cluster, error) {
-	lastFailure := ""
-	return backoff.Retry(ctx, func() (*kube.Cluster, error) {
+	retryBackoff, lastFailure := newBackoff(), ""
+	for {
 		cluster, err := a.connectOnce(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err == nil {
+			return cluster, nil
+		}
+		if ctx.Err() == nil {
 			a.setState("reaching", err)
 			if failure := err.Error(); failure != lastFailure { // a failure may last for days
 				lastFailure = failure
 				a.log.Warn("cannot reach the cluster, retrying", "error", err)
 			}
 		}
-		return cluster, err
-	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0))
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-a.rereadNow:
+			retryBackoff.Reset()
+		case <-time.After(retryBackoff.NextBackOff()):
+		}
+	}
 }
 
 func newBackoff() *backoff.ExponentialBackOff {
@@ -122,7 +136,10 @@ func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster
 }
 
 func (a *account) register(cluster *kube.Cluster, identity vedette.Cluster, namespaces []string) error {
-	properties := a.cfg.Properties
+	a.identity, a.namespaces = identity, namespaces
+	a.mu.Lock()
+	properties := a.properties
+	a.mu.Unlock()
 	properties.DefaultNamespace = cluster.Namespace()
 	return a.agent.link.Register(vedette.Account{
 		Name: a.cfg.Name, Cluster: identity, Properties: properties, Namespaces: namespaces,
@@ -135,10 +152,7 @@ func (a *account) setAssignment(as uplink.Assignment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pending = &as
-	select {
-	case a.assignmentReady <- struct{}{}:
-	default:
-	}
+	notify(a.assignmentReady)
 }
 
 func (a *account) takeAssignment() *uplink.Assignment {
@@ -166,6 +180,12 @@ func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 			if a.accessChanged(cluster) {
 				return
 			}
+		case <-a.rereadNow:
+			if a.accessChanged(cluster) {
+				return
+			}
+		case <-a.propertiesChanged:
+			a.registerProperties(cluster)
 		case <-r.ended():
 			a.log.Error("watcher failed, restarting", "error", r.err)
 			r.stop()
@@ -208,6 +228,14 @@ func (a *account) accessChanged(cluster *kube.Cluster) bool {
 		a.log.Info("credentials changed, reconnecting to the cluster")
 	}
 	return changed
+}
+
+// registerProperties registers the account again with its new properties. The server answers with
+// the marks that it has, so that the feeds go on.
+func (a *account) registerProperties(cluster *kube.Cluster) {
+	if err := a.register(cluster, a.identity, a.namespaces); err != nil {
+		a.log.Error("cannot register the new properties of the account", "error", err)
+	}
 }
 
 func (a *account) reregister(ctx context.Context, cluster *kube.Cluster) error {

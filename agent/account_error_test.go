@@ -15,7 +15,7 @@ import (
 // new assignment, the cluster matters more than the configuration, and a standby has no error.
 func TestAccountErrors(t *testing.T) {
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"},
-		Accounts: []Account{{Name: "prod"}}}, slog.New(slog.DiscardHandler)).accounts["prod"]
+		Accounts: []Account{{Name: "prod"}}}, slog.New(slog.DiscardHandler)).accounts.get("prod")
 	expect := func(step, message string, kind vedette.ErrorKind) {
 		t.Helper()
 		a.mu.Lock()

@@ -3,6 +3,7 @@ package agent
 import (
 	"net/http"
 	"runtime"
+	"time"
 
 	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/internal/admin"
@@ -51,6 +52,9 @@ func (a *Agent) getReady(w http.ResponseWriter, r *http.Request) {
 func (v *readyView) addReasons(s Status) {
 	if s.Error != "" {
 		v.Reasons = append(v.Reasons, "not connected to the server: "+s.Error)
+	}
+	if s.Config != nil && s.Config.Error != "" {
+		v.Warnings = append(v.Warnings, "the configuration of "+s.Config.Since.UTC().Format(time.RFC3339)+" stays in effect: "+s.Config.Error)
 	}
 	for _, account := range s.Accounts {
 		if account.Error != "" {

@@ -60,7 +60,7 @@ func (a *Agent) listAccounts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var views []accountView
-	for _, account := range a.accounts {
+	for _, account := range a.accounts.all() {
 		view := account.view()
 		if q.Matches("Config.Name", string(view.Config.Name)) && q.Matches("State.Name", view.State.Name) &&
 			q.Matches("Config.Dynamic", fmt.Sprint(view.Config.Dynamic)) {
@@ -124,7 +124,7 @@ const clusterVersionTimeout = 5 * time.Second
 // getClusterVersion asks the account's cluster for its version.
 func (a *Agent) getClusterVersion(w http.ResponseWriter, r *http.Request) {
 	name := vedette.AccountName(r.PathValue("name"))
-	account := a.accounts[name]
+	account := a.accounts.get(name)
 	if account == nil {
 		admin.WriteError(w, http.StatusNotFound, fmt.Sprintf("this agent has no account %.253q: GET /accounts lists the accounts that it has", string(name)))
 		return

@@ -32,8 +32,8 @@ func newAdminAgent(t *testing.T) *Agent {
 	}
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///nowhere.invalid:1", Creds: insecure.NewCredentials(), Agent: "a", Version: "v1"},
 		Accounts: []Account{account("healthy"), account("failing"), account("new")}, Admin: admin.Guard{Token: adminToken}}, slog.New(slog.DiscardHandler))
-	a.accounts["healthy"].setState("reporting", nil)
-	a.accounts["failing"].setState("reaching", errors.New("10.1.2.3 does not answer"))
+	a.accounts.get("healthy").setState("reporting", nil)
+	a.accounts.get("failing").setState("reaching", errors.New("10.1.2.3 does not answer"))
 	return a
 }
 
@@ -177,7 +177,7 @@ func TestClusterVersionAndRunningOperations(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, want)
 		}
 	}
-	if err := a.accounts["healthy"].initOperator(cluster); err != nil {
+	if err := a.accounts.get("healthy").initOperator(cluster); err != nil {
 		t.Fatal(err)
 	}
 	var version clusterVersion

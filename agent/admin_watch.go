@@ -28,7 +28,8 @@ func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var views []watchView
-	for name, account := range a.accounts {
+	for _, account := range a.accounts.all() {
+		name := account.cfg.Name
 		if !q.Matches("account", string(name)) {
 			continue
 		}

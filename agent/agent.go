@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -66,8 +67,10 @@ type Agent struct {
 	executor *executor.Executor
 	log      *slog.Logger
 
-	accounts map[vedette.AccountName]*account
-	liveness liveness
+	accounts    accountSet
+	newAccounts chan []Account // of SetAccounts; unbuffered
+	liveness    liveness
+	config      atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings
@@ -91,11 +94,12 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.Metrics = metrics.New(cfg.Uplink.Version)
 	}
 	cfg.Uplink.Observer, cfg.ConnectOptions.OnResponse = cfg.Metrics, cfg.Metrics.RequestAnswered
-	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log, accounts: map[vedette.AccountName]*account{}}
+	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log,
+		accounts: accountSet{byName: map[vedette.AccountName]*account{}}, newAccounts: make(chan []Account)}
 	a.executor = executor.New(cfg.Executor, a.executeMeasured, func(out vedette.Outcome) { a.link.Answer(out) })
 	a.link = uplink.New(cfg.Uplink, a.box, a, a.executor, log)
 	for _, account := range cfg.Accounts {
-		a.accounts[account.Name] = newAccount(a, account)
+		a.accounts.put(newAccount(a, account))
 	}
 	cfg.Metrics.OnScrape(a.sampleMetrics)
 	return a
@@ -110,9 +114,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.runLivenessLoop(ctx) })
 	group.Go(func() error { return a.executor.Run(ctx) })
 	group.Go(func() error { return a.link.Run(ctx) })
-	for _, account := range a.accounts {
-		group.Go(func() error { return account.run(ctx) })
-	}
+	group.Go(func() error { return a.runAccounts(ctx) })
 	return group.Wait()
 }
 
@@ -131,14 +133,14 @@ func (a *Agent) serverSettings() uplink.ServerSettings {
 
 // Assigned implements the uplink's handler.
 func (a *Agent) Assigned(as uplink.Assignment) {
-	if account := a.accounts[as.Account]; account != nil {
+	if account := a.accounts.get(as.Account); account != nil {
 		account.setAssignment(as)
 	}
 }
 
 // Indexed implements the uplink's handler.
 func (a *Agent) Indexed(i uplink.Index) {
-	if account := a.accounts[i.Account]; account != nil {
+	if account := a.accounts.get(i.Account); account != nil {
 		account.indexes.add(i)
 	}
 }
@@ -148,6 +150,7 @@ type Status struct {
 	Server   string          `json:"server,omitempty"` // the current or last server
 	Error    string          `json:"error,omitempty"`  // why the agent is not connected
 	Accounts []AccountStatus `json:"accounts"`
+	Config   *ConfigStatus   `json:"config,omitempty"` // nil if nobody has set it
 }
 
 // AccountStatus is the state of one account.
@@ -160,11 +163,11 @@ type AccountStatus struct {
 // Status returns the state of the connection and of all accounts, sorted by name.
 func (a *Agent) Status() Status {
 	server, err := a.link.Status()
-	s := Status{Server: server, Accounts: []AccountStatus{}}
+	s := Status{Server: server, Accounts: []AccountStatus{}, Config: a.config.Load()}
 	if err != nil {
 		s.Error = err.Error()
 	}
-	for _, account := range a.accounts {
+	for _, account := range a.accounts.all() {
 		s.Accounts = append(s.Accounts, account.status())
 	}
 	slices.SortFunc(s.Accounts, func(x, y AccountStatus) int {

@@ -30,7 +30,7 @@ func newAgent(t *testing.T) *Agent {
 // healthy, but only callers on this machine or with a trusted certificate see why not.
 func TestHealthHidesDetailsFromUntrustedCallers(t *testing.T) {
 	a := newAgent(t)
-	a.accounts["prod"].setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
+	a.accounts.get("prod").setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
 	trusted := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 	for _, tt := range []struct {
 		name, from, host string

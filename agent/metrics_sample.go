@@ -39,7 +39,7 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 		accounts[state] = 0
 	}
 	withErrors, watches := 0, 0
-	for _, account := range a.accounts {
+	for _, account := range a.accounts.all() {
 		l := account.load(feeds)
 		accounts[l.state]++
 		watches += l.watches

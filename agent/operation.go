@@ -67,7 +67,7 @@ func verbOf(op vedette.Operation) vedette.Verb {
 
 // executeInCluster executes an operation in the cluster of its account.
 func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation) vedette.Outcome {
-	account := a.accounts[op.Account]
+	account := a.accounts.get(op.Account)
 	if account == nil {
 		return failedOutcome(op, http.StatusNotFound, "NotFound",
 			"agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")

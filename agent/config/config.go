@@ -66,6 +66,7 @@ type Config struct {
 	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
 	notices     []string
 	secrets     *engines.Loader
+	source      source
 }
 
 // Close removes the temporary files with secrets.

@@ -60,16 +60,33 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // loadWithRoot is Load with another root for the default places.
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
-	c := &Config{}
-	search := configfile.Search{File: path, Places: places(root, env)}
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Load(search, o, into) })
+	c, _, err := source{root, path, env}.load(engines.NewLoader)
+	return c, err
+}
+
+// source is where a configuration is loaded from.
+type source struct {
+	root, path string
+	env        func(string) (string, bool)
+}
+
+// loaderFunc returns what resolves the references of a configuration.
+type loaderFunc func(o configfile.Options, read func(o configfile.Options, into any)) *engines.Loader
+
+// load also returns the files that were read or looked for, whether or not there is an error.
+func (s source) load(newLoader loaderFunc) (*Config, []configfile.File, error) {
+	c := &Config{source: s}
+	search := configfile.Search{File: s.path, Places: places(s.root, s.env)}
+	o := c.withSecrets(options(s.env), newLoader, func(o configfile.Options, into any) { configfile.Load(search, o, into) })
 	c.report = configfile.Load(search, o, c)
+	files := c.report.Files
 	c.Path = c.report.Base
 	if c.Path == "" {
 		c.notices = append(c.notices, "no configuration file was found: using the defaults, without accounts "+
 			"(docs/configuration.md lists the files that are looked for, such as "+vedetteDir+"/vedette-agent.yml)")
 	}
-	return c.validate(env)
+	c, err := c.validate(s.env)
+	return c, files, err
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
@@ -79,14 +96,14 @@ func options(env func(string) (string, bool)) configfile.Options {
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
+	o := c.withSecrets(options(env), engines.NewLoader, func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
 	c.report = configfile.Parse(name, data, o, c)
 	return c.validate(env)
 }
 
 // withSecrets adds to options that references to secrets are resolved. read reads the configuration.
-func (c *Config) withSecrets(o configfile.Options, read func(o configfile.Options, into any)) configfile.Options {
-	c.secrets = engines.NewLoader(o, read)
+func (c *Config) withSecrets(o configfile.Options, newLoader loaderFunc, read func(o configfile.Options, into any)) configfile.Options {
+	c.secrets = newLoader(o, read)
 	c.secrets.Prefetch(&Config{})
 	o.Secrets = c.secrets.Resolve
 	return o

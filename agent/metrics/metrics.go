@@ -32,6 +32,7 @@ type Metrics struct {
 	operationDuration        *prometheus.HistogramVec
 	requests                 *prometheus.CounterVec
 	requestDuration          *prometheus.HistogramVec
+	config                   configMetrics
 }
 
 // predecessor has the metrics of the predecessor that count.
@@ -62,6 +63,7 @@ func New(version string) *Metrics {
 	m.addFeeds()
 	m.addOperations()
 	m.addRequests()
+	m.addConfig()
 	m.beginWithZero()
 	return m
 }

@@ -161,6 +161,9 @@ func (u *Uplink) Register(a vedette.Account) error {
 func (u *Uplink) Deregister(name vedette.AccountName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.accounts[name] == nil && u.accountErrors[name] == nil {
+		return // the server does not know it
+	}
 	delete(u.accounts, name)
 	delete(u.accountErrors, name) // the server forgets it, too
 	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})

@@ -84,6 +84,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
 	}
 	group.Go(func() error { return a.Run(ctx) })
+	group.Go(func() error { return newReloader(cfg, settings.Accounts, a, settings.Metrics, log).watchConfig(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })

@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -15,10 +16,13 @@ type Loader struct {
 	options configfile.Options
 	read    func(o configfile.Options, into any)
 	timing  secret.Timing
+	before  *Loader // nil if there was none
 
 	open      sync.Once
+	settings  Settings
 	bootstrap *secret.Resolver // for references within the section `secrets`
 	resolver  *secret.Resolver
+	borrowed  borrowed
 	load      *secret.Load
 	failed    map[string]error // references within the section that cannot be resolved
 }
@@ -27,6 +31,56 @@ type Loader struct {
 // It calls read more than once.
 func NewLoader(o configfile.Options, read func(o configfile.Options, into any)) *Loader {
 	return &Loader{options: o, read: read}
+}
+
+// borrowed says what belongs to the loader before.
+type borrowed struct{ bootstrap, resolver bool }
+
+// Next returns a loader for a configuration that is read again. It uses the documents and the files
+// that l has fetched, so that paths of files stay the same, unless the section `secrets` differs.
+// Either Adopt or Close it.
+func (l *Loader) Next(o configfile.Options, read func(o configfile.Options, into any)) *Loader {
+	return &Loader{options: o, read: read, timing: l.timing, before: l}
+}
+
+// Adopt closes what the loader before has and l does not use, and removes the files that the
+// configuration does not refer to anymore. Do not resolve references with the loader before anymore.
+func (l *Loader) Adopt() error {
+	before := l.before
+	if before == nil {
+		return nil
+	}
+	l.before = nil
+	var errs []error
+	if before.resolver != nil && !l.borrowed.resolver {
+		errs = append(errs, before.resolver.Close())
+	}
+	if before.bootstrap != nil && !l.borrowed.bootstrap {
+		errs = append(errs, before.bootstrap.Close())
+	}
+	l.borrowed = borrowed{}
+	if l.load != nil {
+		errs = append(errs, l.load.Keep())
+	}
+	return errors.Join(errs...)
+}
+
+// openBootstrap opens the resolver for the section `secrets`, or borrows that of the loader before.
+func (l *Loader) openBootstrap() {
+	if l.before != nil && l.before.bootstrap != nil {
+		l.bootstrap, l.borrowed.bootstrap = l.before.bootstrap, true
+		return
+	}
+	l.bootstrap = secret.New(l.bootstrapEngines(), l.timing)
+}
+
+// openMain opens the resolver for everything else, or borrows that of the loader before.
+func (l *Loader) openMain() {
+	if l.before != nil && l.before.resolver != nil && reflect.DeepEqual(l.before.settings, l.settings) {
+		l.resolver, l.borrowed.resolver = l.before.resolver, true
+		return
+	}
+	l.resolver = secret.New(withVault(withoutSettings(l.getenv), l.settings.Vault, l.getenv), l.timing)
 }
 
 // Prefetch finds the references in a configuration and fetches all of them at the same time. Scratch is
@@ -56,7 +110,7 @@ func (l *Loader) Resolve(reference string) (string, error) {
 
 // openResolver reads the section `secrets`. Its own references may be of all engines but vault.
 func (l *Loader) openResolver() {
-	l.bootstrap = secret.New(l.bootstrapEngines(), l.timing)
+	l.openBootstrap()
 	bootstrap := l.bootstrap.Load(context.Background())
 	var settings struct {
 		Secrets Settings `config:"secrets"`
@@ -71,7 +125,8 @@ func (l *Loader) openResolver() {
 		return text, err
 	}
 	l.read(o, &settings)
-	l.resolver = secret.New(withVault(withoutSettings(l.getenv), settings.Secrets.Vault, l.getenv), l.timing)
+	l.settings = settings.Secrets
+	l.openMain()
 	l.load = l.resolver.Load(context.Background())
 }
 
@@ -103,5 +158,12 @@ func (l *Loader) Close() error {
 	if l == nil || l.resolver == nil {
 		return nil
 	}
-	return errors.Join(l.resolver.Close(), l.bootstrap.Close())
+	var errs []error
+	if !l.borrowed.resolver {
+		errs = append(errs, l.resolver.Close())
+	}
+	if !l.borrowed.bootstrap {
+		errs = append(errs, l.bootstrap.Close())
+	}
+	return errors.Join(errs...)
 }

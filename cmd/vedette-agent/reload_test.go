@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/logging"
+)
+
+// recordedAgent is what a reloader does to an agent.
+type recordedAgent struct {
+	accounts []agent.Account
+	sets     int
+	rereads  int
+	status   agent.ConfigStatus
+}
+
+func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account) {
+	a.accounts = accounts
+	a.sets++
+}
+
+func (a *recordedAgent) RereadCredentials() { a.rereads++ }
+
+func (a *recordedAgent) SetConfigStatus(s agent.ConfigStatus) { a.status = s }
+
+// names returns the accounts with their kubeconfigs.
+func (a *recordedAgent) names() string {
+	var names []string
+	for _, account := range a.accounts {
+		names = append(names, string(account.Name)+"="+account.Access.KubeconfigFile)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestReload changes a configuration step by step.
+func TestReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const a, b = "{name: a, kubeconfigFile: /a}", "{name: b, kubeconfigFile: /b}"
+	accounts := func(list ...string) string { return "kubernetes.accounts: [" + strings.Join(list, ", ") + "]\n" }
+	write(accounts(a))
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	log, err := logging.New(cfg.Logging.Config(os.LookupEnv), &logged, &logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := newAgentConfig(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := &recordedAgent{accounts: settings.Accounts}
+	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
+	since := r.since
+	for _, tt := range []struct {
+		name, content string
+		names         string
+		sets          int    // since the step before
+		log           string // must be logged, once; nothing is logged if it is empty
+		failed        bool
+	}{
+		{"nothing has changed", accounts(a), "a=/a", 0, "", false},
+		{"an account comes", accounts(a, b), "a=/a b=/b", 1, "the changed configuration is in effect", false},
+		{"half of the file", accounts(a, b)[:25], "a=/a b=/b", 0, "the one before stays in effect", true},
+		{"the same half", accounts(a, b)[:25], "a=/a b=/b", 0, "", true},
+		{"an empty file", "", "a=/a b=/b", 0, "agent.yml has become empty", true},
+		{"the file is restored", accounts(a, b), "a=/a b=/b", 0, "agree again", false},
+		{"an account becomes invalid, another changes", accounts("{name: a, kubeconfigFile: /a, insecure: maybe}", "{name: b, kubeconfigFile: /c}"), "b=/c a=/a", 1, "account is invalid", false},
+		{"both go", "kubernetes.accounts: []\n", "", 1, "the changed configuration is in effect", false},
+		{"what needs a restart", "kubernetes.accounts: []\nclouddriver.grpc: other:1\nserver.port: 1\n", "", 0, `keys="clouddriver.grpc, server.port"`, false},
+		{"the same again", "kubernetes.accounts: []\nclouddriver.grpc: other:1\nserver.port: 1\nlogging.level: info\n", "", 0, "", false},
+		{"less is logged", accounts(a) + "logging.level: error\n", "a=/a", 1, "", false},
+	} {
+		logged.Reset()
+		before := recorded.sets
+		write(tt.content)
+		files := r.reload(t.Context(), []string{file})
+		if got := recorded.names(); got != tt.names || recorded.sets-before != tt.sets {
+			t.Errorf("%s: got accounts %q after %d changes, want %q after %d", tt.name, got, recorded.sets-before, tt.names, tt.sets)
+		}
+		if got := strings.Count(logged.String(), tt.log); tt.log == "" && logged.Len() > 0 || tt.log != "" && got != 1 {
+			t.Errorf("%s: got the log %q, want %q", tt.name, logged.String(), tt.log)
+		}
+		if (recorded.status.Error != "") != tt.failed || recorded.status.Since.Before(since) {
+			t.Errorf("%s: got %+v, want an error: %t", tt.name, recorded.status, tt.failed)
+		}
+		if all := fmt.Sprint(files); !strings.Contains(all, file) || !strings.Contains(all, "agent-local.yml") {
+			t.Errorf("%s: watches %s, want the file and its overlays", tt.name, all)
+		}
+		since = recorded.status.Since
+	}
+	if recorded.rereads == 0 {
+		t.Error("credentials were not read again")
+	}
+	log.Info("must not be logged")
+	if logged.Len() > 0 {
+		t.Errorf("got %q, want only errors", logged.String())
+	}
+}
+
+// TestWatchConfig checks that a changed file reaches the agent, and that credentials of accounts count.
+func TestWatchConfig(t *testing.T) {
+	dir := t.TempDir()
+	file, kubeconfig := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "k")
+	for path, content := range map[string]string{file: "kubernetes.accounts: [{name: a, kubeconfigFile: " + kubeconfig + "}]\n", kubeconfig: "{}"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := logging.New(logging.Config{}, &bytes.Buffer{}, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := newAgentConfig(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := &notifiedAgent{events: make(chan string, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	r := newReloader(cfg, settings.Accounts, watched, metrics.New("test"), log)
+	watched.expect(t, "status")
+	go func() { done <- r.watchConfig(ctx) }()
+	watched.expect(t, "status") // the files are watched
+	if err := os.WriteFile(kubeconfig, []byte("{apiVersion: v1}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watched.expect(t, "reread")
+	if err := os.WriteFile(filepath.Join(dir, "agent-local.yml"), []byte("kubernetes.accounts: [{name: b}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watched.expect(t, "b")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// notifiedAgent says what a reloader does to an agent.
+type notifiedAgent struct{ events chan string }
+
+func (a *notifiedAgent) SetAccounts(_ context.Context, accounts []agent.Account) {
+	for _, account := range accounts {
+		a.events <- string(account.Name)
+	}
+}
+
+func (a *notifiedAgent) RereadCredentials() { a.events <- "reread" }
+
+func (a *notifiedAgent) SetConfigStatus(agent.ConfigStatus) { a.events <- "status" }
+
+// expect waits for an event. Others before it do not matter.
+func (a *notifiedAgent) expect(t *testing.T, want string) {
+	t.Helper()
+	for {
+		select {
+		case got := <-a.events:
+			if got == want {
+				return
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("timeout waiting for %s", want)
+		}
+	}
+}

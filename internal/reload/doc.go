@@ -1,0 +1,10 @@
+// Package reload notices that files have changed, and says so once for each change.
+//
+// A change is a change of content. Files that are rewritten with the same content, or whose mode
+// changes, have not changed. The kernel's notifications (fsnotify) only say when to look: whatever
+// they miss, such as files on network file systems, in folders that did not exist, or behind
+// symbolic links into other folders, is found by looking every few seconds.
+//
+// Programs write files in steps, and Kubernetes replaces the files of a ConfigMap or Secret by
+// replacing one symbolic link. So nothing is reported until no file has changed for a moment.
+package reload

@@ -1,0 +1,239 @@
+package reload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// report is one call of changed.
+type report struct {
+	paths   []string
+	content string // of all watched files, in order
+}
+
+// watchFiles watches files until the test ends.
+func watchFiles(t *testing.T, cfg Config, files ...string) <-chan report {
+	t.Helper()
+	reports := make(chan report, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Watch(ctx, cfg, files, func(_ context.Context, paths []string) []string {
+			var content strings.Builder
+			for _, file := range files {
+				data, _ := os.ReadFile(file)
+				content.Write(data)
+			}
+			reports <- report{paths, content.String()}
+			return files
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return reports
+}
+
+func expectReport(t *testing.T, reports <-chan report, content string, paths ...string) {
+	t.Helper()
+	select {
+	case got := <-reports:
+		if got.content != content || !slices.Equal(got.paths, paths) {
+			t.Errorf("got %q of %q, want %q of %q", got.content, got.paths, content, paths)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("got no report of %q", content)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// swap replaces the files of a folder as the kubelet replaces those of a ConfigMap.
+func swap(t *testing.T, dir, version, content string) {
+	t.Helper()
+	folder := filepath.Join(dir, "..version-"+version)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "agent.yml"), content)
+	if err := os.Symlink(folder, filepath.Join(dir, "..new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("..data/agent.yml", filepath.Join(dir, "agent.yml")); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+}
+
+// modes are with notifications alone, and without them.
+var modes = map[string]Config{
+	"notifications": {Quiet: 20 * time.Millisecond, Interval: time.Hour},
+	"intervals":     {Quiet: 20 * time.Millisecond, Interval: 5 * time.Millisecond, WithoutNotifications: true},
+}
+
+// TestConfigMap checks that each replacement of a ConfigMap is reported once.
+func TestConfigMap(t *testing.T) {
+	for name, cfg := range modes {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "agent.yml")
+			swap(t, dir, "1", "one")
+			reports := watchFiles(t, cfg, file)
+			expectReport(t, reports, "one")
+			swap(t, dir, "2", "two")
+			expectReport(t, reports, "two", file)
+			swap(t, dir, "3", "two") // the same content
+			swap(t, dir, "4", "four")
+			expectReport(t, reports, "four", file)
+		})
+	}
+}
+
+// TestFiles checks that files are reported that are rewritten, replaced, created and removed, and not
+// those whose content is the same.
+func TestFiles(t *testing.T) {
+	for name, cfg := range modes {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			base, overlay := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "agent-local.yml")
+			write(t, base, "a")
+			reports := watchFiles(t, cfg, base, overlay)
+			expectReport(t, reports, "a")
+			write(t, base, "b")
+			expectReport(t, reports, "b", base)
+			if err := os.Chmod(base, 0o640); err != nil {
+				t.Fatal(err)
+			}
+			write(t, base, "b")
+			write(t, overlay, "c")
+			expectReport(t, reports, "bc", overlay)
+			write(t, filepath.Join(dir, "other"), "x")
+			write(t, filepath.Join(dir, "new"), "d")
+			if err := os.Rename(filepath.Join(dir, "new"), overlay); err != nil {
+				t.Fatal(err)
+			}
+			expectReport(t, reports, "bd", overlay)
+			if err := os.Remove(overlay); err != nil {
+				t.Fatal(err)
+			}
+			expectReport(t, reports, "b", overlay)
+		})
+	}
+}
+
+// TestMissingFolder checks that a file is found whose folder did not exist, and one behind a link to
+// another folder.
+func TestMissingFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "later", "agent.yml")
+	reports := watchFiles(t, Config{Quiet: time.Millisecond, Interval: 5 * time.Millisecond}, file)
+	expectReport(t, reports, "")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "target"), "a")
+	if err := os.Symlink("../target", file); err != nil {
+		t.Fatal(err)
+	}
+	expectReport(t, reports, "a", file)
+	write(t, filepath.Join(dir, "target"), "b")
+	expectReport(t, reports, "b", file)
+}
+
+// TestHalfWrittenFile checks that a file that is written in steps is reported once it is complete.
+func TestHalfWrittenFile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(dir, "agent.yml")
+		write(t, file, "complete")
+		reports := watchFiles(t, Config{WithoutNotifications: true}, file)
+		expectReport(t, reports, "complete")
+		time.Sleep(2900 * time.Millisecond) // in the time of the bubble
+		write(t, file, "")
+		time.Sleep(200 * time.Millisecond) // the change is noticed, and has not settled
+		write(t, file, "complete again")
+		expectReport(t, reports, "complete again", file)
+		write(t, file, "complete")
+		expectReport(t, reports, "complete", file)
+	})
+}
+
+// TestFurtherFiles checks that files which a change adds are watched, and that changed is called
+// again, because they may have changed meanwhile.
+func TestFurtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	base, imported := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "accounts.yml")
+	write(t, base, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls := make(chan []string, 100)
+	go Watch(ctx, Config{Quiet: time.Millisecond, Interval: 5 * time.Millisecond}, []string{base}, func(_ context.Context, paths []string) []string {
+		calls <- paths
+		return []string{base, imported}
+	})
+	for range 2 {
+		if got := <-calls; len(got) != 0 {
+			t.Errorf("got a change of %q, want none", got)
+		}
+	}
+	write(t, imported, "b")
+	if got := <-calls; !slices.Equal(got, []string{imported}) {
+		t.Errorf("got a change of %q, want %s", got, imported)
+	}
+}
+
+// TestSettling checks that a change is reported after a pause, and not kept back for ever.
+func TestSettling(t *testing.T) {
+	start := time.Now()
+	s := settling{quiet: 250 * time.Millisecond, longest: 2 * time.Second}
+	for _, tt := range []struct{ at, want time.Duration }{
+		{0, 250 * time.Millisecond},
+		{time.Second, 250 * time.Millisecond},
+		{1900 * time.Millisecond, 100 * time.Millisecond},
+		{2100 * time.Millisecond, 0},
+	} {
+		if got := s.notified(start.Add(tt.at)); got != tt.want {
+			t.Errorf("a notification after %s: got a pause of %s, want %s", tt.at, got, tt.want)
+		}
+	}
+	s.looked()
+	if got := s.notified(start.Add(time.Hour)); got != s.quiet {
+		t.Errorf("the first notification after a look: got a pause of %s, want %s", got, s.quiet)
+	}
+}
+
+// TestPipesAreNotRead checks that a pipe is left to whoever it is meant for.
+func TestPipesAreNotRead(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if _, err := w.WriteString("x"); err != nil {
+		t.Fatal(err)
+	}
+	if state := stateOf(fmt.Sprintf("/dev/fd/%d", r.Fd()), fileState{}); state.info != nil {
+		t.Error("the pipe counts as a file")
+	}
+	content := make([]byte, 1)
+	if _, err := r.Read(content); err != nil || string(content) != "x" {
+		t.Errorf("got %q, %v, want the content of the pipe", content, err)
+	}
+}

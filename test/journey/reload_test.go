@@ -1,0 +1,145 @@
+package journey
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/apistub"
+)
+
+// countedCluster is a recorded cluster that counts the requests for feeds, by path.
+type countedCluster struct {
+	url string
+
+	mu     sync.Mutex
+	counts map[string]int // "LIST /api/v1/pods"
+}
+
+// startCluster starts a cluster with one pod and one ConfigMap.
+func startCluster(t *testing.T, name string) *countedCluster {
+	t.Helper()
+	metadata := func(object, namespace string) string {
+		return fmt.Sprintf(`{"name": %q, "namespace": %q, "uid": "%s-%s", "resourceVersion": "7"}`, object, namespace, name, object)
+	}
+	cluster, err := apistub.New([]json.RawMessage{
+		json.RawMessage(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "%s", "resourceVersion": "5"}}`, name)),
+		json.RawMessage(`{"apiVersion": "v1", "kind": "Pod", "metadata": ` + metadata("p", "kube-system") + `}`),
+		json.RawMessage(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": ` + metadata("c", "kube-system") + `}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &countedCluster{counts: map[string]int{}}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.count(r)
+		cluster.ServeHTTP(w, r)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	c.url = server.URL
+	return c
+}
+
+func (c *countedCluster) count(r *http.Request) {
+	verb := "LIST"
+	if r.URL.Query().Get("watch") != "" {
+		verb = "WATCH"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[verb+" "+r.URL.Path]++
+}
+
+// requests returns how often the paths of the feeds of pods and ConfigMaps were requested.
+func (c *countedCluster) requests() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.counts
+	return fmt.Sprintf("pods: %d lists, %d watches; configmaps: %d lists, %d watches", n["LIST /api/v1/pods"], n["WATCH /api/v1/pods"],
+		n["LIST /api/v1/configmaps"], n["WATCH /api/v1/configmaps"])
+}
+
+func (c *countedCluster) account(name vedette.AccountName, kinds ...string) agent.Account {
+	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: t}}], clusters: [{name: a, cluster: {server: %q, insecure-skip-tls-verify: true}}]}`, c.url)
+	return agent.Account{Name: name, Access: kube.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: kinds}}
+}
+
+// TestAccountsChange checks that accounts come, change and go, and that this costs the clusters of
+// other accounts no request.
+func TestAccountsChange(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	clusters := map[string]*countedCluster{}
+	for _, name := range []string{"steady", "labelled", "wider", "late"} {
+		clusters[name] = startCluster(t, name)
+	}
+	first := accountOf("plane", plane.Kubeconfig(), "namespaces")
+	steady, labelled := clusters["steady"].account("steady", "pods"), clusters["labelled"].account("labelled", "pods")
+	wider, late := clusters["wider"].account("wider", "pods"), clusters["late"].account("late", "pods", "configmaps")
+	set := func(accounts ...agent.Account) { h.agent.SetAccounts(t.Context(), append(accounts, first)) }
+	ready := func(name string, live int) {
+		t.Helper()
+		h.await(fmt.Sprintf("%s to have %d live feeds", name, live), func() bool {
+			a := h.account(name)
+			return a.Status == "Ready" && a.Feeds["live"] == live
+		})
+	}
+	check := func(name, want string) {
+		t.Helper()
+		if got := clusters[name].requests(); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	const onlyPods = "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"
+
+	set(steady, labelled, wider)
+	ready("steady", 1)
+	ready("labelled", 1)
+	ready("wider", 1)
+
+	labelled.Properties.Environment = "production"
+	wider.Selection.Kinds = []string{"pods", "configmaps"}
+	set(steady, labelled, wider, late)
+	ready("late", 2)
+	ready("wider", 2)
+	h.await("the new environment", func() bool {
+		var a struct{ Environment string }
+		h.get("/credentials/labelled", &a)
+		return a.Environment == "production"
+	})
+	check("steady", onlyPods)
+	check("labelled", onlyPods)
+	check("wider", "pods: 1 lists, 2 watches; configmaps: 1 lists, 1 watches")
+
+	set(steady, labelled)
+	for _, gone := range []string{"wider", "late"} {
+		h.await(gone+" to be gone", func() bool { return h.account(gone).Status != "Ready" })
+	}
+	check("steady", onlyPods)
+	check("labelled", onlyPods)
+	ready("plane", 1)
+}
+
+// TestAccountReturns checks that an account which is removed and added again at once is served.
+func TestAccountReturns(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	cluster := startCluster(t, "returning")
+	for range 20 {
+		h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("returning", "pods")})
+		h.agent.SetAccounts(t.Context(), nil)
+	}
+	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("returning", "pods")})
+	h.await("the account to be Ready", func() bool { return h.account("returning").Status == "Ready" })
+}
