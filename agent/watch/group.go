@@ -25,10 +25,12 @@ func (g *groups) join(now time.Time) time.Duration {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if end := g.began.Add(g.delay); now.Before(end) && g.started >= g.size {
-		return end.Sub(now)
-	} else if !now.Before(end) {
+	end := g.began.Add(g.delay)
+	if !now.Before(end) {
 		g.began, g.started = now, 0
+	}
+	if g.started >= g.size {
+		return end.Sub(now)
 	}
 	g.started++
 	return 0

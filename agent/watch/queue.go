@@ -43,7 +43,9 @@ func (q *snapshotQueue) enqueue(a *accountQueue, slow bool) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(a.waiting) == 0 {
-		a.granted = 0
+		if a.running == 0 {
+			a.granted = 0
+		}
 		q.order = append(q.order, a)
 	}
 	a.waiting = append(a.waiting, t)

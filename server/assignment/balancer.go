@@ -18,7 +18,7 @@ const (
 
 // counter is the part of the store that counts objects.
 type counter interface {
-	ObjectCounts(ctx context.Context) (map[vedette.AccountName]int64, error)
+	AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error)
 	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
 }
 
@@ -71,7 +71,7 @@ func (b *Balancer) step(ctx context.Context, now time.Time) {
 // count sets the weights of all accounts.
 func (b *Balancer) count(ctx context.Context, now time.Time) {
 	b.countedAt = now
-	counts, err := b.store.ObjectCounts(ctx)
+	counts, err := b.store.AccountSizes(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.registry.log.Warn("cannot count objects, balancing agents by earlier counts", "error", err)

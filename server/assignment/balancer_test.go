@@ -260,8 +260,8 @@ func TestFlappingAgentMovesNothing(t *testing.T) {
 	})
 }
 
-// TestStandbyTakesOverAtOnce ends an agent with 2,000 accounts. Its standbys, of which one has
-// other accounts already, share them without a wait.
+// TestStandbyTakesOverAtOnce ends an agent with 2,000 accounts. Its standbys share them without a
+// wait.
 func TestStandbyTakesOverAtOnce(t *testing.T) {
 	withFixture(t, func(t *testing.T, f fixture) {
 		w := &balanceFixture{fixture: f}

@@ -136,7 +136,7 @@ func (m *memoryStore) Marks(ctx context.Context, name vedette.AccountName) ([]st
 	return []store.FeedStatus{{Account: name, Mark: "1", State: state, Objects: objects}}, nil
 }
 
-func (m *memoryStore) ObjectCounts(ctx context.Context) (map[vedette.AccountName]int64, error) {
+func (m *memoryStore) AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error) {
 	if err := m.waitWhileHung(ctx); err != nil {
 		return nil, err
 	}

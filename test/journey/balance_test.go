@@ -36,6 +36,7 @@ func TestAgentsShareAccounts(t *testing.T) {
 	h.await("six accounts of a1 that are up to date", func() bool { return h.accountsOf("a1") == 6 })
 	lists := clusters.Counts().Lists
 	stopSecond := h.startSharingAgent("a2", clusters)
+	t.Cleanup(stopSecond)
 	h.await("three accounts of each agent", func() bool { return h.accountsOf("a1") == 3 && h.accountsOf("a2") == 3 })
 	h.expectChangesArrive(clusters, pods, 60)
 	stopSecond()
