@@ -37,6 +37,7 @@ func TestBodiesShareMemory(t *testing.T) {
 				t.Fatalf("a second body of %d bytes: got %d requests at a time, want 1", length, len(running))
 			}
 			time.Sleep(time.Minute)
+			synctest.Wait() // for the request, which writes the response
 			if waiting.Code != http.StatusServiceUnavailable || waiting.Header().Get("Retry-After") == "" || !strings.Contains(waiting.Body.String(), `"status":503`) {
 				t.Errorf("a second body of %d bytes: got %d %s, want 503 with Retry-After", length, waiting.Code, waiting.Body)
 			}
