@@ -52,6 +52,7 @@ type account struct {
 	// clusterErr is why the cluster as a whole cannot be read, and selectionErr what the
 	// configuration asks for that the cluster does not serve.
 	clusterErr, selectionErr error
+	waitReason               string // why the account waits for other accounts; "" if it does not
 }
 
 func newAccount(a *Agent, cfg Account) *account {
@@ -323,13 +324,14 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 		return r
 	}
 	a.setWatchErrors(nil, nil)
+	a.setWaitReason("")
 	watchConfig := a.agent.cfg.Watch
 	watchConfig.Log = watchConfig.Log.With("account", a.cfg.Name)
 	selection := a.cfg.Selection
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
-		setWatchErrors: a.setWatchErrors, setClusterError: a.setClusterError,
+		setWatchErrors: a.setWatchErrors, setClusterError: a.setClusterError, setWaitReason: a.setWaitReason,
 		metrics: a.agent.cfg.Metrics,
 		log:     a.log, snapshots: map[vedette.Feed]*index{},
 	}, watchConfig)
@@ -357,6 +359,11 @@ func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor,
 // setClusterError sets the reason why the cluster as a whole cannot be read; nil clears it.
 func (a *account) setClusterError(err error) {
 	a.update(func() { a.clusterErr = err })
+}
+
+// setWaitReason sets why the account waits for other accounts; "" clears it.
+func (a *account) setWaitReason(reason string) {
+	a.update(func() { a.waitReason = reason })
 }
 
 // setWatchErrors sets the errors that the watcher found; nil clears them.
@@ -390,8 +397,12 @@ func (a *account) errorLocked() error {
 		return a.err
 	case a.clusterErr != nil:
 		return a.clusterErr
+	case a.selectionErr != nil:
+		return a.selectionErr
+	case a.waitReason != "":
+		return vedette.Errorf(vedette.Unavailable, "%s", a.waitReason)
 	}
-	return a.selectionErr
+	return nil
 }
 
 func (a *account) status() AccountStatus {

@@ -38,9 +38,13 @@ func TestAccountErrors(t *testing.T) {
 	expect("a feed stalls", "stalled", vedette.Unavailable)
 	a.setClusterError(clusterError(watch.Event{State: vedette.FeedLive}))
 	expect("it continues", "no kind Podd", vedette.Invalid)
+	a.setWaitReason("waits")
+	expect("it also waits for others", "no kind Podd", vedette.Invalid)
 	a.setState("standby", nil)
 	expect("another agent takes over", "", "")
 	a.setState("reporting", nil)
 	a.setWatchErrors(nil, nil)
+	expect("only the wait is left", "waits", vedette.Unavailable)
+	a.setWaitReason("")
 	expect("a new watcher starts", "", "")
 }

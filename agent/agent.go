@@ -85,7 +85,7 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.RereadInterval = 30 * time.Second
 	}
 	if cfg.Watch.Limiter == nil {
-		cfg.Watch.Limiter = watch.NewLimiter(0)
+		cfg.Watch.Limiter = watch.NewLimiter(watch.Budget{})
 	}
 	if cfg.Watch.Log == nil {
 		cfg.Watch.Log = log

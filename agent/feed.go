@@ -30,6 +30,7 @@ type sink struct {
 	indexes         *indexes
 	announcements   *feedAnnouncements
 	setClusterError func(error)                          // nil clears it
+	setWaitReason   func(string)                         // "" clears it
 	setWatchErrors  func(clusterErr, selectionErr error) // nil clears them
 	metrics         *metrics.Metrics
 	log             *slog.Logger
@@ -60,12 +61,20 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 		return s.bookmark(ctx, e)
 	case watch.Status:
 		if e.Feed == (vedette.Feed{}) {
-			s.setClusterError(clusterError(e))
+			s.accountStatus(e)
 			return nil
 		}
 		return s.status(ctx, e)
 	}
 	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
+}
+
+func (s *sink) accountStatus(e watch.Event) {
+	if e.State == vedette.FeedPending {
+		s.setWaitReason(e.Message)
+		return
+	}
+	s.setClusterError(clusterError(e))
 }
 
 // clusterError returns the error in the status of an account, or nil if there is none.

@@ -62,8 +62,9 @@ type Config struct {
 	Accounts    accounts.Config
 	Ingest      ingest.Config
 	AgentServer agentserver.Config // Run fills in ServerID and Version
-	Dispatch    dispatch.Config    // Run fills in Server
-	Tasks       task.Config        // Run fills in the store and what else tasks use
+	Balance     assignment.BalanceConfig
+	Dispatch    dispatch.Config // Run fills in Server
+	Tasks       task.Config     // Run fills in the store and what else tasks use
 	// Fiat configures authorization; nil if there is no Fiat.
 	Fiat *authorize.FiatConfig
 	// Applications is kept up to date while the server runs; nil if views show all applications.
@@ -187,6 +188,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if err := s.recoverState(ctx, assignments, dispatcher); err != nil {
 		return err
 	}
+	balancer := assignment.NewBalancer(s.cfg.Balance, assignments, st, dispatcher.IsBusy)
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	measuredDispatcher := s.cfg.Metrics.MeasureOperations(dispatcher)
 	tasks := s.newTasks(st, measuredDispatcher)
@@ -201,6 +203,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
+	group.Go(func() error { return balancer.Run(ctx) })
 	group.Go(func() error { return s.countFleet(ctx, st) })
 	if s.cfg.Applications != nil {
 		group.Go(func() error { return s.cfg.Applications.Run(ctx) })

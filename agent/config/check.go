@@ -34,6 +34,7 @@ func (c *Config) check() {
 	c.checkOperations()
 	for path, n := range map[string]int{
 		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.reconnectTimeoutMs": c.Kubernetes.ReconnectTimeoutMs,
+		"kubernetes.cacheGroupSize": c.Kubernetes.CacheGroupSize, "kubernetes.cacheGroupDelayMs": c.Kubernetes.CacheGroupDelayMs,
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
 		c.checkNotNegative(path, n)

@@ -122,10 +122,11 @@ type Kubernetes struct {
 	NoProxy bool `config:"noProxy" default:"false"`
 	// Shortest time to wait before connecting to the server again, in milliseconds.
 	ReconnectTimeoutMs int `config:"reconnectTimeoutMs,planned" default:"5000"`
-	// Number of accounts that start to watch at the same time; 0 for all.
-	CacheGroupSize int `config:"cacheGroupSize,planned,warn" default:"0"`
-	// Pause between two such groups, in milliseconds.
-	CacheGroupDelayMs int `config:"cacheGroupDelayMs,planned" default:"0"`
+	// Number of accounts that start their first lists at the same time; 0 for all. Accounts that continue where
+	// they or another agent stopped do not wait.
+	CacheGroupSize int `config:"cacheGroupSize" default:"0"`
+	// Pause between two such groups, in milliseconds; 0 for no groups.
+	CacheGroupDelayMs int `config:"cacheGroupDelayMs" default:"0"`
 	// Use only accounts that the server sends; ignore those of this file.
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
@@ -155,6 +156,9 @@ func (c *Config) Timeout() time.Duration { return seconds(c.TimeoutSeconds) }
 // ReconnectTimeout returns ReconnectTimeoutMs.
 func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }
 
+// CacheGroupDelay returns CacheGroupDelayMs.
+func (k Kubernetes) CacheGroupDelay() time.Duration { return milliseconds(k.CacheGroupDelayMs) }
+
 // Redact configures what must not leave the cluster in addition to the data of
 // Secrets, which never leaves it. All entries are globs, in which * matches any
 // characters. A change of these settings makes the agent send all objects of its
@@ -180,10 +184,11 @@ type Outbox struct {
 
 // Tasks limits how many first lists run at the same time.
 type Tasks struct {
-	// Lists of one kind that may run at the same time, over all accounts; 0 for no limit. Today at most 8 run at the same time.
-	TotalBudget int `config:"totalBudget,planned,warn" default:"1000"`
-	// Lists of one kind that may run at the same time in one account.
-	BudgetPerAccount int `config:"budgetPerAccount,planned,warn" default:"50"`
+	// Lists of one kind that may run at the same time, over all accounts; 0 for 1,000. At most 8 of them are lists
+	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that wait say how many are before them.
+	TotalBudget int `config:"totalBudget" default:"1000"`
+	// Lists of one kind that may run at the same time in one account; at most 4 run, whatever the value; 0 for 4.
+	BudgetPerAccount int `config:"budgetPerAccount" default:"50"`
 	// Waiting lists start as soon as they may; nothing polls the queue.
 	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,ignored" default:"2000"`
 }

@@ -41,7 +41,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Limiter: watch.NewLimiter(0)}
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Limiter: watch.NewLimiter(watch.Budget{})}
 	sink := &printingSink{}
 	var watchers sync.WaitGroup
 	for range accounts {

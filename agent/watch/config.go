@@ -15,9 +15,6 @@ import (
 type Config struct {
 	// Limiter bounds the snapshots of all watchers of an agent. Nil means one for this watcher.
 	Limiter *Limiter
-	// SnapshotsPerAccount bounds the concurrent snapshots of one account; 4. Each costs a
-	// read buffer in the agent and a page of objects in the API server.
-	SnapshotsPerAccount int
 	// MinBackoff and MaxBackoff bound the pause after a failure, which doubles; 1 s, 30 s.
 	MinBackoff, MaxBackoff time.Duration
 	// MinDeniedBackoff and MaxDeniedBackoff bound the pause after RBAC denied a request; 1 min, 5 min.
@@ -52,10 +49,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Limiter == nil {
-		c.Limiter = NewLimiter(0)
-	}
-	if c.SnapshotsPerAccount <= 0 {
-		c.SnapshotsPerAccount = 4
+		c.Limiter = NewLimiter(Budget{})
 	}
 	for _, d := range []struct {
 		value    *time.Duration
@@ -82,19 +76,18 @@ func (c Config) withDefaults() Config {
 // Limiter holds what all watchers of one agent share: permits for snapshots and for
 // large objects, and read buffers.
 type Limiter struct {
-	permits            chan struct{}
+	queue              snapshotQueue
+	groups             groups
 	slowPermits        chan struct{} // for snapshots of slow API servers
 	largeObjectPermits chan struct{} // for reading a large object
 	buffers            jsonstream.BufferPool
 }
 
-// NewLimiter allows a number of concurrent snapshots; 8 if snapshots is 0.
-func NewLimiter(snapshots int) *Limiter {
-	if snapshots <= 0 {
-		snapshots = 8
-	}
-	return &Limiter{permits: make(chan struct{}, snapshots), slowPermits: make(chan struct{}, 2*snapshots),
-		largeObjectPermits: make(chan struct{}, maxLargeObjects)}
+// NewLimiter returns a Limiter with a budget.
+func NewLimiter(b Budget) *Limiter {
+	b = b.withDefaults()
+	return &Limiter{queue: snapshotQueue{budget: b}, groups: groups{size: b.GroupSize, delay: b.GroupDelay},
+		slowPermits: make(chan struct{}, 2*b.Fast), largeObjectPermits: make(chan struct{}, maxLargeObjects)}
 }
 
 // acquirePermit waits for a permit.

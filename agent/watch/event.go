@@ -24,7 +24,9 @@ const (
 	Upsert                        // Raw is an object that was created or updated
 	Delete                        // Raw is the last state of a deleted object
 	Bookmark                      // there were no other changes up to Mark
-	Status                        // State and Message changed
+	// Status means that State and Message changed. Without a feed, it is about the account: pending
+	// says why the account waits for other accounts, and nothing else about it.
+	Status
 )
 
 // String returns the name of the type, for logs.

@@ -28,7 +28,7 @@ func serveEmptyCluster(w http.ResponseWriter, r *http.Request) {
 // TestHungClustersDoNotBlockOthers lets two clusters, whose lists hang after the header, take
 // all permits. A third, healthy cluster must still become live.
 func TestHungClustersDoNotBlockOthers(t *testing.T) {
-	cfg := watch.Config{Limiter: watch.NewLimiter(4), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Fast: 4}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	both := watch.Selection{Kinds: []string{"configmap", "secret"}}
 	for range 2 {
 		reached := make(chan struct{}, 2)

@@ -11,7 +11,7 @@ import (
 // the large-object permits and no snapshot permit.
 func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(maxLargeObjects)
+		shared := NewLimiter(Budget{Fast: maxLargeObjects})
 		watcher := newPermitWatcher(t, shared)
 		var permits []*largeObjectPermit
 		for range maxLargeObjects {
@@ -46,8 +46,8 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 			endWait(t, permit.snapshot, 1)
 			permit.snapshot.release(true)
 		}
-		if waited := time.Since(began); waited > 10*time.Second || len(shared.permits)+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
-			t.Errorf("took %v, want at most 10s; %d, %d, %d and %d permits were not released", waited, len(shared.permits), len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
+		if waited := time.Since(began); waited > 10*time.Second || shared.queue.total+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
+			t.Errorf("took %v, want at most 10s; %d, %d, %d and %d permits were not released", waited, shared.queue.total, len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
 		}
 	})
 }

@@ -56,7 +56,7 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 	r.await(t, "the large object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
-var sharedLimiter = watch.NewLimiter(0)
+var sharedLimiter = watch.NewLimiter(watch.Budget{})
 
 // TestSlowSinkDoesNotTimeOutLargeObjects checks that a page with large objects succeeds
 // however slow the sink is, because a slow connection to the server is not a fault of the
@@ -75,7 +75,7 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
 	})
-	shared := watch.NewLimiter(0)
+	shared := watch.NewLimiter(watch.Budget{})
 	sink := &slowSink{recorder: newRecorder(), pause: 450 * time.Millisecond}
 	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 4 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)

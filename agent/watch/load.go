@@ -14,7 +14,7 @@ func (w *Watcher) Watches() int {
 }
 
 // Snapshots returns how many snapshots are being read, and how many fast API servers may be read
-// at a time. Slow ones have additional permits.
+// at a time. Slow ones are not in that limit.
 func (l *Limiter) Snapshots() (running, limit int) {
-	return len(l.permits) + len(l.slowPermits), cap(l.permits)
+	return l.queue.running(), l.queue.budget.Fast
 }

@@ -12,9 +12,9 @@ const (
 	maxSharedBytes  = 256 << 20
 )
 
-// snapshotPermit is the right to read one snapshot. It starts with one of the permits that
-// all accounts share, and gives it back if the API server is silent or the list is very
-// long. The snapshot then continues, or waits, with one of the permits for slow API
+// snapshotPermit is the right to read one snapshot. It counts in the Budget until the snapshot
+// ends. It starts with one of the permits that all accounts share, and gives it back if the API
+// server is silent or the list is very long. The snapshot then continues, or waits, with one of the permits for slow API
 // servers, of which an account has one at a time. So clusters that hang wait only for each
 // other. A nil snapshotPermit bounds nothing.
 //
@@ -23,8 +23,9 @@ const (
 // After the API server of an account was silent within a page, the next snapshots of the
 // account start with a slow permit, until one of them did not have to wait.
 type snapshotPermit struct {
-	w     *Watcher
-	timer *time.Timer
+	w      *Watcher
+	timer  *time.Timer
+	ticket *ticket // nil before the snapshot may begin
 
 	// Owned by the goroutine of the feed:
 	waitStart  time.Time     // of the current wait
@@ -47,11 +48,13 @@ func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, e
 		t.releaseShared()
 	})
 	t.timer.Stop()
-	if w.slow.Load() {
-		return t, t.acquireSlow(ctx)
-	}
-	if err := acquirePermit(ctx, w.cfg.Limiter.permits); err != nil {
+	slow := w.slow.Load()
+	var err error
+	if t.ticket, err = w.acquireTicket(ctx, slow); err != nil {
 		return t, err
+	}
+	if slow {
+		return t, t.acquireSlow(ctx)
 	}
 	t.holdsShared = true
 	return t, nil
@@ -115,7 +118,7 @@ func (t *snapshotPermit) releaseShared() {
 	defer t.mu.Unlock()
 	if t.holdsShared {
 		t.holdsShared = false
-		<-t.w.cfg.Limiter.permits
+		t.w.cfg.Limiter.queue.releaseFast()
 	}
 }
 
@@ -123,6 +126,13 @@ func (t *snapshotPermit) releaseShared() {
 func (t *snapshotPermit) release(complete bool) {
 	t.timer.Stop()
 	t.releaseShared()
+	t.releaseSlow(complete)
+	if t.ticket != nil {
+		t.w.cfg.Limiter.queue.release(&t.w.queue, t.ticket)
+	}
+}
+
+func (t *snapshotPermit) releaseSlow(complete bool) {
 	if !t.holdsSlow {
 		return
 	}

@@ -53,15 +53,15 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shared := NewLimiter(1)
+				shared := NewLimiter(Budget{Fast: 1})
 				w := newPermitWatcher(t, shared)
 				permit := acquireTestPermit(t, w)
 				tt.use(t, permit)
-				if permit.holdsSlow != tt.slow || len(shared.permits) == cap(shared.permits) == tt.slow || w.slow.Load() != tt.slowNext {
-					t.Errorf("got slow %v, %d shared permits taken, account slow %v, want slow %v, account slow %v", permit.holdsSlow, len(shared.permits), w.slow.Load(), tt.slow, tt.slowNext)
+				if permit.holdsSlow != tt.slow || (shared.queue.fast == 1) == tt.slow || w.slow.Load() != tt.slowNext {
+					t.Errorf("got slow %v, %d shared permits taken, account slow %v, want slow %v, account slow %v", permit.holdsSlow, shared.queue.fast, w.slow.Load(), tt.slow, tt.slowNext)
 				}
 				permit.release(true)
-				if len(shared.permits) != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
+				if shared.queue.total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 					t.Error("a permit was not released")
 				}
 			})
@@ -80,7 +80,7 @@ func endWait(t *testing.T, p *snapshotPermit, n int) {
 // snapshot did not have to wait.
 func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(1)
+		shared := NewLimiter(Budget{Fast: 1})
 		w := newPermitWatcher(t, shared)
 		for _, step := range []struct {
 			wait time.Duration
@@ -101,7 +101,7 @@ func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 // TestStoppedFeedReleasesPermit stops a feed that waits for a slow permit.
 func TestStoppedFeedReleasesPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(1)
+		shared := NewLimiter(Budget{Fast: 1})
 		w := newPermitWatcher(t, shared)
 		w.slow.Store(true)
 		first := acquireTestPermit(t, w)
@@ -113,7 +113,7 @@ func TestStoppedFeedReleasesPermit(t *testing.T) {
 		}
 		second.release(false)
 		first.release(false)
-		if len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
+		if shared.queue.total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 			t.Error("a permit was not released")
 		}
 	})

@@ -24,13 +24,9 @@ const defaultPageSize = 500
 // maxPageSize bounds how far pages grow after a continue token expired.
 const maxPageSize = 16 * defaultPageSize
 
-// readSnapshot reads all objects and sets the mark of the snapshot. It holds its permits
+// readSnapshot reads all objects and sets the mark of the snapshot. It holds its permit
 // only while it reads, not during a pause between attempts.
 func (f *feed) readSnapshot(ctx context.Context) (err error) {
-	if err := acquirePermit(ctx, f.w.permits); err != nil {
-		return err
-	}
-	defer func() { <-f.w.permits }()
 	f.permit, err = f.w.acquireSnapshotPermit(ctx)
 	defer func() { f.permit.release(err == nil) }()
 	if err != nil {

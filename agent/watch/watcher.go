@@ -23,7 +23,8 @@ type Watcher struct {
 	selection          Selection
 	sink               Sink
 	cfg                Config
-	permits            chan struct{} // for snapshots of this account
+	queue              accountQueue // of the Limiter
+	queueStatus        queueStatus
 	slowPermit         chan struct{} // the slow permit of this account
 	slow               atomic.Bool   // the API server was silent during a snapshot
 	stalls             stalls
@@ -53,7 +54,7 @@ type Watcher struct {
 // NewWatcher returns a Watcher. Run starts it.
 func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
-	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg, permits: make(chan struct{}, cfg.SnapshotsPerAccount),
+	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg,
 		slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
 		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}),
 		feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
@@ -69,6 +70,10 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	defer w.startProbing(ctx)()
 	markFeedsKnown := sync.OnceFunc(func() { close(w.feedsKnown) })
 	defer markFeedsKnown()
+	if err := w.awaitGroup(ctx, len(marks) > 0); err != nil {
+		w.fail(err)
+		return runError(ctx)
+	}
 	marks = maps.Clone(marks)
 	if marks == nil {
 		marks = map[vedette.Feed]vedette.Mark{}

@@ -35,12 +35,19 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 		OutboxBytes:    int(cfg.Outbox.MaxBytes),
 		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers, HeaderTimeout: cfg.Timeout()},
 		Operate:        newOperateConfig(cfg.Kubernetes),
+		Watch:          watch.Config{Limiter: watch.NewLimiter(newBudget(cfg))},
 		Admin:          cfg.Server.Guard(log),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
 	}
 	return settings, err
+}
+
+func newBudget(cfg *config.Config) watch.Budget {
+	budget := watch.Budget{}.AtMost(cfg.Tasks.TotalBudget, cfg.Tasks.BudgetPerAccount)
+	budget.GroupSize, budget.GroupDelay = cfg.Kubernetes.CacheGroupSize, cfg.Kubernetes.CacheGroupDelay()
+	return budget
 }
 
 func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error) {

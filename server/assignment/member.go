@@ -6,7 +6,10 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
 )
@@ -25,6 +28,8 @@ type Member struct {
 	Agent
 	registry *Registry
 	assign   func(Assignment) // must not block; calls for one account do not overlap
+	joinedAt time.Time
+	load     atomic.Int64 // the weights of the accounts of which the agent is the cacher
 
 	mu         sync.Mutex
 	freshAt    time.Time
@@ -52,7 +57,7 @@ type stall struct {
 // Join adds a connected agent. It calls assign, from any goroutine, with each role that the agent
 // gets. Calls for one account do not overlap.
 func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
-	m := &Member{Agent: a, registry: r, assign: assign, roles: map[vedette.AccountName]Assignment{},
+	m := &Member{Agent: a, registry: r, assign: assign, joinedAt: time.Now(), roles: map[vedette.AccountName]Assignment{},
 		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{},
 		errors: map[vedette.AccountName]AccountError{}}
 	r.mu.Lock()
@@ -73,12 +78,20 @@ func (m *Member) Leave(ctx context.Context) {
 			vacated = append(vacated, s)
 		}
 	}
-	for _, s := range vacated {
-		s.handOver(ctx)
-	}
+	handOverAll(ctx, vacated)
 	m.registry.mu.Lock()
 	defer m.registry.mu.Unlock()
 	delete(m.registry.members, m)
+}
+
+// handOverAll assigns many slots, several at a time, because an agent may have thousands of accounts.
+func handOverAll(ctx context.Context, vacated []*slot) {
+	var group errgroup.Group
+	group.SetLimit(maxConcurrentFills)
+	for _, s := range vacated {
+		group.Go(func() error { s.handOver(ctx); return nil })
+	}
+	_ = group.Wait() // no function returns an error
 }
 
 // Register requests a role in an account. The role is passed to the function that Join got. An

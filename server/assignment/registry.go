@@ -1,6 +1,6 @@
 // Package assignment decides which agent reports which account. Of the agents that may report an
-// account, one is its cacher. The others are standbys, in the order in which they registered. The
-// first standby takes over as soon as the cacher is gone.
+// account, one is its cacher. The others are standbys. The one with the fewest objects takes over as
+// soon as the cacher is gone. A Balancer moves accounts between agents that have registered them alike.
 //
 // Guarantee: at most one agent writes an account's changes. Each new cacher gets a term that is
 // higher than all earlier terms of the account, and the store rejects writes of any other term.
@@ -175,7 +175,7 @@ func (r *Registry) getOrCreateSlot(name vedette.AccountName) *slot {
 	defer r.mu.Unlock()
 	s := r.slots[name]
 	if s == nil {
-		s = &slot{registry: r, account: name, sem: make(chan struct{}, 1)}
+		s = &slot{registry: r, account: name, sem: make(chan struct{}, 1), weight: baseWeight}
 		r.slots[name] = s
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ type memoryStore struct {
 	seenCounts []int         // number of accounts in each call of Seen
 	failTake   func() error  // if set, makes Acquire fail after it took effect
 	hung       chan struct{} // closed when the store answers again; nil while it answers
+	objects    map[vedette.AccountName]int64
+	notLive    map[vedette.AccountName]bool // accounts of objects whose feeds are not live
 }
 
 // waitWhileHung waits until the store answers.
@@ -116,8 +119,30 @@ func (m *memoryStore) RecordLastSeen(ctx context.Context, sightings []store.Last
 	return m.waitWhileHung(ctx)
 }
 
-func (m *memoryStore) Marks(ctx context.Context, _ vedette.AccountName) ([]store.FeedStatus, error) {
-	return nil, m.waitWhileHung(ctx)
+func (m *memoryStore) Marks(ctx context.Context, name vedette.AccountName) ([]store.FeedStatus, error) {
+	if err := m.waitWhileHung(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	objects, known := m.objects[name]
+	if !known {
+		return nil, nil
+	}
+	state := vedette.FeedLive
+	if m.notLive[name] {
+		state = vedette.FeedSyncing
+	}
+	return []store.FeedStatus{{Account: name, Mark: "1", State: state, Objects: objects}}, nil
+}
+
+func (m *memoryStore) AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error) {
+	if err := m.waitWhileHung(ctx); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.objects), nil
 }
 
 func (m *memoryStore) ReleaseAll(ctx context.Context) error { return m.waitWhileHung(ctx) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -30,6 +31,9 @@ type slot struct {
 	termUncertain  bool // the next term may also be assigned; the store did not answer
 	discarded      bool // the account has another slot, or none
 	pending        *widening
+	weight         int64     // of the account, in objects; part of the load of the cacher
+	assignedAt     time.Time // when the cacher was assigned
+	stayUntil      time.Time // the Balancer does not move the account before
 }
 
 func (s *slot) current() (*Member, vedette.Term) {
@@ -236,7 +240,59 @@ func (s *slot) marks(ctx context.Context) (map[vedette.Feed]vedette.Mark, error)
 func (s *slot) clearCacher() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cacher = nil
+	s.replaceCacherLocked(nil)
+}
+
+// replaceCacherLocked sets the cacher, or nil for none, and updates the loads.
+func (s *slot) replaceCacherLocked(m *Member) {
+	if s.cacher != nil {
+		s.cacher.load.Add(-s.weight)
+	}
+	if m != nil {
+		m.load.Add(s.weight)
+	}
+	s.cacher = m
+}
+
+func (s *slot) setWeight(weight int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cacher != nil {
+		s.cacher.load.Add(weight - s.weight)
+	}
+	s.weight = weight
+}
+
+// stay keeps the Balancer from moving the account for some time.
+func (s *slot) stay(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stayUntil = until
+}
+
+// move makes a standby the cacher, and the cacher a standby. It reports false if another change of
+// the account is under way, or if one of the agents has left or was refused.
+func (s *slot) move(ctx context.Context, from, to *Member) bool {
+	if !s.tryLock() {
+		return false
+	}
+	defer s.unlock()
+	if cacher, _ := s.current(); cacher != from || !slices.Contains(s.queued(), to) {
+		return false
+	}
+	if err := s.takeOver(ctx, to); err != nil {
+		s.registry.log.Warn("retrying to assign cacher", "account", s.account, "agent", to.ID, "error", err)
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cacher != to {
+		return false
+	}
+	if slices.Contains(s.queue, from) {
+		from.setAssignment(Assignment{Account: s.account, Role: Standby})
+	}
+	return true
 }
 
 // setCacher makes an agent the cacher, as the store has done already, and sends it the assignment.
@@ -248,7 +304,9 @@ func (s *slot) setCacher(m *Member, a Assignment, pending *widening) bool {
 		s.term, s.releasePending, s.termUncertain = a.Term, true, false
 		return false
 	}
-	s.cacher, s.term, s.releasePending, s.termUncertain, s.pending = m, a.Term, false, false, pending
+	s.replaceCacherLocked(m)
+	s.assignedAt = time.Now()
+	s.term, s.releasePending, s.termUncertain, s.pending = a.Term, false, false, pending
 	m.setAssignment(a)
 	return true
 }
@@ -322,7 +380,8 @@ func (s *slot) removeMemberLocked(m *Member) bool {
 	if s.cacher != m {
 		return false
 	}
-	s.cacher, s.releasePending, s.pending = nil, true, nil
+	s.replaceCacherLocked(nil)
+	s.releasePending, s.pending = true, nil
 	return true
 }
 
@@ -358,7 +417,7 @@ func (s *slot) release(ctx context.Context) error {
 	return nil
 }
 
-// fill assigns an empty slot to the first agent in the queue, and completes a release that failed
+// fill assigns an empty slot to an agent of the queue, and completes a release that failed
 // earlier. It does nothing while the slot is locked.
 func (s *slot) fill(ctx context.Context) {
 	if !s.tryLock() {
@@ -376,10 +435,10 @@ func (s *slot) fill(ctx context.Context) {
 	s.registry.discard(s)
 }
 
-// promoteNext assigns the slot to the first agent in the queue that the store accepts. If the store
+// promoteNext assigns the slot to the first agent that the store accepts, in the order of byLoad. If the store
 // does not answer, the slot stays empty and Run tries again. The caller must hold the lock.
 func (s *slot) promoteNext(ctx context.Context) {
-	for _, m := range s.queued() {
+	for _, m := range byLoad(s.queued()) {
 		if cacher, _ := s.current(); cacher != nil {
 			return
 		}

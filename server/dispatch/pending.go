@@ -4,6 +4,7 @@ import "github.com/vedette-io/vedette"
 
 // pendingOutcome is an operation without an outcome.
 type pendingOutcome struct {
+	account    vedette.AccountName
 	outcome    chan vedette.Outcome    // has room for one
 	isLogs     bool                    // its outcome is a stream
 	recipients map[recipient]bool      // the processes to which it was sent
@@ -21,7 +22,7 @@ type recipient struct {
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pendingOutcome{outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{},
+	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{},
 		claims: map[*AttachedAgent]bool{}}
 }
 

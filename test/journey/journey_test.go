@@ -30,6 +30,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -100,6 +101,15 @@ func start(t *testing.T, account agent.Account, rules redact.Config) *stack {
 // startWithDialOptions is like start, with options for the agent's connection.
 func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Config, options ...grpc.DialOption) *stack {
 	t.Helper()
+	h := startServer(t, assignment.BalanceConfig{})
+	h.startAgent(account, rules, options...)
+	t.Cleanup(func() { h.stopAgent() })
+	return h
+}
+
+// startServer starts a server without an agent.
+func startServer(t *testing.T, balance assignment.BalanceConfig) *stack {
+	t.Helper()
 	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir(), spans: tracetest.NewInMemoryExporter()}
 	h.tracing = sdktrace.NewTracerProvider(sdktrace.WithSyncer(h.spans))
 	log := h.newLogger("server")
@@ -107,6 +117,7 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
 		AgentServer: agentserver.Config{Projections: views.Projections()},
+		Balance:     balance,
 		Tracing:     h.tracing,
 	}, log)
 	if err != nil {
@@ -114,9 +125,7 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 	}
 	h.srv = srv
 	stopServer := runInBackground(t, srv.Run)
-	h.startAgent(account, rules, options...)
 	t.Cleanup(func() {
-		h.stopAgent()
 		stopServer()
 		if t.Failed() {
 			t.Log(h.log.String())

@@ -1,0 +1,175 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// turnLength is how many snapshots an account begins before the next account has its turn. An
+// ordinary account completes its first sync in one turn, so that some accounts are live early. An
+// account with thousands of feeds does not delay the others.
+const turnLength = 16
+
+// snapshotQueue decides which feed reads its snapshot next, within a Budget. Accounts take turns, in
+// the order in which they came. An account whose own limit is reached does not hold up the others.
+type snapshotQueue struct {
+	budget Budget
+
+	mu    sync.Mutex
+	fast  int // snapshots that run with a shared permit
+	slow  int // snapshots that run and began without a shared permit
+	total int // all that run
+	order []*accountQueue
+}
+
+// accountQueue holds the waiting feeds of one account. Its fields belong to the snapshotQueue, which
+// has the account in order while a feed waits.
+type accountQueue struct {
+	waiting       []*ticket
+	running, slow int // see snapshotQueue
+	granted       int // in the current turn
+}
+
+// ticket is the place of one feed in the queue.
+type ticket struct {
+	slow    bool          // begins without a shared permit
+	granted chan struct{} // closed when the feed may read
+}
+
+// enqueue adds a feed to the queue of its account. The caller must call cancel or release.
+func (q *snapshotQueue) enqueue(a *accountQueue, slow bool) *ticket {
+	t := &ticket{slow: slow, granted: make(chan struct{})}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(a.waiting) == 0 {
+		if a.running == 0 {
+			a.granted = 0
+		}
+		q.order = append(q.order, a)
+	}
+	a.waiting = append(a.waiting, t)
+	q.dispatchLocked()
+	return t
+}
+
+// cancel removes a feed that no longer waits.
+func (q *snapshotQueue) cancel(a *accountQueue, t *ticket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(a.waiting, t); i >= 0 {
+		q.removeLocked(a, i)
+		return
+	}
+	if !t.slow {
+		q.fast--
+	}
+	q.releaseLocked(a, t)
+}
+
+// releaseFast gives back a shared permit. The snapshot continues to count in the other limits.
+func (q *snapshotQueue) releaseFast() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.fast--
+	q.dispatchLocked()
+}
+
+// release ends a snapshot, after its shared permit was given back.
+func (q *snapshotQueue) release(a *accountQueue, t *ticket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.releaseLocked(a, t)
+}
+
+func (q *snapshotQueue) releaseLocked(a *accountQueue, t *ticket) {
+	q.total--
+	a.running--
+	if t.slow {
+		q.slow--
+		a.slow--
+	}
+	q.dispatchLocked()
+}
+
+// dispatchLocked grants as many tickets as the budget allows.
+func (q *snapshotQueue) dispatchLocked() {
+	for i := 0; i < len(q.order) && q.total < q.budget.Total; {
+		a := q.order[i]
+		next := slices.IndexFunc(a.waiting, func(t *ticket) bool { return q.allowsLocked(a, t) })
+		if next < 0 {
+			i++ // the others need not wait for this account
+			continue
+		}
+		q.grantLocked(a, next)
+		i = 0
+	}
+}
+
+func (q *snapshotQueue) allowsLocked(a *accountQueue, t *ticket) bool {
+	switch {
+	case a.running >= q.budget.PerAccount:
+		return false
+	case t.slow: // one of the account, because it waits for the slow permit of the account
+		return a.slow == 0 && q.slow < q.budget.maxSlowStarts()
+	}
+	return q.fast < q.budget.Fast
+}
+
+func (q *snapshotQueue) grantLocked(a *accountQueue, i int) {
+	t := a.waiting[i]
+	q.total++
+	a.running++
+	a.granted++
+	if t.slow {
+		q.slow++
+		a.slow++
+	} else {
+		q.fast++
+	}
+	close(t.granted)
+	q.removeLocked(a, i)
+	if a.granted >= turnLength && len(a.waiting) > 0 {
+		a.granted = 0
+		q.order = append(removeAccount(q.order, a), a)
+	}
+}
+
+func (q *snapshotQueue) removeLocked(a *accountQueue, i int) {
+	a.waiting = slices.Delete(a.waiting, i, i+1)
+	if len(a.waiting) == 0 {
+		q.order = removeAccount(q.order, a)
+	}
+}
+
+func removeAccount(order []*accountQueue, a *accountQueue) []*accountQueue {
+	return slices.DeleteFunc(order, func(other *accountQueue) bool { return other == a })
+}
+
+// position returns how many accounts have their turn before this one, and how many wait. It reports
+// false if the account does not wait, or reads a snapshot already.
+func (q *snapshotQueue) position(a *accountQueue) (before, of int, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before = slices.Index(q.order, a)
+	return before, len(q.order), before >= 0 && a.running == 0
+}
+
+// running returns how many snapshots run.
+func (q *snapshotQueue) running() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.total
+}
+
+// acquireTicket waits until the feed may read its snapshot. The account reports its position meanwhile.
+func (w *Watcher) acquireTicket(ctx context.Context, slow bool) (*ticket, error) {
+	q := &w.cfg.Limiter.queue
+	t := q.enqueue(&w.queue, slow)
+	if err := w.queueStatus.wait(ctx, w, t); err != nil {
+		q.cancel(&w.queue, t)
+		_ = w.queueStatus.report(context.WithoutCancel(ctx), w) // no other feed may wait; a sink that fails has ended the Watcher
+		return nil, err
+	}
+	return t, nil
+}
