@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // check adds the problems of all settings except accounts.
@@ -15,7 +16,8 @@ func (c *Config) check() {
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkPortsDiffer()
-	c.checkLogging()
+	c.Logging.Check(c.addProblem)
+	c.checkPrometheus()
 	c.checkTracing()
 	if err := c.Server.Guard(nil).Check(); err != nil {
 		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
@@ -39,6 +41,11 @@ func (c *Config) check() {
 	} {
 		c.checkNotNegative(path, n)
 	}
+}
+
+func (c *Config) checkPrometheus() {
+	settings.CheckMaxAccounts(c.Prometheus.MaxAccounts, c.addProblem)
+	c.Prometheus.SSL.Check("prometheus.ssl", "", settings.Reporter{Problem: c.addProblem, Notice: c.addNotice})
 }
 
 func (c *Config) checkOperations() {
@@ -76,9 +83,8 @@ func (c *Config) checkClouddriver() {
 			"clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
-		c.notices = append(c.notices, fmt.Sprintf(
-			"%s: clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls",
-			c.report.PositionOf("clouddriver.insecure")))
+		c.addNotice("clouddriver.insecure",
+			"clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls")
 	}
 	c.checkAuth(cd.Auth)
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
@@ -131,4 +137,9 @@ func (c *Config) keyStoreHint() string {
 // addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.PositionOf(path), path, format, args...)
+}
+
+// addNotice adds a notice about a setting that is valid but unusual.
+func (c *Config) addNotice(path, text string) {
+	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.PositionOf(path), text))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/secret/engines"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // Config is the configuration of an agent. Load returns one.
@@ -38,16 +39,16 @@ type Config struct {
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
 	Secrets engines.Settings `config:"secrets"`
 
-	Clouddriver Clouddriver `config:"clouddriver"`
-	Kubernetes  Kubernetes  `config:"kubernetes"`
-	Redact      Redact      `config:"redact"`
-	Outbox      Outbox      `config:"outbox"`
-	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus"`
-	Pprof       Pprof       `config:"pprof"`
-	Logging     Logging     `config:"logging"`
-	Tracing     Tracing     `config:"tracing"`
-	Tasks       Tasks       `config:"tasks"`
+	Clouddriver Clouddriver      `config:"clouddriver"`
+	Kubernetes  Kubernetes       `config:"kubernetes"`
+	Redact      Redact           `config:"redact"`
+	Outbox      Outbox           `config:"outbox"`
+	Server      Server           `config:"server"`
+	Prometheus  Prometheus       `config:"prometheus"`
+	Pprof       Pprof            `config:"pprof"`
+	Logging     settings.Logging `config:"logging"`
+	Tracing     Tracing          `config:"tracing"`
+	Tasks       Tasks            `config:"tasks"`
 
 	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,planned"`
 	// An undocumented mode of the predecessor.

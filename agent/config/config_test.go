@@ -279,7 +279,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-agent",
 		Program: "vedette-agent",
 		Dir:     ".",
-		More:    "../../internal/secret/engines",
+		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
 		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default folders, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). It accepts all keys of the predecessor.\n\n" +
 			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
@@ -349,7 +349,7 @@ func TestTLSConfig(t *testing.T) {
 			t.Errorf("%s: got TLS configuration %v and error %v, want a configuration exactly if TLS is on and the error is nil", file, out, err)
 		}
 		if err == nil {
-			_, err = c.Server.TLSConfig()
+			_, err = c.Server.SSL.TLSConfig()
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", file, err, want)

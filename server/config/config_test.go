@@ -313,7 +313,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
 		Dir:     ".",
-		More:    "../../internal/secret/engines",
+		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
 		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +

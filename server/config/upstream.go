@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
@@ -54,8 +55,8 @@ func (u Upstream) UpstreamConfig() (*upstream.Config, error) {
 	if !u.IsEnabled() {
 		return nil, nil
 	}
-	tlsConfig, err := keypair.ClientTLS{CAFile: filePath(u.SSL.CACertFile), KeyPair: keypair.Files{Cert: filePath(u.SSL.CertFile),
-		Key: filePath(u.SSL.KeyFile), Password: u.SSL.KeyPassword.Reveal()}}.TLSConfig()
+	tlsConfig, err := keypair.ClientTLS{CAFile: settings.FilePath(u.SSL.CACertFile), KeyPair: keypair.Files{Cert: settings.FilePath(u.SSL.CertFile),
+		Key: settings.FilePath(u.SSL.KeyFile), Password: u.SSL.KeyPassword.Reveal()}}.TLSConfig()
 	if err != nil {
 		return nil, err
 	}

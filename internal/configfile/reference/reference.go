@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -19,10 +20,10 @@ import (
 // Page holds the text around the tables.
 type Page struct {
 	Title   string
-	Program string // "vedette-agent"
-	Intro   string // Markdown
-	Dir     string // of the package with the structs
-	More    string // directory of another package with some of them; empty for none
+	Program string   // "vedette-agent"
+	Intro   string   // Markdown
+	Dir     string   // of the package with the structs
+	More    []string // directories of other packages with some of them
 }
 
 const (
@@ -36,17 +37,13 @@ const (
 // that work, keys that later versions will use, and keys that are ignored. A key
 // without a comment on its field is an error.
 func Markdown(page Page, config any) (string, error) {
-	comments, err := commentsIn(page.Dir)
-	if err != nil {
-		return "", err
-	}
-	if page.More != "" {
-		more, err := commentsIn(page.More)
+	comments := map[string]string{}
+	for _, dir := range append(slices.Clone(page.More), page.Dir) { // the page's own package counts
+		more, err := commentsIn(dir)
 		if err != nil {
 			return "", err
 		}
-		maps.Copy(more, comments) // the page's own package counts
-		comments = more
+		maps.Copy(comments, more)
 	}
 	w := &writer{comments: comments}
 	keys := configfile.Keys(config)
