@@ -35,7 +35,7 @@ func (c *Config) check() {
 	}
 	c.checkOperations()
 	for path, n := range map[string]int{
-		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.reconnectTimeoutMs": c.Kubernetes.ReconnectTimeoutMs,
+		"timeoutSeconds":            c.TimeoutSeconds,
 		"kubernetes.cacheGroupSize": c.Kubernetes.CacheGroupSize, "kubernetes.cacheGroupDelayMs": c.Kubernetes.CacheGroupDelayMs,
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
@@ -90,21 +90,6 @@ func (c *Config) checkClouddriver() {
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
 	c.checkNotNegative("clouddriver.keepAliveTimeOutSeconds", cd.KeepAliveTimeOutSeconds)
 	c.checkBackoff("clouddriver.backoff.", cd.Backoff)
-}
-
-func (c *Config) checkBackoff(path string, b Backoff) {
-	if b.BaseDelay <= 0 {
-		c.addProblem(path+"baseDelay", "%q must be more than 0 nanoseconds, got %d", path+"baseDelay", b.BaseDelay)
-	}
-	if b.MaxDelay < b.BaseDelay {
-		c.addProblem(path+"maxDelay", "%q must be at least %sbaseDelay (%d nanoseconds), got %d", path+"maxDelay", path, b.BaseDelay, b.MaxDelay)
-	}
-	if b.Multiplier < 1 {
-		c.addProblem(path+"multiplier", "%q must be at least 1, got %g", path+"multiplier", b.Multiplier)
-	}
-	if b.Jitter < 0 || b.Jitter > 1 {
-		c.addProblem(path+"jitter", "%q must be from 0 to 1, got %g", path+"jitter", b.Jitter)
-	}
 }
 
 func (c *Config) checkPort(path string, port int) {

@@ -69,7 +69,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return settings, err
 	}
-	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
+	settings.GRPCTLS, err = cfg.GRPC.TLSConfig()
 	if err != nil {
 		return settings, err
 	}

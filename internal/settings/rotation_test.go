@@ -72,7 +72,9 @@ func TestMetricsOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- metricset.New().Serve(t.Context(), listener, tlsConfig, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		served <- metricset.New().Serve(t.Context(), listener, tlsConfig, slog.New(slog.DiscardHandler))
+	}()
 	t.Cleanup(func() {
 		if err := <-served; err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ func (c *Config) validate() {
 	c.checkPortsDiffer()
 	c.Server.SSL.Check("server.ssl", c.keyStoreHint(), c.reporter())
 	c.checkGRPC(c.GRPC.Server.Security)
+	c.checkX509(c.GRPC.Auth.X509)
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
 	c.checkFront50(c.Front50)
@@ -29,10 +30,6 @@ func (c *Config) validate() {
 	c.checkPrometheus(c.Prometheus)
 	c.checkPprof()
 	c.checkTracing(c.Tracing)
-	if c.GRPC.Auth.X509.Enabled {
-		c.addProblem("grpc.auth.x509.enabled",
-			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
-	}
 }
 
 // reporter adds problems and notices to the configuration.

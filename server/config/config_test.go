@@ -136,7 +136,7 @@ runtime.defaults.onlySpinnakerManaged: true
 		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace() != time.Minute, c.Accounts.RemoveData,
 			!slices.Equal(c.Cache.Kinds, []string{"Pod"}), !slices.Equal(c.Kubesvc.Cache.CacheDefaults, []string{"Job"}),
 			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.Retention() != 3*7*24*time.Hour,
-			!c.Kubesvc.ClusterKubernetes.UseDNS, len(c.UnknownKeys()) > 0:
+			len(c.UnknownKeys()) > 0:
 			t.Errorf("%s: got %+v, unknown keys %q", name, c, c.UnknownKeys())
 		}
 	}

@@ -84,13 +84,7 @@ type Security struct {
 
 // GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
-	X509 struct {
-		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is
-		// rejected, because every certificate would be accepted.
-		Enabled bool `config:"enabled" default:"false"`
-		// Regular expressions of certificate subjects.
-		Filters []string `config:"filters,planned"`
-	} `config:"x509"`
+	X509 X509 `config:"x509"`
 }
 
 // ListenAddress is an address to listen on, with remarks about it.
@@ -149,9 +143,9 @@ func listen(address string, port int, isTLS bool, addressKey, securityKey string
 	return ListenAddress{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
 }
 
-// TLSConfig returns the TLS configuration of the port for agents, or nil for plaintext.
-// Certificates and authorities are reloaded when their files change.
-func (s GRPCServer) TLSConfig() (*tls.Config, error) {
+// tlsConfig returns the TLS configuration of the port for agents without the rules about subjects, or
+// nil for plaintext.
+func (s GRPCServer) tlsConfig() (*tls.Config, error) {
 	if !s.Security.Enabled {
 		return nil, nil
 	}
