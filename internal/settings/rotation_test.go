@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -62,8 +63,9 @@ func scrape(t *testing.T, address string, pool *x509.CertPool, client *keypairte
 func TestMetricsOverTLS(t *testing.T) {
 	dir, old, rotated := t.TempDir(), keypairtest.New(t), keypairtest.New(t)
 	install(t, old, dir, -time.Hour)
-	tlsConfig, err := SSL{Enabled: true, CertFile: "file:" + filepath.Join(dir, "server.crt"), KeyFile: filepath.Join(dir, "server.key"),
-		CACertFile: filepath.Join(dir, "ca.crt"), ClientAuth: "need"}.TLSConfig()
+	var ssl SSL
+	parse(t, fmt.Sprintf("{enabled: true, certFile: 'file:%s/server.crt', keyFile: %s/server.key, cacertFile: %s/ca.crt, clientAuth: need}", dir, dir, dir), &ssl)
+	tlsConfig, err := ssl.TLSConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -47,6 +48,22 @@ func TestSSL(t *testing.T) {
 		parse(t, text, &s)
 		if got := remarks(func(r Reporter) { s.Check("p", " (hint)", r) }); got != want {
 			t.Errorf("%s: got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestSSLKeyPair checks the files of a port, and the two names of the key's password.
+func TestSSLKeyPair(t *testing.T) {
+	for text, want := range map[string]keypair.Files{
+		"certFile: 'file:/c'":                               {Cert: "/c"},
+		"{certFile: /c, keyFile: 'file:/k'}":                {Cert: "/c", Key: "/k"},
+		"{certFile: /c, keyFile: /k, keyPassword: p}":       {Cert: "/c", Key: "/k", Password: "p"},
+		"{certFile: /c, keyFile: /k, keyFilePassword: q}": {Cert: "/c", Key: "/k", Password: "q"},
+	} {
+		var s SSL
+		parse(t, text, &s)
+		if got := s.keyPair(); got != want {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
 		}
 	}
 }

@@ -37,10 +37,14 @@ func (s SSL) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: FilePath(s.CertFile), Key: FilePath(s.KeyFile), Password: s.KeyPassword.Reveal()},
+		KeyPair:    s.keyPair(),
 		ClientAuth: auth,
 		CAFile:     FilePath(s.CACertFile),
 	}.TLSConfig()
+}
+
+func (s SSL) keyPair() keypair.Files {
+	return keypair.Files{Cert: FilePath(s.CertFile), Key: FilePath(s.KeyFile), Password: s.KeyPassword.Reveal()}
 }
 
 // Authenticates reports whether every client must present a valid certificate.

@@ -154,12 +154,15 @@ func (s GRPCServer) tlsConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair: keypair.Files{Cert: settings.FilePath(s.Security.CertificateChain), Key: settings.FilePath(s.Security.PrivateKey),
-			Password: s.Security.PrivateKeyPassword.Reveal()},
+		KeyPair:    s.Security.keyPair(),
 		ClientAuth: auth,
 		CAFile:     settings.FilePath(s.Security.TrustCertCollection),
 		MinVersion: s.Security.minVersion(),
 	}.TLSConfig()
+}
+
+func (s Security) keyPair() keypair.Files {
+	return keypair.Files{Cert: settings.FilePath(s.CertificateChain), Key: settings.FilePath(s.PrivateKey), Password: s.PrivateKeyPassword.Reveal()}
 }
 
 // minVersion returns TLS 1.3, unless the user lists TLS 1.2.

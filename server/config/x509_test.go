@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
 )
 
@@ -70,5 +71,26 @@ func TestX509Filters(t *testing.T) {
 	}
 	if config, err := (GRPC{}).TLSConfig(); config != nil || err != nil {
 		t.Errorf("without TLS: got %v, %v", config, err)
+	}
+}
+
+// TestGRPCSecurity checks the files and the versions of TLS of the port for agents.
+func TestGRPCSecurity(t *testing.T) {
+	const secured = "grpc.server.security: {enabled: true, certificateChain: 'file:/c', privateKey: 'file:/k', privateKeyPassword: p, " +
+		"clientAuth: REQUIRE, trustCertCollection: /t"
+	for text, version := range map[string]uint16{
+		secured + "}":                                 tls.VersionTLS12,
+		secured + ", protocols: TLSv1.3}":             tls.VersionTLS13,
+		secured + ", protocols: [TLSv1.2, TLSv1.3]}":  tls.VersionTLS12,
+		secured + ", protocols: [tlsv1.1, TLSv1.3] }": tls.VersionTLS12,
+	} {
+		c, err := parse("c.yml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.GRPC.Server.Security
+		if got := s.keyPair(); got != (keypair.Files{Cert: "/c", Key: "/k", Password: "p"}) || s.minVersion() != version {
+			t.Errorf("%s: got %+v, version %x", text, got, s.minVersion())
+		}
 	}
 }
