@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestMetricsByAccount(t *testing.T) {
 
 // TestFeedsAreCountedByAccount checks that the total is the same with and without metrics by account.
 func TestFeedsAreCountedByAccount(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite::memory:", Log: discardLogger})
+	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: discardLogger})
 	if err != nil {
 		t.Fatal(err)
 	}
