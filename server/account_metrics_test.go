@@ -1,13 +1,12 @@
 package server
 
 import (
-	"net/http/httptest"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/metricset/metricstest"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/store"
@@ -24,29 +23,19 @@ func TestMetricsByAccount(t *testing.T) {
 		{Account: "z\xff", State: assignment.Failing},
 	}
 	m.OnScrape(func() { each.sample(loads) })
-	want := func(step string, lines ...string) {
-		t.Helper()
-		response := httptest.NewRecorder()
-		m.Handler(discardLogger).ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
-		for _, line := range lines {
-			absent, isAbsent := strings.CutPrefix(line, "no ")
-			if strings.Contains(response.Body.String(), absent) == isAbsent {
-				t.Errorf("%s: %s in\n%s", step, line, response.Body)
-			}
-		}
-	}
-	want("nothing was counted", `vedette_server_account_state{account="reported",state="reported"} 1`,
+	metricstest.WantLines(t, m, `vedette_server_account_state{account="reported",state="reported"} 1`,
 		`vedette_server_account_freshness_seconds{account="reported"} 2`, `vedette_server_account_state{account="gone",state="waiting"} 1`,
 		`no vedette_server_account_freshness_seconds{account="gone"}`, `no vedette_server_account_objects{`,
 		"vedette_server_accounts_without_metrics 1")
 	each.counts.Store(&accountCounts{
 		"reported": {vedette.FeedLive: {Feeds: 2, Objects: 30}, vedette.FeedDenied: {Feeds: 1}}, "stored": {vedette.FeedPending: {Feeds: 1, Objects: 4}},
 	})
-	want("counted", `vedette_server_account_feeds{account="reported",state="live"} 2`, `vedette_server_account_feeds{account="reported",state="syncing"} 0`,
+	metricstest.WantLines(t, m, `vedette_server_account_feeds{account="reported",state="live"} 2`, `vedette_server_account_feeds{account="reported",state="syncing"} 0`,
 		`vedette_server_account_objects{account="reported"} 30`, `vedette_server_account_objects{account="stored"} 4`,
 		`vedette_server_account_state{account="stored",state="waiting"} 1`, "vedette_server_accounts_without_metrics 1")
 	loads = append(loads, assignment.AccountLoad{Account: "another", State: assignment.Reported})
-	want("one more than the limit", `account="another"`, `account="gone"`, `account="reported"`, `no account="stored"`,
+	metricstest.WantLines(t, m, `vedette_server_account_state{account="another",state="reported"} 1`,
+		`vedette_server_account_state{account="gone",state="waiting"} 1`, `vedette_server_account_state{account="reported",state="reported"} 1`, `no account="stored"`,
 		"vedette_server_accounts_without_metrics 2")
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/vedette-io/vedette/agent"
@@ -14,14 +12,7 @@ import (
 // loadText loads a configuration, and converts it.
 func loadText(t *testing.T, text string) (*config.Config, agent.Config) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "agent.yml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	cfg := loadConfig(t, text)
 	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)

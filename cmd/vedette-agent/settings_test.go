@@ -62,15 +62,7 @@ func TestPauses(t *testing.T) {
 		"clouddriver.backoff.maxDelay: 10000000000": {First: time.Second, Max: 10 * time.Second, Multiplier: 1.6, Low: 0.8, High: 1.2},
 		"clouddriver.backoff: {baseDelay: 2000000000, multiplier: 1, jitter: 0}": {First: 2 * time.Second, Max: 2 * time.Minute, Multiplier: 1, Low: 1, High: 1},
 	} {
-		file := filepath.Join(t.TempDir(), "agent.yml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings, err := newUplinkConfig(cfg, slog.New(slog.DiscardHandler))
+		settings, err := newUplinkConfig(loadConfig(t, text), slog.New(slog.DiscardHandler))
 		if err != nil || settings.Pauses != want {
 			t.Errorf("%s: got %+v, %v, want %+v", text, settings.Pauses, err, want)
 		}

@@ -55,9 +55,9 @@ func TestSSL(t *testing.T) {
 // TestSSLKeyPair checks the files of a port, and the two names of the key's password.
 func TestSSLKeyPair(t *testing.T) {
 	for text, want := range map[string]keypair.Files{
-		"certFile: 'file:/c'":                               {Cert: "/c"},
-		"{certFile: /c, keyFile: 'file:/k'}":                {Cert: "/c", Key: "/k"},
-		"{certFile: /c, keyFile: /k, keyPassword: p}":       {Cert: "/c", Key: "/k", Password: "p"},
+		"certFile: 'file:/c'":                             {Cert: "/c"},
+		"{certFile: /c, keyFile: 'file:/k'}":              {Cert: "/c", Key: "/k"},
+		"{certFile: /c, keyFile: /k, keyPassword: p}":     {Cert: "/c", Key: "/k", Password: "p"},
 		"{certFile: /c, keyFile: /k, keyFilePassword: q}": {Cert: "/c", Key: "/k", Password: "q"},
 	} {
 		var s SSL
