@@ -123,6 +123,7 @@ type linkStatus struct {
 
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
+	cfg = cfg.withRememberedToken()
 	if cfg.MinBackoff == 0 {
 		cfg.MinBackoff = 2 * time.Second
 	}
