@@ -63,7 +63,7 @@ type accountsLive struct{ first, all time.Time }
 // awaitAccountsLive waits until so many feeds of each account are live at the same time.
 func (s *simulation) awaitAccountsLive(ctx context.Context, feeds int) (accountsLive, error) {
 	var when accountsLive
-	err := await(ctx, "all accounts to be live", 250*time.Millisecond, func() (bool, error) {
+	err := await(ctx, "all accounts to be live", 500*time.Millisecond, func() (bool, error) {
 		live, err := s.server.liveAccounts(ctx, feeds)
 		if live > 0 && when.first.IsZero() {
 			when.first = time.Now()
