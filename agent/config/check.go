@@ -12,6 +12,8 @@ import (
 
 // check adds the problems of all settings except accounts.
 func (c *Config) check() {
+	c.checkName("agentId", string(c.AgentID))
+	c.checkName("zoneId", c.ZoneID)
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)

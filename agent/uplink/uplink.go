@@ -121,6 +121,7 @@ type linkStatus struct {
 
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
+	cfg = cfg.withRememberedToken()
 	cfg.Pauses = cfg.Pauses.withDefaults()
 	if cfg.Observer == nil {
 		cfg.Observer = noObserver{}

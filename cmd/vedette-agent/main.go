@@ -162,8 +162,7 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	if err != nil {
 		return fmt.Errorf("listen for health checks: %w: set server.port to a free port", err)
 	}
-	srv := &http.Server{Handler: h, TLSConfig: tlsConfig, ReadHeaderTimeout: 5 * time.Second}
-	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {
+	if err := httpserver.Serve(ctx, httpserver.New(h, tlsConfig), listener, 0, log); err != nil {
 		return fmt.Errorf("serve health checks: %w", err)
 	}
 	return nil

@@ -58,9 +58,9 @@ func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
 	case hint == "" && p.path == "" && isCompared:
 		d.report.addForeign(f.at, path)
 	case hint == "":
-		d.report.Add(f.at, path, "unknown key %q", path)
+		d.report.addAboutKey(f.at, path, "unknown key %q", path)
 	default:
-		d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hint)
+		d.report.addAboutKey(f.at, path, "unknown key %q: did you mean %q?", path, hint)
 	}
 }
 

@@ -81,6 +81,20 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestTokenEndpointThatQuotesTheRequest checks that the error does not repeat what an endpoint quotes.
+func TestTokenEndpointThatQuotesTheRequest(t *testing.T) {
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, strings.Repeat("no access for "+r.PostFormValue("assertion"), 100), http.StatusForbidden)
+	}))
+	defer tokens.Close()
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", writeAccount(t, tokens.URL))
+	l := secret.New(map[string]secret.Engine{"gcs": gcs.New(http.DefaultClient, "")}, secret.Timing{Total: 1}).Load(t.Context())
+	_, err := l.Resolve("encrypted:gcs!b:secrets!f:a/b")
+	if err == nil || strings.Contains(err.Error(), "no access") || !strings.Contains(err.Error(), "403") || len(err.Error()) > 300 {
+		t.Errorf("got error %.500v, want the status only", err)
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

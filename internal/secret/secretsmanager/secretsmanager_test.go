@@ -91,3 +91,27 @@ func TestRetriedErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessAnswer checks that an answer without an end is not read into memory.
+func TestEndlessAnswer(t *testing.T) {
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		_, err := fmt.Fprint(w, `{"SecretString":"`)
+		for chunk := strings.Repeat("x", 1<<20); err == nil && sent < 1<<30; sent += len(chunk) {
+			_, err = fmt.Fprint(w, chunk)
+		}
+	}))
+	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{})
+	_, err := r.Load(t.Context()).Resolve("encrypted:secrets-manager!r:eu-west-1!s:prod/db")
+	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "more than 4 MiB") || strings.Contains(err.Error(), "xxx") {
+		t.Errorf("got error %.300v, want that the answer is too large", err)
+	}
+	server.Close() // waits for the handler
+	if sent > 64<<20 {
+		t.Errorf("%d bytes were read", sent)
+	}
+}
