@@ -14,7 +14,8 @@ import (
 )
 
 // sampleServices makes scrapes read the state of the services. All of it is in memory.
-func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, assignments *assignment.Registry, ingester *ingest.Ingest, tasks *task.Tasks) {
+func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, assignments *assignment.Registry,
+	ingester *ingest.Ingest, tasks *task.Tasks) {
 	m.OnScrape(func() {
 		sampleLoad(&m.State, assignments.Load())
 		if each.isEnabled() {

@@ -188,7 +188,8 @@ type Outbox struct {
 // Tasks limits how many first lists run at the same time.
 type Tasks struct {
 	// Lists of one kind that may run at the same time, over all accounts; 0 for 1,000. At most 8 of them are lists
-	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that wait say how many are before them.
+	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that
+	// wait say how many are before them.
 	TotalBudget int `config:"totalBudget" default:"1000"`
 	// Lists of one kind that may run at the same time in one account; at most 4 run, whatever the value; 0 for 4.
 	BudgetPerAccount int `config:"budgetPerAccount" default:"50"`

@@ -69,7 +69,7 @@ func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
 func (d *decoder) hintFor(p location, key string, target reflect.Type) string {
 	specs := keySpecs(target)
 	if p.path == "" {
-		specs = slices.DeleteFunc(specs, func(s keySpec) bool { return s.status != ActiveKey })
+		specs = slices.DeleteFunc(slices.Clone(specs), func(s keySpec) bool { return s.status != ActiveKey })
 	}
 	first, _, _ := strings.Cut(key, ".")
 	hints := nearest.Matches(first, keyNames(specs))

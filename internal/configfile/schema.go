@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // Status says whether a key has an effect.
@@ -36,8 +37,21 @@ type keySpec struct {
 	index        []int
 }
 
-// keySpecs returns the keys of a struct type in the order of its fields.
+// knownSpecs holds the keys of struct types, because a file may have thousands of accounts, and
+// parsing the tags of each took half of the time.
+var knownSpecs sync.Map // []keySpec by reflect.Type
+
+// keySpecs returns the keys of a struct type in the order of its fields. The slice must not be changed.
 func keySpecs(t reflect.Type) []keySpec {
+	if known, ok := knownSpecs.Load(t); ok {
+		return known.([]keySpec)
+	}
+	specs := parseSpecs(t)
+	knownSpecs.Store(t, specs)
+	return specs
+}
+
+func parseSpecs(t reflect.Type) []keySpec {
 	var specs []keySpec
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -162,7 +162,8 @@ func (s GRPCServer) tlsConfig() (*tls.Config, error) {
 }
 
 func (s Security) keyPair() keypair.Files {
-	return keypair.Files{Cert: settings.FilePath(s.CertificateChain), Key: settings.FilePath(s.PrivateKey), Password: s.PrivateKeyPassword.Reveal()}
+	return keypair.Files{Cert: settings.FilePath(s.CertificateChain), Key: settings.FilePath(s.PrivateKey),
+		Password: s.PrivateKeyPassword.Reveal()}
 }
 
 // minVersion returns TLS 1.3, unless the user lists TLS 1.2.

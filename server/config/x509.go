@@ -34,17 +34,16 @@ func (c *Config) checkX509(x X509) {
 		c.addProblem(path+"enabled", "%q is true, but %q is empty: no agent could connect", path+"enabled", path+"filters")
 	}
 	for i, filter := range x.Filters {
-		if _, err := compileFilter(filter); err != nil {
+		if _, err := regexp.Compile(wholeSubject(filter)); err != nil {
 			c.addProblem(path+"filters", "%q[%d] must be a regular expression of RE2, which has no lookahead, got %.100q: %s", path+"filters", i,
 				filter, err)
 		}
 	}
 }
 
-// compileFilter compiles a filter for whole subjects: a filter CN=agent must not accept CN=agent-of-somebody-else.
-func compileFilter(filter string) (*regexp.Regexp, error) {
-	return regexp.Compile("^(?:" + filter + ")$")
-}
+// wholeSubject returns an expression that matches whole subjects: a filter CN=agent must not accept
+// CN=agent-of-somebody-else.
+func wholeSubject(filter string) string { return "^(?:" + filter + ")$" }
 
 // TLSConfig returns the TLS configuration of the port for agents, or nil for plaintext. Certificates
 // and authorities are reloaded when their files change.
@@ -55,7 +54,7 @@ func (g GRPC) TLSConfig() (*tls.Config, error) {
 	}
 	filters := make([]*regexp.Regexp, len(g.Auth.X509.Filters))
 	for i, filter := range g.Auth.X509.Filters {
-		if filters[i], err = compileFilter(filter); err != nil {
+		if filters[i], err = regexp.Compile(wholeSubject(filter)); err != nil {
 			return nil, fmt.Errorf("grpc.auth.x509.filters: %w", err)
 		}
 	}

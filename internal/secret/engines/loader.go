@@ -104,9 +104,10 @@ func (l *Loader) openMain() {
 	l.resolver = secret.New(withVault(withoutSettings(l.getenv), l.settings.Vault, l.getenv), l.timing)
 }
 
-// Prefetch finds the references in a configuration and fetches all of them at the same time. Scratch is
-// an empty configuration of the same type; what is read into it is worth nothing.
-func (l *Loader) Prefetch(scratch any) {
+// Prefetch finds the references in a configuration and fetches all of them at the same time. It reads the
+// configuration into scratch, which is empty and of the same type. It returns whether it has found any:
+// if not, what it has read is complete, otherwise it is worth nothing.
+func (l *Loader) Prefetch(scratch any) bool {
 	var references []string
 	o := l.options
 	o.Secrets = func(reference string) (string, error) {
@@ -118,6 +119,7 @@ func (l *Loader) Prefetch(scratch any) {
 		l.open.Do(l.openResolver)
 		l.load.Prefetch(references)
 	}
+	return len(references) > 0
 }
 
 // Resolve returns what replaces a reference.
