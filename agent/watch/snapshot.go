@@ -40,7 +40,7 @@ func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := f.put(ctx, Event{Type: End, Mark: mark}); err != nil {
+	if err := f.put(ctx, &Event{Type: End, Mark: mark}); err != nil {
 		return err
 	}
 	f.mark, f.madeProgress = mark, true
@@ -58,7 +58,7 @@ func (f *feed) beginSnapshot(ctx context.Context) error {
 	if err := f.reportStatus(ctx, vedette.FeedSyncing, ""); err != nil {
 		return err
 	}
-	return f.put(ctx, Event{Type: Begin})
+	return f.put(ctx, &Event{Type: Begin})
 }
 
 // readObjects reads all objects as a stream if configured and supported, and otherwise as
