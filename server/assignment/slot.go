@@ -34,6 +34,7 @@ type slot struct {
 	weight         int64     // of the account, in objects; part of the load of the cacher
 	assignedAt     time.Time // when the cacher was assigned
 	stayUntil      time.Time // the Balancer does not move the account before
+	takenOverAt    time.Time // when a standby last took over from a silent cacher
 }
 
 func (s *slot) current() (*Member, vedette.Term) {
