@@ -71,7 +71,8 @@ type accountLoad struct {
 // load adds the feeds of a reporting account to a count by state.
 func (a *account) load(feeds map[vedette.FeedState]int) accountLoad {
 	a.mu.Lock()
-	l := accountLoad{state: a.state, hasError: a.err != nil}
+	err := a.errorLocked()
+	l := accountLoad{state: a.state, hasError: err != nil && vedette.KindOf(err) != vedette.Waiting}
 	watcher, announcements := a.watcher, a.feeds
 	a.mu.Unlock()
 	if l.state == "reporting" && watcher != nil {

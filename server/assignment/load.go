@@ -1,11 +1,15 @@
 package assignment
 
-import "time"
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
 
 // Load is what the agents of this server do.
 type Load struct {
 	Agents int
-	// Reported accounts have an agent that reports them and no error. Failing ones have one with an
+	// Reported accounts have an agent that reports them and no error, or wait for their first list. Failing ones have one with an
 	// error, Stalled ones one whose changes wait for the database. Waiting accounts have none at
 	// present.
 	Reported, Failing, Stalled, Waiting int
@@ -46,7 +50,7 @@ func (m *Member) addTo(l *Load, s *slot, now time.Time) {
 	case isStalled:
 		l.Stalled++
 		freshAt = stalled.freshAt
-	case m.errors[s.account].Message != "":
+	case m.errors[s.account].Message != "" && m.errors[s.account].Kind != vedette.Waiting:
 		l.Failing++
 	default:
 		l.Reported++
