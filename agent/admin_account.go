@@ -110,7 +110,7 @@ func (a *account) view() accountView {
 // cluster was read, so these are not errors of discovery.
 func predecessorState(s AccountStatus) string {
 	switch {
-	case s.Error != "" && s.State != "refused":
+	case s.Error != "" && !s.waiting && s.State != "refused":
 		return stateDiscoveryError
 	case s.State == "reaching":
 		return stateConfigLoaded

@@ -105,7 +105,11 @@ type accountLoad struct {
 
 func (a *account) load() accountLoad {
 	a.mu.Lock()
-	l := accountLoad{state: a.state, err: a.err}
+	err := a.errorLocked()
+	if vedette.KindOf(err) == vedette.Waiting {
+		err = nil
+	}
+	l := accountLoad{state: a.state, err: err}
 	watcher, announcements := a.watcher, a.feeds
 	a.mu.Unlock()
 	if l.state == "reporting" && watcher != nil {

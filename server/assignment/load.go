@@ -9,7 +9,7 @@ import (
 // Load is what the agents of this server do.
 type Load struct {
 	Agents int
-	// Reported accounts have an agent that reports them and no error. Failing ones have one with an
+	// Reported accounts have an agent that reports them and no error, or wait for their first list. Failing ones have one with an
 	// error, Stalled ones one whose changes wait for the database. Waiting accounts have none at
 	// present.
 	Reported, Failing, Stalled, Waiting int
@@ -90,7 +90,7 @@ func (m *Member) accountLoad(s *slot, now time.Time) AccountLoad {
 	switch {
 	case isStalled:
 		l.State, freshAt = Stalled, stalled.freshAt
-	case m.errors[s.account].Message != "":
+	case m.errors[s.account].Message != "" && m.errors[s.account].Kind != vedette.Waiting:
 		l.State = Failing
 	}
 	if freshAt.IsZero() {

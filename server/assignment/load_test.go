@@ -33,6 +33,8 @@ func TestLoad(t *testing.T) {
 				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
 				first.SetFreshness(time.Now())
 			}, Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
+			{"one waits for its first list", func() { first.SetAccountError("one", AccountError{Kind: vedette.Waiting, Message: "1 of 5"}) },
+				Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
 			{"one fails", func() { first.SetAccountError("three", AccountError{Message: "forbidden"}) },
 				Load{Agents: 2, Reported: 1, Failing: 1, Stalled: 1, Oldest: time.Minute}},
 			{"the stalled one resumes", func() { first.Resume("two") }, Load{Agents: 2, Reported: 2, Failing: 1}},

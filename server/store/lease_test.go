@@ -146,6 +146,7 @@ func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 			return err
 		},
 		"commit":                   func() error { _, err := s.Declare(t.Context(), "prod", term, nil, nil); return err },
+		"assign":                   func() error { _, err := s.Acquire(t.Context(), "prod", Holder{Agent: "a2", Server: "s1"}); return err },
 		"release":                  func() error { return s.Release(t.Context(), "prod", term) },
 		"remove":                   func() error { return s.RemoveAccount(t.Context(), "prod") },
 		"answer from memory":       func() error { return s.CheckLease(t.Context()) },
