@@ -19,6 +19,7 @@ const (
 // TestConvergence runs seeds on each database, and logs how long they took to converge. It has no
 // limit on that beyond the timeout, because it depends on the machine.
 func TestConvergence(t *testing.T) {
+	t.Parallel() // because it waits most of the time
 	var times convergenceTimes
 	t.Cleanup(func() { t.Log(times.String()) })
 	first, n := *firstSeed, *seedCount
@@ -28,7 +29,7 @@ func TestConvergence(t *testing.T) {
 	for _, name := range everyDatabase() {
 		for seed := first; seed < first+n; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
-				t.Parallel() // because it waits most of the time
+				t.Parallel()
 				times.add(runSeed(t, name, seed))
 			})
 		}
