@@ -375,7 +375,8 @@ func (a *account) update(change func()) {
 	a.agent.link.ReportAccountError(a.cfg.Name, err)
 }
 
-// errorLocked returns what prevents the agent from reporting the account, or all of it.
+// errorLocked returns what prevents the agent from reporting the account, or all of it. If nothing is
+// wrong and the account waits for others, its kind is Waiting.
 func (a *account) errorLocked() error {
 	switch {
 	case a.state != "reporting":
@@ -385,7 +386,7 @@ func (a *account) errorLocked() error {
 	case a.selectionErr != nil:
 		return a.selectionErr
 	case a.waitReason != "":
-		return vedette.Errorf(vedette.Unavailable, "%s", a.waitReason)
+		return vedette.Errorf(vedette.Waiting, "%s", a.waitReason)
 	}
 	return nil
 }
@@ -395,7 +396,7 @@ func (a *account) status() AccountStatus {
 	defer a.mu.Unlock()
 	s := AccountStatus{Name: a.cfg.Name, State: a.state}
 	if err := a.errorLocked(); err != nil {
-		s.Error = err.Error()
+		s.Error, s.waiting = err.Error(), vedette.KindOf(err) == vedette.Waiting
 	}
 	return s
 }

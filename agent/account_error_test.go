@@ -44,7 +44,15 @@ func TestAccountErrors(t *testing.T) {
 	expect("another agent takes over", "", "")
 	a.setState("reporting", nil)
 	a.setWatchErrors(nil, nil)
-	expect("only the wait is left", "waits", vedette.Unavailable)
+	expect("only the wait is left", "waits", vedette.Waiting)
+	if a.load(nil).hasError {
+		t.Error("an account that waits counts as one with an error")
+	}
+	a.setClusterError(clusterError(watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
+	if !a.load(nil).hasError {
+		t.Error("an account whose cluster cannot be read does not count as one with an error")
+	}
+	a.setClusterError(nil)
 	a.setWaitReason("")
 	expect("a new watcher starts", "", "")
 }

@@ -159,6 +159,8 @@ type AccountStatus struct {
 	Name  vedette.AccountName `json:"name"`
 	State string              `json:"state"`
 	Error string              `json:"error,omitempty"`
+
+	waiting bool // Error says why the account waits for others, and nothing is wrong
 }
 
 // Status returns the state of the connection and of all accounts, sorted by name.

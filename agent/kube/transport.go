@@ -113,6 +113,7 @@ func (d *connConfig) transport(window int) *http.Transport {
 
 // withAuth returns a RoundTripper that adds the credentials to requests, and measures them.
 func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
+	rt = maskingTransport{rt}
 	if d.onResponse != nil {
 		rt = measuredTransport{rt, d.onResponse}
 	}
