@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/wire"
@@ -317,7 +315,7 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	ctx, cancel := context.WithCancel(ctx)
 	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}),
 		announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
-	redactor, err := a.newRedactor(settings)
+	redactor, err := a.agent.redactorFor(settings)
 	if err != nil {
 		r.err = err
 		close(r.done)
@@ -341,19 +339,6 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 		r.err = r.watcher.Run(ctx, as.Marks)
 	}()
 	return r
-}
-
-// newRedactor returns a redactor with the projections of the server. It skips projections
-// whose syntax this agent is too old for, so that only their fields are missing.
-func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
-	projections := slices.DeleteFunc(slices.Clone(settings.Projections), func(p vedette.Projection) bool {
-		_, err := redact.New(redact.Config{}, []vedette.Projection{p}, nil)
-		if err != nil {
-			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", p.Kind.String(), "error", err)
-		}
-		return err != nil
-	})
-	return redact.New(a.agent.cfg.Redact, projections, settings.Annotations)
 }
 
 // setClusterError sets the reason why the cluster as a whole cannot be read; nil clears it.

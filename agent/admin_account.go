@@ -33,7 +33,7 @@ type accountView struct {
 // accountConfigView is the configuration of an account without its credentials.
 type accountConfigView struct {
 	Name                    vedette.AccountName
-	Dynamic                 bool
+	Dynamic                 bool     // always false, because accounts come from files; tools of the predecessor's users filter by it
 	KubeconfigFile          string   `json:",omitempty"`
 	Context                 string   `json:",omitempty"`
 	ServiceAccount          bool     `json:",omitempty"`

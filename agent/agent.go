@@ -67,10 +67,11 @@ type Agent struct {
 	executor *executor.Executor
 	log      *slog.Logger
 
-	accounts    accountSet
-	newAccounts chan []Account // of SetAccounts; unbuffered
-	liveness    liveness
-	config      atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
+	accounts       accountSet
+	newAccounts    chan []Account // of SetAccounts; unbuffered
+	sharedRedactor sharedRedactor
+	liveness       liveness
+	config         atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings

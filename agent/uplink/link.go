@@ -142,7 +142,8 @@ func (l *link) send(m *wire.AgentMessage) error {
 	return l.stream.Send(m)
 }
 
-// sendFromOutbox sends the changes of the outbox as far as the credit of the server allows.
+// sendFromOutbox sends the changes of the outbox as far as the credit of the server allows, a few of
+// them together.
 func (l *link) sendFromOutbox(ctx context.Context) error {
 	box := l.uplink.box
 	for {
@@ -160,6 +161,9 @@ func (l *link) sendFromOutbox(ctx context.Context) error {
 			return err
 		}
 		if err := l.sendChanges(changes); err != nil {
+			return err
+		}
+		if err := collectChanges(ctx, changes); err != nil {
 			return err
 		}
 	}

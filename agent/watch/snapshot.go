@@ -28,7 +28,10 @@ const maxPageSize = 16 * defaultPageSize
 // only while it reads, not during a pause between attempts.
 func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	f.permit, err = f.w.acquireSnapshotPermit(ctx)
-	defer func() { f.permit.release(err == nil) }()
+	defer func() {
+		f.permit.release(err == nil)
+		f.permit = nil // a feed lives for long after its snapshot
+	}()
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,7 @@ func TestCanary(t *testing.T) {
 	shown := &lockedBuffer{}
 	fmt.Fprintln(shown, cfg.Effective(), cfg.Unused(), cfg.Notices(), check(cfg))
 	fmt.Fprintf(shown, "%+v %#v", cfg, *cfg)
-	logConfig := cfg.Logging.Config(os.LookupEnv)
+	logConfig := cfg.Logging.Config()
 	logConfig.Fields = nil // the operator's own
 	log, err := logging.New(logConfig, shown, shown)
 	if err != nil {
@@ -241,4 +241,3 @@ func get(t *testing.T, url string) string {
 	}
 	return url + "\n" + string(body)
 }
-

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/secretsmanager"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 )
 
 // answers are what the service answers for a secret: a status and a body, as AWS documents them.
@@ -60,17 +61,13 @@ func TestSecretsManager(t *testing.T) {
 	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{Total: 1})
 	defer r.Close()
 	l := r.Load(t.Context())
-	for rest, want := range map[string]string{
+	secrettest.ExpectValues(t, l, "encrypted:secrets-manager!r:eu-west-1!", map[string]string{
 		"s:prod/db!k:password": "hunter2", "s:prod/db!k:port": "5432", "s:prod/db": `{"password":"hunter2","port":5432}`,
 		"s:plain": "hunter3", "s:binary": "hunter4\x00\xff",
-	} {
-		if got, err := l.Resolve("encrypted:secrets-manager!r:eu-west-1!" + rest); got != want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", rest, got, err, want)
-		}
-	}
-	for rest, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	})
+	secrettest.ExpectErrors(t, l, "encrypted:secrets-manager!r:eu-west-1!", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"s:prod/db!k:user": {vedette.NotFound, "no key"},
 		"s:plain!k:x":      {vedette.Invalid, "not a JSON object"},
@@ -78,13 +75,7 @@ func TestSecretsManager(t *testing.T) {
 		"s:missing":        {vedette.Invalid, "ResourceNotFoundException"},
 		"s:denied":         {vedette.Invalid, "AccessDeniedException"},
 		"k:password":       {vedette.Invalid, "lacks the parameter s"},
-	} {
-		reference := "encrypted:secrets-manager!r:eu-west-1!" + rest
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", rest, err, want)
-		}
-	}
+	})
 	if _, err := l.Resolve("encryptedFile:secrets-manager!r:eu-west-1!s:prod/db!k:password"); err == nil || !strings.Contains(err.Error(), "must not have a key") {
 		t.Errorf("a file with a key: got error %v", err)
 	}

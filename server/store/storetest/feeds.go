@@ -28,6 +28,12 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		if err != nil || !reflect.DeepEqual(counts, want) {
 			t.Errorf("got %v, %v, want %v", counts, err, want)
 		}
+		byAccount, err := s.FeedCountsByAccount(t.Context())
+		wantByAccount := map[vedette.AccountName]map[vedette.FeedState]store.FeedCount{
+			"prod": {vedette.FeedLive: {Feeds: 1, Objects: 2}, vedette.FeedPending: {Feeds: 1}}, "other": {vedette.FeedPending: {Feeds: 1}}}
+		if err != nil || !reflect.DeepEqual(byAccount, wantByAccount) {
+			t.Errorf("got %v, %v, want %v", byAccount, err, wantByAccount)
+		}
 	},
 	"a declared feed is pending, with its resource": func(t *testing.T, s *store.Store) {
 		newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
