@@ -3,7 +3,9 @@ package store
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,6 +50,7 @@ func postgresClass(state string) errorClass {
 // translatePostgresError goes by SQLSTATE. An error that is not an answer of the server is an
 // error of the connection.
 func translatePostgresError(err error) error {
+	err = shortenAttempts(err)
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		return translateSQLState(e.Code, err)
@@ -97,6 +100,41 @@ func lastAttempt(err error) error {
 	}
 	return cause
 }
+
+// shortenAttempts describes an error to connect in one line, without repetitions. The driver's text has
+// a line for each attempt: the same again without TLS, or that there is no TLS, which matters only if
+// it is the reason.
+func shortenAttempts(err error) error {
+	var connect *pgconn.ConnectError
+	if !errors.As(err, &connect) {
+		return err
+	}
+	attempts, ok := connect.Unwrap().(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var texts, withoutTLS []string
+	for _, attempt := range attempts.Unwrap() {
+		if text := attempt.Error(); strings.Contains(text, noPostgresTLS) {
+			withoutTLS = append(withoutTLS, text)
+		} else if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		texts = slices.Compact(withoutTLS)
+	}
+	return attemptsError{fmt.Sprintf("connect as user %s to database %s: %s", connect.Config.User, connect.Config.Database, strings.Join(texts, "; ")), err}
+}
+
+// attemptsError is an error of the driver with another text.
+type attemptsError struct {
+	text string
+	err  error
+}
+
+func (e attemptsError) Error() string { return e.text }
+func (e attemptsError) Unwrap() error { return e.err }
 
 func translateSQLState(state string, err error) error {
 	switch postgresClass(state) {
