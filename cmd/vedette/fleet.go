@@ -137,9 +137,17 @@ func newAgentLayout(now time.Time) listLayout[client.Agent] {
 			}
 			accountsWith := func(role string) string { return cmp.Or(strings.Join(roles[role], ","), "<none>") }
 			return []string{a.ID, a.Version, a.Server, accountsWith("cacher"), accountsWith("standby"), accountsWith("refused"),
-				views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected)), a.Hostname, cmp.Or(a.ZoneID, "<none>")}
+				ageText(a.LastPulse, now), ageText(a.Connected, now), a.Hostname, cmp.Or(a.ZoneID, "<none>")}
 		},
 	}
+}
+
+// ageText returns how long ago something was; an agent that has just connected has sent no heartbeat.
+func ageText(t, now time.Time) string {
+	if t.IsZero() {
+		return "<none>"
+	}
+	return views.Age(now.Sub(t))
 }
 
 // printAccountErrors prints what prevents accounts from being reported.
