@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -72,18 +73,27 @@ const noPostgresTLS = "server refused TLS connection"
 // translatePostgresTLS explains errors of TLS, which retrying does not solve. It returns nil for
 // other errors.
 func translatePostgresTLS(err error) error {
-	var certificate *tls.CertificateVerificationError
 	switch last := lastAttempt(err); {
 	case last == nil:
 		return nil
 	case strings.Contains(last.Error(), noPostgresTLS):
 		return vedette.Errorf(vedette.Invalid,
 			"the URL requires TLS (sslmode), which the PostgreSQL server does not offer: set ssl=on there, or set sslmode=disable in the URL: %w", err)
-	case errors.As(last, &certificate):
+	case isCertificateError(last):
 		return vedette.Errorf(vedette.Invalid,
 			"the certificate of the PostgreSQL server is not trusted: name its authority with sslrootcert=FILE in the URL, and connect to a host name that the certificate has: %w", err)
 	}
 	return nil
+}
+
+// isCertificateError reports whether a certificate was not accepted. With verify-ca, the driver verifies it
+// itself, and its errors are those of x509.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &hostname)
 }
 
 // lastAttempt returns why the last of several attempts to connect failed; nil if the error is another
