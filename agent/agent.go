@@ -67,10 +67,11 @@ type Agent struct {
 	executor *executor.Executor
 	log      *slog.Logger
 
-	accounts    accountSet
-	newAccounts chan []Account // of SetAccounts; unbuffered
-	liveness    liveness
-	config      atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
+	accounts       accountSet
+	newAccounts    chan []Account // of SetAccounts; unbuffered
+	sharedRedactor sharedRedactor
+	liveness       liveness
+	config         atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings
@@ -158,6 +159,8 @@ type AccountStatus struct {
 	Name  vedette.AccountName `json:"name"`
 	State string              `json:"state"`
 	Error string              `json:"error,omitempty"`
+
+	waiting bool // Error says why the account waits for others, and nothing is wrong
 }
 
 // Status returns the state of the connection and of all accounts, sorted by name.

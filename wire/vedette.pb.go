@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type AgentMessage struct {
@@ -140,6 +140,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Deregister
 	//	*AgentMessage_Data
 	//	*AgentMessage_AccountError
+	//	*AgentMessage_Alive
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,6 +228,15 @@ func (x *AgentMessage) GetAccountError() *AccountError {
 	return nil
 }
 
+func (x *AgentMessage) GetAlive() *Alive {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Alive); ok {
+			return x.Alive
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -251,6 +261,10 @@ type AgentMessage_AccountError struct {
 	AccountError *AccountError `protobuf:"bytes,5,opt,name=account_error,json=accountError,proto3,oneof"` // why an account is not reported
 }
 
+type AgentMessage_Alive struct {
+	Alive *Alive `protobuf:"bytes,6,opt,name=alive,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Register) isAgentMessage_Message() {}
@@ -260,6 +274,8 @@ func (*AgentMessage_Deregister) isAgentMessage_Message() {}
 func (*AgentMessage_Data) isAgentMessage_Message() {}
 
 func (*AgentMessage_AccountError) isAgentMessage_Message() {}
+
+func (*AgentMessage_Alive) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -952,7 +968,8 @@ type AccountError struct {
 	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// A vedette.ErrorKind: invalid for a mistake in the configuration, denied for missing
-	// rights, otherwise unavailable. Empty from older agents.
+	// rights, waiting if nothing is wrong and the account waits for others, otherwise
+	// unavailable. Empty from older agents.
 	Kind          string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2277,7 +2294,10 @@ type Heartbeat struct {
 	UnixMillis int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
 	// Milliseconds since Welcome was sent, by the server's clock. The agent returns it in
 	// its heartbeats.
-	Stamp         int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Stamp int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	// The interval in milliseconds at which the agent is to send Alive from now on, besides
+	// its heartbeats; 0 for never.
+	AliveMillis   uint32 `protobuf:"varint,3,opt,name=alive_millis,json=aliveMillis,proto3" json:"alive_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2326,6 +2346,60 @@ func (x *Heartbeat) GetStamp() int64 {
 	return 0
 }
 
+func (x *Heartbeat) GetAliveMillis() uint32 {
+	if x != nil {
+		return x.AliveMillis
+	}
+	return 0
+}
+
+// Alive shows that the process of the agent runs. It says nothing about its data.
+type Alive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The interval in milliseconds at which the agent sends Alive from now on; 0 if this is
+	// the last one.
+	IntervalMillis uint32 `protobuf:"varint,1,opt,name=interval_millis,json=intervalMillis,proto3" json:"interval_millis,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Alive) Reset() {
+	*x = Alive{}
+	mi := &file_vedette_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alive) ProtoMessage() {}
+
+func (x *Alive) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alive.ProtoReflect.Descriptor instead.
+func (*Alive) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Alive) GetIntervalMillis() uint32 {
+	if x != nil {
+		return x.IntervalMillis
+	}
+	return 0
+}
+
 // Drain asks the agent to reconnect, to another server if possible, before the server
 // closes the stream.
 type Drain struct {
@@ -2337,7 +2411,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2423,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2436,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{30}
+	return file_vedette_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Drain) GetReason() string {
@@ -2385,7 +2459,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2471,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2484,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2469,7 +2543,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2555,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2568,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -2581,7 +2655,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2667,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2680,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Attach) GetSession() string {
@@ -2636,7 +2710,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2722,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2735,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -2688,7 +2762,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2774,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2787,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Cancel) GetId() string {
@@ -2733,7 +2807,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2819,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2832,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Forget) GetId() string {
@@ -2809,7 +2883,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2895,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2908,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Operation) GetId() string {
@@ -3213,7 +3287,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3299,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3312,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3265,7 +3339,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3351,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3364,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Target) GetKind() string {
@@ -3332,7 +3406,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3418,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3431,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3396,7 +3470,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3482,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3495,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3470,7 +3544,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3556,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3569,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3548,7 +3622,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3560,7 +3634,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3573,7 +3647,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3668,7 +3742,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +3754,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +3767,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -3755,7 +3829,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3841,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3854,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3808,7 +3882,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +3894,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +3907,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3874,7 +3948,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3886,7 +3960,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +3973,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -3976,7 +4050,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3988,7 +4062,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4001,7 +4075,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4033,7 +4107,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4119,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4132,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 type Version struct {
@@ -4071,7 +4145,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4157,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4170,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4135,7 +4209,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4221,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4234,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Outcome) GetId() string {
@@ -4265,7 +4339,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4351,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4364,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4329,7 +4403,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4415,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4428,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4400,7 +4474,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4486,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,14 +4499,14 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xb4\x02\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xe4\x02\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
@@ -4440,7 +4514,8 @@ const file_vedette_proto_rawDesc = "" +
 	"deregister\x18\x03 \x01(\v2\x1b.vedette.wire.v1.DeregisterH\x00R\n" +
 	"deregister\x12+\n" +
 	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
-	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountErrorB\t\n" +
+	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12.\n" +
+	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05aliveB\t\n" +
 	"\amessage\"\xd5\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -4605,11 +4680,14 @@ const file_vedette_proto_rawDesc = "" +
 	"\adigests\x18\x03 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\"B\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\"e\n" +
 	"\tHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\x14\n" +
-	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"\x1f\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12!\n" +
+	"\falive_millis\x18\x03 \x01(\rR\valiveMillis\"0\n" +
+	"\x05Alive\x12'\n" +
+	"\x0finterval_millis\x18\x01 \x01(\rR\x0eintervalMillis\"\x1f\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
 	"\fOperationsUp\x121\n" +
@@ -4796,7 +4874,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -4830,33 +4908,34 @@ var file_vedette_proto_goTypes = []any{
 	(*Index)(nil),           // 29: vedette.wire.v1.Index
 	(*Ack)(nil),             // 30: vedette.wire.v1.Ack
 	(*Heartbeat)(nil),       // 31: vedette.wire.v1.Heartbeat
-	(*Drain)(nil),           // 32: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 33: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 34: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 35: vedette.wire.v1.Attach
-	(*Part)(nil),            // 36: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 37: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 38: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 39: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 40: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 41: vedette.wire.v1.Target
-	(*List)(nil),            // 42: vedette.wire.v1.List
-	(*Apply)(nil),           // 43: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 44: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 45: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 46: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 47: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 48: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 49: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 50: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 51: vedette.wire.v1.Discover
-	(*Version)(nil),         // 52: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 53: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 54: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 55: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 56: vedette.wire.v1.AnswerEnd
-	nil,                     // 57: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 58: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*Alive)(nil),           // 32: vedette.wire.v1.Alive
+	(*Drain)(nil),           // 33: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 34: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 35: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 36: vedette.wire.v1.Attach
+	(*Part)(nil),            // 37: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 38: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 39: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 40: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 41: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 42: vedette.wire.v1.Target
+	(*List)(nil),            // 43: vedette.wire.v1.List
+	(*Apply)(nil),           // 44: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 45: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 46: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 47: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 48: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 49: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 50: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 51: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 52: vedette.wire.v1.Discover
+	(*Version)(nil),         // 53: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 54: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 55: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 56: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 57: vedette.wire.v1.AnswerEnd
+	nil,                     // 58: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 59: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -4864,87 +4943,88 @@ var file_vedette_proto_depIdxs = []int32{
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
 	16, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	5,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	13, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	30, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	29, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	31, // 9: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	32, // 10: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	6,  // 11: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 12: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 13: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 15: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	14, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	15, // 17: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 18: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	15, // 19: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	18, // 20: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	20, // 21: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	21, // 22: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	23, // 23: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	24, // 24: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	25, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	26, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	27, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	28, // 28: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	57, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	58, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	15, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	35, // 36: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	53, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	39, // 38: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	37, // 39: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	38, // 40: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	36, // 41: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	41, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	42, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	43, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	44, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	45, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	47, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	41, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	41, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	41, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	48, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	41, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	41, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	49, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	41, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	50, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	51, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	41, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	52, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	40, // 60: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	45, // 61: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	46, // 62: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	39, // 63: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	41, // 64: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	41, // 65: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	41, // 66: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	41, // 67: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	41, // 68: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	41, // 69: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 70: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	54, // 71: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 72: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	21, // 73: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 74: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 75: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	33, // 76: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	55, // 77: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 78: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	34, // 79: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	56, // 80: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	78, // [78:81] is the sub-list for method output_type
-	75, // [75:78] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	32, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
+	5,  // 6: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	13, // 7: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	30, // 8: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	29, // 9: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	31, // 10: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	33, // 11: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	6,  // 12: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 13: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 14: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 15: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 16: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	14, // 17: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	15, // 18: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 19: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	15, // 20: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	18, // 21: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	20, // 22: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	21, // 23: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	23, // 24: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	24, // 25: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	25, // 26: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	26, // 27: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	27, // 28: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	28, // 29: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	19, // 30: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	15, // 31: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	22, // 32: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	58, // 33: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	59, // 34: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 35: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	15, // 36: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	36, // 37: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	54, // 38: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	40, // 39: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	38, // 40: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	39, // 41: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	37, // 42: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	42, // 43: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	43, // 44: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	44, // 45: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	45, // 46: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	46, // 47: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	48, // 48: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	42, // 49: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	42, // 50: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	42, // 51: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	49, // 52: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	42, // 53: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	42, // 54: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	50, // 55: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	42, // 56: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	51, // 57: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	52, // 58: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	42, // 59: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	53, // 60: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	41, // 61: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	46, // 62: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	47, // 63: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	40, // 64: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	42, // 65: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	42, // 66: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	42, // 67: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	42, // 68: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	42, // 69: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	42, // 70: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 71: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	55, // 72: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 73: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	21, // 74: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 75: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 76: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	34, // 77: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	56, // 78: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 79: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	35, // 80: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	57, // 81: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	79, // [79:82] is the sub-list for method output_type
+	76, // [76:79] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -4958,6 +5038,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Deregister)(nil),
 		(*AgentMessage_Data)(nil),
 		(*AgentMessage_AccountError)(nil),
+		(*AgentMessage_Alive)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
@@ -4979,17 +5060,17 @@ func file_vedette_proto_init() {
 		(*Record_Heartbeat)(nil),
 	}
 	file_vedette_proto_msgTypes[26].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[31].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[37].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[38].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5012,16 +5093,16 @@ func file_vedette_proto_init() {
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[43].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[44].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[47].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -121,7 +121,7 @@ func isStop(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled))
 }
 
-// closeConfig removes the temporary files of a configuration, if it has any.
+// closeConfig removes the temporary files with secrets of a configuration, if it has any.
 func closeConfig(cfg any) {
 	if closer, ok := cfg.(io.Closer); ok {
 		_ = closer.Close() // the next start removes what is left

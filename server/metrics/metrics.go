@@ -1,7 +1,7 @@
 // Package metrics declares the metrics of a server.
 //
-// No label names an account, a namespace, an object or a user, and no label has a value that an
-// agent, an upstream or a caller chooses.
+// No label names a namespace, an object or a user, no label has a value that an upstream or a caller
+// chooses, and only metrics that are off by default name accounts.
 package metrics
 
 import (
@@ -19,8 +19,9 @@ import (
 // Metrics measures one server. It is safe for concurrent use.
 type Metrics struct {
 	*metricset.Set
-	State State
-	Fleet Fleet
+	State    State
+	Fleet    Fleet
+	Accounts Accounts
 
 	leaseHeld        *prometheus.GaugeVec
 	ingest           ingest
@@ -66,6 +67,7 @@ func New(version string) *Metrics {
 	m.Gauge("vedette_server_build_info", "Always 1; the labels say which version runs.", "version", "go_version").
 		WithLabelValues(version, runtime.Version()).Set(1)
 	m.addFleet()
+	m.addAccounts()
 	m.addIngest()
 	m.addStore()
 	m.addREST()
