@@ -75,6 +75,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/cli/...", "google.golang.org/grpc", "commands use a server's REST API, not gRPC"},
 		{"./internal/keypair", "google.golang.org/grpc", "certificates are for HTTP too; only internal/keypair/grpctls knows gRPC"},
 		{"./internal/command", module + "/agent", "command runs any program; it must not know whose credentials it prints"},
+		{"./internal/command", module + "/internal/configfile", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/reload", module, "reload watches files, whatever they contain; it must not depend on what is read from them"},
 		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
