@@ -312,7 +312,7 @@ func TestReference(t *testing.T) {
 			"- Environment variables override the files: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
 			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
-			"- The agent reads its files once, at start: restart it after a change.\n\n" +
+			"- The agent uses [changes of accounts and of logging.level](configuration.md#changes-while-an-agent-runs) within 5 seconds; others need a restart.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",
 	}, Config{})
 	if err != nil {
