@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -48,6 +49,7 @@ func TestLoad(t *testing.T) {
 			{"the agent leaves", func() { first.Leave(t.Context()) }, Load{Agents: 1, Waiting: 3, Unreachable: 1, Refused: 1}},
 		} {
 			step.do()
+			synctest.Wait() // until the registry has done what is due at this time
 			if got := w.Load(); got != step.want {
 				t.Errorf("%s: got %+v, want %+v", step.name, got, step.want)
 			}
@@ -68,6 +70,7 @@ func TestAccountLoads(t *testing.T) {
 		agent.Stall("stalled", vedette.Errorf(vedette.Unavailable, "locked"))
 		agent.SetAccountError("failing", AccountError{Message: "forbidden"})
 		time.Sleep(time.Minute)
+		synctest.Wait() // until the registry has done what is due at this time
 		agent.SetFreshness(time.Now())
 		want := func(step string, want ...AccountLoad) {
 			t.Helper()
