@@ -34,6 +34,7 @@ type account struct {
 	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
 	lastCredentialsErr error           // the last logged error of a credentials reload; owned by run
+	refusal            refusal         // owned by run
 	identity           vedette.Cluster // of the last registration, and its namespaces; owned by run
 	namespaces         []string
 	reportMu           sync.Mutex // held while a state is sent, so that states arrive in order
@@ -254,7 +255,25 @@ func (a *account) handleNonCacherRole(as uplink.Assignment) bool {
 		return false
 	}
 	a.setState("refused", errors.New(as.Message))
-	a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
+	if a.refusal.shouldLog(as.Message, time.Now()) {
+		a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
+	}
+	return true
+}
+
+// refusal is what was logged last about the server refusing the account. The account registers again
+// every few seconds, for as long as an operator needs.
+type refusal struct {
+	reason string
+	logged time.Time
+}
+
+// shouldLog reports whether to log a refusal: a reason that has changed, or the same one once a minute.
+func (r *refusal) shouldLog(reason string, now time.Time) bool {
+	if reason == r.reason && now.Sub(r.logged) < time.Minute {
+		return false
+	}
+	r.reason, r.logged = reason, now
 	return true
 }
 
