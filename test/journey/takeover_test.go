@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/test/fleet"
+	"github.com/vedette-io/vedette/test/programs"
 )
 
 // agentPrograms starts agents as processes of their own. All have all clusters of a fleet.
@@ -29,9 +30,8 @@ func buildAgent(h *stack, clusters *fleet.Fleet) *agentPrograms {
 	h.t.Helper()
 	p := &agentPrograms{h: h, dir: h.t.TempDir(), clusters: clusters}
 	p.program = filepath.Join(p.dir, "vedette-agent")
-	build := exec.Command("go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", p.program, "github.com/vedette-io/vedette/cmd/vedette-agent")
-	if out, err := build.CombinedOutput(); err != nil {
-		h.t.Fatalf("build the agent: %v\n%s", err, out)
+	if err := programs.Build(h.t.Context(), p.dir, "vedette-agent"); err != nil {
+		h.t.Fatal(err)
 	}
 	for i := range clusters.Clusters() {
 		p.write(fmt.Sprintf("cluster-%d", i), string(clusters.Kubeconfig(i)))
@@ -96,23 +96,23 @@ func TestSharingProcesses(t *testing.T) {
 		}
 	})
 	h := startServer(t, assignment.BalanceConfig{Settle: time.Second, Tenure: time.Second, Pause: time.Second})
-	programs := buildAgent(h, clusters)
-	programs.start("a1")
+	agents := buildAgent(h, clusters)
+	agents.start("a1")
 	h.awaitShares(map[vedette.AgentID]int{"a1": 6})
 	lists := clusters.Counts().Lists
-	second := programs.start("a2")
+	second := agents.start("a2")
 	h.awaitShares(map[vedette.AgentID]int{"a1": 3, "a2": 3})
-	third := programs.start("a3")
+	third := agents.start("a3")
 	h.awaitShares(map[vedette.AgentID]int{"a1": 2, "a2": 2, "a3": 2})
 	if n := strings.Count(h.log.String(), "account moved to balance agents"); n != 5 {
 		t.Errorf("got %d moves for two agents that joined, want 3 and 2", n)
 	}
 
-	programs.kill(second)
+	agents.kill(second)
 	h.awaitShares(map[vedette.AgentID]int{"a1": 3, "a3": 3})
 	h.expectChangesArrive(clusters, pods, 60)
 
-	programs.signal(third, syscall.SIGSTOP)
+	agents.signal(third, syscall.SIGSTOP)
 	frozenAt := time.Now()
 	h.awaitShares(map[vedette.AgentID]int{"a1": 6})
 	t.Logf("all accounts of the frozen agent are up to date again after %v", time.Since(frozenAt))
@@ -120,7 +120,7 @@ func TestSharingProcesses(t *testing.T) {
 		t.Error("the accounts were taken over because the connection ended, not because the agent was silent")
 	}
 	h.expectChangesArrive(clusters, pods, 61)
-	programs.signal(third, syscall.SIGCONT)
+	agents.signal(third, syscall.SIGCONT)
 	h.awaitShares(map[vedette.AgentID]int{"a1": 3, "a3": 3})
 	h.expectChangesArrive(clusters, pods, 62)
 
