@@ -103,7 +103,7 @@ func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 
 func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
-		b.report.Add(out.at, path, "%s has the YAML tag %s, which is not supported: remove the tag", path, tag)
+		b.report.Add(out.at, path, "%q has the YAML tag %s, which is not supported: remove the tag", path, quote(tag))
 		return
 	}
 	if n.ShortTag() == "!!null" {
