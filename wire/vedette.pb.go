@@ -76,7 +76,7 @@ func (x Assignment_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Assignment_Role.Descriptor instead.
 func (Assignment_Role) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{11, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type Outcome_State int32
@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type AgentMessage struct {
@@ -140,6 +140,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Deregister
 	//	*AgentMessage_Data
 	//	*AgentMessage_AccountError
+	//	*AgentMessage_ConfigStatus
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,6 +228,15 @@ func (x *AgentMessage) GetAccountError() *AccountError {
 	return nil
 }
 
+func (x *AgentMessage) GetConfigStatus() *ConfigStatus {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_ConfigStatus); ok {
+			return x.ConfigStatus
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -251,6 +261,10 @@ type AgentMessage_AccountError struct {
 	AccountError *AccountError `protobuf:"bytes,5,opt,name=account_error,json=accountError,proto3,oneof"` // why an account is not reported
 }
 
+type AgentMessage_ConfigStatus struct {
+	ConfigStatus *ConfigStatus `protobuf:"bytes,6,opt,name=config_status,json=configStatus,proto3,oneof"` // which configuration the agent uses
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Register) isAgentMessage_Message() {}
@@ -260,6 +274,8 @@ func (*AgentMessage_Deregister) isAgentMessage_Message() {}
 func (*AgentMessage_Data) isAgentMessage_Message() {}
 
 func (*AgentMessage_AccountError) isAgentMessage_Message() {}
+
+func (*AgentMessage_ConfigStatus) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1009,6 +1025,78 @@ func (x *AccountError) GetKind() string {
 	return ""
 }
 
+// ConfigStatus says which configuration an agent uses. It is sent on each connection and whenever it
+// changes. It is shown to users, so it contains no values of the configuration.
+type ConfigStatus struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	AgeMillis int64                  `protobuf:"varint,1,opt,name=age_millis,json=ageMillis,proto3" json:"age_millis,omitempty"` // how long ago the configuration in use took effect, as measured by the agent
+	Current   bool                   `protobuf:"varint,2,opt,name=current,proto3" json:"current,omitempty"`                      // whether all that the files contain is in effect
+	// One word: InEffect, Rejected (the files cannot be used), AccountsRejected (some accounts cannot),
+	// RestartRequired (some changes count from the next start on), or a word of a newer agent.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigStatus) Reset() {
+	*x = ConfigStatus{}
+	mi := &file_vedette_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigStatus) ProtoMessage() {}
+
+func (x *ConfigStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigStatus.ProtoReflect.Descriptor instead.
+func (*ConfigStatus) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ConfigStatus) GetAgeMillis() int64 {
+	if x != nil {
+		return x.AgeMillis
+	}
+	return 0
+}
+
+func (x *ConfigStatus) GetCurrent() bool {
+	if x != nil {
+		return x.Current
+	}
+	return false
+}
+
+func (x *ConfigStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ConfigStatus) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Assignment answers Register. It is sent again whenever it changes: a standby becomes
 // the cacher when the cacher disconnects.
 type Assignment struct {
@@ -1024,7 +1112,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1124,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1137,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{11}
+	return file_vedette_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Assignment) GetAccount() string {
@@ -1097,7 +1185,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1197,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1210,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{12}
+	return file_vedette_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Mark) GetFeed() *Feed {
@@ -1149,7 +1237,7 @@ type Feed struct {
 
 func (x *Feed) Reset() {
 	*x = Feed{}
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1249,7 @@ func (x *Feed) String() string {
 func (*Feed) ProtoMessage() {}
 
 func (x *Feed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1262,7 @@ func (x *Feed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feed.ProtoReflect.Descriptor instead.
 func (*Feed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{13}
+	return file_vedette_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Feed) GetKind() *Kind {
@@ -1205,7 +1293,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1305,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1318,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{14}
+	return file_vedette_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Data) GetZstd() []byte {
@@ -1272,7 +1360,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1372,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1385,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{15}
+	return file_vedette_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Record) GetAccount() string {
@@ -1479,7 +1567,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1579,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1592,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{16}
+	return file_vedette_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Declare) GetFeeds() []*DeclaredFeed {
@@ -1535,7 +1623,7 @@ type DeclaredFeed struct {
 
 func (x *DeclaredFeed) Reset() {
 	*x = DeclaredFeed{}
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1635,7 @@ func (x *DeclaredFeed) String() string {
 func (*DeclaredFeed) ProtoMessage() {}
 
 func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1648,7 @@ func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclaredFeed.ProtoReflect.Descriptor instead.
 func (*DeclaredFeed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{17}
+	return file_vedette_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeclaredFeed) GetFeed() *Feed {
@@ -1615,7 +1703,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1715,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1728,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{18}
+	return file_vedette_proto_rawDescGZIP(), []int{19}
 }
 
 type Upsert struct {
@@ -1663,7 +1751,7 @@ type Upsert struct {
 
 func (x *Upsert) Reset() {
 	*x = Upsert{}
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1763,7 @@ func (x *Upsert) String() string {
 func (*Upsert) ProtoMessage() {}
 
 func (x *Upsert) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1776,7 @@ func (x *Upsert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upsert.ProtoReflect.Descriptor instead.
 func (*Upsert) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{19}
+	return file_vedette_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Upsert) GetNamespace() string {
@@ -1786,7 +1874,7 @@ type Owner struct {
 
 func (x *Owner) Reset() {
 	*x = Owner{}
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1886,7 @@ func (x *Owner) String() string {
 func (*Owner) ProtoMessage() {}
 
 func (x *Owner) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1899,7 @@ func (x *Owner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owner.ProtoReflect.Descriptor instead.
 func (*Owner) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{20}
+	return file_vedette_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Owner) GetKind() *Kind {
@@ -1846,7 +1934,7 @@ type Delete struct {
 
 func (x *Delete) Reset() {
 	*x = Delete{}
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1946,7 @@ func (x *Delete) String() string {
 func (*Delete) ProtoMessage() {}
 
 func (x *Delete) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1959,7 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{21}
+	return file_vedette_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Delete) GetNamespace() string {
@@ -1905,7 +1993,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2005,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2018,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{22}
+	return file_vedette_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Drop) GetDigests() []uint64 {
@@ -1950,7 +2038,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2050,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2063,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{23}
+	return file_vedette_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *End) GetResourceVersion() string {
@@ -1994,7 +2082,7 @@ type Bookmark struct {
 
 func (x *Bookmark) Reset() {
 	*x = Bookmark{}
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2094,7 @@ func (x *Bookmark) String() string {
 func (*Bookmark) ProtoMessage() {}
 
 func (x *Bookmark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2107,7 @@ func (x *Bookmark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookmark.ProtoReflect.Descriptor instead.
 func (*Bookmark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{24}
+	return file_vedette_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Bookmark) GetResourceVersion() string {
@@ -2039,7 +2127,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2139,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2152,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{25}
+	return file_vedette_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Status) GetState() string {
@@ -2101,7 +2189,7 @@ type AgentHeartbeat struct {
 
 func (x *AgentHeartbeat) Reset() {
 	*x = AgentHeartbeat{}
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2201,7 @@ func (x *AgentHeartbeat) String() string {
 func (*AgentHeartbeat) ProtoMessage() {}
 
 func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2214,7 @@ func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentHeartbeat.ProtoReflect.Descriptor instead.
 func (*AgentHeartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{26}
+	return file_vedette_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AgentHeartbeat) GetUnixMillis() int64 {
@@ -2171,7 +2259,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +2271,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +2284,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{27}
+	return file_vedette_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Index) GetAccount() string {
@@ -2237,7 +2325,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2337,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2350,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{28}
+	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ack) GetRecords() uint64 {
@@ -2284,7 +2372,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2384,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2397,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{29}
+	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Heartbeat) GetUnixMillis() int64 {
@@ -2337,7 +2425,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2437,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2450,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{30}
+	return file_vedette_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Drain) GetReason() string {
@@ -2385,7 +2473,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2485,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2498,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2469,7 +2557,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2569,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2582,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -2581,7 +2669,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2593,7 +2681,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2606,7 +2694,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Attach) GetSession() string {
@@ -2636,7 +2724,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2736,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2749,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -2688,7 +2776,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2788,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2801,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Cancel) GetId() string {
@@ -2733,7 +2821,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2833,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2846,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Forget) GetId() string {
@@ -2809,7 +2897,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2909,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2922,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Operation) GetId() string {
@@ -3213,7 +3301,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3313,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3326,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3265,7 +3353,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3365,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3378,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Target) GetKind() string {
@@ -3332,7 +3420,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3432,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3445,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3396,7 +3484,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3496,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3509,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3470,7 +3558,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3570,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3583,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3548,7 +3636,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3560,7 +3648,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3573,7 +3661,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3668,7 +3756,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +3768,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +3781,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -3755,7 +3843,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3855,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3868,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3808,7 +3896,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +3908,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +3921,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3874,7 +3962,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3886,7 +3974,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +3987,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -3976,7 +4064,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3988,7 +4076,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4001,7 +4089,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4033,7 +4121,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4133,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4146,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 type Version struct {
@@ -4071,7 +4159,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4171,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4184,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4135,7 +4223,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4235,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4248,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Outcome) GetId() string {
@@ -4265,7 +4353,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4365,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4378,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4329,7 +4417,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4429,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4442,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4400,7 +4488,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4500,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,14 +4513,14 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xb4\x02\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xfa\x02\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
@@ -4440,7 +4528,8 @@ const file_vedette_proto_rawDesc = "" +
 	"deregister\x18\x03 \x01(\v2\x1b.vedette.wire.v1.DeregisterH\x00R\n" +
 	"deregister\x12+\n" +
 	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
-	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountErrorB\t\n" +
+	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12D\n" +
+	"\rconfig_status\x18\x06 \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
 	"\amessage\"\xd5\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -4500,7 +4589,13 @@ const file_vedette_proto_rawDesc = "" +
 	"\fAccountError\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\"\x8a\x02\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\"y\n" +
+	"\fConfigStatus\x12\x1d\n" +
+	"\n" +
+	"age_millis\x18\x01 \x01(\x03R\tageMillis\x12\x18\n" +
+	"\acurrent\x18\x02 \x01(\bR\acurrent\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\x8a\x02\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x124\n" +
@@ -4796,7 +4891,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -4811,140 +4906,142 @@ var file_vedette_proto_goTypes = []any{
 	(*Register)(nil),        // 10: vedette.wire.v1.Register
 	(*Deregister)(nil),      // 11: vedette.wire.v1.Deregister
 	(*AccountError)(nil),    // 12: vedette.wire.v1.AccountError
-	(*Assignment)(nil),      // 13: vedette.wire.v1.Assignment
-	(*Mark)(nil),            // 14: vedette.wire.v1.Mark
-	(*Feed)(nil),            // 15: vedette.wire.v1.Feed
-	(*Data)(nil),            // 16: vedette.wire.v1.Data
-	(*Record)(nil),          // 17: vedette.wire.v1.Record
-	(*Declare)(nil),         // 18: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),    // 19: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),           // 20: vedette.wire.v1.Begin
-	(*Upsert)(nil),          // 21: vedette.wire.v1.Upsert
-	(*Owner)(nil),           // 22: vedette.wire.v1.Owner
-	(*Delete)(nil),          // 23: vedette.wire.v1.Delete
-	(*Drop)(nil),            // 24: vedette.wire.v1.Drop
-	(*End)(nil),             // 25: vedette.wire.v1.End
-	(*Bookmark)(nil),        // 26: vedette.wire.v1.Bookmark
-	(*Status)(nil),          // 27: vedette.wire.v1.Status
-	(*AgentHeartbeat)(nil),  // 28: vedette.wire.v1.AgentHeartbeat
-	(*Index)(nil),           // 29: vedette.wire.v1.Index
-	(*Ack)(nil),             // 30: vedette.wire.v1.Ack
-	(*Heartbeat)(nil),       // 31: vedette.wire.v1.Heartbeat
-	(*Drain)(nil),           // 32: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 33: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 34: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 35: vedette.wire.v1.Attach
-	(*Part)(nil),            // 36: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 37: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 38: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 39: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 40: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 41: vedette.wire.v1.Target
-	(*List)(nil),            // 42: vedette.wire.v1.List
-	(*Apply)(nil),           // 43: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 44: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 45: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 46: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 47: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 48: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 49: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 50: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 51: vedette.wire.v1.Discover
-	(*Version)(nil),         // 52: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 53: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 54: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 55: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 56: vedette.wire.v1.AnswerEnd
-	nil,                     // 57: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 58: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*ConfigStatus)(nil),    // 13: vedette.wire.v1.ConfigStatus
+	(*Assignment)(nil),      // 14: vedette.wire.v1.Assignment
+	(*Mark)(nil),            // 15: vedette.wire.v1.Mark
+	(*Feed)(nil),            // 16: vedette.wire.v1.Feed
+	(*Data)(nil),            // 17: vedette.wire.v1.Data
+	(*Record)(nil),          // 18: vedette.wire.v1.Record
+	(*Declare)(nil),         // 19: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),    // 20: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),           // 21: vedette.wire.v1.Begin
+	(*Upsert)(nil),          // 22: vedette.wire.v1.Upsert
+	(*Owner)(nil),           // 23: vedette.wire.v1.Owner
+	(*Delete)(nil),          // 24: vedette.wire.v1.Delete
+	(*Drop)(nil),            // 25: vedette.wire.v1.Drop
+	(*End)(nil),             // 26: vedette.wire.v1.End
+	(*Bookmark)(nil),        // 27: vedette.wire.v1.Bookmark
+	(*Status)(nil),          // 28: vedette.wire.v1.Status
+	(*AgentHeartbeat)(nil),  // 29: vedette.wire.v1.AgentHeartbeat
+	(*Index)(nil),           // 30: vedette.wire.v1.Index
+	(*Ack)(nil),             // 31: vedette.wire.v1.Ack
+	(*Heartbeat)(nil),       // 32: vedette.wire.v1.Heartbeat
+	(*Drain)(nil),           // 33: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 34: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 35: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 36: vedette.wire.v1.Attach
+	(*Part)(nil),            // 37: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 38: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 39: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 40: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 41: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 42: vedette.wire.v1.Target
+	(*List)(nil),            // 43: vedette.wire.v1.List
+	(*Apply)(nil),           // 44: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 45: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 46: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 47: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 48: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 49: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 50: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 51: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 52: vedette.wire.v1.Discover
+	(*Version)(nil),         // 53: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 54: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 55: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 56: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 57: vedette.wire.v1.AnswerEnd
+	nil,                     // 58: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 59: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
 	10, // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
-	16, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
+	17, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	5,  // 5: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	13, // 6: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	30, // 7: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	29, // 8: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	31, // 9: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	32, // 10: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	6,  // 11: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 12: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 13: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 14: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 15: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	14, // 16: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	15, // 17: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 18: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	15, // 19: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	18, // 20: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	20, // 21: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	21, // 22: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	23, // 23: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	24, // 24: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	25, // 25: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	26, // 26: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	27, // 27: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	28, // 28: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	19, // 29: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	15, // 30: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	22, // 31: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	57, // 32: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	58, // 33: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 34: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	15, // 35: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	35, // 36: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	53, // 37: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	39, // 38: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	37, // 39: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	38, // 40: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	36, // 41: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	41, // 42: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	42, // 43: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	43, // 44: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	44, // 45: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	45, // 46: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	47, // 47: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	41, // 48: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	41, // 49: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	41, // 50: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	48, // 51: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	41, // 52: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	41, // 53: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	49, // 54: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	41, // 55: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	50, // 56: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	51, // 57: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	41, // 58: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	52, // 59: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	40, // 60: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	45, // 61: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	46, // 62: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	39, // 63: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	41, // 64: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	41, // 65: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	41, // 66: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	41, // 67: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	41, // 68: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	41, // 69: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 70: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	54, // 71: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 72: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	21, // 73: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 74: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 75: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	33, // 76: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	55, // 77: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 78: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	34, // 79: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	56, // 80: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	78, // [78:81] is the sub-list for method output_type
-	75, // [75:78] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	13, // 5: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
+	5,  // 6: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	14, // 7: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	31, // 8: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	30, // 9: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	32, // 10: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	33, // 11: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	6,  // 12: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 13: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 14: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 15: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 16: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	15, // 17: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	16, // 18: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 19: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	16, // 20: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	19, // 21: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	21, // 22: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	22, // 23: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	24, // 24: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	25, // 25: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	26, // 26: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	27, // 27: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	28, // 28: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	29, // 29: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	20, // 30: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	16, // 31: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	23, // 32: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	58, // 33: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	59, // 34: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 35: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	16, // 36: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	36, // 37: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	54, // 38: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	40, // 39: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	38, // 40: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	39, // 41: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	37, // 42: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	42, // 43: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	43, // 44: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	44, // 45: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	45, // 46: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	46, // 47: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	48, // 48: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	42, // 49: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	42, // 50: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	42, // 51: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	49, // 52: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	42, // 53: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	42, // 54: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	50, // 55: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	42, // 56: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	51, // 57: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	52, // 58: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	42, // 59: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	53, // 60: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	41, // 61: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	46, // 62: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	47, // 63: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	40, // 64: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	42, // 65: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	42, // 66: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	42, // 67: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	42, // 68: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	42, // 69: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	42, // 70: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 71: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	55, // 72: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 73: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	22, // 74: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 75: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 76: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	34, // 77: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	56, // 78: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 79: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	35, // 80: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	57, // 81: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	79, // [79:82] is the sub-list for method output_type
+	76, // [76:79] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -4958,6 +5055,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Deregister)(nil),
 		(*AgentMessage_Data)(nil),
 		(*AgentMessage_AccountError)(nil),
+		(*AgentMessage_ConfigStatus)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
@@ -4967,7 +5065,7 @@ func file_vedette_proto_init() {
 		(*ServerMessage_Heartbeat)(nil),
 		(*ServerMessage_Drain)(nil),
 	}
-	file_vedette_proto_msgTypes[15].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[16].OneofWrappers = []any{
 		(*Record_Declare)(nil),
 		(*Record_Begin)(nil),
 		(*Record_Upsert)(nil),
@@ -4978,18 +5076,18 @@ func file_vedette_proto_init() {
 		(*Record_Status)(nil),
 		(*Record_Heartbeat)(nil),
 	}
-	file_vedette_proto_msgTypes[26].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[31].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[27].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[37].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[38].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5012,16 +5110,16 @@ func file_vedette_proto_init() {
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[43].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[44].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[47].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/reload"
 )
@@ -21,7 +23,7 @@ import (
 type reloadedAgent interface {
 	SetAccounts(ctx context.Context, accounts []agent.Account)
 	RereadCredentials()
-	SetConfigStatus(s agent.ConfigStatus)
+	SetConfigStatus(s configstatus.Status)
 }
 
 // reloadMetrics measures the configuration.
@@ -36,6 +38,7 @@ type reloadMetrics interface {
 type reloader struct {
 	agent   reloadedAgent
 	metrics reloadMetrics
+	token   *bearer.Variable // that is sent to the server; nil if the agent was started without one
 	log     *slog.Logger
 
 	started  *config.Config  // with which the agent was started
@@ -44,7 +47,8 @@ type reloader struct {
 	since    time.Time       // when the last change took effect
 	logged   struct{ failure, restart, rejected string }
 
-	secrets atomic.Pointer[config.Config] // current, for refreshSecrets
+	secrets  atomic.Pointer[config.Config] // current, for refreshSecrets
+	inEffect atomic.Pointer[inEffect]      // for operators
 }
 
 func newReloader(cfg *config.Config, accounts []agent.Account, a reloadedAgent, m reloadMetrics, log *slog.Logger) *reloader {
@@ -158,7 +162,9 @@ func (r *reloader) reject(err error) {
 	r.logged.failure = err.Error()
 	r.log.Error("the changed configuration cannot be used, the one before stays in effect", "since", r.since, "error", err)
 	r.metrics.ConfigRejected()
-	r.agent.SetConfigStatus(agent.ConfigStatus{Since: r.since, Files: r.current.ReadFiles(), Error: err.Error()})
+	status := r.status()
+	status.Error, status.PublicError = err.Error(), config.WithoutValues(err)
+	r.report(status)
 }
 
 // apply puts a configuration into effect.
@@ -172,6 +178,7 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 		changed = true
 		r.setLevel(next.Logging.Level)
 	}
+	changed = r.setToken(next.Clouddriver.Auth) || changed
 	r.warnRestart(next)
 	if err := next.Adopt(); err != nil {
 		r.log.Warn("cannot clean up after the configuration before", "error", err)
@@ -191,7 +198,31 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 
 func (r *reloader) reportSuccess() {
 	r.metrics.ConfigInEffect(r.since)
-	r.agent.SetConfigStatus(agent.ConfigStatus{Since: r.since, Files: r.current.ReadFiles()})
+	r.report(r.status())
+}
+
+func (r *reloader) report(s configstatus.Status) {
+	r.inEffect.Store(&inEffect{started: r.started, current: r.current, status: s})
+	r.agent.SetConfigStatus(s)
+}
+
+// status returns what is in effect.
+func (r *reloader) status() configstatus.Status {
+	s := configstatus.Status{Since: r.since, Files: r.current.ReadFiles(), RestartKeys: r.current.NeedRestart(r.started)}
+	for _, rejected := range r.current.RejectedAccounts {
+		s.RejectedAccounts = append(s.RejectedAccounts, rejected.Name)
+	}
+	return s
+}
+
+// setToken replaces the token for later connections to the server, and reports whether it differs.
+func (r *reloader) setToken(auth config.Auth) bool {
+	token := tokenOf(auth)
+	if r.token == nil || token == "" || token == tokenOf(r.current.Clouddriver.Auth) {
+		return false
+	}
+	r.token.Set(token)
+	return true
 }
 
 func (r *reloader) setLevel(level string) {

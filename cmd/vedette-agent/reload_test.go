@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -21,7 +23,7 @@ type recordedAgent struct {
 	accounts []agent.Account
 	sets     int
 	rereads  int
-	status   agent.ConfigStatus
+	status   configstatus.Status
 }
 
 func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account) {
@@ -31,7 +33,7 @@ func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *recordedAgent) RereadCredentials() { a.rereads++ }
 
-func (a *recordedAgent) SetConfigStatus(s agent.ConfigStatus) { a.status = s }
+func (a *recordedAgent) SetConfigStatus(s configstatus.Status) { a.status = s }
 
 // names returns the accounts with their kubeconfigs.
 func (a *recordedAgent) names() string {
@@ -70,6 +72,12 @@ func TestReload(t *testing.T) {
 	recorded := &recordedAgent{accounts: settings.Accounts}
 	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
 	since := r.since
+	forServer := map[string]string{ // what the server is told besides "in effect"
+		"half of the file": "agent.yml:1", "the same half": "agent.yml:1", "an empty file": "agent.yml has become empty",
+		"a password in the wrong place":               `agent.yml:1:20: unknown key "clouddriver.auth.********"`,
+		"an account becomes invalid, another changes": "[a]", "what needs a restart": "[clouddriver.grpc server.port]",
+		"the same again": "[clouddriver.grpc server.port]",
+	}
 	for _, tt := range []struct {
 		name, content string
 		names         string
@@ -81,6 +89,7 @@ func TestReload(t *testing.T) {
 		{"an account comes", accounts(a, b), "a=/a b=/b", 1, "the changed configuration is in effect", false},
 		{"half of the file", accounts(a, b)[:25], "a=/a b=/b", 0, "the one before stays in effect", true},
 		{"the same half", accounts(a, b)[:25], "a=/a b=/b", 0, "", true},
+		{"a password in the wrong place", "clouddriver.auth: {token:hunter2}\n", "a=/a b=/b", 0, "unknown key", true},
 		{"an empty file", "", "a=/a b=/b", 0, "agent.yml has become empty", true},
 		{"the file is restored", accounts(a, b), "a=/a b=/b", 0, "agree again", false},
 		{"an account becomes invalid, another changes", accounts("{name: a, kubeconfigFile: /a, insecure: maybe}", "{name: b, kubeconfigFile: /c}"), "b=/c a=/a", 1, "account is invalid", false},
@@ -101,6 +110,10 @@ func TestReload(t *testing.T) {
 		}
 		if (recorded.status.Error != "") != tt.failed || recorded.status.Since.Before(since) {
 			t.Errorf("%s: got %+v, want an error: %t", tt.name, recorded.status, tt.failed)
+		}
+		s := recorded.status
+		if told := s.PublicError + fmt.Sprint(s.RejectedAccounts, s.RestartKeys); !strings.Contains(told, cmp.Or(forServer[tt.name], "[] []")) || strings.Contains(told, "hunter2") {
+			t.Errorf("%s: the server is told %s, want %q", tt.name, told, forServer[tt.name])
 		}
 		if all := fmt.Sprint(files); !strings.Contains(all, file) || !strings.Contains(all, "agent-local.yml") {
 			t.Errorf("%s: watches %s, want the file and its overlays", tt.name, all)
@@ -169,7 +182,7 @@ func (a *notifiedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *notifiedAgent) RereadCredentials() { a.events <- "reread" }
 
-func (a *notifiedAgent) SetConfigStatus(agent.ConfigStatus) { a.events <- "status" }
+func (a *notifiedAgent) SetConfigStatus(configstatus.Status) { a.events <- "status" }
 
 // expect waits for an event. Others before it do not matter.
 func (a *notifiedAgent) expect(t *testing.T, want string) {

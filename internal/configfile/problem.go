@@ -17,7 +17,7 @@ type Position struct {
 func (p Position) String() string {
 	switch {
 	case p.File == "":
-		return "default"
+		return FromDefault
 	case p.Line == 0:
 		return p.File
 	case p.Column == 0:

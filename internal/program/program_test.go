@@ -72,7 +72,8 @@ func TestCommandLine(t *testing.T) {
 		{"check --connect --config a.yml", "failed  configuration: checked a.yml\nok      database: a.yml\n", remarks("a.yml"), "1 of 2 checks failed"},
 		{"check --config good.yml", "port = 1 (default)\n", remarks("good.yml"), ""},
 		{"check --connect --config good.yml", "ok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
-		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
+		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", "running good.yml\n" + remarks("good.yml"), ""},
+		{"check --effective --config good.yml", "port = 1 (default)\n", "running good.yml\n" + remarks("good.yml"), ""},
 		{"check --connect --config down.yml", "ok      configuration\nfailed  database: it is down\n", remarks("down.yml"), "1 of 2 checks failed"},
 		{"--connect --config a.yml", "", "flag provided but not defined: -connect\nusage\n", "see prog --help"},
 		{"--config missing.yml", "", "", "missing.yml is missing"},
@@ -102,6 +103,7 @@ func TestCommandLine(t *testing.T) {
 					return err
 				},
 			}},
+			Running:   func(_ context.Context, cfg testConfig) []string { return []string{"running " + cfg.path} },
 			Remarks:   func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
 			Check:     checkTestConfig,
 			Probes:    probeTestConfig,

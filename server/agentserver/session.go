@@ -188,6 +188,8 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 		s.register(m.Register)
 	case *wire.AgentMessage_AccountError:
 		s.setAccountError(m.AccountError)
+	case *wire.AgentMessage_ConfigStatus:
+		s.member.SetConfig(toConfigStatus(m.ConfigStatus, time.Now()))
 	case *wire.AgentMessage_Deregister:
 		s.deregister(vedette.AccountName(m.Deregister.GetAccount()))
 	}
