@@ -98,3 +98,10 @@ func (w *Watcher) retryDeniedFeeds() {
 	default:
 	}
 }
+
+// CredentialsChanged makes all watches continue from their marks with the credentials that the cluster
+// has now. Denied feeds do not wait for the end of their pauses, because the rights may be others.
+func (w *Watcher) CredentialsChanged() {
+	w.restartWatches()
+	w.retryDeniedFeeds()
+}
