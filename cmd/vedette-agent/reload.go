@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/reload"
@@ -47,7 +47,7 @@ type reloader struct {
 	since    time.Time       // when the last change took effect
 	logged   struct{ failure, restart, rejected string }
 
-	secrets  atomic.Pointer[config.Config] // current, for refreshSecrets
+	secrets  atomic.Pointer[config.Config] // current, for RefreshSecrets
 	inEffect atomic.Pointer[inEffect]      // for operators
 }
 
@@ -61,61 +61,16 @@ func newReloader(cfg *config.Config, accounts []agent.Account, a reloadedAgent, 
 
 // watchConfig applies changes of the configuration until ctx ends.
 func (r *reloader) watchConfig(ctx context.Context) error {
-	if pipe := firstIrregular(r.current.ReadFiles()); pipe != "" {
+	if pipe := configreload.FirstIrregular(r.current.ReadFiles()); pipe != "" {
 		r.log.Info("the configuration is not reloaded when it changes, because it cannot be read twice", "file", pipe)
 		return nil
 	}
 	secretsChanged := make(chan struct{}, 1)
 	var refreshing sync.WaitGroup
-	refreshing.Go(func() { r.refreshSecrets(ctx, secretsChanged) })
+	refreshing.Go(func() { configreload.RefreshSecrets(ctx, r.secrets.Load, secretsChanged, r.log) })
 	reload.Watch(ctx, reload.Config{Also: secretsChanged, Log: r.log}, r.files(), r.reload)
 	refreshing.Wait()
 	return r.current.Close()
-}
-
-// refreshInterval is how often secrets are fetched again from where references lead.
-const refreshInterval = time.Minute
-
-// refreshSecrets fetches the secrets again until ctx ends, and says that some have changed. It is apart
-// from reloads, because an engine that does not answer takes time.
-func (r *reloader) refreshSecrets(ctx context.Context, changed chan<- struct{}) {
-	ticker := time.NewTicker(refreshInterval)
-	defer ticker.Stop()
-	failure := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		references, err := r.secrets.Load().RefreshSecrets(ctx)
-		if err != nil && ctx.Err() == nil && err.Error() != failure {
-			r.log.Warn("cannot fetch secrets again, keeping the old ones", "error", err)
-		}
-		failure = ""
-		if err != nil {
-			failure = err.Error()
-		}
-		if len(references) > 0 {
-			r.log.Info("secrets have changed", "references", references)
-			select {
-			case changed <- struct{}{}:
-			default: // a reload is due anyway
-			}
-		}
-	}
-}
-
-// firstIrregular returns the first file that can be read only once, such as a pipe, or "".
-func firstIrregular(files []string) string {
-	at := slices.IndexFunc(files, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.Mode().IsRegular()
-	})
-	if at < 0 {
-		return ""
-	}
-	return files[at]
 }
 
 // files returns the files whose change may change what is in effect.

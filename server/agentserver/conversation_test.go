@@ -195,6 +195,9 @@ func (ts *testServer) runCommand(args []string) {
 	case "account-errors":
 		ts.recordAccountErrors(args[1])
 		return
+	case "kinds":
+		ts.agentServer.SetKinds(ts.ctx, args[1:])
+		return
 	case "configs":
 		ts.recordConfigs()
 		return

@@ -47,7 +47,8 @@ type session struct {
 	operations         atomic.Pointer[operationStream] // nil while the agent has no operation stream
 	hasOperationStream atomic.Bool                     // true while the agent has an operation stream
 
-	receivingSince atomic.Int64 // since when receive waits for a message, in Unix nanoseconds; 0 while it does not wait
+	kinds          atomic.Pointer[[]string] // in Welcome; nil before
+	receivingSince atomic.Int64             // since when receive waits for a message, in Unix nanoseconds; 0 while it does not wait
 }
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
@@ -149,13 +150,14 @@ func (s *session) handshake() (*wire.Hello, error) {
 
 func (s *session) newWelcome(protocol uint32) *wire.Welcome {
 	g, token := s.server, s.token
+	s.kinds.Store(g.kinds.Load())
 	if g.dispatch == nil {
 		token = ""
 	}
 	return &wire.Welcome{Session: token,
 		Protocol: protocol, ServerId: string(g.cfg.ServerID), ServerVersion: g.cfg.Version,
 		HeartbeatSeconds: uint32(max(1, g.cfg.Heartbeat/time.Second)), CreditBytes: uint32(g.cfg.CreditBytes),
-		Kinds: g.cfg.Kinds, Projections: wire.FromProjections(g.cfg.Projections), Annotations: vedette.HeaderAnnotations,
+		Kinds: *s.kinds.Load(), Projections: wire.FromProjections(g.cfg.Projections), Annotations: vedette.HeaderAnnotations,
 	}
 }
 

@@ -50,6 +50,7 @@ type Config struct {
 	database DatabaseURL
 	notices  []string
 	secrets  *engines.Loader
+	source   source
 }
 
 // Close removes the temporary files with secrets.

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/test/apistub"
 )
 
@@ -178,6 +179,23 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	if strings.Contains(h.log.String(), "reconnecting to the cluster") {
 		t.Error("the account was registered again")
+	}
+}
+
+// TestKindsChange checks that changed kinds of the server reach the accounts that have none of their
+// own, that the feeds that remain need no list, and that new agents get them.
+func TestKindsChange(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	cluster := startCluster(t, "kindless")
+	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("kindless")})
+	live := func() int { return h.account("kindless").Feeds["live"] }
+	h.await("the default kinds", func() bool { return live() > 0 && strings.HasPrefix(cluster.requests(), "pods: 1 lists, 1 watches") })
+	h.srv.Apply(server.Live{Kinds: []string{"Pod", "ConfigMap"}})
+	h.await("the new kinds", func() bool {
+		return live() == 2 && cluster.requests() == "pods: 1 lists, 2 watches; configmaps: 1 lists, 1 watches"
+	})
+	if !strings.Contains(h.log.String(), "the kinds to cache have changed") {
+		t.Error("the change was not logged")
 	}
 }
 
