@@ -121,8 +121,8 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if cfg.Clouddriver.Live == nil {
 		cfg.Clouddriver.Live = &clouddriver.Live{}
 	}
-	return &Server{kinds: make(chan []string, 1), cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: handler,
-		agentServer: newDeferredAgentServer(), ready: ready}, nil
+	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: handler,
+		agentServer: newDeferredAgentServer(), ready: ready, kinds: make(chan []string, 1)}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {

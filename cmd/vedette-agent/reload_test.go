@@ -129,6 +129,69 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestFilesInTheWay checks that the accounts stay whatever takes the place of their file, and that they
+// are not disturbed when it returns.
+func TestFilesInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent.yml")
+	const good = "kubernetes.accounts: [{name: a, kubeconfigFile: /a}]\n"
+	write := func(text string) error { return os.WriteFile(file, []byte(text), 0o600) }
+	if err := write(good); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	log, err := logging.New(logging.Config{}, &logged, &logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := newAgentConfig(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := &recordedAgent{accounts: settings.Accounts}
+	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
+	for name, tt := range map[string]struct {
+		replace func() error
+		want    string
+	}{
+		"a directory":               {func() error { return os.Mkdir(file, 0o700) }, "is a directory"},
+		"a link to nowhere":         {func() error { return os.Symlink(filepath.Join(dir, "nowhere"), file) }, "symbolic link to a file that does not exist"},
+		"nothing":                   {func() error { return nil }, "agent.yml"},
+		"bytes that are no text":    {func() error { return write("\x00\xff\xfe") }, "not valid YAML"},
+		"a file that ends early":    {func() error { return write(good[:40]) }, "not valid YAML"},
+		"white space":               {func() error { return write("  \n# nothing\n") }, "has become empty"},
+		"a key that is set twice":   {func() error { return write(good + good) }, "twice"},
+		"an alias of itself":        {func() error { return write("logging: &a {level: *a}\n") }, "refers to itself"},
+		"more than a file may have": {func() error { return write(good + "# " + strings.Repeat("x", 9<<20)) }, "larger than 8 MiB"},
+	} {
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := tt.replace(); err != nil {
+			t.Fatal(err)
+		}
+		logged.Reset()
+		r.reload(t.Context(), []string{file})
+		if recorded.sets > 0 || !strings.Contains(recorded.status.Error, tt.want) || !strings.Contains(logged.String(), "stays in effect") {
+			t.Errorf("%s: got %d changes of accounts, %q, want %q", name, recorded.sets, recorded.status.Error, tt.want)
+		}
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(good); err != nil {
+			t.Fatal(err)
+		}
+		r.reload(t.Context(), []string{file})
+		if recorded.sets > 0 || recorded.status.Error != "" {
+			t.Errorf("%s: got %d changes of accounts, %q when the file returns", name, recorded.sets, recorded.status.Error)
+		}
+	}
+}
+
 // TestWatchConfig checks that a changed file reaches the agent, and that credentials of accounts count.
 func TestWatchConfig(t *testing.T) {
 	dir := t.TempDir()

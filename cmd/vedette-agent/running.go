@@ -21,6 +21,7 @@ func (r *reloader) effective() configstatus.Effective {
 
 // running returns what `check --effective` says about the agent that runs on this machine.
 func running(ctx context.Context, cfg *config.Config) []string {
-	endpoint := configstatus.Endpoint{Host: cfg.Server.Host, Port: cfg.Server.Port, TLS: cfg.Server.SSL.Enabled, Token: cfg.Server.AdminToken.Reveal()}
+	s := cfg.Server
+	endpoint := configstatus.Endpoint{Host: s.Host, Port: s.Port, TLS: s.SSL.Enabled, Token: s.AdminToken.Reveal()}
 	return configstatus.Remarks(ctx, "agent", endpoint, cfg.Effective())
 }

@@ -46,17 +46,17 @@ func startCluster(t *testing.T, name string) *countedCluster {
 		t.Fatal(err)
 	}
 	c := &countedCluster{counts: map[string]int{}, tokens: map[string]string{}}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.count(r)
 		cluster.ServeHTTP(w, r)
 	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
+	apiServer.EnableHTTP2 = true
+	apiServer.StartTLS()
 	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
+		apiServer.CloseClientConnections()
+		apiServer.Close()
 	})
-	c.url = server.URL
+	c.url = apiServer.URL
 	return c
 }
 
