@@ -135,6 +135,7 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 	}
 	changed = r.setToken(next.Clouddriver.Auth) || changed
 	r.warnRestart(next)
+	logging.SetSecrets(r.log, next.SecretValues())
 	if err := next.Adopt(); err != nil {
 		r.log.Warn("cannot clean up after the configuration before", "error", err)
 	}

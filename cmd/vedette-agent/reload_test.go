@@ -192,6 +192,36 @@ func TestFilesInTheWay(t *testing.T) {
 	}
 }
 
+// TestSecretsStayOutOfTheLog checks that secrets of engines are masked in log lines once a reload has
+// found them, and those before them, too.
+func TestSecretsStayOutOfTheLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	write := func(secret string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("clouddriver.auth.token: encrypted:noop!"+secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first-secret")
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	log, err := logging.New(logging.Config{}, &logged, &logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logging.SetSecrets(log, cfg.SecretValues()) // as package program does
+	r := newReloader(cfg, nil, &recordedAgent{}, metrics.New("test"), log)
+	write("second-secret")
+	r.reload(t.Context(), nil)
+	log.Info("tokens", "first", "first-secret", "second", "second-secret")
+	if got := logged.String(); !strings.Contains(got, "first=*** second=***") {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestWatchConfig checks that a changed file reaches the agent, and that credentials of accounts count.
 func TestWatchConfig(t *testing.T) {
 	dir := t.TempDir()

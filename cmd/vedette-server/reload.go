@@ -111,6 +111,7 @@ func (r *reloader) apply(next *config.Config) {
 		}
 	}
 	r.warnRestart(next)
+	logging.SetSecrets(r.log, next.SecretValues())
 	if err := next.Adopt(); err != nil {
 		r.log.Warn("cannot clean up after the configuration before", "error", err)
 	}

@@ -111,6 +111,9 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if err != nil {
 		return err
 	}
+	if secrets, ok := any(cfg).(interface{ SecretValues() []string }); ok {
+		logging.SetSecrets(log, secrets.SecretValues())
+	}
 	for _, warning := range p.unknownVariables(cfg) {
 		log.Warn("environment variable without effect", "variable", warning)
 	}

@@ -126,6 +126,27 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// secretConfig has secrets.
+type secretConfig struct{ testConfig }
+
+func (secretConfig) SecretValues() []string { return []string{"hunter2-and-more"} }
+
+// TestSecretsAreMasked checks that the secrets of a configuration stay out of the log from the start.
+func TestSecretsAreMasked(t *testing.T) {
+	var out bytes.Buffer
+	p := Program[secretConfig]{
+		Load:      func(string) (secretConfig, error) { return secretConfig{}, nil },
+		LogConfig: func(secretConfig) logging.Config { return logging.Config{} },
+		Run: func(_ context.Context, _ secretConfig, log *slog.Logger) error {
+			log.Info("token hunter2-and-more")
+			return nil
+		},
+	}
+	if err := p.run(t.Context(), nil, &out, &out); err != nil || !strings.Contains(out.String(), `msg="token ***"`) {
+		t.Errorf("got %s, %v", out.String(), err)
+	}
+}
+
 // closingConfig has something to remove at the end.
 type closingConfig struct {
 	testConfig

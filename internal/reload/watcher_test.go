@@ -55,9 +55,15 @@ func expectReport(t *testing.T, reports <-chan report, content string, paths ...
 	}
 }
 
+// write replaces a file at once: a file that is written in place is empty for a moment, which is
+// longer than the tests' Quiet if the machine is busy.
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+	written := filepath.Join(t.TempDir(), "written")
+	if err := os.WriteFile(written, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(written, path); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -167,3 +167,14 @@ func (l *Loader) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Values returns the secrets of the configuration, in any order.
+func (l *Loader) Values() []string {
+	var values []string
+	for _, resolver := range []*secret.Resolver{l.bootstrap, l.resolver} {
+		if resolver != nil {
+			values = append(values, resolver.Values()...)
+		}
+	}
+	return values
+}
