@@ -57,10 +57,10 @@ func (w *secretWriter) set(values []string) {
 func (w *secretWriter) Write(line []byte) (int, error) {
 	index := w.index.Load()
 	if index == nil {
-		return w.next.Write(line) //nolint:wrapcheck // as a Writer returns it
+		return w.next.Write(line)
 	}
 	if _, err := w.next.Write(index.mask(line)); err != nil {
-		return 0, err //nolint:wrapcheck // as a Writer returns it
+		return 0, err
 	}
 	return len(line), nil
 }
