@@ -61,8 +61,16 @@ test-vault:
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 	-gcflags=modernc.org/sqlite/lib=-race=false '-gcflags=modernc.org/libc/...=-race=false'
 
+# The packages that take longest begin first, so that none of them is alone at the end. Many tests
+# wait, so one more package than there are processors runs at a time, and twice as many tests of a
+# package as there are processors.
+LONGEST := ./server/store ./agent/operate ./agent/watch ./test/convergence ./server/clouddriver ./test/journey
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+PACKAGES_AT_ONCE ?= $(shell expr $(PROCESSORS) + 1)
+TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)
+
 test: build controlplane prometheus test-databases test-vault
-	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m ./...
+	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m -p $(PACKAGES_AT_ONCE) -parallel $(TESTS_AT_ONCE) $(LONGEST) ./...
 
 # Seeded faults over real processes: SEEDS of each database, from FROM on, with
 # clocks that are wrong by SKEW, and OBJECTS where many are wanted.

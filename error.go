@@ -15,6 +15,8 @@ const (
 	Conflict    ErrorKind = "conflict"    // the name or the term is taken
 	Denied      ErrorKind = "denied"      // the caller is known and not allowed
 	Unavailable ErrorKind = "unavailable" // a retry may succeed
+	// Waiting means that nothing failed: an account waits for its turn. Only account errors have it.
+	Waiting ErrorKind = "waiting"
 )
 
 // Error is a failure that may be shown to a user. Its message says what failed, on

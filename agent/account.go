@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
-	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/wire"
@@ -303,7 +301,7 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	ctx, cancel := context.WithCancel(ctx)
 	r := &watchRun{settings: settings, cancel: cancel, done: make(chan struct{}),
 		announcements: feedAnnouncements{box: a.agent.box, account: a.cfg.Name}}
-	redactor, err := a.newRedactor(settings)
+	redactor, err := a.agent.redactorFor(settings)
 	if err != nil {
 		r.err = err
 		close(r.done)
@@ -327,19 +325,6 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 		r.err = r.watcher.Run(ctx, as.Marks)
 	}()
 	return r
-}
-
-// newRedactor returns a redactor with the projections of the server. It skips projections
-// whose syntax this agent is too old for, so that only their fields are missing.
-func (a *account) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
-	projections := slices.DeleteFunc(slices.Clone(settings.Projections), func(p vedette.Projection) bool {
-		_, err := redact.New(redact.Config{}, []vedette.Projection{p}, nil)
-		if err != nil {
-			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", p.Kind.String(), "error", err)
-		}
-		return err != nil
-	})
-	return redact.New(a.agent.cfg.Redact, projections, settings.Annotations)
 }
 
 // setClusterError sets the reason why the cluster as a whole cannot be read; nil clears it.
@@ -376,7 +361,8 @@ func (a *account) update(change func()) {
 	a.agent.link.ReportAccountError(a.cfg.Name, err)
 }
 
-// errorLocked returns what prevents the agent from reporting the account, or all of it.
+// errorLocked returns what prevents the agent from reporting the account, or all of it. If nothing is
+// wrong and the account waits for others, its kind is Waiting.
 func (a *account) errorLocked() error {
 	switch {
 	case a.state != "reporting":
@@ -386,7 +372,7 @@ func (a *account) errorLocked() error {
 	case a.selectionErr != nil:
 		return a.selectionErr
 	case a.waitReason != "":
-		return vedette.Errorf(vedette.Unavailable, "%s", a.waitReason)
+		return vedette.Errorf(vedette.Waiting, "%s", a.waitReason)
 	}
 	return nil
 }
@@ -396,7 +382,7 @@ func (a *account) status() AccountStatus {
 	defer a.mu.Unlock()
 	s := AccountStatus{Name: a.cfg.Name, State: a.state}
 	if err := a.errorLocked(); err != nil {
-		s.Error = err.Error()
+		s.Error, s.waiting = err.Error(), vedette.KindOf(err) == vedette.Waiting
 	}
 	return s
 }

@@ -32,11 +32,11 @@ func TestAccountErrors(t *testing.T) {
 	a.setWatchErrors(nil, selectionError("no kind Podd"))
 	a.setState("reporting", nil) // a new assignment
 	expect("a kind is misspelt", "no kind Podd", vedette.Invalid)
-	a.setClusterError(clusterError(watch.Event{State: vedette.FeedDenied, Message: "rejected"}))
+	a.setClusterError(clusterError(&watch.Event{State: vedette.FeedDenied, Message: "rejected"}))
 	expect("discovery is denied", "rejected", vedette.Denied)
-	a.setClusterError(clusterError(watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
+	a.setClusterError(clusterError(&watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
 	expect("a feed stalls", "stalled", vedette.Unavailable)
-	a.setClusterError(clusterError(watch.Event{State: vedette.FeedLive}))
+	a.setClusterError(clusterError(&watch.Event{State: vedette.FeedLive}))
 	expect("it continues", "no kind Podd", vedette.Invalid)
 	a.setWaitReason("waits")
 	expect("it also waits for others", "no kind Podd", vedette.Invalid)
@@ -44,7 +44,15 @@ func TestAccountErrors(t *testing.T) {
 	expect("another agent takes over", "", "")
 	a.setState("reporting", nil)
 	a.setWatchErrors(nil, nil)
-	expect("only the wait is left", "waits", vedette.Unavailable)
+	expect("only the wait is left", "waits", vedette.Waiting)
+	if a.load(nil).hasError {
+		t.Error("an account that waits counts as one with an error")
+	}
+	a.setClusterError(clusterError(watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
+	if !a.load(nil).hasError {
+		t.Error("an account whose cluster cannot be read does not count as one with an error")
+	}
+	a.setClusterError(nil)
 	a.setWaitReason("")
 	expect("a new watcher starts", "", "")
 }

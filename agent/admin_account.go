@@ -33,7 +33,7 @@ type accountView struct {
 // accountConfigView is the configuration of an account without its credentials.
 type accountConfigView struct {
 	Name                    vedette.AccountName
-	Dynamic                 bool
+	Dynamic                 bool     // always false, because accounts come from files; tools of the predecessor's users filter by it
 	KubeconfigFile          string   `json:",omitempty"`
 	Context                 string   `json:",omitempty"`
 	ServiceAccount          bool     `json:",omitempty"`
@@ -110,7 +110,7 @@ func (a *account) view() accountView {
 // cluster was read, so these are not errors of discovery.
 func predecessorState(s AccountStatus) string {
 	switch {
-	case s.Error != "" && s.State != "refused":
+	case s.Error != "" && !s.waiting && s.State != "refused":
 		return stateDiscoveryError
 	case s.State == "reaching":
 		return stateConfigLoaded

@@ -132,11 +132,12 @@ func TestListAccounts(t *testing.T) {
 	}
 }
 
-// TestPredecessorState checks that a refusal of the server is not an error of discovery.
+// TestPredecessorState checks that a refusal of the server is not an error of discovery, nor a wait.
 func TestPredecessorState(t *testing.T) {
 	for state, want := range map[AccountStatus]string{
 		{State: "reaching"}: stateConfigLoaded, {State: "reaching", Error: "x"}: stateDiscoveryError,
 		{State: "registered"}: stateHealthy, {State: "standby"}: stateHealthy, {State: "refused", Error: "x"}: stateHealthy,
+		{State: "reporting", Error: "waits for others", waiting: true}: stateHealthy,
 		{State: "reporting"}: stateHealthy, {State: "reporting", Error: "x"}: stateDiscoveryError,
 	} {
 		if got := predecessorState(state); got != want {

@@ -68,10 +68,11 @@ type Agent struct {
 	executor *executor.Executor
 	log      *slog.Logger
 
-	accounts    accountSet
-	newAccounts chan []Account // of SetAccounts; unbuffered
-	liveness    liveness
-	config      atomic.Pointer[configstatus.Status] // nil before SetConfigStatus
+	accounts       accountSet
+	newAccounts    chan []Account // of SetAccounts; unbuffered
+	sharedRedactor sharedRedactor
+	liveness       liveness
+	config         atomic.Pointer[configstatus.Status] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings
@@ -159,6 +160,8 @@ type AccountStatus struct {
 	Name  vedette.AccountName `json:"name"`
 	State string              `json:"state"`
 	Error string              `json:"error,omitempty"`
+
+	waiting bool // Error says why the account waits for others, and nothing is wrong
 }
 
 // Status returns the state of the connection and of all accounts, sorted by name.

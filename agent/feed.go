@@ -39,37 +39,52 @@ type sink struct {
 	snapshots map[vedette.Feed]*index // of feeds with a running snapshot
 }
 
-// scratch holds buffers for redacted bodies, before these are copied into records.
-var scratch = sync.Pool{New: func() any { return new([]byte) }}
+// redacted is a redacted object, before it is copied into a record.
+type redacted struct {
+	object vedette.Object
+	body   []byte
+}
+
+// scratch holds values of type *redacted, for their buffers.
+var scratch = sync.Pool{New: func() any { return new(redacted) }}
+
+// release returns r to the pool.
+func (r *redacted) release() {
+	r.object = vedette.Object{}
+	if cap(r.body) > 1<<20 {
+		r.body = nil
+	}
+	scratch.Put(r)
+}
 
 // Put implements watch.Sink.
 func (s *sink) Put(ctx context.Context, e watch.Event) error {
 	switch e.Type {
 	case watch.Declare:
-		return s.declare(ctx, e)
+		return s.declare(ctx, &e)
 	case watch.Begin:
 		return s.begin(ctx, e.Feed)
 	case watch.Item:
-		return s.item(ctx, e)
+		return s.item(ctx, &e)
 	case watch.End:
-		return s.end(ctx, e)
+		return s.end(ctx, &e)
 	case watch.Upsert:
-		return s.upsert(ctx, e, outbox.Live)
+		return s.upsert(ctx, &e, outbox.Live)
 	case watch.Delete:
-		return s.delete(ctx, e)
+		return s.delete(ctx, &e)
 	case watch.Bookmark:
-		return s.bookmark(ctx, e)
+		return s.bookmark(ctx, &e)
 	case watch.Status:
 		if e.Feed == (vedette.Feed{}) {
-			s.accountStatus(e)
+			s.accountStatus(&e)
 			return nil
 		}
-		return s.status(ctx, e)
+		return s.status(ctx, &e)
 	}
 	return fmt.Errorf("unknown event %s of feed %s", e.Type, e.Feed)
 }
 
-func (s *sink) accountStatus(e watch.Event) {
+func (s *sink) accountStatus(e *watch.Event) {
 	if e.State == vedette.FeedPending {
 		s.setWaitReason(e.Message)
 		return
@@ -78,7 +93,7 @@ func (s *sink) accountStatus(e watch.Event) {
 }
 
 // clusterError returns the error in the status of an account, or nil if there is none.
-func clusterError(e watch.Event) error {
+func clusterError(e *watch.Event) error {
 	switch {
 	case e.Message == "":
 		return nil
@@ -95,7 +110,7 @@ func selectionError(problem string) error {
 	return vedette.Errorf(vedette.Invalid, "%s", problem)
 }
 
-func (s *sink) status(ctx context.Context, e watch.Event) error {
+func (s *sink) status(ctx context.Context, e *watch.Event) error {
 	record, err := wire.EncodeStep(&wire.Record_Status{Status: &wire.Status{State: string(e.State), Message: e.Message}})
 	if err != nil {
 		return err
@@ -120,7 +135,7 @@ func (s *sink) putRecord(ctx context.Context, feed vedette.Feed, c outbox.Change
 	return s.box.Put(ctx, c)
 }
 
-func (s *sink) declare(ctx context.Context, e watch.Event) error {
+func (s *sink) declare(ctx context.Context, e *watch.Event) error {
 	d := &wire.Declare{UnknownGroups: e.UnknownGroups}
 	feeds := map[vedette.Feed]bool{}
 	for _, f := range e.Feeds {
@@ -167,7 +182,7 @@ func (s *sink) snapshot(feed vedette.Feed) (*index, error) {
 }
 
 // item puts an object of a snapshot, unless the server already has this version.
-func (s *sink) item(ctx context.Context, e watch.Event) error {
+func (s *sink) item(ctx context.Context, e *watch.Event) error {
 	x, err := s.snapshot(e.Feed)
 	if err != nil {
 		return err
@@ -180,34 +195,49 @@ func (s *sink) item(ctx context.Context, e watch.Event) error {
 }
 
 // upsert redacts an object and puts the result.
-func (s *sink) upsert(ctx context.Context, e watch.Event, priority outbox.Priority) error {
-	buf := scratch.Get().(*[]byte)
-	defer scratch.Put(buf)
-	object, body, err := s.redactor.Object((*buf)[:0], e.Resource, e.Raw)
-	*buf = body
-	if cap(body) > 1<<20 {
-		*buf = nil
-	}
+//
+// It runs on the stacks of thousands of feeds, which the garbage collector halves only one at a time.
+// So the large values of its steps do not lie on the stack together: redacting, which goes deepest, has
+// returned before the change is put.
+func (s *sink) upsert(ctx context.Context, e *watch.Event, priority outbox.Priority) error {
+	key, version, record, err := s.encode(e, priority == outbox.Live)
 	if err != nil {
 		s.log.Error("object left out because it cannot be read", "account", s.account, "feed", e.Feed.String(), "error", err)
 		return s.skipObject(ctx, e, priority)
 	}
-	c := outbox.Change{Priority: priority, Key: object.Namespace + "/" + object.Name}
-	if priority == outbox.Live {
-		c.Mark = vedette.Mark(object.ResourceVersion)
+	if priority != outbox.Live {
+		version = ""
 	}
-	return s.putRecord(ctx, e.Feed, c, wire.EncodeUpsert(object, priority == outbox.Live))
+	return s.putObject(ctx, e, priority, key, version, record)
+}
+
+// putObject puts a change of an object.
+//
+//go:noinline
+func (s *sink) putObject(ctx context.Context, e *watch.Event, priority outbox.Priority, key string, mark vedette.Mark, record []byte) error {
+	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: priority, Key: key, Mark: mark}, record)
+}
+
+// encode redacts an object, and returns its key, its version and its record.
+func (s *sink) encode(e *watch.Event, live bool) (key string, version vedette.Mark, record []byte, err error) {
+	r := scratch.Get().(*redacted)
+	defer r.release()
+	r.body, err = s.redactor.ObjectInto(&r.object, r.body[:0], e.Resource, e.Raw)
+	if err != nil {
+		return "", "", nil, err
+	}
+	return r.object.Namespace + "/" + r.object.Name, vedette.Mark(r.object.ResourceVersion), wire.EncodeUpsert(r.object, live), nil
 }
 
 // skipObject advances the mark past an object that is left out.
-func (s *sink) skipObject(ctx context.Context, e watch.Event, priority outbox.Priority) error {
+func (s *sink) skipObject(ctx context.Context, e *watch.Event, priority outbox.Priority) error {
 	if priority == outbox.Bulk || e.Mark == "" {
 		return nil
 	}
 	return s.bookmark(ctx, e)
 }
 
-func (s *sink) delete(ctx context.Context, e watch.Event) error {
+func (s *sink) delete(ctx context.Context, e *watch.Event) error {
 	header, err := redact.ReadMetadata(e.Raw)
 	if err == nil && header.Name == "" {
 		err = errors.New("the object has no name")
@@ -224,7 +254,7 @@ func (s *sink) delete(ctx context.Context, e watch.Event) error {
 	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)
 }
 
-func (s *sink) bookmark(ctx context.Context, e watch.Event) error {
+func (s *sink) bookmark(ctx context.Context, e *watch.Event) error {
 	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: bookmarkKey, Mark: e.Mark},
 		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark)}})
 }
@@ -234,7 +264,7 @@ const digestsPerRecord = 8 << 10
 
 // end ends a snapshot. It sends the digests of objects that the server has and the cluster
 // has not.
-func (s *sink) end(ctx context.Context, e watch.Event) error {
+func (s *sink) end(ctx context.Context, e *watch.Event) error {
 	x, err := s.snapshot(e.Feed)
 	if err != nil {
 		return err

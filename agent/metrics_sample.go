@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/metricset"
 )
 
 // accountStates are the usual states of an account. They always have a series, so that graphs show 0
@@ -39,12 +42,17 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 		accounts[state] = 0
 	}
 	withErrors, watches := 0, 0
+	loads := map[vedette.AccountName]accountLoad{}
 	for _, account := range a.accounts.all() {
-		l := account.load(feeds)
+		l := account.load()
+		loads[account.cfg.Name] = l
 		accounts[l.state]++
 		watches += l.watches
-		if l.hasError {
+		if l.err != nil {
 			withErrors++
+		}
+		for state, n := range l.feeds {
+			feeds[state] += n
 		}
 	}
 	for state, n := range accounts {
@@ -59,23 +67,54 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 	to.Watches.Set(float64(watches))
 	to.PredecessorWatches.Set(float64(watches))
 	to.PredecessorResources.Set(float64(total))
+	sampleEachAccount(&a.cfg.Metrics.Accounts, loads)
+}
+
+// sampleEachAccount reads the metrics of single accounts, if they are enabled.
+func sampleEachAccount(to *metrics.AccountState, loads map[vedette.AccountName]accountLoad) {
+	if to.Limit == 0 {
+		return
+	}
+	names := metricset.FirstNames(slices.Collect(maps.Keys(loads)), to.Limit)
+	for _, name := range names {
+		l, account := loads[name], string(name)
+		to.State.Set(1, account, l.state)
+		to.Error.Set(hasError(l.err), account)
+		to.Watches.Set(float64(l.watches), account)
+		for _, state := range feedStates {
+			to.Feeds.Set(float64(l.feeds[state]), account, string(state))
+		}
+	}
+	to.Without.Set(float64(len(loads) - len(names)))
+}
+
+func hasError(err error) float64 {
+	if err == nil {
+		return 0
+	}
+	return 1
 }
 
 // accountLoad is what a scrape reads of one account.
 type accountLoad struct {
-	state    string
-	hasError bool
-	watches  int
+	state   string
+	err     error
+	watches int
+	feeds   map[vedette.FeedState]int // by state, while the agent reports the account
 }
 
-// load adds the feeds of a reporting account to a count by state.
-func (a *account) load(feeds map[vedette.FeedState]int) accountLoad {
+func (a *account) load() accountLoad {
 	a.mu.Lock()
-	l := accountLoad{state: a.state, hasError: a.err != nil}
+	err := a.errorLocked()
+	if vedette.KindOf(err) == vedette.Waiting {
+		err = nil
+	}
+	l := accountLoad{state: a.state, err: err}
 	watcher, announcements := a.watcher, a.feeds
 	a.mu.Unlock()
 	if l.state == "reporting" && watcher != nil {
-		announcements.countStates(feeds)
+		l.feeds = map[vedette.FeedState]int{}
+		announcements.countStates(l.feeds)
 		l.watches = watcher.Watches()
 	}
 	return l

@@ -1,31 +1,36 @@
 package agent
 
 import (
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/internal/metricset/metricstest"
 )
 
 // TestMetricsOfAgent checks the metrics of an agent that reaches neither its server nor its cluster.
 func TestMetricsOfAgent(t *testing.T) {
+	metricstest.WantLines(t, newAgent(t).cfg.Metrics, "vedette_agent_connected 0", `vedette_agent_accounts{state="reaching"} 1`,
+		`vedette_agent_accounts{state="reporting"} 0`, `vedette_agent_feeds{state="live"} 0`, "vedette_agent_outbox_bytes 0",
+		"vedette_agent_outbox_limit_bytes 8.388608e+06", "vedette_agent_operations_running 0", "vedette_agent_snapshots_limit 8",
+		"vedette_agent_watches 0", "kubesvc_resource_agent_total 0", "kubesvc_watches 0", "kubesvc_connection_count 0", "no prod")
+}
+
+// TestMetricsByAccount checks that the first accounts by name have metrics of their own, that the number
+// of the others is shown, and that an account that has gone has no metrics anymore.
+func TestMetricsByAccount(t *testing.T) {
 	a := newAgent(t)
-	response := httptest.NewRecorder()
-	a.cfg.Metrics.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, line := range []string{
-		"vedette_agent_connected 0", `vedette_agent_accounts{state="reaching"} 1`, `vedette_agent_accounts{state="reporting"} 0`,
-		`vedette_agent_feeds{state="live"} 0`, "vedette_agent_outbox_bytes 0", "vedette_agent_outbox_limit_bytes 8.388608e+06",
-		"vedette_agent_operations_running 0", "vedette_agent_snapshots_limit 8", "vedette_agent_watches 0",
-		"kubesvc_resource_agent_total 0", "kubesvc_watches 0", "kubesvc_connection_count 0",
-	} {
-		if !strings.Contains(response.Body.String(), "\n"+line+"\n") {
-			t.Errorf("got no line %q in\n%s", line, response.Body)
-		}
+	a.cfg.Metrics.Accounts.Limit = 2
+	for _, name := range []vedette.AccountName{"b", "c", "a\xff"} {
+		a.accounts.put(newAccount(a, Account{Name: name}))
 	}
+	a.accounts.get("b").setState("reaching", vedette.Errorf(vedette.Unavailable, "10.1.2.3 does not answer"))
+	metricstest.WantLines(t, a.cfg.Metrics, `vedette_agent_account_state{account="b",state="reaching"} 1`, `vedette_agent_account_error{account="b"} 1`,
+		`vedette_agent_account_error{account="c"} 0`, `vedette_agent_account_watches{account="c"} 0`,
+		`vedette_agent_account_feeds{account="c",state="live"} 0`, `no account="prod"`, `no account="a`, "vedette_agent_accounts_without_metrics 2")
+	a.accounts.remove("b")
+	metricstest.WantLines(t, a.cfg.Metrics, `no account="b"`, `vedette_agent_account_state{account="prod",state="reaching"} 1`,
+		"vedette_agent_accounts_without_metrics 1")
 }
 
 func TestFeedsAreCountedByState(t *testing.T) {

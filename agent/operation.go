@@ -93,7 +93,7 @@ func (a *account) initOperator(cluster *kube.Cluster) error {
 	cfg := a.agent.cfg.Operate
 	cfg.CoveredByFeed, cfg.Log = a.covers, a.log
 	var err error
-	cfg.Redactor, err = a.newRedactor(a.agent.serverSettings())
+	cfg.Redactor, err = a.agent.redactorFor(a.agent.serverSettings())
 	if err != nil {
 		return err
 	}

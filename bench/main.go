@@ -28,7 +28,8 @@ type benchmark struct {
 }
 
 var benchmarks = []benchmark{
-	{"first-sync", firstSync, false}, {"memory", memory, false}, {"latency", latency, false}, {"wire", wireBytes, false},
+	{"first-sync", firstSync, false}, {"memory", memory, false}, {"accounts", manyAccounts, false},
+	{"latency", latency, false}, {"wire", wireBytes, false},
 	{"store", storeRates, false}, {"resume", resume, false}, {"operations", operations, false}, {"api", apiLatency, true},
 }
 
@@ -36,7 +37,9 @@ var benchmarks = []benchmark{
 type bench struct {
 	dir   string // for logs, databases and programs; removed at the end
 	quick bool   // a tenth of everything
-	table table
+	// profiles is the directory for profiles of agents with many accounts; empty for none.
+	profiles string
+	table    table
 
 	databases []databaseCase // for the benchmarks that measure each of them
 }
@@ -62,11 +65,12 @@ func main() {
 	jsonFile := flag.String("json", "", "JSON `file` to write the results to, with all figures")
 	databases := flag.String("databases", "", "databases to measure store and api on, separated by commas, such as SQLite,MariaDB; empty for all")
 	quick := flag.Bool("quick", false, "measure a tenth of everything: to see that it works, not for the figures")
+	profiles := flag.String("profiles", "", "existing `directory` to write profiles of the agent to, in the part accounts; profiling takes time of its own")
 	keep := flag.Bool("keep", false, "leave logs and databases behind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, options{*only, *write, *jsonFile, *databases, *quick, *keep}); err != nil {
+	if err := run(ctx, options{*only, *write, *jsonFile, *databases, *profiles, *quick, *keep}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -82,8 +86,8 @@ func benchmarkNames() string {
 
 // options are the flags.
 type options struct {
-	only, write, json, databases string
-	quick, keep                  bool
+	only, write, json, databases, profiles string
+	quick, keep                            bool
 }
 
 func run(ctx context.Context, o options) error {
@@ -104,7 +108,7 @@ func run(ctx context.Context, o options) error {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	b := &bench{dir: dir, quick: o.quick, databases: databases}
+	b := &bench{dir: dir, quick: o.quick, profiles: o.profiles, databases: databases}
 	if err := b.build(ctx); err != nil {
 		return err
 	}

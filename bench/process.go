@@ -20,6 +20,8 @@ type process struct {
 	done chan struct{} // closed when the program has exited
 	err  error         // after done
 	log  string
+
+	pprof string // where an agent serves its profiles, as host:port
 }
 
 // start starts a program. Its output goes to a file.

@@ -171,6 +171,10 @@ func (b *bench) startAgent(serverAddress string, accounts ...account) (*process,
 			fmt.Fprintf(&config, "      kinds: [%s]\n", strings.Join(a.kinds, ", "))
 		}
 	}
+	pprofPort := freePort()
+	if b.profiles != "" {
+		fmt.Fprintf(&config, "pprof:\n  enabled: true\n  port: %d\n", pprofPort)
+	}
 	file, err := os.CreateTemp(b.dir, "agent-*.yml")
 	if err != nil {
 		return nil, err
@@ -181,7 +185,12 @@ func (b *bench) startAgent(serverAddress string, accounts ...account) (*process,
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	return b.start("agent", nil, b.program("vedette-agent"), "--config", file.Name())
+	agent, err := b.start("agent", nil, b.program("vedette-agent"), "--config", file.Name())
+	if err != nil {
+		return nil, err
+	}
+	agent.pprof = fmt.Sprintf("127.0.0.1:%d", pprofPort)
+	return agent, nil
 }
 
 func freePort() int {

@@ -26,8 +26,25 @@ prometheus:
 ` + "```" + `
 
 ` + "`/metrics` and `/prometheus_metrics`" + ` have the same answer. Reading them takes milliseconds and sends nothing to a database or to a
-cluster. Labels have few values: none of them names an account, a namespace, an object or a user
-([decision 91](decisions/0091-labels-of-metrics.md)). Whoever reaches the port can read the numbers, so keep it inside your network.
+cluster. Labels have few values: none of them names a namespace, an object or a user
+([decision 91](decisions/0091-labels-of-metrics.md)). Whoever reaches the port can read the numbers, so keep it inside your network, or
+let it require certificates:
+
+` + "```yaml" + `
+prometheus:
+  enabled: true
+  ssl:
+    enabled: true
+    certFile: /certs/metrics.crt # read again when they change
+    keyFile: /certs/metrics.key
+    clientAuth: need
+    cacertFile: /certs/prometheus-ca.crt
+` + "```" + `
+
+With ` + "`prometheus.maxAccounts: 500`" + `, the first 500 accounts by name have metrics of their own, with a label ` + "`account`" + `: eight series each at
+the agent, and eight at the server. They are off by default, because 5,000 accounts are 40,000 series, and because accounts' names are
+then readable without permissions in Spinnaker ([decision 103](decisions/0103-metrics-of-single-accounts.md)). An alert that names the
+account, for example: ` + "`vedette_server_account_freshness_seconds > 60`" + `.
 
 ` + "`deploy/grafana`" + ` has dashboards for both programs, and ` + "`deploy/prometheus/alerts.yml`" + ` has alert rules. The dashboard of the Scale Agent
 works too: an agent has its metrics under their old names (` + "`kubesvc_`" + `).

@@ -14,9 +14,13 @@ import (
 )
 
 // sampleServices makes scrapes read the state of the services. All of it is in memory.
-func sampleServices(m *metrics.Metrics, st *store.Store, assignments *assignment.Registry, ingester *ingest.Ingest, tasks *task.Tasks) {
+func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, assignments *assignment.Registry,
+	ingester *ingest.Ingest, tasks *task.Tasks) {
 	m.OnScrape(func() {
 		sampleLoad(&m.State, assignments.Load())
+		if each.isEnabled() {
+			each.sample(assignments.AccountLoads())
+		}
 		m.State.Omitted.Set(float64(ingester.Omitted()))
 		m.State.TasksRunning.Set(float64(tasks.Running()))
 		for pool, stats := range st.PoolStats() {
@@ -60,14 +64,14 @@ const fleetInterval = 30 * time.Second
 
 // countFleet counts accounts, feeds and objects in the database until ctx ends. If nobody can read
 // the metrics, it does nothing.
-func (s *Server) countFleet(ctx context.Context, st *store.Store) error {
+func (s *Server) countFleet(ctx context.Context, st *store.Store, each *accountMetrics) error {
 	if s.metricsListener == nil {
 		return nil
 	}
 	ticker := time.NewTicker(fleetInterval)
 	defer ticker.Stop()
 	for {
-		if err := countFleetOnce(ctx, st, &s.cfg.Metrics.Fleet); err != nil && ctx.Err() == nil {
+		if err := countFleetOnce(ctx, st, &s.cfg.Metrics.Fleet, each); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot count feeds for metrics, retrying", "error", err)
 		}
 		select {
@@ -80,12 +84,12 @@ func (s *Server) countFleet(ctx context.Context, st *store.Store) error {
 
 var feedStates = []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied}
 
-func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet) error {
-	counts, err := st.FeedCounts(ctx)
+func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet, each *accountMetrics) error {
+	names, err := st.AccountNames(ctx)
 	if err != nil {
 		return err
 	}
-	names, err := st.AccountNames(ctx)
+	counts, err := countFeeds(ctx, st, each)
 	if err != nil {
 		return err
 	}
@@ -99,10 +103,29 @@ func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet) err
 	return nil
 }
 
+// countFeeds counts the feeds by state, and those of each account if accounts have metrics.
+func countFeeds(ctx context.Context, st *store.Store, each *accountMetrics) (map[vedette.FeedState]store.FeedCount, error) {
+	if !each.isEnabled() {
+		return st.FeedCounts(ctx)
+	}
+	byAccount, err := st.FeedCountsByAccount(ctx)
+	if err != nil {
+		return nil, err
+	}
+	each.counts.Store(&byAccount)
+	total := map[vedette.FeedState]store.FeedCount{}
+	for _, counts := range byAccount {
+		for state, c := range counts {
+			total[state] = store.FeedCount{Feeds: total[state].Feeds + c.Feeds, Objects: total[state].Objects + c.Objects}
+		}
+	}
+	return total, nil
+}
+
 // serveMetrics serves the metrics until ctx ends, if their port is open.
 func (s *Server) serveMetrics(ctx context.Context) error {
 	if s.metricsListener == nil {
 		return nil
 	}
-	return s.cfg.Metrics.Serve(ctx, s.metricsListener, nil, s.log)
+	return s.cfg.Metrics.Serve(ctx, s.metricsListener, s.cfg.MetricsTLS, s.log)
 }

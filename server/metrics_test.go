@@ -1,12 +1,14 @@
 package server
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/upstream"
 )
@@ -77,6 +79,25 @@ func TestMetricsPortInUse(t *testing.T) {
 	cfg.MetricsAddress = first.Metrics().String()
 	if _, err := Listen(cfg, discardLogger); err == nil || !strings.Contains(err.Error(), "listen for metrics on "+cfg.MetricsAddress) {
 		t.Errorf("got error %v, want one that names the port", err)
+	}
+}
+
+// TestMetricsHaveTLS checks that the port uses its TLS configuration.
+func TestMetricsHaveTLS(t *testing.T) {
+	authority := keypairtest.New(t)
+	cfg := config("postgres://vedette:x@127.0.0.1:1/vedette")
+	cfg.MetricsAddress, cfg.MetricsTLS = "127.0.0.1:0", authority.ServerTLS()
+	cfg.MetricsTLS.ClientAuth = tls.NoClientCert
+	s, _ := startServer(t, cfg)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool}}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get("https://" + s.Metrics().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("got %d", response.StatusCode)
 	}
 }
 

@@ -55,6 +55,7 @@ type Config struct {
 	Metrics *metrics.Metrics
 	// MetricsAddress is the address to serve them on, host:port; empty if they are not served.
 	MetricsAddress string
+	MetricsTLS     *tls.Config // nil means plain HTTP
 	GRPC           string
 	GRPCTLS        *tls.Config // nil means plaintext
 
@@ -200,7 +201,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if err != nil {
 		return err
 	}
-	sampleServices(s.cfg.Metrics, st, assignments, ingester, tasks)
+	eachAccount := &accountMetrics{to: &s.cfg.Metrics.Accounts}
+	sampleServices(s.cfg.Metrics, eachAccount, st, assignments, ingester, tasks)
 	s.handler.setReady(handler)
 	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
@@ -208,7 +210,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
 	group.Go(func() error { return balancer.Run(ctx) })
-	group.Go(func() error { return s.countFleet(ctx, st) })
+	group.Go(func() error { return s.countFleet(ctx, st, eachAccount) })
 	group.Go(func() error { return s.applyKinds(ctx, agentServer) })
 	if s.cfg.Applications != nil {
 		group.Go(func() error { return s.cfg.Applications.Run(ctx) })

@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type AgentMessage struct {
@@ -140,6 +140,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Deregister
 	//	*AgentMessage_Data
 	//	*AgentMessage_AccountError
+	//	*AgentMessage_Alive
 	//	*AgentMessage_ConfigStatus
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
@@ -228,6 +229,15 @@ func (x *AgentMessage) GetAccountError() *AccountError {
 	return nil
 }
 
+func (x *AgentMessage) GetAlive() *Alive {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Alive); ok {
+			return x.Alive
+		}
+	}
+	return nil
+}
+
 func (x *AgentMessage) GetConfigStatus() *ConfigStatus {
 	if x != nil {
 		if x, ok := x.Message.(*AgentMessage_ConfigStatus); ok {
@@ -261,8 +271,12 @@ type AgentMessage_AccountError struct {
 	AccountError *AccountError `protobuf:"bytes,5,opt,name=account_error,json=accountError,proto3,oneof"` // why an account is not reported
 }
 
+type AgentMessage_Alive struct {
+	Alive *Alive `protobuf:"bytes,6,opt,name=alive,proto3,oneof"`
+}
+
 type AgentMessage_ConfigStatus struct {
-	ConfigStatus *ConfigStatus `protobuf:"bytes,6,opt,name=config_status,json=configStatus,proto3,oneof"` // which configuration the agent uses
+	ConfigStatus *ConfigStatus `protobuf:"bytes,7,opt,name=config_status,json=configStatus,proto3,oneof"` // which configuration the agent uses
 }
 
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
@@ -274,6 +288,8 @@ func (*AgentMessage_Deregister) isAgentMessage_Message() {}
 func (*AgentMessage_Data) isAgentMessage_Message() {}
 
 func (*AgentMessage_AccountError) isAgentMessage_Message() {}
+
+func (*AgentMessage_Alive) isAgentMessage_Message() {}
 
 func (*AgentMessage_ConfigStatus) isAgentMessage_Message() {}
 
@@ -968,7 +984,8 @@ type AccountError struct {
 	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// A vedette.ErrorKind: invalid for a mistake in the configuration, denied for missing
-	// rights, otherwise unavailable. Empty from older agents.
+	// rights, waiting if nothing is wrong and the account waits for others, otherwise
+	// unavailable. Empty from older agents.
 	Kind          string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2365,7 +2382,10 @@ type Heartbeat struct {
 	UnixMillis int64                  `protobuf:"varint,1,opt,name=unix_millis,json=unixMillis,proto3" json:"unix_millis,omitempty"`
 	// Milliseconds since Welcome was sent, by the server's clock. The agent returns it in
 	// its heartbeats.
-	Stamp         int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	Stamp int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	// The interval in milliseconds at which the agent is to send Alive from now on, besides
+	// its heartbeats; 0 for never.
+	AliveMillis   uint32 `protobuf:"varint,3,opt,name=alive_millis,json=aliveMillis,proto3" json:"alive_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2414,6 +2434,60 @@ func (x *Heartbeat) GetStamp() int64 {
 	return 0
 }
 
+func (x *Heartbeat) GetAliveMillis() uint32 {
+	if x != nil {
+		return x.AliveMillis
+	}
+	return 0
+}
+
+// Alive shows that the process of the agent runs. It says nothing about its data.
+type Alive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The interval in milliseconds at which the agent sends Alive from now on; 0 if this is
+	// the last one.
+	IntervalMillis uint32 `protobuf:"varint,1,opt,name=interval_millis,json=intervalMillis,proto3" json:"interval_millis,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Alive) Reset() {
+	*x = Alive{}
+	mi := &file_vedette_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alive) ProtoMessage() {}
+
+func (x *Alive) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alive.ProtoReflect.Descriptor instead.
+func (*Alive) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Alive) GetIntervalMillis() uint32 {
+	if x != nil {
+		return x.IntervalMillis
+	}
+	return 0
+}
+
 // Drain asks the agent to reconnect, to another server if possible, before the server
 // closes the stream.
 type Drain struct {
@@ -2425,7 +2499,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2511,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2524,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Drain) GetReason() string {
@@ -2473,7 +2547,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2559,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2572,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2557,7 +2631,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2643,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2656,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -2669,7 +2743,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2755,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2768,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Attach) GetSession() string {
@@ -2724,7 +2798,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2810,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2823,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -2776,7 +2850,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2862,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2875,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Cancel) GetId() string {
@@ -2821,7 +2895,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +2907,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +2920,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Forget) GetId() string {
@@ -2897,7 +2971,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2983,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2996,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Operation) GetId() string {
@@ -3301,7 +3375,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3387,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3400,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3353,7 +3427,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3365,7 +3439,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3378,7 +3452,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Target) GetKind() string {
@@ -3420,7 +3494,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3432,7 +3506,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3445,7 +3519,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3484,7 +3558,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3570,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3583,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3558,7 +3632,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3570,7 +3644,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3583,7 +3657,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3636,7 +3710,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3722,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3735,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3756,7 +3830,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +3842,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +3855,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -3843,7 +3917,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3929,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3942,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3896,7 +3970,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +3982,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +3995,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3962,7 +4036,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4048,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4061,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -4064,7 +4138,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4150,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4163,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4121,7 +4195,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4133,7 +4207,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4146,7 +4220,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 type Version struct {
@@ -4159,7 +4233,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4171,7 +4245,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4184,7 +4258,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4223,7 +4297,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4309,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4322,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Outcome) GetId() string {
@@ -4353,7 +4427,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4439,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4452,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4417,7 +4491,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4503,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4516,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4488,7 +4562,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4500,7 +4574,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4513,14 +4587,14 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{55}
+	return file_vedette_proto_rawDescGZIP(), []int{56}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xfa\x02\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xaa\x03\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
@@ -4528,8 +4602,9 @@ const file_vedette_proto_rawDesc = "" +
 	"deregister\x18\x03 \x01(\v2\x1b.vedette.wire.v1.DeregisterH\x00R\n" +
 	"deregister\x12+\n" +
 	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
-	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12D\n" +
-	"\rconfig_status\x18\x06 \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
+	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12.\n" +
+	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05alive\x12D\n" +
+	"\rconfig_status\x18\a \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
 	"\amessage\"\xd5\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -4700,11 +4775,14 @@ const file_vedette_proto_rawDesc = "" +
 	"\adigests\x18\x03 \x03(\x06R\adigests\x12\x12\n" +
 	"\x04last\x18\x04 \x01(\bR\x04last\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\"B\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\"e\n" +
 	"\tHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\x14\n" +
-	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\"\x1f\n" +
+	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12!\n" +
+	"\falive_millis\x18\x03 \x01(\rR\valiveMillis\"0\n" +
+	"\x05Alive\x12'\n" +
+	"\x0finterval_millis\x18\x01 \x01(\rR\x0eintervalMillis\"\x1f\n" +
 	"\x05Drain\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
 	"\fOperationsUp\x121\n" +
@@ -4891,7 +4969,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -4926,33 +5004,34 @@ var file_vedette_proto_goTypes = []any{
 	(*Index)(nil),           // 30: vedette.wire.v1.Index
 	(*Ack)(nil),             // 31: vedette.wire.v1.Ack
 	(*Heartbeat)(nil),       // 32: vedette.wire.v1.Heartbeat
-	(*Drain)(nil),           // 33: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 34: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 35: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 36: vedette.wire.v1.Attach
-	(*Part)(nil),            // 37: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 38: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 39: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 40: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 41: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 42: vedette.wire.v1.Target
-	(*List)(nil),            // 43: vedette.wire.v1.List
-	(*Apply)(nil),           // 44: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 45: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 46: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 47: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 48: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 49: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 50: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 51: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 52: vedette.wire.v1.Discover
-	(*Version)(nil),         // 53: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 54: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 55: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 56: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 57: vedette.wire.v1.AnswerEnd
-	nil,                     // 58: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 59: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*Alive)(nil),           // 33: vedette.wire.v1.Alive
+	(*Drain)(nil),           // 34: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 35: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 36: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 37: vedette.wire.v1.Attach
+	(*Part)(nil),            // 38: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 39: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 40: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 41: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 42: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 43: vedette.wire.v1.Target
+	(*List)(nil),            // 44: vedette.wire.v1.List
+	(*Apply)(nil),           // 45: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 46: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 47: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 48: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 49: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 50: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 51: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 52: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 53: vedette.wire.v1.Discover
+	(*Version)(nil),         // 54: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 55: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 56: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 57: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 58: vedette.wire.v1.AnswerEnd
+	nil,                     // 59: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 60: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -4960,88 +5039,89 @@ var file_vedette_proto_depIdxs = []int32{
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
 	17, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	13, // 5: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
-	5,  // 6: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	14, // 7: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	31, // 8: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	30, // 9: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	32, // 10: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	33, // 11: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	6,  // 12: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 13: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 14: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 15: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 16: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	15, // 17: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	16, // 18: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 19: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	16, // 20: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	19, // 21: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	21, // 22: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	22, // 23: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	24, // 24: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	25, // 25: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	26, // 26: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	27, // 27: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	28, // 28: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	29, // 29: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	20, // 30: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	16, // 31: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	23, // 32: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	58, // 33: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	59, // 34: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 35: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	16, // 36: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	36, // 37: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	54, // 38: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	40, // 39: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	38, // 40: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	39, // 41: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	37, // 42: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	42, // 43: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	43, // 44: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	44, // 45: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	45, // 46: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	46, // 47: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	48, // 48: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	42, // 49: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	42, // 50: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	42, // 51: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	49, // 52: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	42, // 53: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	42, // 54: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	50, // 55: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	42, // 56: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	51, // 57: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	52, // 58: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	42, // 59: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	53, // 60: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	41, // 61: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	46, // 62: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	47, // 63: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	40, // 64: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	42, // 65: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	42, // 66: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	42, // 67: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	42, // 68: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	42, // 69: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	42, // 70: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 71: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	55, // 72: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 73: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	22, // 74: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 75: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 76: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	34, // 77: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	56, // 78: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 79: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	35, // 80: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	57, // 81: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	79, // [79:82] is the sub-list for method output_type
-	76, // [76:79] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	33, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
+	13, // 6: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
+	5,  // 7: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	14, // 8: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	31, // 9: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	30, // 10: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	32, // 11: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	34, // 12: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	6,  // 13: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 14: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 15: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 16: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 17: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	15, // 18: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	16, // 19: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 20: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	16, // 21: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	19, // 22: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	21, // 23: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	22, // 24: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	24, // 25: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	25, // 26: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	26, // 27: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	27, // 28: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	28, // 29: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	29, // 30: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	20, // 31: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	16, // 32: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	23, // 33: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	59, // 34: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	60, // 35: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 36: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	16, // 37: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	37, // 38: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	55, // 39: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	41, // 40: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	39, // 41: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	40, // 42: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	38, // 43: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	43, // 44: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	44, // 45: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	45, // 46: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	46, // 47: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	47, // 48: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	49, // 49: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	43, // 50: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	43, // 51: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	43, // 52: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	50, // 53: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	43, // 54: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	43, // 55: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	51, // 56: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	43, // 57: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	52, // 58: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	53, // 59: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	43, // 60: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	54, // 61: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	42, // 62: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	47, // 63: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	48, // 64: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	41, // 65: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	43, // 66: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	43, // 67: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	43, // 68: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	43, // 69: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	43, // 70: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	43, // 71: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 72: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	56, // 73: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 74: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	22, // 75: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 76: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 77: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	35, // 78: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	57, // 79: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 80: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	36, // 81: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	58, // 82: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	80, // [80:83] is the sub-list for method output_type
+	77, // [77:80] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -5055,6 +5135,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Deregister)(nil),
 		(*AgentMessage_Data)(nil),
 		(*AgentMessage_AccountError)(nil),
+		(*AgentMessage_Alive)(nil),
 		(*AgentMessage_ConfigStatus)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
@@ -5077,17 +5158,17 @@ func file_vedette_proto_init() {
 		(*Record_Heartbeat)(nil),
 	}
 	file_vedette_proto_msgTypes[27].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[34].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[38].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[39].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5110,16 +5191,16 @@ func file_vedette_proto_init() {
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[44].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[46].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[49].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

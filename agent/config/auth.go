@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/vedette-io/vedette/agent/bearer"
@@ -19,9 +18,8 @@ func (c *Config) checkAuth(a Auth) {
 	}
 	switch {
 	case a.TokenCommand.Command != "" && a.Token.Reveal() != "":
-		c.notices = append(c.notices, fmt.Sprintf("%s: %s is set, so %s is not called", c.report.PositionOf(program), token, program))
+		c.addNotice(program, token+" is set, so "+program+" is not called")
 	case a.TokenCommand.Command == "" && len(a.TokenCommand.Args) > 0:
-		c.notices = append(c.notices, fmt.Sprintf("%s: %s.args has no effect without %s.command",
-			c.report.PositionOf(program+".args"), program, program))
+		c.addNotice(program+".args", program+".args has no effect without "+program+".command")
 	}
 }

@@ -7,15 +7,19 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // check adds the problems of all settings except accounts.
 func (c *Config) check() {
+	c.checkName("agentId", string(c.AgentID))
+	c.checkName("zoneId", c.ZoneID)
 	c.checkPort("server.port", c.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPort("pprof.port", c.Pprof.Port)
 	c.checkPortsDiffer()
-	c.checkLogging()
+	c.Logging.Check(c.addProblem)
+	c.checkPrometheus()
 	c.checkTracing()
 	if err := c.Server.Guard(nil).Check(); err != nil {
 		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
@@ -33,12 +37,17 @@ func (c *Config) check() {
 	}
 	c.checkOperations()
 	for path, n := range map[string]int{
-		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.reconnectTimeoutMs": c.Kubernetes.ReconnectTimeoutMs,
+		"timeoutSeconds":            c.TimeoutSeconds,
 		"kubernetes.cacheGroupSize": c.Kubernetes.CacheGroupSize, "kubernetes.cacheGroupDelayMs": c.Kubernetes.CacheGroupDelayMs,
 		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
 		c.checkNotNegative(path, n)
 	}
+}
+
+func (c *Config) checkPrometheus() {
+	settings.CheckMaxAccounts(c.Prometheus.MaxAccounts, c.addProblem)
+	c.Prometheus.SSL.Check("prometheus.ssl", "", settings.Reporter{Problem: c.addProblem, Notice: c.addNotice})
 }
 
 func (c *Config) checkOperations() {
@@ -76,29 +85,13 @@ func (c *Config) checkClouddriver() {
 			"clouddriver.tls.clientCertFile")
 	}
 	if cd.Insecure != nil && *cd.Insecure && cd.TLS != (TLS{}) {
-		c.notices = append(c.notices, fmt.Sprintf(
-			"%s: clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls",
-			c.report.PositionOf("clouddriver.insecure")))
+		c.addNotice("clouddriver.insecure",
+			"clouddriver.insecure is true: the agent connects without TLS and ignores the settings below clouddriver.tls")
 	}
 	c.checkAuth(cd.Auth)
 	c.checkNotNegative("clouddriver.keepAliveHeartbeatSeconds", cd.KeepAliveHeartbeatSeconds)
 	c.checkNotNegative("clouddriver.keepAliveTimeOutSeconds", cd.KeepAliveTimeOutSeconds)
 	c.checkBackoff("clouddriver.backoff.", cd.Backoff)
-}
-
-func (c *Config) checkBackoff(path string, b Backoff) {
-	if b.BaseDelay <= 0 {
-		c.addProblem(path+"baseDelay", "%q must be more than 0 nanoseconds, got %d", path+"baseDelay", b.BaseDelay)
-	}
-	if b.MaxDelay < b.BaseDelay {
-		c.addProblem(path+"maxDelay", "%q must be at least %sbaseDelay (%d nanoseconds), got %d", path+"maxDelay", path, b.BaseDelay, b.MaxDelay)
-	}
-	if b.Multiplier < 1 {
-		c.addProblem(path+"multiplier", "%q must be at least 1, got %g", path+"multiplier", b.Multiplier)
-	}
-	if b.Jitter < 0 || b.Jitter > 1 {
-		c.addProblem(path+"jitter", "%q must be from 0 to 1, got %g", path+"jitter", b.Jitter)
-	}
 }
 
 func (c *Config) checkPort(path string, port int) {
@@ -131,4 +124,9 @@ func (c *Config) keyStoreHint() string {
 // addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
 	c.report.Add(c.report.PositionOf(path), path, format, args...)
+}
+
+// addNotice adds a notice about a setting that is valid but unusual.
+func (c *Config) addNotice(path, text string) {
+	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.PositionOf(path), text))
 }

@@ -20,8 +20,11 @@ type Clouddriver struct {
 	// Security of the connection to the server.
 	TLS TLS `config:"tls"`
 	// Credentials for a proxy in front of the server.
-	Auth    Auth    `config:"auth"`
-	Backoff Backoff `config:"backoff,planned"`
+	Auth Auth `config:"auth"`
+	// Pauses between attempts to connect to the server. If none of these keys is set, pauses are random, up to 2
+	// and then up to 4 seconds, so that all agents are back soon after an outage and not at once. If one is set,
+	// the others have gRPC's values.
+	Backoff Backoff `config:"backoff"`
 	// The server's agents.pulseSeconds decides.
 	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored" default:"20"`
 	// Three missed heartbeats end a connection.
@@ -34,8 +37,8 @@ type Clouddriver struct {
 	Retries ClouddriverRetries `config:"retries,ignored"`
 	// The server assigns a free account to a waiting agent at once.
 	CacheRetryIntervalSeconds int `config:"cacheRetryIntervalSeconds,ignored" default:"0"`
-	// Accept accounts that the server sends.
-	DynamicAccountsEnabled bool `config:"dynamicAccountsEnabled,planned" default:"true"`
+	// Accounts come from files, not from the server.
+	DynamicAccountsEnabled bool `config:"dynamicAccountsEnabled,ignored" default:"true"`
 }
 
 // TLS secures the connection to the server.
@@ -108,18 +111,6 @@ func (c Clouddriver) DescribeCertificate() string {
 	return c.TLS.ClientCertFile + ", " + pair.Describe()
 }
 
-// Heartbeat returns KeepAliveHeartbeatSeconds. If it is 0, the server decides.
-func (c Clouddriver) Heartbeat() time.Duration { return seconds(c.KeepAliveHeartbeatSeconds) }
-
-// HeartbeatTimeout returns KeepAliveTimeOutSeconds. If it is 0, the timeout is three
-// heartbeats.
-func (c Clouddriver) HeartbeatTimeout() time.Duration {
-	if c.KeepAliveTimeOutSeconds == 0 {
-		return 3 * c.Heartbeat()
-	}
-	return seconds(c.KeepAliveTimeOutSeconds)
-}
-
 // Auth holds what the agent presents to a proxy in front of the server.
 type Auth struct {
 	// Bearer token, sent with each request. Only a proxy checks it; the server does not.
@@ -146,21 +137,3 @@ type TokenCommand struct {
 
 // RefreshInterval returns RefreshIntervalSeconds.
 func (t TokenCommand) RefreshInterval() time.Duration { return seconds(t.RefreshIntervalSeconds) }
-
-// Backoff configures the pauses between attempts to connect.
-type Backoff struct {
-	// Pause after the first failure, in nanoseconds.
-	BaseDelay int64 `config:"baseDelay" default:"1000000000"`
-	// Factor between two pauses.
-	Multiplier float64 `config:"multiplier" default:"1.6"`
-	// Random share that is added to a pause or taken from it.
-	Jitter float64 `config:"jitter" default:"0.2"`
-	// Longest pause, in nanoseconds.
-	MaxDelay int64 `config:"maxDelay" default:"120000000000"`
-}
-
-// Base returns BaseDelay.
-func (b Backoff) Base() time.Duration { return time.Duration(b.BaseDelay) }
-
-// Max returns MaxDelay.
-func (b Backoff) Max() time.Duration { return time.Duration(b.MaxDelay) }

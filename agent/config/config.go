@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/secret/engines"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // Config is the configuration of an agent. Load returns one.
@@ -38,18 +39,19 @@ type Config struct {
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
 	Secrets engines.Settings `config:"secrets"`
 
-	Clouddriver Clouddriver `config:"clouddriver"`
-	Kubernetes  Kubernetes  `config:"kubernetes"`
-	Redact      Redact      `config:"redact"`
-	Outbox      Outbox      `config:"outbox"`
-	Server      Server      `config:"server"`
-	Prometheus  Prometheus  `config:"prometheus"`
-	Pprof       Pprof       `config:"pprof"`
-	Logging     Logging     `config:"logging"`
-	Tracing     Tracing     `config:"tracing"`
-	Tasks       Tasks       `config:"tasks"`
+	Clouddriver Clouddriver      `config:"clouddriver"`
+	Kubernetes  Kubernetes       `config:"kubernetes"`
+	Redact      Redact           `config:"redact"`
+	Outbox      Outbox           `config:"outbox"`
+	Server      Server           `config:"server"`
+	Prometheus  Prometheus       `config:"prometheus"`
+	Pprof       Pprof            `config:"pprof"`
+	Logging     settings.Logging `config:"logging"`
+	Tracing     Tracing          `config:"tracing"`
+	Tasks       Tasks            `config:"tasks"`
 
-	DynamicAccounts DynamicAccounts `config:"dynamicAccounts,planned"`
+	// Accounts come from files: the agent uses a new entry, or a new file that spring.config.import names, within 5 seconds.
+	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,ignored,warn"`
 	// An undocumented mode of the predecessor.
 	Local Local `config:"local,ignored"`
 	// The predecessor's cloud service no longer exists.
@@ -123,15 +125,16 @@ func (c *Config) withAllAccounts() *Config {
 type Kubernetes struct {
 	// Connect to all clusters directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
-	// Shortest time to wait before connecting to the server again, in milliseconds.
-	ReconnectTimeoutMs int `config:"reconnectTimeoutMs,planned" default:"5000"`
+	// Shortest time to wait before connecting to the server again, in milliseconds. The pauses of clouddriver.backoff
+	// come on top.
+	ReconnectTimeoutMs int `config:"reconnectTimeoutMs" default:"0"`
 	// Number of accounts that start their first lists at the same time; 0 for all. Accounts that continue where
 	// they or another agent stopped do not wait.
 	CacheGroupSize int `config:"cacheGroupSize" default:"0"`
 	// Pause between two such groups, in milliseconds; 0 for no groups.
 	CacheGroupDelayMs int `config:"cacheGroupDelayMs" default:"0"`
-	// Use only accounts that the server sends; ignore those of this file.
-	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,planned,warn" default:"false"`
+	// Accounts come from files, not from the server.
+	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,ignored,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
 	Enabled bool `config:"enabled,ignored,warn" default:"true"`
 	// Retries of failed requests of operations. With any of these settings except enabled: false, requests that
@@ -188,7 +191,8 @@ type Outbox struct {
 // Tasks limits how many first lists run at the same time.
 type Tasks struct {
 	// Lists of one kind that may run at the same time, over all accounts; 0 for 1,000. At most 8 of them are lists
-	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that wait say how many are before them.
+	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that
+	// wait say how many are before them.
 	TotalBudget int `config:"totalBudget" default:"1000"`
 	// Lists of one kind that may run at the same time in one account; at most 4 run, whatever the value; 0 for 4.
 	BudgetPerAccount int `config:"budgetPerAccount" default:"50"`

@@ -240,20 +240,44 @@ func TestIsInsecure(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: a}]"), testEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, pair := range map[string][2]time.Duration{
-		"heartbeat":         {c.Clouddriver.Heartbeat(), 20 * time.Second},
-		"heartbeat timeout": {c.Clouddriver.HeartbeatTimeout(), time.Minute},
-		"backoff base":      {c.Clouddriver.Backoff.Base(), time.Second},
-		"backoff max":       {c.Clouddriver.Backoff.Max(), 2 * time.Minute},
-		"reconnect":         {c.Kubernetes.ReconnectTimeout(), 5 * time.Second},
+// TestBackoff checks the defaults of the pauses between connections, and which are rejected.
+func TestBackoff(t *testing.T) {
+	for _, tt := range []struct {
+		file      string
+		set       bool
+		base, max time.Duration
+		factor    float64
+		share     float64
+		shortest  time.Duration
+	}{
+		{"zoneId: z", false, time.Second, 2 * time.Minute, 1.6, 0.2, 0},
+		{"clouddriver.backoff.jitter: 0", true, time.Second, 2 * time.Minute, 1.6, 0, 0},
+		{"{clouddriver.backoff: {baseDelay: 500000000, multiplier: 3, maxDelay: 10000000000}, kubernetes.reconnectTimeoutMs: 5000}", true,
+			500 * time.Millisecond, 10 * time.Second, 3, 0.2, 5 * time.Second},
 	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s: got %s, want %s", name, pair[0], pair[1])
+		c, err := parse("c.yml", []byte(tt.file), testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.Clouddriver.Backoff
+		if b.IsSet() != tt.set || b.Base() != tt.base || b.Max() != tt.max || b.Factor() != tt.factor || b.Share() != tt.share ||
+			c.Kubernetes.ReconnectTimeout() != tt.shortest {
+			t.Errorf("%s: got %+v, %s", tt.file, b, c.Kubernetes.ReconnectTimeout())
+		}
+	}
+	for setting, want := range map[string]string{
+		"clouddriver.backoff.baseDelay: 0":                                "clouddriver.backoff.baseDelay",
+		"clouddriver.backoff: {baseDelay: 1000, maxDelay: 999}":           "clouddriver.backoff.maxDelay",
+		"clouddriver.backoff.maxDelay: 9000000000000000000":               "clouddriver.backoff.maxDelay",
+		"clouddriver.backoff.multiplier: 0.9":                             "clouddriver.backoff.multiplier",
+		"clouddriver.backoff.jitter: 1.5":                                 "clouddriver.backoff.jitter",
+		"clouddriver.backoff.baseDelay: 1s":                               "clouddriver.backoff.baseDelay",
+		"kubernetes.reconnectTimeoutMs: -1":                               "kubernetes.reconnectTimeoutMs",
+		"kubernetes.reconnectTimeoutMs: 3600001":                          "kubernetes.reconnectTimeoutMs",
+		"{clouddriver.backoff: {baseDelay: 1, maxDelay: 86400000000001}}": "clouddriver.backoff.maxDelay",
+	} {
+		if _, err := parse("c.yml", []byte(setting), testEnv); err == nil || !strings.Contains(err.Error(), `"`+want+`" must be`) {
+			t.Errorf("%s: got %v, want a problem of %s", setting, err, want)
 		}
 	}
 }
@@ -279,7 +303,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-agent",
 		Program: "vedette-agent",
 		Dir:     ".",
-		More:    "../../internal/secret/engines",
+		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
 		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default folders, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). It accepts all keys of the predecessor.\n\n" +
 			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
@@ -349,7 +373,7 @@ func TestTLSConfig(t *testing.T) {
 			t.Errorf("%s: got TLS configuration %v and error %v, want a configuration exactly if TLS is on and the error is nil", file, out, err)
 		}
 		if err == nil {
-			_, err = c.Server.TLSConfig()
+			_, err = c.Server.SSL.TLSConfig()
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", file, err, want)

@@ -13,7 +13,8 @@ func TestInactiveSettingsAreLoggedOnce(t *testing.T) {
 	for _, tt := range []struct{ name, file, keys string }{
 		{"no setting is inactive", "kubernetes.accounts: [{name: a}]", ""},
 		{"no user relies on these", "{clouddriver.keepAliveHeartbeatSeconds: 60, kubernetes.accounts: [{name: a, cacheThreads: 2}]}", ""},
-		{"these have their defaults", "{kubernetes.dynamicAccountsOnly: false}", ""},
+		{"these have their defaults", "{kubernetes.dynamicAccountsOnly: false, dynamicAccounts: {enabled: false, maxRetries: 3}}", ""},
+		{"accounts of another source", "dynamicAccounts.enabled: true", "dynamicAccounts"},
 		{"several accounts", "{kubernetes.dynamicAccountsOnly: true, kubernetes.accounts: [{name: a, liveManifestCalls: true}, {name: b, oAuthScopes: [x], liveManifestCalls: true}, {name: ''}]}",
 			"kubernetes.dynamicAccountsOnly, kubernetes.accounts[].liveManifestCalls"},
 	} {

@@ -75,10 +75,9 @@ type loaderFunc func(o configfile.Options, read func(o configfile.Options, into 
 
 // load also returns the files that were read or looked for, whether or not there is an error.
 func (s source) load(newLoader loaderFunc) (*Config, []configfile.File, error) {
-	c := &Config{source: s}
 	search := configfile.Search{File: s.path, Places: places(s.root, s.env)}
-	o := c.withSecrets(options(s.env), newLoader, func(o configfile.Options, into any) { configfile.Load(search, o, into) })
-	c.report = configfile.Load(search, o, c)
+	c := read(options(s.env), newLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Load(search, o, into) })
+	c.source = s
 	files := c.report.Files
 	c.Path = c.report.Base
 	if c.Path == "" {
@@ -95,18 +94,26 @@ func options(env func(string) (string, bool)) configfile.Options {
 
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
-	c := &Config{}
-	o := c.withSecrets(options(env), engines.NewLoader, func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
-	c.report = configfile.Parse(name, data, o, c)
+	c := read(options(env), engines.NewLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Parse(name, data, o, into) })
 	return c.validate(env)
 }
 
-// withSecrets adds to options that references to secrets are resolved. read reads the configuration.
-func (c *Config) withSecrets(o configfile.Options, newLoader loaderFunc, read func(o configfile.Options, into any)) configfile.Options {
-	c.secrets = newLoader(o, read)
-	c.secrets.Prefetch(&Config{})
-	o.Secrets = c.secrets.Resolve
-	return o
+// read reads a configuration by decode, with its secrets. It is decoded once if it has no references to
+// secrets, which matters with a thousand accounts; otherwise twice, so that all secrets are fetched at the
+// same time.
+func read(o configfile.Options, newLoader loaderFunc, decode func(o configfile.Options, into any) *configfile.Report) *Config {
+	var report *configfile.Report // of the last time
+	secrets := newLoader(o, func(o configfile.Options, into any) { report = decode(o, into) })
+	c := &Config{}
+	if secrets.Prefetch(c) {
+		o.Secrets = secrets.Resolve
+		c = &Config{}
+		c.report = decode(o, c)
+	} else {
+		c.report = report
+	}
+	c.secrets = secrets
+	return c
 }
 
 // validate checks the settings, rejects invalid accounts, and sets the defaults that

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/vedette-io/vedette/internal/logging"
 )
 
 // TestAutomaticFields checks which fields get a value of their own.
@@ -36,7 +34,7 @@ func TestAutomaticFields(t *testing.T) {
 	} {
 		env := func(name string) (string, bool) { value, ok := tt.env[name]; return value, ok }
 		given := maps.Clone(tt.fields)
-		if got := (Logging{Fields: tt.fields}).fields(env, tt.namespaceFile); !maps.Equal(got, tt.want) {
+		if got := withOwnFields(tt.fields, env, tt.namespaceFile); !maps.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 		if !maps.Equal(tt.fields, given) {
@@ -45,25 +43,17 @@ func TestAutomaticFields(t *testing.T) {
 	}
 }
 
-// TestLoggingConfig checks the conversion of all settings, and their defaults.
-func TestLoggingConfig(t *testing.T) {
-	defaults := logging.File{Path: "stdout", MaxSizeMB: 1, MaxAgeDays: 10, MaxBackups: 10}
-	all := logging.File{Path: "/a.log", MultiWrite: true, MaxSizeMB: 2, MaxAgeDays: 3, MaxBackups: 4, UTC: true, Compress: true}
-	for file, want := range map[string]logging.File{
-		"": defaults,
-		"logging: {file: /a.log, multiWrite: true, maxSizeMb: 2, maxAgeDays: 3, maxBackups: 4, localTime: false, compress: true}": all,
-	} {
-		c, err := parse("agent.yml", []byte(file), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Logging.Config(os.LookupEnv); got.File != want || got.UTC != want.UTC || got.Level != "info" || got.Format != "text" {
-			t.Errorf("%s: got %+v, want %+v", file, got, want)
-		}
+// TestLogConfig checks that the configuration of the log has the settings, with the fields of the agent.
+func TestLogConfig(t *testing.T) {
+	c, err := parse("agent.yml", []byte("logging: {file: /a.log, fields: {agentCluster: '', team: a}}"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, invalid := range []string{"maxSizeMb: -1", "maxAgeDays: 106752", "maxBackups: 1048577"} {
-		if _, err := parse("agent.yml", []byte("logging: {"+invalid+"}"), nil); err == nil || !strings.Contains(err.Error(), "must be from 0 to") {
-			t.Errorf("%s: got %v, want an error", invalid, err)
-		}
+	got := c.LogConfig(envFrom("KUBERNETES_SERVICE_HOST", "10.0.0.1"))
+	if got.File.Path != "/a.log" || !maps.Equal(got.Fields, map[string]string{"agentCluster": "10.0.0.1", "team": "a"}) {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := parse("agent.yml", []byte("logging: {maxBackups: -1}"), nil); err == nil || !strings.Contains(err.Error(), "must be from 0 to") {
+		t.Errorf("got %v, want an error", err)
 	}
 }

@@ -67,29 +67,6 @@ type ServerSideApplyKind struct {
 	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
 }
 
-// DynamicAccounts configures accounts that the server takes from other sources.
-// The predecessor's samples put these keys into the server's file.
-type DynamicAccounts struct {
-	// Accept dynamic accounts.
-	Enabled bool `config:"enabled,warn" default:"false"`
-	// Attempts to activate an account that failed.
-	MaxRetries int `config:"maxRetries" default:"3"`
-	// Time between two attempts, in seconds.
-	RetryFrequencySeconds int `config:"retryFrequencySeconds" default:"5"`
-	Interceptor           struct {
-		// Take accounts that users add through Gate.
-		Enabled bool `config:"enabled" default:"true"`
-	} `config:"interceptor"`
-	// Accounts per message.
-	ScanBatchSize int `config:"scanBatchSize" default:"572"`
-	// Time between two scans, in seconds.
-	ScanFrequencySeconds int `config:"scanFrequencySeconds" default:"120"`
-	// Regular expressions of account names in the accounts table.
-	NamePatterns []string `config:"namePatterns"`
-	// Regular expressions of account names in any credential source.
-	CredentialScanNamePatterns []string `config:"credentialScanNamePatterns"`
-}
-
 // Local configured an undocumented mode of the predecessor.
 type Local struct {
 	// Serve locally.

@@ -57,7 +57,9 @@ func (c *Config) checkAccount(path string, a *Account) {
 	if c.report.IsSet(path+".name") && a.Name == "" && !c.report.HasProblem(path+".name") {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
-	c.checkAccountName(path+".name", a.Name)
+	c.checkName(path+".name", a.Name)
+	c.checkNamespaces(path+".namespaces", a.Namespaces)
+	c.checkNamespaces(path+".omitNamespaces", a.OmitNamespaces)
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
 	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
@@ -83,12 +85,26 @@ func (c *Config) checkAccount(path string, a *Account) {
 	c.checkRequiredGroups(path+".requiredGroupMembership", a)
 }
 
-// maxAccountName is the number of bytes that the server accepts.
-const maxAccountName = 255
+// checkNamespaces rejects what cannot be the name of a namespace and would change what is asked of the
+// API server. An empty name, as from a placeholder whose variable is not set, would mean all namespaces.
+func (c *Config) checkNamespaces(path string, names []string) {
+	for _, name := range names {
+		if strings.Trim(name, namespaceCharacters) != "" || strings.Trim(name, ".") == "" || len(name) > maxName {
+			c.addProblem(path, "%q must contain names of namespaces, got %.70q", path, name)
+		}
+	}
+}
 
-func (c *Config) checkAccountName(path, name string) {
-	if len(name) > maxAccountName {
-		c.addProblem(path, "%q must have at most %d bytes, got %.40q… with %d", path, maxAccountName, name, len(name))
+// namespaceCharacters are more than those of namespaces, because a name in capitals does no harm.
+const namespaceCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
+// maxName is the number of bytes that the server accepts.
+const maxName = 255
+
+// checkName checks the name of an account, an agent or a zone as the server does.
+func (c *Config) checkName(path, name string) {
+	if len(name) > maxName {
+		c.addProblem(path, "%q must have at most %d bytes, got %.40q… with %d", path, maxName, name, len(name))
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		c.addProblem(path, "%q must not contain control characters, got %.40q", path, name)

@@ -33,8 +33,13 @@ func (c *Config) Next() (*Config, []configfile.File, error) {
 	return next, files, nil
 }
 
-// Adopt makes c the successor of the configuration whose Next it is, which must not be used anymore.
+// Adopt makes c the successor of the configuration whose Next it is, which must not be used anymore. If
+// accounts were rejected, those before stay in effect, and so do the files with their secrets.
 func (c *Config) Adopt() error {
+	if len(c.RejectedAccounts) > 0 {
+		c.secrets.AdoptKeepingFiles()
+		return nil
+	}
 	if err := c.secrets.Adopt(); err != nil {
 		return fmt.Errorf("remove secrets that are not used anymore: %w", err)
 	}

@@ -114,6 +114,53 @@ func TestFilesOfSecretsStay(t *testing.T) {
 	}
 }
 
+// TestFilesOfInvalidAccountsStay checks that an account which has become invalid, and therefore stays in
+// effect as it was, keeps the file with its secret, even if the engines are configured anew.
+func TestFilesOfInvalidAccountsStay(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir := t.TempDir()
+	load := func(text string, load func() (*Config, error)) *Config {
+		writeFiles(t, dir, map[string]string{"agent.yml": text})
+		c, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	next := func(before *Config) func() (*Config, error) {
+		return func() (*Config, error) {
+			c, _, err := before.Next()
+			if err != nil {
+				return nil, err
+			}
+			return c, c.Adopt()
+		}
+	}
+	const engines = "secrets.vault: {enabled: true, url: 'http://localhost:1', authMethod: TOKEN, token: x}\n"
+	const valid, invalid = "kubernetes.accounts: [{name: a, kubeconfigFile: 'encryptedFile:noop!one'}]\n",
+		"kubernetes.accounts: [{name: a, kubeconfigFile: 'encryptedFile:noop!two', insecure: maybe}]\n"
+	first := load(valid, func() (*Config, error) { return Load(filepath.Join(dir, "agent.yml"), noVariables) })
+	file := first.Kubernetes.Accounts[0].KubeconfigFile
+	second := load(invalid, next(first))
+	third := load(engines+invalid, next(second))
+	if content, err := os.ReadFile(file); string(content) != "one" {
+		t.Errorf("got %q, %v, want the file of the account that stays", content, err)
+	}
+	fourth := load(valid, next(third))
+	if content, err := os.ReadFile(fourth.Kubernetes.Accounts[0].KubeconfigFile); string(content) != "one" {
+		t.Errorf("got %q, %v, want the file of the account that is valid again", content, err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(os.TempDir(), "vedette-secrets-*", "[^.]*")); len(found) != 1 {
+		t.Errorf("got the files %q, want only one", found)
+	}
+	if err := fourth.Close(); err != nil {
+		t.Error(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(os.TempDir(), "vedette-secrets-*")); len(found) > 0 {
+		t.Errorf("got %q after Close", found)
+	}
+}
+
 // TestNeedRestart checks which changes count from the next start on only.
 func TestNeedRestart(t *testing.T) {
 	const before = "clouddriver.grpc: a:1\nserver.port: 1\nkubernetes.accounts: [{name: a}]\n"

@@ -1,14 +1,13 @@
 package config
 
 import (
-	"crypto/tls"
 	"log/slog"
 	"net"
 	"strconv"
 
 	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // Server configures the agent's HTTP port for health checks.
@@ -24,24 +23,7 @@ type Server struct {
 	// File with that token, instead of adminToken. The agent reads it for each request.
 	AdminTokenFile string `config:"adminTokenFile"`
 	// Security of the port.
-	SSL SSL `config:"ssl"`
-}
-
-// SSL secures the agent's HTTP port.
-type SSL struct {
-	// Serve HTTPS.
-	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. The agent reads it again when it changes.
-	CertFile string `config:"certFile"`
-	// PEM file with the private key. Default: the key is in certFile.
-	KeyFile string `config:"keyFile"`
-	// Password of the private key, if it is encrypted PKCS#8.
-	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with the certificate authorities of client certificates.
-	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify
-	// one if it is sent), need (require and verify).
-	ClientAuth string `config:"clientAuth" default:"none"`
+	SSL settings.SSL `config:"ssl"`
 }
 
 // Guard returns who may use the paths for operators.
@@ -52,32 +34,20 @@ func (s Server) Guard(log *slog.Logger) admin.Guard {
 // ListenAddress returns the address of the agent's HTTP port.
 func (s Server) ListenAddress() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// TLSConfig returns the TLS configuration of the agent's HTTP port, or nil for plain
-// HTTP.
-func (s Server) TLSConfig() (*tls.Config, error) {
-	if !s.SSL.Enabled {
-		return nil, nil
-	}
-	auth, err := keypair.ParseClientAuth(s.SSL.ClientAuth)
-	if err != nil {
-		return nil, err
-	}
-	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: s.SSL.CertFile, Key: s.SSL.KeyFile, Password: s.SSL.KeyPassword.Reveal()},
-		ClientAuth: auth,
-		CAFile:     s.SSL.CACertFile,
-	}.TLSConfig()
-}
-
 // Prometheus configures the port for metrics.
 type Prometheus struct {
-	// Serve metrics for Prometheus on /metrics and /prometheus_metrics, without TLS. They are numbers; no label
-	// names an account, a namespace or an object.
+	// Serve metrics for Prometheus on /metrics and /prometheus_metrics. They are numbers; no label names a
+	// namespace or an object.
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for metrics.
 	Port int `config:"port" default:"8008"`
 	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
+	// How many accounts have metrics of their own, with a label account: the first ones by name; 0 for none. Each
+	// has eight series.
+	MaxAccounts int `config:"maxAccounts" default:"0"`
+	// Security of the port for metrics.
+	SSL settings.SSL `config:"ssl"`
 }
 
 // ListenAddress returns the address of the port for metrics.

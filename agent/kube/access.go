@@ -44,6 +44,7 @@ func (a Access) restConfig() (cfg *rest.Config, namespace string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	useUserinfo(cfg)
 	if a.Insecure {
 		cfg.Insecure, cfg.CAData, cfg.CAFile = true, nil, ""
 	}
@@ -54,6 +55,22 @@ func (a Access) restConfig() (cfg *rest.Config, namespace string, err error) {
 		removeCredentials(cfg)
 	}
 	return cfg, namespace, checkExec(cfg)
+}
+
+// useUserinfo removes user and password from the address of the API server, because the address
+// identifies the cluster to everyone who reads accounts. They are the credentials if there are no
+// others, as for kubectl.
+func useUserinfo(cfg *rest.Config) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil || base.User == nil {
+		return
+	}
+	if !hasCredentials(cfg) {
+		cfg.Username = base.User.Username()
+		cfg.Password, _ = base.User.Password()
+	}
+	base.User = nil
+	cfg.Host = base.String()
 }
 
 func (a Access) load() (cfg *rest.Config, namespace string, err error) {

@@ -99,6 +99,9 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 
 func baseURL(cfg *rest.Config) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil && strings.Contains(cfg.Host, "@") {
+		return nil, vedette.Errorf(vedette.Invalid, "the kubeconfig's server is not an address (it is not shown, because it may contain a password)")
+	}
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the kubeconfig's server %q is not an address: %w", cfg.Host, err)
 	}

@@ -62,7 +62,7 @@ func explainStatus(s *StatusError, host string) error {
 			host, describeSkew(s.ClockSkew), s)
 	case s.Code == http.StatusUnauthorized:
 		return vedette.Errorf(vedette.Denied,
-			"%s rejected the credentials: the token or certificate has expired or belongs to another cluster: renew it in the kubeconfig (%w)", host,
+			"%s rejected the credentials: the token or certificate has expired, belongs to another cluster, or its ServiceAccount was deleted: renew it in the kubeconfig (%w)", host,
 			s)
 	case s.Code == http.StatusForbidden:
 		return vedette.Errorf(vedette.Denied, "RBAC at %s denied the request: %w", host, s)

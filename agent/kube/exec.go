@@ -67,12 +67,12 @@ func (s *execAuthenticator) get(ctx context.Context) (*execCredentials, error) {
 // cachedLocked returns the cached result, or the channel of the run to wait for.
 func (s *execAuthenticator) cachedLocked() (*execCredentials, chan struct{}, error) {
 	switch {
-	case s.ctx.Err() != nil && s.running == nil:
-		return nil, nil, fmt.Errorf("getting credentials: %w", s.ctx.Err())
 	case s.running != nil:
 		return nil, s.running, nil
 	case s.current != nil && (s.current.expires.IsZero() || time.Now().Before(s.current.expires)):
-		return s.current, nil, nil
+		return s.current, nil, nil // also after the end: operations that have begun may need several requests
+	case s.ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("getting credentials: %w", s.ctx.Err())
 	case s.lastErr != nil && time.Since(s.failedAt) < execMinInterval:
 		return nil, nil, s.lastErr
 	}

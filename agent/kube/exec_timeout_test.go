@@ -48,6 +48,30 @@ func TestExecPluginTimesOut(t *testing.T) {
 	})
 }
 
+// TestExecCredentialsOutliveTheCluster checks that an operation which has begun can send its further
+// requests after the account connected again with other credentials, and that no plugin runs for them.
+func TestExecCredentialsOutliveTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		s := &execAuthenticator{ctx: ctx, run: func(context.Context) (*execCredentials, error) {
+			runs++
+			return &execCredentials{token: "t", expires: time.Now().Add(time.Minute)}, nil
+		}}
+		if _, err := s.get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if creds, err := s.get(t.Context()); err != nil || creds.token != "t" {
+			t.Errorf("got %+v, %v, want the credentials that are valid", creds, err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := s.get(t.Context()); !errors.Is(err, context.Canceled) || runs != 1 {
+			t.Errorf("got error %v and %d runs, want no further run", err, runs)
+		}
+	})
+}
+
 // TestExecCredentialsExpire checks that credentials are kept until they expire.
 func TestExecCredentialsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

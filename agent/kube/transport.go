@@ -27,6 +27,10 @@ const (
 	requestWindow   = 1 << 20
 	connWindow      = 4<<20 - 1
 	defaultStreams  = 40
+	// maxFrame is the smallest limit that HTTP/2 allows. A connection keeps a buffer for the largest
+	// frame that it ever received. Without a limit, net/http allows 1 MiB, which API servers use up
+	// for lists.
+	maxFrame = 16 << 10
 )
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
@@ -100,6 +104,7 @@ func (d *connConfig) transport(window int) *http.Transport {
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     window,
 			MaxReceiveBufferPerConnection: connWindow,
+			MaxReadFrameSize:              maxFrame,
 			SendPingTimeout:               pingInterval,
 			PingTimeout:                   pingTimeout,
 		},
@@ -108,6 +113,7 @@ func (d *connConfig) transport(window int) *http.Transport {
 
 // withAuth returns a RoundTripper that adds the credentials to requests, and measures them.
 func (d *connConfig) withAuth(rt http.RoundTripper) (http.RoundTripper, error) {
+	rt = maskingTransport{rt}
 	if d.onResponse != nil {
 		rt = measuredTransport{rt, d.onResponse}
 	}

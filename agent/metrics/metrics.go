@@ -1,8 +1,8 @@
 // Package metrics declares the metrics of an agent: those of the predecessor, whose names its
 // dashboards use, and Vedette's own.
 //
-// No label names an account, a namespace or an object, and no label has a value that a cluster
-// chooses.
+// No label names a namespace or an object, no label has a value that a cluster chooses, and only
+// metrics that are off by default name accounts.
 package metrics
 
 import (
@@ -20,7 +20,8 @@ import (
 type Metrics struct {
 	*metricset.Set
 	*metricset.ConfigMetrics
-	State State
+	State    State
+	Accounts AccountState
 
 	predecessor              predecessor
 	connections              *prometheus.CounterVec
@@ -61,6 +62,7 @@ func New(version string) *Metrics {
 	m.addPredecessor()
 	m.addConnection()
 	m.addFeeds()
+	m.addAccounts()
 	m.addOperations()
 	m.addRequests()
 	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_agent")

@@ -1,29 +1,13 @@
 package metrics
 
 import (
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/internal/metricset/metricstest"
 )
-
-// wantLines checks that a scrape has lines.
-func wantLines(t *testing.T, m *Metrics, lines ...string) {
-	t.Helper()
-	response := httptest.NewRecorder()
-	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	got := response.Body.String()
-	for _, line := range lines {
-		if !strings.Contains(got, "\n"+line+"\n") {
-			t.Errorf("got no line %q in\n%s", line, got)
-		}
-	}
-}
 
 func TestLabelsOfKinds(t *testing.T) {
 	for kind, want := range map[vedette.Kind]string{
@@ -56,7 +40,7 @@ func TestSentCountsObjects(t *testing.T) {
 		{Priority: outbox.Control, Key: "declare", Record: make([]byte, 1000)},
 	}, 77)
 	m.Sent(nil, 3) // a heartbeat
-	wantLines(t, m, `kubesvc_events_sent_total{event_kind="Pod"} 2`, `kubesvc_events_sent_total{event_kind="other"} 1`,
+	metricstest.WantLines(t, m, `kubesvc_events_sent_total{event_kind="Pod"} 2`, `kubesvc_events_sent_total{event_kind="other"} 1`,
 		`kubesvc_events_bytes_sent_total{event_group="core"} 300`, `kubesvc_events_bytes_sent_total{event_group="other"} 50`,
 		`vedette_agent_changes_sent_total{group="core",priority="bulk"} 1`,
 		`vedette_agent_changes_sent_bytes_total{group="core",priority="live"} 100`, "vedette_agent_sent_bytes_total 80")
@@ -68,7 +52,7 @@ func TestConnections(t *testing.T) {
 	m.Connected()
 	m.Disconnected("drain", true)
 	m.Connected()
-	wantLines(t, m, "kubesvc_connection_count 2", "kubesvc_disconnection_count 1", "kubesvc_disconnection_total 1",
+	metricstest.WantLines(t, m, "kubesvc_connection_count 2", "kubesvc_disconnection_count 1", "kubesvc_disconnection_total 1",
 		"vedette_agent_connections_total 2", `vedette_agent_disconnections_total{reason="drain"} 1`,
 		`vedette_agent_connect_failures_total{reason="Unavailable"} 1`)
 }
@@ -79,7 +63,7 @@ func TestRequestsAndOperations(t *testing.T) {
 	m.RequestAnswered("watch", 0, time.Second)
 	m.RequestAnswered("get", 987, time.Second)
 	m.OperationEnded(vedette.VerbScale, vedette.Failed, 3*time.Second)
-	wantLines(t, m, "kubesvc_kubernetes_requests 3", `vedette_agent_kubernetes_requests_total{code="200",verb="list"} 1`,
+	metricstest.WantLines(t, m, "kubesvc_kubernetes_requests 3", `vedette_agent_kubernetes_requests_total{code="200",verb="list"} 1`,
 		`vedette_agent_kubernetes_requests_total{code="none",verb="watch"} 1`, `vedette_agent_kubernetes_requests_total{code="other",verb="get"} 1`,
 		`vedette_agent_kubernetes_request_duration_seconds_bucket{verb="list",le="0.05"} 1`,
 		`vedette_agent_operations_total{result="failed",verb="scale"} 1`, `vedette_agent_operation_duration_seconds_sum{verb="scale"} 3`)

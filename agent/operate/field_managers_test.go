@@ -17,6 +17,7 @@ func TestFieldManagersMatchKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for _, name := range []string{"theirs", "ours"} {
 		b.apply(vedette.StrategyCreateOnly, workloadManifest("Deployment", name, "1"))
+		b.awaitRollout("Deployment", name) // otherwise the controller may not make a revision of it
 		b.apply(vedette.StrategyForceConflicts, workloadManifest("Deployment", name, "2"))
 		b.awaitRollout("Deployment", name)
 	}

@@ -68,8 +68,20 @@ func (q *queue) skipSuperseded() {
 		q.head++
 	}
 	if q.head == len(q.items) {
-		q.base += len(q.items)
-		q.items, q.head = q.items[:0], 0
+		q.reset()
+	}
+}
+
+// maxKeptItems is how many places an empty queue keeps for the next changes. After a snapshot it has
+// hundreds, and an agent has thousands of queues, nearly all of them empty.
+const maxKeptItems = 8
+
+// reset makes a queue whose places are all empty begin anew.
+func (q *queue) reset() {
+	q.base += len(q.items)
+	q.items, q.head = q.items[:0], 0
+	if cap(q.items) > maxKeptItems {
+		q.items, q.keys = nil, map[string]int{}
 	}
 }
 
@@ -151,8 +163,8 @@ func (q *queue) remove(i int) {
 
 // clear drops all changes.
 func (q *queue) clear() {
-	q.base += len(q.items)
 	clear(q.items)
-	q.items, q.head, q.bytes = q.items[:0], 0, 0
 	clear(q.keys)
+	q.bytes = 0
+	q.reset()
 }

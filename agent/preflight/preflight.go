@@ -88,7 +88,7 @@ func (p accountProbe) checkRights(ctx context.Context, cluster *kube.Cluster) (d
 	if err != nil {
 		return "", err
 	}
-	feeds, unknown := p.account.Selection.Feeds(catalogue)
+	feeds, _ := p.account.Selection.Feeds(catalogue)
 	feeds = slices.DeleteFunc(feeds, func(f watch.FeedSpec) bool { return f.Objects != nil })
 	problems := make([]error, len(feeds))
 	var group errgroup.Group
@@ -97,7 +97,7 @@ func (p accountProbe) checkRights(ctx context.Context, cluster *kube.Cluster) (d
 		group.Go(func() error { problems[i] = tryFeed(ctx, cluster, f); return nil })
 	}
 	_ = group.Wait() // no function returns an error
-	return summary(feeds, problems, unknown)
+	return summary(feeds, problems, p.account.Selection.Problem(catalogue))
 }
 
 // noObject is the name in the requests. No object has it, so that nothing of the cluster is read.
@@ -126,8 +126,8 @@ func tryFeed(ctx context.Context, cluster *kube.Cluster, f watch.FeedSpec) error
 // maxNamed is how many feeds a message names.
 const maxNamed = 10
 
-// summary describes which feeds can be read.
-func summary(feeds []watch.FeedSpec, problems []error, unknown []string) (detail string, err error) {
+// summary describes which feeds can be read, and what is wrong with their selection.
+func summary(feeds []watch.FeedSpec, problems []error, selectionProblem string) (detail string, err error) {
 	var denied, others []string
 	for i, problem := range problems {
 		switch {
@@ -139,8 +139,8 @@ func summary(feeds []watch.FeedSpec, problems []error, unknown []string) (detail
 		}
 	}
 	var texts []string
-	if len(unknown) > 0 {
-		texts = append(texts, "the cluster does not serve "+abbreviate(unknown)+": correct kinds in the account, or install what defines them")
+	if selectionProblem != "" {
+		texts = append(texts, selectionProblem)
 	}
 	if len(denied) > 0 {
 		texts = append(texts, fmt.Sprintf("RBAC denies %d of %d feeds: %s: allow the agent's user to list and watch them, or leave them out of kinds",
@@ -149,11 +149,8 @@ func summary(feeds []watch.FeedSpec, problems []error, unknown []string) (detail
 	if len(others) > 0 {
 		texts = append(texts, "cannot read "+abbreviate(others))
 	}
-	switch {
-	case len(texts) > 0:
+	if len(texts) > 0 {
 		return "", vedette.Errorf(vedette.Denied, "%s", strings.Join(texts, "; "))
-	case len(feeds) == 0:
-		return "", vedette.Errorf(vedette.Invalid, "the account selects nothing: check its kinds, namespaces and onlyNamespacedResources")
 	}
 	return fmt.Sprintf("may list and watch all %d feeds", len(feeds)), nil
 }

@@ -34,9 +34,9 @@ func (r *Report) writeHeader(b *strings.Builder) {
 	fmt.Fprintf(b, "# The rules that account %s needs in %s.\n", quote(string(r.account)), quote(r.host))
 	switch {
 	case missing == 0:
-		fmt.Fprintf(b, "# Nothing is missing: the agent has all rights of the %d rules.\n", total)
+		fmt.Fprintf(b, "# Nothing is missing: the agent has all rights on the %d resources.\n", total)
 	default:
-		fmt.Fprintf(b, "# %d of %d rules are missing now, or a part of them; each of these has a comment.\n", missing, total)
+		fmt.Fprintf(b, "# Rights on %d of %d resources are missing now, or a part of them; comments mark them.\n", missing, total)
 	}
 	if r.user == "" {
 		fmt.Fprintln(b, "# This API server does not tell the name of the agent's user: replace REPLACE-ME.")

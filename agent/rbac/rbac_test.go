@@ -81,7 +81,7 @@ func TestClusterWideRules(t *testing.T) {
 		"update services", "patch services", "delete services"}}
 	got := report(t, s, "prod", Needs{Cached: []watch.FeedSpec{feed("Pod", "pods", ""), feed("Service", "services", ""), feed("ConfigMap", "configmaps", "")}})
 	const want = `# The rules that account "prod" needs in "https://10.0.0.1".
-# 2 of 9 rules are missing now, or a part of them; each of these has a comment.
+# Rights on 2 of 9 resources are missing now, or a part of them; comments mark them.
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -115,7 +115,7 @@ func TestNamespacedRules(t *testing.T) {
 		Cached:  []watch.FeedSpec{feed("Pod", "pods", "one"), feed("Pod", "pods", "two"), synthetic},
 		Changed: []watch.FeedSpec{feed("Deployment.apps", "deployments", "two")}})
 	const want = `# The rules that account "a/b%" needs in "https://10.0.0.1".
-# Nothing is missing: the agent has all rights of the 10 rules.
+# Nothing is missing: the agent has all rights on the 10 resources.
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -167,8 +167,8 @@ func (p *pass) recordOwner(name []byte, i int) {
 	}
 }
 
-// buildObject returns the collected header.
-func (p *pass) buildObject() vedette.Object {
+// buildObject sets o to the collected header.
+func (p *pass) buildObject(o *vedette.Object) {
 	h := &p.header
 	apiVersion := h.texts[textAPIVersion]
 	if !p.facts.version {
@@ -178,7 +178,7 @@ func (p *pass) buildObject() vedette.Object {
 	get := func(s span) string { return all[s.from:s.to] }
 	summary := p.appendSummary()
 	p.insertMissingIdentity()
-	o := vedette.Object{
+	*o = vedette.Object{
 		Key:             vedette.Key{Kind: p.resource.Kind, Namespace: get(h.texts[textNamespace]), Name: get(h.texts[textName])},
 		UID:             get(h.texts[textUID]),
 		ResourceVersion: get(h.texts[textResourceVersion]),
@@ -198,7 +198,6 @@ func (p *pass) buildObject() vedette.Object {
 	if summary > 0 {
 		o.Summary = p.dst[end:len(p.dst):len(p.dst)]
 	}
-	return o
 }
 
 // toMap returns nil if there are no pairs.

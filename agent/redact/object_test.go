@@ -217,7 +217,7 @@ func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
 		if err := p.run(); err != nil {
 			t.Fatal(err)
 		}
-		p.buildObject()
+		p.buildObject(new(vedette.Object))
 		p.release()
 	}); n > 5 {
 		t.Errorf("got %v allocations, want at most 5", n)

@@ -102,17 +102,24 @@ func (r *Redactor) projectionFor(k vedette.Kind) *projection {
 //
 // If there is an error, the returned buffer has the content of dst, and the memory behind it
 // is zeroed.
-func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (vedette.Object, []byte, error) {
+func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (o vedette.Object, out []byte, err error) {
+	out, err = r.ObjectInto(&o, dst, resource, raw)
+	return o, out, err
+}
+
+// ObjectInto is Object for a header that the caller has room for. It does not change the header if
+// there is an error.
+func (r *Redactor) ObjectInto(o *vedette.Object, dst []byte, resource vedette.Resource, raw []byte) ([]byte, error) {
 	p := r.passes.Get().(*pass)
 	defer r.passes.Put(p)
 	defer p.release()
 	p.begin(r, resource, dst, raw)
 	if err := p.run(); err != nil {
 		Wipe(p.dst[p.base:])
-		return vedette.Object{}, dst, err
+		return dst, err
 	}
-	o := p.buildObject()
-	return o, p.dst, nil
+	p.buildObject(o)
+	return p.dst, nil
 }
 
 // Wipe zeroes a buffer that may have held secret data.

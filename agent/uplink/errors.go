@@ -24,6 +24,9 @@ func explainError(err error, cfg Config) error {
 	if !ok {
 		return err
 	}
+	if masked := cfg.withoutToken(s); masked != s {
+		s, err = masked, masked.Err()
+	}
 	if explained := explainToken(s, cfg); explained != nil {
 		return explained
 	}

@@ -21,8 +21,8 @@ import (
 //
 //	handshake ──Welcome──> serving ──error, silence, Drain──> lost
 //
-// While it serves, one goroutine sends the changes of the outbox, one receives, one sends
-// heartbeats and one checks the server's heartbeats.
+// While it serves, one goroutine sends the changes of the outbox, one receives, two send
+// heartbeats and signs of life, and one checks the server's heartbeats.
 type link struct {
 	uplink            *Uplink
 	stream            grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
@@ -30,6 +30,8 @@ type link struct {
 	credit            int
 	acked             chan struct{} // holds a token after an acknowledgement
 	cancel            context.CancelFunc
+	aliveInterval     time.Duration      // as last asked for; owned by receive
+	newAliveInterval  chan time.Duration // holds an interval that sendAlive has not taken yet
 
 	lastReceived  atomic.Int64 // when the last message arrived, in Unix nanoseconds
 	lastHeartbeat atomic.Pointer[serverHeartbeat]
@@ -57,7 +59,9 @@ var (
 // behind it, less would cost more flushes.
 const batchBytes = 128 << 10
 
-func newLink(u *Uplink) *link { return &link{uplink: u, acked: make(chan struct{}, 1)} }
+func newLink(u *Uplink) *link {
+	return &link{uplink: u, acked: make(chan struct{}, 1), newAliveInterval: make(chan time.Duration, 1)}
+}
 
 // handshakeTimeout is how long the server may take to send its Welcome. Until then its
 // heartbeat interval is not known.
@@ -96,6 +100,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
+	group.Go(func() error { return l.sendAlive(ctx) })
 	for _, m := range u.activateLink(l, welcome.GetServerId()) {
 		if err := l.send(m); err != nil {
 			return err
@@ -142,7 +147,8 @@ func (l *link) send(m *wire.AgentMessage) error {
 	return l.stream.Send(m)
 }
 
-// sendFromOutbox sends the changes of the outbox as far as the credit of the server allows.
+// sendFromOutbox sends the changes of the outbox as far as the credit of the server allows, a few of
+// them together.
 func (l *link) sendFromOutbox(ctx context.Context) error {
 	box := l.uplink.box
 	for {
@@ -160,6 +166,9 @@ func (l *link) sendFromOutbox(ctx context.Context) error {
 			return err
 		}
 		if err := l.sendChanges(changes); err != nil {
+			return err
+		}
+		if err := collectChanges(ctx, changes); err != nil {
 			return err
 		}
 	}
@@ -295,6 +304,7 @@ func (l *link) handle(m *wire.ServerMessage) error {
 			Digests: i.GetDigests(), Last: i.GetLast()})
 	case *wire.ServerMessage_Heartbeat:
 		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Heartbeat.GetStamp(), received: time.Now()})
+		l.setAliveInterval(time.Duration(m.Heartbeat.GetAliveMillis()) * time.Millisecond)
 	case *wire.ServerMessage_Drain:
 		return fmt.Errorf("%w: %s", errDrain, m.Drain.GetReason())
 	}

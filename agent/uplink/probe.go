@@ -13,6 +13,7 @@ import (
 // Probe connects to the server, and asks whether it accepts agents. It does not register an agent,
 // so that it does not disturb a running one with the same name.
 func Probe(ctx context.Context, cfg Config) error {
+	cfg = cfg.withRememberedToken()
 	conn, err := grpc.NewClient(cfg.Target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(cfg.Creds),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),

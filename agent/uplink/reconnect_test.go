@@ -30,7 +30,7 @@ const (
 func arrivalsAfterOutage(outage time.Duration) map[int]int {
 	arrivals := map[int]int{}
 	for range fleet {
-		pause := reconnectPause{first: 2 * time.Second, max: maxWait}
+		pause := reconnectPause{Pauses: Pauses{}.withDefaults()}
 		at := time.Duration(0)
 		for at < outage {
 			at += pause.next()
@@ -59,12 +59,36 @@ func TestAgentsReturnSoonAndNotTogether(t *testing.T) {
 }
 
 func TestPauseGrowsAndIsReset(t *testing.T) {
-	pause := reconnectPause{first: 2 * time.Second, max: 4 * time.Second}
+	pause := reconnectPause{Pauses: Pauses{}.withDefaults()}
 	for range 1000 {
 		pause.reset()
 		for n, bound := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
 			if got := pause.next(); got < bound/8 || got >= bound {
 				t.Fatalf("pause %d: got %v, want between %v and %v", n, got, bound/8, bound)
+			}
+		}
+	}
+}
+
+// TestConfiguredPauses checks pauses that grow by a factor, with gRPC's jitter, and that come on top of a
+// shortest one.
+func TestConfiguredPauses(t *testing.T) {
+	for _, tt := range []struct {
+		pauses Pauses
+		bounds []time.Duration
+	}{
+		{Pauses{First: time.Second, Max: 5 * time.Second, Multiplier: 3, Low: 0.8, High: 1.2}, []time.Duration{time.Second, 3 * time.Second, 5 * time.Second, 5 * time.Second}},
+		{Pauses{First: time.Second, Max: 2 * time.Second, Multiplier: 1, Low: 1, High: 1, Shortest: time.Minute}, []time.Duration{time.Second, time.Second}},
+		{Pauses{First: time.Second, Max: 24 * time.Hour, Multiplier: 1e300, Low: 0, High: 2}, []time.Duration{time.Second, 24 * time.Hour, 24 * time.Hour}},
+	} {
+		pause := reconnectPause{Pauses: tt.pauses.withDefaults()}
+		for range 100 {
+			pause.reset()
+			for n, bound := range tt.bounds {
+				low, high := share(tt.pauses.Low, bound)+tt.pauses.Shortest, share(tt.pauses.High, bound)+tt.pauses.Shortest
+				if got := pause.next(); got < low || got > high {
+					t.Fatalf("%+v: pause %d: got %v, want between %v and %v", tt.pauses, n, got, low, high)
+				}
 			}
 		}
 	}

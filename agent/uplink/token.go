@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // tokenSource supplies the bearer token for a proxy in front of the server.
@@ -17,6 +19,38 @@ type tokenSource interface {
 	Token(ctx context.Context) (string, error)
 	// Rejected tells that the last token was not accepted.
 	Rejected()
+}
+
+// rememberingSource remembers the token that it has supplied last, because errors must not quote it.
+type rememberingSource struct {
+	tokenSource
+	last atomic.Pointer[string]
+}
+
+// Token returns the token.
+func (s *rememberingSource) Token(ctx context.Context) (string, error) {
+	token, err := s.tokenSource.Token(ctx)
+	if err == nil {
+		s.last.Store(&token)
+	}
+	return token, err //nolint:wrapcheck // the source names itself
+}
+
+// withRememberedToken returns a Config of which explainError masks the token.
+func (c Config) withRememberedToken() Config {
+	if c.Token != nil {
+		c.Token = &rememberingSource{tokenSource: c.Token}
+	}
+	return c
+}
+
+// withoutToken returns the error of a stream without the token. A proxy may quote the header with it.
+func (c Config) withoutToken(s *status.Status) *status.Status {
+	source, ok := c.Token.(*rememberingSource)
+	if !ok || source.last.Load() == nil {
+		return s
+	}
+	return status.New(s.Code(), mask.TextValues([]string{*source.last.Load()}).Mask(s.Message()))
 }
 
 // perRPCToken sends the token with each stream.

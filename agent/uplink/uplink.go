@@ -36,12 +36,10 @@ type Config struct {
 	// Process identifies this process among all that ever ran as this agent, because the
 	// server resumes an operation only with the process that received it. Empty means a
 	// random name.
-	Process string
-	ZoneID  string
-	// MinBackoff bounds the pause before the first new connection, MaxBackoff all later
-	// ones. Pauses are random. Zero means 2 s and 4 s.
-	MinBackoff, MaxBackoff time.Duration
-	DialOptions            []grpc.DialOption
+	Process     string
+	ZoneID      string
+	Pauses      Pauses
+	DialOptions []grpc.DialOption
 	// Token supplies a bearer token for a proxy in front of the server; nil for none.
 	Token tokenSource
 	// Observer measures the connection; nil for none.
@@ -124,12 +122,8 @@ type linkStatus struct {
 
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
-	if cfg.MinBackoff == 0 {
-		cfg.MinBackoff = 2 * time.Second
-	}
-	if cfg.MaxBackoff == 0 {
-		cfg.MaxBackoff = 4 * time.Second
-	}
+	cfg = cfg.withRememberedToken()
+	cfg.Pauses = cfg.Pauses.withDefaults()
 	if cfg.Observer == nil {
 		cfg.Observer = noObserver{}
 	}
@@ -212,7 +206,7 @@ func (u *Uplink) Status() (server string, err error) {
 
 // Run keeps the connection until ctx ends.
 func (u *Uplink) Run(ctx context.Context) error {
-	pause := reconnectPause{first: u.cfg.MinBackoff, max: u.cfg.MaxBackoff}
+	pause := reconnectPause{Pauses: u.cfg.Pauses}
 	var failures failureLog
 	for {
 		conn, err := u.dial()

@@ -118,7 +118,7 @@ func (f *feed) bookmark(ctx context.Context, raw []byte) error {
 	if isOlder(mark, f.mark) {
 		return errClusterRolledBack
 	}
-	return f.advance(ctx, Event{Type: Bookmark, Mark: mark})
+	return f.advance(ctx, &Event{Type: Bookmark, Mark: mark})
 }
 
 // isOlder reports whether resourceVersion a lies before b. Kubernetes 1.35 made this
@@ -130,7 +130,7 @@ func isOlder(a, b vedette.Mark) bool {
 }
 
 // advance passes a change to the sink and then takes its mark.
-func (f *feed) advance(ctx context.Context, e Event) error {
+func (f *feed) advance(ctx context.Context, e *Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
 	}
@@ -155,14 +155,16 @@ func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Spli
 	if err != nil || t == 0 {
 		return err
 	}
+	e := Event{Type: t, Raw: raw}
 	if t == Item || t == Delete && f.mark == "" {
-		return f.put(ctx, Event{Type: t, Raw: raw})
+		return f.put(ctx, &e)
 	}
 	version, err := jsonstream.ResourceVersion(raw)
 	if err != nil {
 		return err
 	}
-	return f.advance(ctx, Event{Type: t, Raw: raw, Mark: vedette.Mark(version)})
+	e.Mark = vedette.Mark(version)
+	return f.advance(ctx, &e)
 }
 
 // filterManaged returns what an event becomes in a feed of objects that Spinnaker

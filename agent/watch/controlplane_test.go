@@ -34,9 +34,13 @@ var (
 		Log: slog.New(slog.DiscardHandler)}
 )
 
-// newControlPlane starts an API server, or skips the test if none can run.
+// newControlPlane starts an API server. Tests with one run in parallel, because they wait most of the
+// time.
 func newControlPlane(t testing.TB) *controlplane.Plane {
 	t.Helper()
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel()
+	}
 	return controlplane.New(t, controlplane.Options{})
 }
 

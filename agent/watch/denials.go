@@ -77,38 +77,51 @@ func (d *denials) close() {
 	}
 }
 
-// logDenials logs the denied feeds if they differ from those that were logged last.
+// logDenials logs the denied feeds if they differ from those that were logged last. If a right was
+// granted, others probably were too, so the remaining feeds do not wait for the end of their pauses.
 func (w *Watcher) logDenials() {
-	names, reason, changed := w.denials.takeChange()
+	c := w.denials.takeChange()
+	names := []any{slog.Int("count", len(c.names)), slog.String("feeds", joinNames(c.names))}
 	switch {
-	case !changed:
-	case len(names) == 0:
+	case !c.differs:
+	case len(c.names) == 0:
 		w.cfg.Log.Info("the cluster denies no feed any more")
+	case !c.hasNew:
+		w.cfg.Log.Info("the cluster denies fewer feeds of the account", names...)
+		w.retryDeniedFeeds()
 	default:
-		w.cfg.Log.Warn("the cluster denies feeds of the account", slog.Int("count", len(names)),
-			slog.String("feeds", joinNames(names)), slog.String("reason", reason), slog.String("hint", denialHint(reason)))
+		w.cfg.Log.Warn("the cluster denies feeds of the account",
+			append(names, slog.String("reason", c.reason), slog.String("hint", denialHint(c.reason)))...)
 	}
 }
 
-// takeChange returns the denied feeds, the reason of the first of them, and whether they
-// have changed since the last call.
-func (d *denials) takeChange() (names []string, reason string, changed bool) {
+// denialChange is what is denied, and how that differs from before.
+type denialChange struct {
+	names           []string // of the denied feeds, sorted
+	reason          string   // of the first of them
+	differs, hasNew bool     // from before; has a feed that was not denied before
+}
+
+// takeChange returns the denied feeds, and how they differ from those of the last call.
+func (d *denials) takeChange() (c denialChange) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	first := ""
 	for feed, why := range d.feeds {
 		name := feed.String()
-		names = append(names, name)
+		c.names = append(c.names, name)
 		if first == "" || name < first {
-			first, reason = name, why
+			first, c.reason = name, why
 		}
 	}
-	slices.Sort(names)
-	if d.closed || slices.Equal(names, d.logged) {
-		return names, reason, false
+	slices.Sort(c.names)
+	if d.closed || slices.Equal(c.names, d.logged) {
+		return c
 	}
-	d.logged = names
-	return names, reason, true
+	c.differs = true
+	c.hasNew = slices.ContainsFunc(c.names, func(name string) bool { return !slices.Contains(d.logged, name) })
+	d.logged = c.names
+	return c
 }
 
 // denialHint returns what to do about a denial. Missing rights are the cause unless the

@@ -3,8 +3,10 @@ package watch
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
@@ -29,7 +31,8 @@ func (w *Watcher) startProbing(ctx context.Context) (stop func()) {
 //
 // If the credentials are rejected even after they were read again, all watches begin anew,
 // so that each feed reports the rejection. If they are accepted again later, the denied feeds
-// do not wait for the end of their pauses.
+// do not wait for the end of their pauses. While they are accepted, one denied feed is tried each
+// time: RBAC says nothing about granted rights, and pauses are minutes.
 func (w *Watcher) probeCredentials(ctx context.Context) {
 	wasRejected := false
 	for ctx.Err() == nil {
@@ -45,6 +48,8 @@ func (w *Watcher) probeCredentials(ctx context.Context) {
 			w.restartWatches()
 		case wasRejected && !rejected:
 			w.retryDeniedFeeds()
+		case !rejected:
+			w.retryOneDeniedFeed()
 		}
 		wasRejected = rejected
 	}
@@ -104,4 +109,20 @@ func (w *Watcher) retryDeniedFeeds() {
 func (w *Watcher) CredentialsChanged() {
 	w.restartWatches()
 	w.retryDeniedFeeds()
+}
+
+// retryOneDeniedFeed ends the pause of any denied feed. If it is allowed now, logDenials retries the
+// others.
+func (w *Watcher) retryOneDeniedFeed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var denied []*feed
+	for _, f := range w.feeds {
+		if status := f.status.Load(); status != nil && status.State == vedette.FeedDenied {
+			denied = append(denied, f)
+		}
+	}
+	if len(denied) > 0 {
+		denied[rand.IntN(len(denied))].retryNow()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,5 +151,37 @@ func TestDeniedFeedsAreLoggedTogether(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "count=2") || !strings.Contains(warnings[0], "feeds=ConfigMap, Secret") ||
 		!strings.Contains(warnings[0], "vedette-agent rbac") {
 		t.Errorf("got %q, want one warning with both feeds and what to do", warnings)
+	}
+}
+
+// TestGrantedRightsAreNoticed checks that feeds are live after rights were granted, without waiting for
+// the end of a pause of an hour, and that what is still denied is not another warning.
+func TestGrantedRightsAreNoticed(t *testing.T) {
+	var api rejectingServer
+	var granted sync.Map // by the name of the resource
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		resource := path.Base(r.URL.Path)
+		if _, isGranted := granted.Load(resource); isGranted || resource == "version" {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}`)
+	})
+	logs := newLogLines()
+	r := newRecorder()
+	cfg := watch.Config{ProbeInterval: 10 * time.Millisecond, MinDeniedBackoff: time.Hour, MaxDeniedBackoff: time.Hour,
+		SettleDelay: 10 * time.Millisecond, Log: slog.New(logs)}
+	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
+	logs.await(t, "WARN the cluster denies feeds of the account count=2")
+	granted.Store("configmaps", true)
+	logs.await(t, "INFO the cluster denies fewer feeds of the account count=1 feeds=Secret")
+	granted.Store("secrets", true)
+	logs.await(t, "INFO the cluster denies no feed any more")
+	r.await(t, "all feeds to be live", func() bool {
+		return r.state(configMapFeed) == vedette.FeedLive && r.state(secretFeed) == vedette.FeedLive
+	})
+	if warnings := logs.matching("WARN"); len(warnings) != 1 {
+		t.Errorf("got %q, want one warning", warnings)
 	}
 }

@@ -10,6 +10,13 @@ import (
 	"github.com/vedette-io/vedette/internal/nearest"
 )
 
+// Problem says which selected kinds a cluster does not serve, and which may have been meant. It
+// returns "" if the selection is served completely.
+func (s Selection) Problem(cat kube.Catalogue) string {
+	feeds, unserved := s.Feeds(cat)
+	return describeSelectionProblem(cat, unserved, len(feeds))
+}
+
 // maxNamedKinds is how many kinds a message names, because an account may select thousands.
 const maxNamedKinds = 5
 

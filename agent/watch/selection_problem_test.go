@@ -66,9 +66,9 @@ func TestDenialsChangeOnce(t *testing.T) {
 	}
 	expect := func(step, want, wantReason string) {
 		t.Helper()
-		names, reason, changed := d.takeChange()
-		if got := strings.Join(names, " "); changed != (want != "unchanged") || changed && (got != want || reason != wantReason) {
-			t.Errorf("%s: got %q because of %q, changed %v; want %q", step, got, reason, changed, want)
+		c := d.takeChange()
+		if got := strings.Join(c.names, " "); c.differs != (want != "unchanged") || c.differs && (got != want || c.reason != wantReason) {
+			t.Errorf("%s: got %q because of %q, changed %v; want %q", step, got, c.reason, c.differs, want)
 		}
 	}
 	expect("at first", "unchanged", "")

@@ -28,7 +28,10 @@ const maxPageSize = 16 * defaultPageSize
 // only while it reads, not during a pause between attempts.
 func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	f.permit, err = f.w.acquireSnapshotPermit(ctx)
-	defer func() { f.permit.release(err == nil) }()
+	defer func() {
+		f.permit.release(err == nil)
+		f.permit = nil // a feed lives for long after its snapshot
+	}()
 	if err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func (f *feed) readSnapshot(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := f.put(ctx, Event{Type: End, Mark: mark}); err != nil {
+	if err := f.put(ctx, &Event{Type: End, Mark: mark}); err != nil {
 		return err
 	}
 	f.mark, f.madeProgress = mark, true
@@ -55,7 +58,7 @@ func (f *feed) beginSnapshot(ctx context.Context) error {
 	if err := f.reportStatus(ctx, vedette.FeedSyncing, ""); err != nil {
 		return err
 	}
-	return f.put(ctx, Event{Type: Begin})
+	return f.put(ctx, &Event{Type: Begin})
 }
 
 // readObjects reads all objects as a stream if configured and supported, and otherwise as

@@ -21,8 +21,11 @@ func check(cfg *config.Config) error {
 	if len(cfg.Kubernetes.Accounts)+len(cfg.RejectedAccounts) == 0 {
 		errs = append(errs, vedette.Errorf(vedette.Invalid, "there are no accounts, so the agent would report nothing: add entries to kubernetes.accounts"))
 	}
-	if _, err := cfg.Server.TLSConfig(); err != nil {
+	if _, err := cfg.Server.SSL.TLSConfig(); err != nil {
 		errs = append(errs, fmt.Errorf("server.ssl: %w", err))
+	}
+	if _, err := cfg.Prometheus.SSL.TLSConfig(); cfg.Prometheus.Enabled && err != nil {
+		errs = append(errs, fmt.Errorf("prometheus.ssl: %w", err))
 	}
 	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {

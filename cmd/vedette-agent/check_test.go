@@ -27,6 +27,9 @@ func TestCheck(t *testing.T) {
 		{"a missing kubeconfig", "kubernetes.accounts: [{name: a, kubeconfigFile: /no/file}]", []string{"account a: kubeconfig file /no/file does not exist"}},
 		{"a missing context", "kubernetes.accounts: [{name: a, kubeconfigFile: " + kubeconfig + ", context: y}]", []string{`has no context "y": choose one of x`}},
 		{"a rejected account", good[:len(good)-2] + ", {name: a}]", []string{"must be unique"}},
+		{"a missing certificate of the port for metrics", "prometheus: {enabled: true, ssl: {enabled: true, certFile: /no/cert}}\n" + good,
+			[]string{"prometheus.ssl: the file /no/cert does not exist"}},
+		{"metrics that are not served", "prometheus: {ssl: {enabled: true, certFile: /no/cert}}\n" + good, nil},
 		{"missing files of TLS, and of an account", "clouddriver.tls.cacertFile: /no/ca\nserver.ssl: {enabled: true, certFile: /no/cert}\nkubernetes.accounts: [{name: a, kubeconfigFile: /no/file}]",
 			[]string{"server.ssl: the file /no/cert does not exist", "clouddriver.tls: the file /no/ca does not exist", "/no/file does not exist"}},
 	} {

@@ -57,7 +57,7 @@ func main() {
 		Probes:    probes,
 		Running:   running,
 		EnvPrefix: config.EnvPrefix,
-		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config(os.LookupEnv) },
+		LogConfig: func(cfg *config.Config) logging.Config { return cfg.LogConfig(os.LookupEnv) },
 		Run:       run,
 		Commands:  map[string]program.Command[*config.Config]{"rbac": newRulesCommand()},
 	}.Main()
@@ -79,6 +79,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		settings.Tracing = exporter.Provider()
 	}
 	settings.Metrics = metrics.New(version.String())
+	settings.Metrics.Accounts.Limit = cfg.Prometheus.MaxAccounts
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	reloader := newReloader(cfg, settings.Accounts, a, settings.Metrics, log)
@@ -116,7 +117,7 @@ func withProfiles(next http.Handler, guard admin.Guard) http.Handler {
 
 // serveProfiles serves Go's profiles on a port of their own until ctx ends.
 func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	tlsConfig, err := cfg.Server.TLSConfig()
+	tlsConfig, err := cfg.Server.SSL.TLSConfig()
 	if err != nil {
 		return err
 	}
@@ -131,11 +132,15 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 
 // serveMetrics serves the metrics until ctx ends.
 func serveMetrics(ctx context.Context, cfg config.Prometheus, m *metrics.Metrics, log *slog.Logger) error {
+	tlsConfig, err := cfg.SSL.TLSConfig()
+	if err != nil {
+		return fmt.Errorf("prometheus.ssl: %w", err)
+	}
 	listener, err := metricset.Listen(cfg.ListenAddress())
 	if err != nil {
 		return err
 	}
-	return m.Serve(ctx, listener, nil, log)
+	return m.Serve(ctx, listener, tlsConfig, log)
 }
 
 // setGCPercent makes the garbage collector run when the heap has grown by half, which costs
@@ -163,7 +168,7 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 
 // serveHealth serves the health checks until ctx ends.
 func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *slog.Logger) error {
-	tlsConfig, err := cfg.TLSConfig()
+	tlsConfig, err := cfg.SSL.TLSConfig()
 	if err != nil {
 		return err
 	}
@@ -171,8 +176,7 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	if err != nil {
 		return fmt.Errorf("listen for health checks: %w: set server.port to a free port", err)
 	}
-	srv := &http.Server{Handler: h, TLSConfig: tlsConfig, ReadHeaderTimeout: 5 * time.Second}
-	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {
+	if err := httpserver.Serve(ctx, httpserver.New(h, tlsConfig), listener, 0, log); err != nil {
 		return fmt.Errorf("serve health checks: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	log, err := logging.New(cfg.Logging.Config(os.LookupEnv), &logged, &logged)
+	log, err := logging.New(cfg.LogConfig(os.LookupEnv), &logged, &logged)
 	if err != nil {
 		t.Fatal(err)
 	}

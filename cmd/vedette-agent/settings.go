@@ -57,7 +57,7 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	}
 	uplinkConfig := uplink.Config{
 		Target: cfg.Clouddriver.GRPC, Creds: insecure.NewCredentials(), Agent: cfg.AgentID,
-		Version: version.String(), Hostname: hostname, ZoneID: cfg.ZoneID,
+		Version: version.String(), Hostname: hostname, ZoneID: cfg.ZoneID, Pauses: newPauses(cfg),
 	}
 	if cfg.Clouddriver.NoProxy {
 		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithNoProxy())
@@ -75,6 +75,17 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 		uplinkConfig.Certificate = cfg.Clouddriver.DescribeCertificate
 	}
 	return uplinkConfig, nil
+}
+
+// newPauses converts the settings for pauses between connections. Jitter is a share below and above a
+// pause, as in gRPC.
+func newPauses(cfg *config.Config) uplink.Pauses {
+	pauses := uplink.Pauses{Shortest: cfg.Kubernetes.ReconnectTimeout()}
+	if b := cfg.Clouddriver.Backoff; b.IsSet() {
+		pauses.First, pauses.Max, pauses.Multiplier = b.Base(), b.Max(), b.Factor()
+		pauses.Low, pauses.High = 1-b.Share(), 1+b.Share()
+	}
+	return pauses
 }
 
 // newOperateConfig converts the settings for operations. maxRetries: 0 disables retries,

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/uplink"
 )
 
 // TestNewOperateConfig checks the conversion of settings for operations.
@@ -49,6 +50,21 @@ func TestNewOperateConfig(t *testing.T) {
 		}
 		if err := newOperateConfig(cfg.Kubernetes).ServerSideApply.Validate(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+// TestPauses checks the conversion of the settings for pauses between connections.
+func TestPauses(t *testing.T) {
+	for text, want := range map[string]uplink.Pauses{
+		"zoneId: z":                                 {},
+		"kubernetes.reconnectTimeoutMs: 5000":       {Shortest: 5 * time.Second},
+		"clouddriver.backoff.maxDelay: 10000000000": {First: time.Second, Max: 10 * time.Second, Multiplier: 1.6, Low: 0.8, High: 1.2},
+		"clouddriver.backoff: {baseDelay: 2000000000, multiplier: 1, jitter: 0}": {First: 2 * time.Second, Max: 2 * time.Minute, Multiplier: 1, Low: 1, High: 1},
+	} {
+		settings, err := newUplinkConfig(loadConfig(t, text), slog.New(slog.DiscardHandler))
+		if err != nil || settings.Pauses != want {
+			t.Errorf("%s: got %+v, %v, want %+v", text, settings.Pauses, err, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func tokenOf(auth config.Auth) string { return strings.TrimSpace(auth.Token.Reve
 func tokenCommand(c config.TokenCommand) bearer.Config {
 	program := command.Command{Program: c.Command}
 	for _, arg := range c.Args {
-		program.Args = append(program.Args, arg.Reveal())
+		program.Args, program.Secrets = append(program.Args, arg.Reveal()), append(program.Secrets, arg.Reveal())
 	}
 	return bearer.Config{Command: program, Raw: strings.EqualFold(c.Format, "raw"), RefreshInterval: c.RefreshInterval()}
 }

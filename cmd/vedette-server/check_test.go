@@ -30,9 +30,11 @@ func loadText(t *testing.T, text string) *config.Config {
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		"dataDir: /no/dir": "", // check does not connect
-		"server.ssl: {enabled: true, certFile: /no/cert}":          "the file /no/cert does not exist",
-		"sql.url: postgres://h/d?sslmode=maybe":                    "the PostgreSQL URL cannot be read",
-		"upstream: {baseUrl: 'https://x', ssl.cacertFile: /no/ca}": "the file /no/ca does not exist",
+		"server.ssl: {enabled: true, certFile: /no/cert}":                       "the file /no/cert does not exist",
+		"prometheus: {enabled: true, ssl: {enabled: true, certFile: /no/cert}}": "prometheus.ssl: the file /no/cert does not exist",
+		"prometheus: {ssl: {enabled: true, certFile: /no/cert}}":                "",
+		"sql.url: postgres://h/d?sslmode=maybe":                                 "the PostgreSQL URL cannot be read",
+		"upstream: {baseUrl: 'https://x', ssl.cacertFile: /no/ca}":              "the file /no/ca does not exist",
 	} {
 		err := check(loadText(t, text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -35,7 +35,6 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
-		Metrics: metrics.New(version.String()), MetricsAddress: cfg.MetricsListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
@@ -66,12 +65,29 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return settings, err
 	}
-	settings.RESTTLS, err = cfg.Server.TLSConfig()
+	settings.RESTTLS, err = cfg.Server.SSL.TLSConfig()
 	if err != nil {
 		return settings, err
 	}
-	settings.GRPCTLS, err = cfg.GRPC.Server.TLSConfig()
+	settings.GRPCTLS, err = cfg.GRPC.TLSConfig()
+	if err != nil {
+		return settings, err
+	}
+	err = setMetrics(&settings, cfg)
 	return settings, err
+}
+
+func setMetrics(settings *server.Config, cfg *config.Config) (err error) {
+	settings.Metrics, settings.MetricsAddress = metrics.New(version.String()), cfg.MetricsListen().Address
+	settings.Metrics.Accounts.Limit = cfg.Prometheus.MaxAccounts
+	if settings.MetricsAddress == "" {
+		return nil
+	}
+	settings.MetricsTLS, err = cfg.Prometheus.SSL.TLSConfig()
+	if err != nil {
+		return fmt.Errorf("prometheus.ssl: %w", err)
+	}
+	return nil
 }
 
 func newTaskConfig(cfg *config.Config, artifactAccounts *artifacts.Accounts) task.Config {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
 	"github.com/vedette-io/vedette/server/config"
 	"github.com/vedette-io/vedette/server/dispatch"
 )
@@ -68,6 +69,28 @@ func TestDispatchSettings(t *testing.T) {
 		settings, err := newServerConfig(cfg, slog.New(slog.DiscardHandler))
 		if err != nil || settings.Dispatch != want {
 			t.Errorf("%s: got %+v, %v; want %+v", file, settings.Dispatch, err, want)
+		}
+	}
+}
+
+// TestMetricsSettings checks the settings of the port for metrics.
+func TestMetricsSettings(t *testing.T) {
+	pair := keypairtest.New(t).Issue("server")
+	for text, want := range map[string]struct {
+		address string
+		tls     bool
+		limit   int
+	}{
+		"server.port: 7002": {},
+		"prometheus: {enabled: true, port: 1, maxAccounts: 9}":                                                               {"127.0.0.1:1", false, 9},
+		"prometheus: {enabled: true, port: 1, ssl: {enabled: true, certFile: " + pair.Cert + ", keyFile: " + pair.Key + "}}": {":1", true, 0},
+	} {
+		settings, err := newServerConfig(loadText(t, text), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if settings.MetricsAddress != want.address || (settings.MetricsTLS != nil) != want.tls || settings.Metrics.Accounts.Limit != want.limit {
+			t.Errorf("%s: got %s, TLS %v, %d accounts", text, settings.MetricsAddress, settings.MetricsTLS, settings.Metrics.Accounts.Limit)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// listFormat is the flag -o of commands that list accounts, agents or feeds.
+// listFormat is the flag -o of commands that list accounts, agents, feeds or operations.
 type listFormat struct{ value string }
 
 func (f *listFormat) addFlag(cmd *cobra.Command) {

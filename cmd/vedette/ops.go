@@ -28,17 +28,17 @@ func newOps() *cobra.Command {
 
 func newOpsList(use string) *cobra.Command {
 	query := client.HistoryQuery{}
-	format := ""
+	var format listFormat
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: "List the newest operations",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case query.Limit < 1:
+			if query.Limit < 1 {
 				return vedette.Errorf(vedette.Invalid, "invalid --limit %d: must be greater than 0", query.Limit)
-			case format != "" && format != "wide":
-				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o wide", format)
+			}
+			if err := format.validate(); err != nil {
+				return err
 			}
 			c, err := connect.Client(cmd)
 			if err != nil {
@@ -48,12 +48,11 @@ func newOpsList(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := showOperations(cmd, operations, format != "", time.Now()); err != nil {
+			if err := printList(cmd, format, operations, newOperationLayout(time.Now())); err != nil {
 				return err
 			}
 			if more {
-				fmt.Fprintf(cmd.ErrOrStderr(), "There are more than these %s: use --limit to see older ones.\n",
-					output.Count(len(operations), "operation"))
+				fmt.Fprintf(cmd.ErrOrStderr(), "There are older operations than the newest %d: use --limit to see them.\n", len(operations))
 			}
 			return nil
 		},
@@ -65,25 +64,19 @@ func newOpsList(use string) *cobra.Command {
 	flags.StringVar(&query.Agent, "agent", "", "Agent that the operations were sent to.")
 	flags.StringVar(&query.Origin, "origin", "", "Origin of the operations, as -o wide shows it.")
 	flags.IntVar(&query.Limit, "limit", 30, "Maximum number of operations.")
-	flags.StringVarP(&format, "output", "o", "", "Output format: wide adds user, origin, agent and message.")
+	format.addFlag(cmd)
 	return cmd
 }
 
-func showOperations(cmd *cobra.Command, operations []client.HistoryEntry, wide bool, now time.Time) error {
-	headers := "ID|ACCOUNT|VERB|TARGET|STATUS|CODE|TOOK|AGE"
-	if wide {
-		headers += "|USER|ORIGIN|AGENT|MESSAGE"
+func newOperationLayout(now time.Time) listLayout[client.HistoryEntry] {
+	return listLayout[client.HistoryEntry]{
+		header: "ID|ACCOUNT|VERB|TARGET|STATUS|CODE|TOOK|AGE", wideHeader: "USER|ORIGIN|AGENT|MESSAGE",
+		name: func(p client.HistoryEntry) string { return p.ID },
+		row: func(p client.HistoryEntry) []string {
+			return []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p),
+				views.Age(now.Sub(p.Accepted)), cmp.Or(p.User, "<none>"), p.Origin, cmp.Or(p.Agent, "<none>"), p.Message}
+		},
 	}
-	var rows [][]string
-	for _, p := range operations {
-		row := []string{p.ID, p.Account, verbText(p), cmp.Or(p.Target, "<none>"), p.State, statusText(p.Status), durationText(p),
-			views.Age(now.Sub(p.Accepted))}
-		if wide {
-			row = append(row, cmp.Or(p.User, "<none>"), p.Origin, cmp.Or(p.Agent, "<none>"), p.Message)
-		}
-		rows = append(rows, row)
-	}
-	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), headers, rows)
 }
 
 // verbText returns the verb, and whether it was a dry run.

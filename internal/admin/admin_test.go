@@ -73,6 +73,42 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestForwardedRequestsAreNotLocal checks that requests that others send through this machine are not
+// taken for its own.
+func TestForwardedRequestsAreNotLocal(t *testing.T) {
+	for _, tt := range []struct {
+		name, from, header, value string
+		want                      bool
+	}{
+		{"a program", "127.0.0.1:4711", "User-Agent", "curl/8", true},
+		{"a program over mapped IPv6", "[::ffff:127.0.0.1]:4711", "User-Agent", "curl/8", true},
+		{"a user in the address bar", "127.0.0.1:4711", "Sec-Fetch-Site", "none", true},
+		{"a page of the same port", "127.0.0.1:4711", "Origin", "http://localhost:8082", true},
+		{"a page of another site", "127.0.0.1:4711", "Sec-Fetch-Site", "cross-site", false},
+		{"a page of another port", "127.0.0.1:4711", "Sec-Fetch-Site", "same-site", false},
+		{"a page of another site, in an older browser", "127.0.0.1:4711", "Origin", "https://evil.example", false},
+		{"a page without an origin", "127.0.0.1:4711", "Origin", "null", false},
+		{"a page with a broken origin", "127.0.0.1:4711", "Origin", "http://[", false},
+		{"a mesh's proxy", "127.0.0.6:4711", "User-Agent", "curl/8", false},
+		{"a proxy", "127.0.0.1:4711", "X-Forwarded-For", "10.0.0.1", false},
+		{"a proxy that says it comes from here", "127.0.0.1:4711", "X-Forwarded-For", "127.0.0.1", false},
+		{"a proxy of RFC 7239", "127.0.0.1:4711", "Forwarded", "for=10.0.0.1", false},
+		{"a proxy without an address", "[::1]:4711", "X-Real-Ip", "", false},
+		{"a proxy's name", "[::1]:4711", "Via", "1.1 proxy", false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/accounts", nil)
+		r.RemoteAddr, r.Host = tt.from, "localhost:8082"
+		r.Header.Set(tt.header, tt.value)
+		if got := (Guard{Token: token}).Trusts(r); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		if !(Guard{Token: token}).Trusts(r) {
+			t.Errorf("%s: not trusted with the token", tt.name)
+		}
+	}
+}
+
 // TestTokenFileIsReadAgain rotates a token.
 func TestTokenFileIsReadAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")

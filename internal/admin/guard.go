@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -38,19 +39,60 @@ func (g Guard) Trusts(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 || isLocal(r) || g.hasToken(r)
 }
 
-// isLocal reports whether a request comes from this machine. One whose Host is not a loopback name
-// may come from a web page in a browser (DNS rebinding), or through a proxy on this machine.
+// isLocal reports whether a request comes from a program on this machine, and was sent for its own
+// user. A request also arrives from the loopback address if a proxy on this machine forwards it for
+// somebody else, or if a web page asks the visitor's browser to send it.
 func isLocal(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		return false
-	}
-	host, _, err := net.SplitHostPort(r.Host)
+	return err == nil && isOwnAddress(from.Addr()) && isLoopbackHost(r.Host) && !isForwarded(r.Header) && !isCrossSite(r)
+}
+
+// isOwnAddress reports whether an address is one from which programs connect to this machine. Other
+// loopback addresses are those of proxies: Istio's delivers what it gets from other pods from
+// 127.0.0.6.
+func isOwnAddress(from netip.Addr) bool {
+	from = from.Unmap()
+	return from == netip.IPv6Loopback() || from == netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// isLoopbackHost reports whether the Host of a request is a loopback name. Another one may be that of a
+// web page in a browser (DNS rebinding).
+func isLoopbackHost(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
-		host = strings.Trim(r.Host, "[]")
+		host = strings.Trim(hostport, "[]")
 	}
 	to, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && to.Unmap().IsLoopback()
+}
+
+// forwardedHeaders are those that proxies add. Whoever sends one without a proxy gains nothing.
+var forwardedHeaders = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via",
+	"X-Envoy-External-Address", "X-Envoy-Internal"}
+
+func isForwarded(header http.Header) bool {
+	for _, name := range forwardedHeaders {
+		if len(header.Values(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isCrossSite reports whether a browser sent the request for a page of another site. Such a page
+// cannot read the response, but a profile costs processor time.
+func isCrossSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host != r.Host
 }
 
 func (g Guard) hasToken(r *http.Request) bool {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
-	"time"
 
 	"github.com/vedette-io/vedette/internal/httpserver"
 )
@@ -43,7 +42,7 @@ func (p Profiles) Listen() (net.Listener, error) {
 
 // Serve serves profiles on a listener until ctx ends.
 func (p Profiles) Serve(ctx context.Context, listener net.Listener, log *slog.Logger) error {
-	srv := &http.Server{Handler: p.Guard.Require(ProfileHandler()), TLSConfig: p.TLS, ReadHeaderTimeout: 5 * time.Second}
+	srv := httpserver.New(p.Guard.Require(ProfileHandler()), p.TLS)
 	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {
 		return fmt.Errorf("serve profiles on %s: %w", listener.Addr(), err)
 	}

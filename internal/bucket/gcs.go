@@ -86,9 +86,19 @@ func (c *GCS) Token(ctx context.Context) (string, error) {
 	token, err := c.tokens.Token()
 	if err != nil {
 		c.tokens = nil // the file with the key may be replaced
-		return "", fmt.Errorf("get an access token of Google Cloud: %w", err)
+		return "", fmt.Errorf("get an access token of Google Cloud: %w", withoutBody(err))
 	}
 	return token.AccessToken, nil
+}
+
+// withoutBody returns an error of a token endpoint without the body of the answer, which may be a page,
+// or quote the request with what identifies the account.
+func withoutBody(err error) error {
+	var answer *oauth2.RetrieveError
+	if !errors.As(err, &answer) || answer.Response == nil {
+		return err
+	}
+	return fmt.Errorf("%s answered with status %s, error code %.100q", answer.Response.Request.URL.Host, answer.Response.Status, answer.ErrorCode)
 }
 
 func (c *GCS) credentials(ctx context.Context) (*google.Credentials, error) {

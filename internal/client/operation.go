@@ -168,7 +168,7 @@ type HistoryQuery struct {
 const maxPageSize = 5000
 
 // Operations returns the newest operations, at most h.Limit, and whether there are more.
-func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []HistoryEntry, more bool, err error) {
+func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []Item[HistoryEntry], more bool, err error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
 		if value != "" {
@@ -177,10 +177,7 @@ func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []HistoryE
 	}
 	for {
 		v.Set("limit", strconv.Itoa(min(maxPageSize, h.Limit-len(all))))
-		var page struct {
-			Items  []HistoryEntry
-			Cursor string
-		}
+		var page list[Item[HistoryEntry]]
 		if err := c.get(ctx, "/operations", v, &page); err != nil {
 			return all, false, err
 		}

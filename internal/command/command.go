@@ -4,8 +4,8 @@
 //
 //   - it runs until its context ends, and is then killed with all processes that it started;
 //   - what exceeds the limit of its output is dropped;
-//   - errors contain what it printed to standard error, and nothing of its output, which may be
-//     a secret.
+//   - errors contain what it printed to standard error, without its output and without what it was
+//     given to log in with, because errors are shown to users.
 package command
 
 import (
@@ -16,8 +16,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/mask"
 )
 
 const (
@@ -32,6 +35,7 @@ type Command struct {
 	Program string
 	Args    []string
 	Env     []string // in addition to this process's environment, as NAME=VALUE
+	Secrets []string // what errors must not contain either
 }
 
 // Output runs the program until it ends or ctx does, and returns what it printed.
@@ -46,7 +50,10 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 	if errors.Is(err, exec.ErrWaitDelay) { // the program itself succeeded and had printed everything
 		err = nil
 	}
-	message := strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?")
+	message := ""
+	if err != nil {
+		message = c.message(stdout.Bytes(), stderr)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not end in time and was killed: %w", c.Program, ctx.Err())
@@ -56,6 +63,29 @@ func (c Command) Output(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("run %s: %w", c.Program, err)
 	}
 	return stdout.Bytes(), nil
+}
+
+// message returns what the program printed to standard error, without secrets.
+func (c Command) message(stdout []byte, stderr *prefixBuffer) string {
+	secrets := append([]string{string(stdout)}, c.Secrets...)
+	for _, variable := range append(os.Environ(), c.Env...) {
+		if name, value, _ := strings.Cut(variable, "="); isSecretVariable(name, value) {
+			secrets = append(secrets, value)
+		}
+	}
+	printed := mask.Text{Value: strings.ToValidUTF8(strings.TrimSpace(stderr.String()), "?"), Truncated: stderr.Len() == stderr.limit}
+	return mask.TextValues(secrets).MaskAll([]mask.Text{printed})[0]
+}
+
+// secretNames are parts of the names of variables with credentials.
+var secretNames = [...]string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "_KEY", "APIKEY"}
+
+// isSecretVariable reports whether an environment variable may have a credential, and not just the path
+// of a file with one.
+func isSecretVariable(name, value string) bool {
+	name = strings.ToUpper(name)
+	return !strings.HasPrefix(value, "/") &&
+		slices.ContainsFunc(secretNames[:], func(part string) bool { return strings.Contains(name, part) })
 }
 
 // prefixBuffer keeps the first limit bytes that are written to it.

@@ -51,6 +51,35 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestErrorsHideSecrets checks that an error does not repeat credentials that a program prints to
+// standard error.
+func TestErrorsHideSecrets(t *testing.T) {
+	t.Setenv("CLOUD_SECRET_ACCESS_KEY", "inherited-hunter2")
+	for name, tt := range map[string]struct{ script, want string }{
+		"its output":                   {`echo token-hunter2; echo "cannot store token-hunter2" >&2`, "cannot store ***"},
+		"its output, quoted":           {`printf 'a\tb-hunter2'; echo 'got "a\tb-hunter2"' >&2`, `got "***"`},
+		"the kubeconfig's variable":    {`echo "no login with $DB_PASSWORD as $DB_USER" >&2`, "no login with *** as somebody"},
+		"the agent's variable":         {`echo "no login with $CLOUD_SECRET_ACCESS_KEY" >&2`, "no login with ***"},
+		"an argument that is secret":   {`echo "bad argument $1" >&2`, "bad argument ***"},
+		"the path of a file":           {`echo "cannot read $WEB_TOKEN_FILE" >&2`, "cannot read /tokens/hunter-file"},
+		"a secret that was cut":        {`head -c 1016 /dev/zero | tr '\0' e >&2; echo "$DB_PASSWORD" >&2`, "eeee***"},
+		"a dump of the environment":    {`env | grep ^DB_PASS >&2`, "DB_PASSWORD=***"},
+		"a secret in another encoding": {`printf %s "$DB_PASSWORD" | od -An -tx1 -v | tr -d ' \n' >&2`, "***"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := command.Command{Program: "sh", Args: []string{"-c", tt.script + "; exit 1", "sh", "arg-hunter2"},
+				Env: []string{"DB_PASSWORD=variable-hunter2", "DB_USER=somebody", "WEB_TOKEN_FILE=/tokens/hunter-file"}, Secrets: []string{"arg-hunter2"}}
+			_, err := c.Output(t.Context())
+			if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "68756e746572") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got error %.2000v, want %s", err, tt.want)
+			}
+			if strings.Contains(err.Error(), "eevariable") || strings.Contains(err.Error(), "eevari") {
+				t.Errorf("the error ends with the beginning of a secret: %v", err)
+			}
+		})
+	}
+}
+
 // TestTheEndOfTheContextKillsTheGroup checks that a program and its child processes are killed with
 // the context.
 func TestTheEndOfTheContextKillsTheGroup(t *testing.T) {

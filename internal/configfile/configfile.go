@@ -108,7 +108,7 @@ func (r *Report) Unused() []string {
 	slices.SortFunc(unused, keyPosition.compare)
 	lines := make([]string, len(unused))
 	for i, key := range unused {
-		lines[i] = fmt.Sprintf("%s: %s", key.at, key.path)
+		lines[i] = fmt.Sprintf("%s: %s", key.at, printable(key.path))
 	}
 	return lines
 }
@@ -133,9 +133,15 @@ func (r *Report) HasProblem(path string) bool {
 	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.IsWithin(path) })
 }
 
+// addAboutKey adds a problem whose message quotes keys and no values, so that no secret has to be
+// searched for in it.
+func (r *Report) addAboutKey(at Position, path, format string, args ...any) {
+	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
 // Add adds a problem that the caller found after decoding.
 func (r *Report) Add(at Position, path, format string, args ...any) {
-	message := r.secrets.hide(fmt.Sprintf(format, args...))
+	message := r.secrets.hide(path, fmt.Sprintf(format, args...))
 	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: message})
 }
 

@@ -28,7 +28,7 @@ type sample struct {
 	Labels  map[string]string `config:"labels"`
 	Server  sampleServer      `config:"server"`
 	Entries []sampleEntry     `config:"entries"`
-	Future  sampleFuture      `config:"future,planned,warn"`
+	Future  sampleFuture      `config:"future,ignored,warn"`
 	Other   Ignored           `config:"other,ignored,warn"`
 	Spring  struct {
 		Config struct {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // decoder decodes nodes into structs.
@@ -12,6 +14,8 @@ type decoder struct {
 	options   Options
 	originals []*node // the trees before renames, in which placeholders are looked up; later ones override
 	hints     int     // unknown keys that were compared with ours
+
+	expansions *expansionBudget
 }
 
 // location is the path that is being decoded.
@@ -80,7 +84,7 @@ func isMergeable(t reflect.Type) bool {
 }
 
 func (d *decoder) reportDuplicate(path string, at, first Position) {
-	d.report.Add(at, path, "%q is set twice, here and at %s: remove one of them", path, first)
+	d.report.addAboutKey(at, path, "%q is set twice, here and at %s: remove one of them", path, first)
 }
 
 // decodeValue fills a target of any type from one node.
@@ -203,7 +207,7 @@ func (d *decoder) decodeList(p location, n *node, target reflect.Value) {
 // splitList splits a value like "a, b" into a list, or returns nil if the value has a problem.
 func (d *decoder) splitList(p location, n *node) *node {
 	text, ok := d.expandText(p, n)
-	if !ok {
+	if !ok || !d.isUTF8(p, n, text) {
 		return nil
 	}
 	out := &node{kind: listNode, at: n.at}
@@ -221,7 +225,7 @@ func (d *decoder) splitList(p location, n *node) *node {
 func (d *decoder) expandText(p location, n *node) (string, bool) {
 	text, hasSecret := n.text, false
 	if !n.literal && strings.Contains(text, "${") {
-		e := expander{roots: d.originals, env: d.options.lookup, remaining: maxExpansions}
+		e := expander{roots: d.originals, env: d.options.lookup, remaining: maxExpansions, total: d.expansions}
 		if !p.isInactive() {
 			e.secrets = d.options.Secrets
 		}
@@ -241,6 +245,17 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 	return d.resolveSecret(p, n, text)
 }
 
+// isUTF8 reports whether a text is valid UTF-8, and adds a problem if it is not. Files are, but
+// variables of the environment and secrets may not be, and one such name would end the connection
+// between agent and server.
+func (d *decoder) isUTF8(p location, n *node, text string) bool {
+	err := textcheck.UTF8(text)
+	if err != nil {
+		d.report.Add(n.at, p.path, "%q must not contain %s", p.path, err)
+	}
+	return err == nil
+}
+
 // recordSetting records that a path is set. A later call overrides an earlier one.
 func (d *decoder) recordSetting(p location, n *node) {
 	d.report.settings[p.path] = setting{at: n.at, unused: p.isInactive()}
@@ -248,7 +263,7 @@ func (d *decoder) recordSetting(p location, n *node) {
 
 // reportKind reports a node of the wrong kind.
 func (d *decoder) reportKind(p location, n *node, want string) {
-	d.report.Add(n.at, p.path, "%q must be %s, got %s", p.path, want, n)
+	d.report.addAboutKey(n.at, p.path, "%q must be %s, got %s", p.path, want, n)
 }
 
 func (d *decoder) reportText(p location, n *node, want, text string) {

@@ -21,6 +21,10 @@ type document struct {
 // parseDocuments parses a file into its documents, without empty ones. It reports invalid YAML and
 // leaves out the rest of the file then.
 func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
+	if countStructure(data) > maxStructure {
+		b.report.Add(Position{File: b.file}, "", "the configuration has more than %d values", maxNodes)
+		return nil
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for range maxDocuments {
 		var parsed yaml.Node
@@ -29,7 +33,10 @@ func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
 			return documents
 		}
 		if err != nil {
-			at, message := syntaxError(b.file, err)
+			at, message, isAnchor := anchorError(b.file, data, err)
+			if !isAnchor {
+				at, message = syntaxError(b.file, err)
+			}
 			b.report.Add(at, "", "this is not valid YAML: %s", message)
 			return documents
 		}
@@ -39,6 +46,25 @@ func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
 	}
 	b.report.Add(Position{File: b.file}, "", "the file has more than %d YAML documents: split it", maxDocuments)
 	return documents
+}
+
+// maxStructure limits the characters of a file that separate values. The library needs some 250 bytes
+// for each value, so that its trees must not be built first and then counted.
+const maxStructure = 3 * maxNodes
+
+// countStructure returns about how many values a file has at most, counting keys too.
+func countStructure(data []byte) (count int) {
+	for i, c := range data {
+		switch c {
+		case ',', '[', '{', '\n':
+			count++
+		case ':', '-', '?':
+			if i+1 < len(data) && data[i+1] == ' ' {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // document returns the tree of a document, or nil if it has no keys.

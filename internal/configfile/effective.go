@@ -21,7 +21,9 @@ type KeyValue struct {
 const FromDefault = "default"
 
 // String returns "server.port = 7002 (default)".
-func (kv KeyValue) String() string { return fmt.Sprintf("%s = %s (%s)", kv.Key, kv.Value, kv.From) }
+func (kv KeyValue) String() string {
+	return fmt.Sprintf("%s = %s (%s)", printable(kv.Key), printable(kv.Value), kv.From)
+}
 
 // Effective lists the settings of a struct that Load filled, in the order of its
 // fields. Keys without an effect are listed only if they are set.

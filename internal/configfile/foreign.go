@@ -58,9 +58,9 @@ func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
 	case hint == "" && p.path == "" && isCompared:
 		d.report.addForeign(f.at, path)
 	case hint == "":
-		d.report.Add(f.at, path, "unknown key %q", path)
+		d.report.addAboutKey(f.at, path, "unknown key %q", path)
 	default:
-		d.report.Add(f.at, path, "unknown key %q: did you mean %q?", path, hint)
+		d.report.addAboutKey(f.at, path, "unknown key %q: did you mean %q?", path, hint)
 	}
 }
 
@@ -69,7 +69,7 @@ func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
 func (d *decoder) hintFor(p location, key string, target reflect.Type) string {
 	specs := keySpecs(target)
 	if p.path == "" {
-		specs = slices.DeleteFunc(specs, func(s keySpec) bool { return s.status != ActiveKey })
+		specs = slices.DeleteFunc(slices.Clone(specs), func(s keySpec) bool { return s.status != ActiveKey })
 	}
 	first, _, _ := strings.Cut(key, ".")
 	hints := nearest.Matches(first, keyNames(specs))

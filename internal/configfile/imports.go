@@ -57,7 +57,7 @@ func (l *loader) importsOf(d *document) (imports []fileImport) {
 			l.report.Add(n.at, importPath, "%q must be a path or a list of paths, got %s", importPath, n)
 			continue
 		}
-		e := expander{roots: []*node{d.root}, env: l.options.lookup, remaining: maxExpansions}
+		e := expander{roots: []*node{d.root}, env: l.options.lookup, remaining: maxExpansions, total: l.expansions}
 		text, err := e.expand(n.text)
 		if err != nil {
 			l.report.Add(n.at, importPath, "%q: %s", importPath, err)
@@ -104,10 +104,11 @@ func (l *loader) addImport(from *file, i fileImport) {
 	switch {
 	case slices.Contains(l.importing, path):
 		chain := append(slices.Clone(l.importing[slices.Index(l.importing, path):]), path)
-		l.report.Add(i.at, importPath, "the file imports itself: %s: remove one of these imports", strings.Join(chain, " imports "))
+		l.report.Add(i.at, importPath, "the file imports itself: %s: remove one of these imports", printable(strings.Join(chain, " imports ")))
 	case len(l.importing) > maxImportDepth:
-		l.report.Add(i.at, importPath, "the chain of imports has more than %d files: %s", maxImportDepth, strings.Join(l.importing, " imports "))
-	case !isKnown && l.filesRead() >= maxFiles:
+		l.report.Add(i.at, importPath, "the chain of imports has more than %d files: %s", maxImportDepth,
+			printable(strings.Join(l.importing, " imports ")))
+	case !isKnown && (len(l.files) >= maxLookedFor || l.filesRead() >= maxFiles):
 		l.report.Add(i.at, importPath, "more than %d files are imported: put their settings into fewer files", maxFiles)
 	default:
 		l.addImportedFile(l.file(path), i)
@@ -119,9 +120,9 @@ func (l *loader) addImportedFile(f *file, i fileImport) {
 	case f.state == FileMissing && i.optional:
 	case f.state == FileMissing:
 		l.report.Add(i.at, importPath, "%q: the file %s does not exist: create it, or write \"optional:%s\" if it may be missing",
-			importPath, f.path, i.path)
+			importPath, printable(f.path), printable(i.path))
 	case f.err != nil:
-		l.report.Add(i.at, importPath, "%q: %s: %s", importPath, f.path, f.err)
+		l.report.Add(i.at, importPath, "%q: %s: %s", importPath, printable(f.path), f.err)
 	default:
 		l.addFile(f)
 	}

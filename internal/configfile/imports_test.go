@@ -71,3 +71,22 @@ func TestParseImportsNothing(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// TestWrongImports checks values that are not paths of files.
+func TestWrongImports(t *testing.T) {
+	for value, want := range map[string]string{
+		"{a: b}":              `"spring.config.import" must be a path or a list of paths, got`,
+		"[[a]]":               `"spring.config.import" must be a path or a list of paths, got`,
+		"[{a: b}]":            `"spring.config.import" must be a path or a list of paths, got`,
+		"configserver:http:a": `"spring.config.import": only files can be imported`,
+		"absent.yml":          `the file absent.yml does not exist`,
+		"' '":                 `"spring.config.import" must be the path of a file`,
+		"":                    "",
+	} {
+		var s sample
+		err := Parse("s.yml", []byte("spring.config.import: "+value), Options{}, &s).Err()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", value, err, want)
+		}
+	}
+}

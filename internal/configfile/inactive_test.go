@@ -10,10 +10,10 @@ type inactiveSample struct {
 	Later struct {
 		Enabled bool `config:"enabled,warn" default:"true"`
 		Port    int  `config:"port" default:"8008"`
-	} `config:"later,planned"`
+	} `config:"later,ignored"`
 	Limit   int               `config:"limit,ignored,warn" default:"5"`
-	Scopes  []string          `config:"scopes,planned,warn"`
-	Fields  map[string]string `config:"fields,planned,warn"`
+	Scopes  []string          `config:"scopes,ignored,warn"`
+	Fields  map[string]string `config:"fields,ignored,warn"`
 	Group   Ignored           `config:"group,ignored,warn"`
 	Entries []struct {
 		Name string `config:"name"`

@@ -10,6 +10,7 @@ import (
 
 const (
 	maxFiles      = 100      // files with settings
+	maxLookedFor  = 500      // files, whether or not they exist
 	maxLayers     = 1000     // documents, counting each import of a file
 	maxTotalBytes = 16 << 20 // of all files together
 )
@@ -29,6 +30,7 @@ type loader struct {
 	importing []string          // files whose imports are being read
 
 	tooManyLayers bool // reported
+	expansions    *expansionBudget
 }
 
 // file is a file that was looked for.
@@ -41,7 +43,8 @@ type file struct {
 
 func newLoader(o Options, read func(string) ([]byte, error)) *loader {
 	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
-	return &loader{options: o, report: r, read: read, profiles: activeProfiles(o, r), files: map[string]*file{}, names: map[string]string{}}
+	return &loader{options: o, report: r, read: read, profiles: activeProfiles(o, r), files: map[string]*file{}, names: map[string]string{},
+		expansions: newExpansionBudget()}
 }
 
 // file reads and parses a file, once.
@@ -122,7 +125,7 @@ func (l *loader) addDocument(f *file, d *document) {
 
 // decode decodes all documents together.
 func (l *loader) decode(into any) {
-	d := &decoder{report: l.report, options: l.options}
+	d := &decoder{report: l.report, options: l.options, expansions: l.expansions}
 	roots := l.roots()
 	for layer, root := range roots {
 		d.originals = append(d.originals, root.clone())

@@ -10,7 +10,32 @@ import (
 const (
 	maxExpansions = 10_000  // placeholders in one value
 	maxExpanded   = 1 << 20 // bytes of an expanded value
+
+	maxTotalExpansions = 500_000  // placeholders in all values together
+	maxTotalExpanded   = 64 << 20 // bytes of all expanded values and of the placeholders in them
+	maxShownName       = 100      // bytes of the name of a placeholder in a message
 )
+
+// expansionBudget is what remains for the placeholders of all values together: each of many values may
+// refer to one that is large.
+type expansionBudget struct{ placeholders, bytes int }
+
+func newExpansionBudget() *expansionBudget {
+	return &expansionBudget{maxTotalExpansions, maxTotalExpanded}
+}
+
+// spend takes a placeholder, or a value, with its bytes out of the budget.
+func (b *expansionBudget) spend(placeholders, bytes int) error {
+	b.placeholders -= placeholders
+	b.bytes -= bytes
+	if b.placeholders < 0 {
+		return fmt.Errorf("the configuration expands more than %d placeholders", maxTotalExpansions)
+	}
+	if b.bytes < 0 {
+		return fmt.Errorf("the placeholders of the configuration expand to more than %d MiB", maxTotalExpanded>>20)
+	}
+	return nil
+}
 
 // expander expands ${name:default}. The name is looked up as a path in the files, then as an
 // environment variable. If neither exists, the default is used, which ends at the closing brace and
@@ -20,6 +45,7 @@ type expander struct {
 	roots     []*node // later ones override
 	env       func(string) (string, bool)
 	remaining int
+	total     *expansionBudget
 	resolving []string // names whose expansion is in progress
 	secrets   func(reference string) (string, error)
 	found     []string // secrets that are in the text
@@ -33,11 +59,20 @@ func (e *expander) expand(text string) (string, error) {
 		if !found {
 			return out.String(), nil
 		}
+		if err := e.total.spend(0, 0); err != nil {
+			return "", err
+		}
 		length := closingBrace(after)
 		if length < 0 {
 			return "", errors.New("a ${ has no closing }")
 		}
+		if err := e.total.spend(1, length); err != nil { // nested ones are read once for each level
+			return "", err
+		}
 		value, err := e.resolvePlaceholder(after[:length])
+		if err == nil {
+			err = e.total.spend(0, len(value))
+		}
 		if err != nil {
 			return "", err
 		}
@@ -47,6 +82,14 @@ func (e *expander) expand(text string) (string, error) {
 		out.WriteString(value)
 		text = after[length+1:]
 	}
+}
+
+// shownName returns the name of a placeholder for a message. Aliases can repeat a long one many times.
+func shownName(name string) string {
+	if len(name) > maxShownName {
+		name = strings.ToValidUTF8(name[:maxShownName], "") + "…"
+	}
+	return printable(name)
 }
 
 // closingBrace returns the index of the brace that ends a placeholder, or -1.
@@ -87,17 +130,17 @@ func (e *expander) resolvePlaceholder(inner string) (string, error) {
 	}
 	if !hasDefault {
 		return "", fmt.Errorf("${%s} is neither a key of the configuration nor an environment variable and has no default: "+
-			"set it or use ${%s:default}", name, name)
+			"set it or use ${%s:default}", shownName(name), shownName(name))
 	}
 	return e.expand(defaultText)
 }
 
 func (e *expander) resolveReference(name string, n *node) (string, error) {
 	if slices.Contains(e.resolving, name) {
-		return "", fmt.Errorf("${%s} refers to itself", name)
+		return "", fmt.Errorf("${%s} refers to itself", shownName(name))
 	}
 	if n.kind != scalarNode {
-		return "", fmt.Errorf("${%s} refers to %s, but a placeholder must refer to a single value", name, n)
+		return "", fmt.Errorf("${%s} refers to %s, but a placeholder must refer to a single value", shownName(name), n)
 	}
 	e.resolving = append(e.resolving, name)
 	defer func() { e.resolving = e.resolving[:len(e.resolving)-1] }()

@@ -3,7 +3,10 @@ package configfile
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Position is the origin of a setting.
@@ -15,15 +18,26 @@ type Position struct {
 
 // String returns "agent.yml:7:3", or less if less is known.
 func (p Position) String() string {
+	file := printable(p.File)
 	switch {
-	case p.File == "":
+	case file == "":
 		return FromDefault
 	case p.Line == 0:
-		return p.File
+		return file
 	case p.Column == 0:
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+		return fmt.Sprintf("%s:%d", file, p.Line)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	return fmt.Sprintf("%s:%d:%d", file, p.Line, p.Column)
+}
+
+// printable returns a text of a file as it may be printed in a line. A line break could forge another
+// line, and an escape sequence could change what a terminal shows.
+func printable(text string) string {
+	isOther := func(r rune) bool { return !unicode.IsPrint(r) }
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, isOther) {
+		return text
+	}
+	return strconv.Quote(text)
 }
 
 func (p Position) compare(q Position) int {

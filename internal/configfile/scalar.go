@@ -15,12 +15,13 @@ func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 		d.reportKind(p, n, expectedKind(target))
 		return
 	}
+	_, isSensitive := target.Interface().(Sensitive)
 	text, ok := d.expandText(p, n)
-	if !ok {
+	if !ok || !isSensitive && !d.isUTF8(p, n, text) { // a password may be of any bytes
 		return
 	}
 	if err := parseScalar(text, target); err != nil {
-		if _, isSensitive := target.Interface().(Sensitive); isSensitive || d.report.secrets.isWithin(p.path) {
+		if isSensitive || d.report.secrets.isWithin(p.path) {
 			d.report.Add(n.at, p.path, "%q must be %s (the value is not shown, because it may contain a secret)", p.path, err)
 			return
 		}

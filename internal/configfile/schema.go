@@ -4,25 +4,25 @@ import (
 	"encoding"
 	"reflect"
 	"strings"
+	"sync"
 )
 
-// Status says whether a key has an effect in this version.
+// Status says whether a key has an effect.
 type Status int
 
 // A key of a group is at least as inactive as its group.
 const (
 	ActiveKey  Status = iota
-	PlannedKey        // accepted; a later version will use it
-	IgnoredKey        // accepted so that files of other products load; no version will use it
+	IgnoredKey        // accepted so that files of other products load
 )
 
 // keySpec holds what the tags of a struct field define for a key:
 //
 //	config:"clientKeyFilePassword,alias=clientKeyPassword" default:"x" env:"LOG_LEVEL"
-//	config:"fields,planned,warn"
+//	config:"fields,ignored,warn"
 //
-// alias may be repeated. planned and ignored mark keys without an effect; on a
-// group they apply to all keys in it. warn marks such a key if users may rely on
+// alias may be repeated. ignored marks a key without an effect; on a
+// group it applies to all keys in it. warn marks such a key if users may rely on
 // its effect, so that programs warn at start (see InactiveSettings). default is
 // written as in YAML. env names a variable that applies if nothing else sets
 // the key. A field without a config tag is not part of the file. An embedded
@@ -37,8 +37,21 @@ type keySpec struct {
 	index        []int
 }
 
-// keySpecs returns the keys of a struct type in the order of its fields.
+// knownSpecs holds the keys of struct types, because a file may have thousands of accounts, and
+// parsing the tags of each took half of the time.
+var knownSpecs sync.Map // []keySpec by reflect.Type
+
+// keySpecs returns the keys of a struct type in the order of its fields. The slice must not be changed.
 func keySpecs(t reflect.Type) []keySpec {
+	if known, ok := knownSpecs.Load(t); ok {
+		return known.([]keySpec)
+	}
+	specs := parseSpecs(t)
+	knownSpecs.Store(t, specs)
+	return specs
+}
+
+func parseSpecs(t reflect.Type) []keySpec {
 	var specs []keySpec
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -67,8 +80,6 @@ func (s *keySpec) parseTag(tag string) {
 			s.aliases = append(s.aliases, alias)
 		}
 		switch part {
-		case "planned":
-			s.status = PlannedKey
 		case "ignored":
 			s.status = IgnoredKey
 		case "warn":

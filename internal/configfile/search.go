@@ -151,7 +151,7 @@ func (l *loader) noteUnused(path, used string) {
 		f.state = FileEmpty
 	default:
 		f.state = FileUnused
-		l.report.Notices = append(l.report.Notices, path+" is not read, because "+used+" is used")
+		l.report.Notices = append(l.report.Notices, printable(path)+" is not read, because "+printable(used)+" is used")
 	}
 	l.report.Files = append(l.report.Files, File{path, f.state})
 }

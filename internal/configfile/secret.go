@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"slices"
 	"strings"
 
 	masking "github.com/vedette-io/vedette/internal/mask"
@@ -45,30 +46,56 @@ func (d *decoder) resolveSecret(p location, n *node, reference string) (string, 
 // secrets are the values that came from references. They are not shown, whatever the type of
 // their setting.
 type secrets struct {
-	values []string
-	paths  []string
+	common  []string            // of settings outside of lists
+	entries map[string][]string // of settings in an entry of a list, by the path of the entry
+	within  map[string]bool     // paths of settings with secrets, and of all lists and groups that contain them
 }
 
 func (s *secrets) add(path string, values ...string) {
-	if len(values) > 0 {
-		s.values, s.paths = append(s.values, values...), append(s.paths, path)
+	if len(values) == 0 {
+		return
 	}
+	if entry := entryOf(path); entry != "" {
+		if s.entries == nil {
+			s.entries = map[string][]string{}
+		}
+		s.entries[entry] = append(s.entries[entry], values...)
+	} else {
+		s.common = append(s.common, values...)
+	}
+	if s.within == nil {
+		s.within = map[string]bool{}
+	}
+	for end := len(path); end > 0 && !s.within[path[:end]]; end = strings.LastIndexAny(path[:end], ".[") {
+		s.within[path[:end]] = true
+	}
+}
+
+// entryOf returns the path of the outermost entry of a list in which a setting is; "" if there is none.
+func entryOf(path string) string {
+	end := strings.IndexByte(path, ']')
+	if end < 0 {
+		return ""
+	}
+	return path[:end+1]
 }
 
 // isWithin reports whether the setting at a path has a secret.
-func (s *secrets) isWithin(path string) bool {
-	for _, secretPath := range s.paths {
-		if (&Problem{Path: secretPath}).IsWithin(path) {
-			return true
+func (s *secrets) isWithin(path string) bool { return s.within[path] }
+
+// hide masks the secrets in a message about a path. Messages about an entry of a list quote no other
+// entries, so that hundreds of accounts with secrets do not make each message expensive.
+func (s *secrets) hide(path, message string) string {
+	values := slices.Clone(s.common)
+	if entry := entryOf(path); entry != "" {
+		values = append(values, s.entries[entry]...)
+	} else {
+		for _, more := range s.entries {
+			values = append(values, more...)
 		}
 	}
-	return false
-}
-
-// hide masks the secrets in a message.
-func (s *secrets) hide(message string) string {
-	if len(s.values) == 0 {
+	if len(values) == 0 {
 		return message
 	}
-	return masking.TextValues(s.values).Mask(message)
+	return masking.TextValues(values).Mask(message)
 }

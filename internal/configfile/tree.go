@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,13 +62,43 @@ func syntaxError(name string, err error) (Position, string) {
 	return at, m[2]
 }
 
+// unknownAnchor matches the one message of the library that quotes the file. A password that begins
+// with * is taken for the name of an anchor.
+var unknownAnchor = regexp.MustCompile(`(?s)^yaml: unknown anchor '(.*)' referenced$`)
+
+// anchorError returns the line of the first reference to an anchor that does not exist, and a message
+// that does not quote it. It returns false if the library's error is another one.
+func anchorError(name string, data []byte, err error) (Position, string, bool) {
+	m := unknownAnchor.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Position{}, "", false
+	}
+	at := Position{File: name}
+	if i := bytes.Index(data, []byte("*"+m[1])); i >= 0 {
+		at.Line = 1 + bytes.Count(data[:i], []byte("\n"))
+	}
+	return at, "a value begins with *, which refers to an anchor that does not exist: put the value into quotes", true
+}
+
 // treeBuilder converts the YAML library's nodes to ours.
 type treeBuilder struct {
 	file        string
 	report      *Report
 	nodes       *int         // of all files together
 	openAliases []*yaml.Node // aliases that are being expanded
+	depth       int          // of the node that is being built
+	tooDeep     bool         // reported
 }
+
+const (
+	// maxDepth limits how deep lists and groups are nested. Aliases can nest them deeper than a file is
+	// long.
+	maxDepth = 100
+	// maxKeyBytes limits a key, because it is part of the paths of all values below it.
+	maxKeyBytes = 1 << 10
+	// maxPathBytes limits a path in messages.
+	maxPathBytes = 4 << 10
+)
 
 func (b *treeBuilder) position(n *yaml.Node) Position { return Position{b.file, n.Line, n.Column} }
 
@@ -80,6 +111,16 @@ func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 		}
 		return out
 	}
+	b.depth++
+	defer func() { b.depth-- }()
+	if b.depth > maxDepth {
+		if !b.tooDeep {
+			b.report.Add(out.at, "", "values are nested more than %d levels deep, counting those of aliases", maxDepth)
+		}
+		b.tooDeep = true
+		return out
+	}
+	path = path[:min(len(path), maxPathBytes)]
 	switch n.Kind {
 	case yaml.DocumentNode:
 		if len(n.Content) > 0 {
@@ -103,7 +144,7 @@ func (b *treeBuilder) build(n *yaml.Node, path string) *node {
 
 func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 	if tag := n.ShortTag(); !strings.HasPrefix(tag, "!!") || tag == "!!binary" {
-		b.report.Add(out.at, path, "%q has the YAML tag %s, which is not supported: remove the tag", path, quote(tag))
+		b.report.Add(out.at, path, "%q has a YAML tag, which is not supported: remove it, or put a value that begins with ! into quotes", path)
 		return
 	}
 	if n.ShortTag() == "!!null" {
@@ -115,7 +156,7 @@ func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 func (b *treeBuilder) alias(n *yaml.Node, path string) *node {
 	for _, ancestor := range b.openAliases {
 		if ancestor == n.Alias {
-			b.report.Add(b.position(n), path, "the alias *%s refers to itself", n.Value)
+			b.report.Add(b.position(n), path, "the alias refers to itself")
 			return &node{at: b.position(n)}
 		}
 	}
@@ -136,6 +177,8 @@ func (b *treeBuilder) mapping(n *yaml.Node, out *node, path string) {
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			b.report.Add(b.position(n.Content[i]), path, "a key must be a single value, not a list or a group")
+		case len(key.Value) > maxKeyBytes:
+			b.report.Add(b.position(n.Content[i]), path, "a key must have at most %d bytes, got %d", maxKeyBytes, len(key.Value))
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		default:

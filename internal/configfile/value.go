@@ -71,7 +71,8 @@ func (v Value) Text() (string, bool) {
 	if v.node.kind != scalarNode {
 		return "", false
 	}
-	return v.decoder.expandText(v.location, v.node)
+	text, ok := v.decoder.expandText(v.location, v.node)
+	return text, ok && v.decoder.isUTF8(v.location, v.node, text)
 }
 
 // Ignored accepts any value and keeps none of it. It is for groups of other

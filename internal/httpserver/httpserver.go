@@ -4,6 +4,7 @@ package httpserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -34,4 +35,25 @@ func Serve(ctx context.Context, srv *http.Server, listener net.Listener, grace t
 		return err
 	}
 	return nil
+}
+
+// Limits of servers for health checks and operators, whose requests are small and have no bodies.
+const (
+	readTimeout    = 5 * time.Second // for the header, and for a body
+	idleTimeout    = time.Minute
+	maxHeaderBytes = 16 << 10
+)
+
+// New returns a server for health checks and operators. Clients that send slowly, or nothing, do not
+// keep their connections: a client whom a handler rejects may still send its body.
+// http.Server.ReadTimeout would do, but it also cancels requests that take longer, such as profiles.
+func New(handler http.Handler, tlsConfig *tls.Config) *http.Server {
+	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout)) // of connections, which have one
+		}
+		handler.ServeHTTP(w, r)
+	})
+	return &http.Server{Handler: limited, TLSConfig: tlsConfig, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes}
 }

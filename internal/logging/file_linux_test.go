@@ -2,7 +2,9 @@ package logging
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -19,5 +21,37 @@ func TestFullDiskDoesNotStopTheProgram(t *testing.T) {
 	}
 	if info, err := os.Stat(full); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the device was replaced: %v, %v", info, err)
+	}
+}
+
+// TestPipesDoNotStopTheProgram logs to pipes that nobody reads: without a reader, and with one that has
+// stopped.
+func TestPipesDoNotStopTheProgram(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, _, stderr := open(t, File{Path: pipe})
+	log.Info("first")
+	if got := stderr.String(); !strings.Contains(got, "cannot write the log file") || !strings.Contains(got, "msg=first") {
+		t.Errorf("without a reader: got %q, want a report and the line", got)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	stderr.Reset()
+	log.Info("second")
+	if got := stderr.String(); !strings.Contains(got, "can be written again") {
+		t.Errorf("with a reader: got %q", got)
+	}
+	text := strings.Repeat("x", 1<<20) // more than a pipe holds
+	stderr.Reset()
+	for range 20 { // the reader keeps the program waiting once
+		log.Info("third", "text", text)
+	}
+	if got := stderr.String(); strings.Count(got, "nobody reads the pipe") != 1 || strings.Count(got, "msg=third text="+text+"\n") != 20 {
+		t.Errorf("with a reader that has stopped: got %d bytes on standard error, want one report and all lines", len(got))
 	}
 }

@@ -3,13 +3,18 @@ package logging
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"gopkg.in/natefinch/lumberjack.v2"
 )
 
 // open returns a logger that writes to a file, and what it prints.
@@ -97,6 +102,72 @@ func TestRotation(t *testing.T) {
 	}
 	if stderr.Len() > 0 {
 		t.Errorf("got %q on standard error", stderr)
+	}
+}
+
+// TestMovedFileIsCreatedAgain removes and renames the file while lines are written, as people and
+// logrotate do.
+func TestMovedFileIsCreatedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent.log")
+	rotated := &rotatedFile{file: &lumberjack.Logger{Filename: path}}
+	t.Cleanup(func() { rotated.file.Close() })
+	stderr := &bytes.Buffer{}
+	log := slog.New(slog.NewTextHandler(&fileWriter{path: path, file: rotated, stderr: stderr}, nil))
+	for step, move := range []func() error{
+		func() error { return nil },
+		func() error { return os.Remove(path) },
+		func() error { return os.Rename(path, path+".1") },
+		func() error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		if err := move(); err != nil {
+			t.Fatal(err)
+		}
+		rotated.checked = time.Time{} // as if a second had passed
+		log.Info("line", "step", step)
+		log.Info("line", "step", step)
+		if got := readFile(t, path); strings.Count(got, fmt.Sprintf("step=%d", step)) != 2 {
+			t.Errorf("step %d: got %q, want two lines", step, got)
+		}
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("got %q on standard error", stderr)
+	}
+}
+
+// smallDisk accepts some bytes and is full then.
+type smallDisk struct {
+	bytes.Buffer
+	room int
+}
+
+func (d *smallDisk) Write(b []byte) (int, error) {
+	n := min(len(b), d.room)
+	d.room -= n
+	d.Buffer.Write(b[:n])
+	if n < len(b) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// TestFullDiskTearsOneLine fills a disk within a line. The line is complete on standard error, and the
+// next line of the file, when there is room again, is not joined to the half.
+func TestFullDiskTearsOneLine(t *testing.T) {
+	disk, stderr := &smallDisk{room: 8}, &bytes.Buffer{}
+	w := &fileWriter{path: "agent.log", file: disk, stderr: stderr}
+	for i, line := range []string{"first\n", "second\n", "third\n", "fourth\n", "fifth\n"} {
+		if i == 3 {
+			disk.room = 100
+		}
+		if n, err := w.Write([]byte(line)); n != len(line) || err != nil {
+			t.Errorf("got %d, %v", n, err)
+		}
+	}
+	if got := disk.String(); got != "first\nse\nfourth\nfifth\n" {
+		t.Errorf("got the file %q", got)
+	}
+	if got := stderr.String(); !strings.Contains(got, "\nsecond\nthird\n") {
+		t.Errorf("got %q on standard error, want both lines", got)
 	}
 }
 

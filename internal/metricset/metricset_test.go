@@ -51,6 +51,22 @@ func TestScrape(t *testing.T) {
 	wantLines(t, scrape(t, s, "/prometheus_metrics"), `queue{name="a"} 2`, "# TYPE moved_total counter", "moved_total 7")
 }
 
+// TestHostileLabels checks that labels with any bytes are scraped, each in one line.
+func TestHostileLabels(t *testing.T) {
+	s := New()
+	queue := s.SampledGauge("queue", "Entries.", "name")
+	s.OnScrape(func() {
+		for _, name := range []string{"caf\xe9", "a\nqueue{name=\"forged\"} 7", "a/b", "\x1b[2J", strings.Repeat("x", 300)} {
+			queue.Set(1, name)
+		}
+	})
+	got := scrape(t, s, "/metrics")
+	wantLines(t, got, "queue{name=\"caf\ufffd\"} 1", `queue{name="a\nqueue{name=\"forged\"} 7"} 1`, `queue{name="a/b"} 1`)
+	if strings.Contains(got, "\nqueue{name=\"forged") {
+		t.Errorf("a label forged a line in %s", got)
+	}
+}
+
 // TestPredecessorsRuntimeMetrics checks for the runtime metrics that the predecessor documented.
 func TestPredecessorsRuntimeMetrics(t *testing.T) {
 	got := scrape(t, New(), "/metrics")

@@ -1,6 +1,7 @@
 package metricset
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,8 +15,13 @@ type Sampled struct {
 	values    []prometheus.Metric
 }
 
-// Set sets the value of one series for this scrape. It is called once for each series.
+// Set sets the value of one series for this scrape. It is called once for each series. Labels that are
+// not valid UTF-8 are repaired, because Prometheus panics on them, and a panic during a scrape would end
+// the program.
 func (m *Sampled) Set(value float64, labels ...string) {
+	for i, label := range labels {
+		labels[i] = strings.ToValidUTF8(label, "\ufffd")
+	}
 	m.values = append(m.values, prometheus.MustNewConstMetric(m.desc, m.valueType, value, labels...))
 }
 

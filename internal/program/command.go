@@ -42,5 +42,6 @@ func (p Program[C]) runCommand(ctx context.Context, c Command[C], args []string,
 	if err != nil {
 		return err
 	}
+	defer closeConfig(cfg)
 	return c.Run(ctx, cfg, arguments, out, errOut)
 }

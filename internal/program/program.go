@@ -101,9 +101,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if err != nil {
 		return err
 	}
-	if closer, ok := any(cfg).(io.Closer); ok {
-		defer closer.Close() // removes temporary files
-	}
+	defer closeConfig(cfg)
 	if isCheck {
 		return p.check(ctx, cfg, o, out, errOut)
 	}
@@ -118,4 +116,11 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 		log.Warn("environment variable without effect", "variable", warning)
 	}
 	return p.Run(ctx, cfg, log)
+}
+
+// closeConfig removes the temporary files with secrets of a configuration, if it has any.
+func closeConfig(cfg any) {
+	if closer, ok := cfg.(io.Closer); ok {
+		_ = closer.Close() // the next start removes what is left
+	}
 }

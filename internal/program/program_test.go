@@ -160,7 +160,7 @@ func (c closingConfig) Close() error {
 
 // TestConfigurationIsClosed checks that a configuration is closed at the end, and not before.
 func TestConfigurationIsClosed(t *testing.T) {
-	for _, args := range [][]string{nil, {"check"}} {
+	for _, args := range [][]string{nil, {"check"}, {"rules"}} {
 		closed := false
 		stillOpen := func(cfg closingConfig) error {
 			if *cfg.closed {
@@ -173,6 +173,9 @@ func TestConfigurationIsClosed(t *testing.T) {
 			Check:     stillOpen,
 			LogConfig: func(closingConfig) logging.Config { return logging.Config{} },
 			Run:       func(_ context.Context, cfg closingConfig, _ *slog.Logger) error { return stillOpen(cfg) },
+			Commands: map[string]Command[closingConfig]{"rules": {
+				Run: func(_ context.Context, cfg closingConfig, _ []string, _, _ io.Writer) error { return stillOpen(cfg) },
+			}},
 		}
 		if err := p.run(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{}); err != nil || !closed {
 			t.Errorf("%q: got %v, closed %v", args, err, closed)

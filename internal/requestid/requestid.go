@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/logging"
@@ -13,6 +14,9 @@ import (
 
 // MaxBytes is the longest id. Callers' ids are UUIDs and ULIDs.
 const MaxBytes = 128
+
+// Header is the header of HTTP with the id of a request.
+const Header = "X-Request-Id"
 
 // key is the key of the id of a context.
 type key struct{}
@@ -43,6 +47,14 @@ func With(ctx context.Context, id string) context.Context {
 func Of(ctx context.Context) string {
 	id, _ := ctx.Value(key{}).(string)
 	return id
+}
+
+// SetHeader adds the id of a context to a request of our own, so that the logs of the service that
+// answers it can be searched for the id.
+func SetHeader(ctx context.Context, header http.Header) {
+	if id := Of(ctx); id != "" {
+		header.Set(Header, id)
+	}
 }
 
 // Inherit returns a context with the id of another one, for work that outlives a request.

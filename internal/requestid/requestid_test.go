@@ -1,6 +1,7 @@
 package requestid
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -37,5 +38,17 @@ func TestContexts(t *testing.T) {
 	}
 	if got := out.String(); !strings.Contains(got, "msg=kept request=r1\n") || strings.Count(got, "request=") != 1 {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestSetHeader(t *testing.T) {
+	header := http.Header{"X-Request-Id": {"of the caller"}}
+	SetHeader(t.Context(), header)
+	if got := header.Get(Header); got != "of the caller" {
+		t.Errorf("without an id: got %q, want no change", got)
+	}
+	SetHeader(With(t.Context(), "r1"), header)
+	if got := header.Values(Header); len(got) != 1 || got[0] != "r1" {
+		t.Errorf("got %q, want r1", got)
 	}
 }

@@ -54,16 +54,29 @@ func (f *files) createDir() error {
 	if f.dir != "" && exists(f.dir) {
 		return nil
 	}
-	removeAbandoned()
-	dir, err := os.MkdirTemp("", dirPattern) // with mode 0700
-	if err == nil {
-		f.lock, err = lockDir(dir)
-	}
+	RemoveAbandoned()
+	dir, lock, err := makeLockedDir()
 	if err != nil {
 		return fmt.Errorf("create a directory for the secret's temporary file: %w: set TMPDIR to a directory that the program may write to", err)
 	}
-	f.dir, f.paths, f.content = dir, map[string]string{}, map[string]string{}
+	f.dir, f.lock, f.paths, f.content = dir, lock, map[string]string{}, map[string]string{}
 	return nil
+}
+
+// makeLockedDir creates a directory. It tries again if another process that starts at the same time
+// takes the directory for abandoned, before the lock is held.
+func makeLockedDir() (dir string, lock *os.File, err error) {
+	for range 3 {
+		dir, err = os.MkdirTemp("", dirPattern) // with mode 0700
+		if err != nil {
+			return "", nil, err
+		}
+		if lock, err = lockDir(dir); err == nil {
+			return dir, lock, nil
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return "", nil, err
 }
 
 // replaceFile writes a file with mode 0600 and gives it its name when it is complete.

@@ -27,19 +27,56 @@ func Do(client *http.Client, r *http.Request) ([]byte, error) {
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, vedette.Errorf(KindOfStatus(response.StatusCode), "%s answered with status %s", r.URL.Host, response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, MaxDocumentBytes+1))
+	body, err := io.ReadAll(&limitedBody{ReadCloser: response.Body, left: MaxDocumentBytes})
 	if err != nil {
 		return nil, Unreachable(r.Context(), r.URL.Host, err)
-	}
-	if len(body) > MaxDocumentBytes {
-		return nil, vedette.Errorf(vedette.Invalid, "%s answered with more than %d MiB", r.URL.Host, MaxDocumentBytes>>20)
 	}
 	return body, nil
 }
 
-// Unreachable is the error for a request without an answer. It says which host did not answer, and
-// leaves out the URL.
+// LimitBodies returns a RoundTripper whose responses have bodies of MaxDocumentBytes at most. Vendors'
+// libraries read bodies as a whole, however large they are.
+func LimitBodies(next http.RoundTripper) http.RoundTripper { return limitingTransport{next} }
+
+type limitingTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t limitingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &limitedBody{ReadCloser: response.Body, left: MaxDocumentBytes}
+	}
+	return response, err
+}
+
+// limitedBody is a body whose end is an error if it is too large.
+type limitedBody struct {
+	io.ReadCloser
+	left int
+}
+
+// errTooLarge is of kind Invalid, because the next answer would be as large.
+var errTooLarge = vedette.Errorf(vedette.Invalid, "the answer has more than %d MiB", MaxDocumentBytes>>20)
+
+// Read implements io.Reader.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errTooLarge
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)]) // one byte more, to see whether there is one
+	b.left -= n
+	if b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err //nolint:wrapcheck // it stands in for the body
+}
+
+// Unreachable is the error for a request without an answer, or with one that is too large. It says
+// which host did not answer, and leaves out the URL.
 func Unreachable(ctx context.Context, host string, err error) error {
+	if errors.Is(err, errTooLarge) {
+		return vedette.Errorf(vedette.Invalid, "%s: %w", host, errTooLarge)
+	}
 	var urlError *url.Error
 	if errors.As(err, &urlError) {
 		err = urlError.Err

@@ -7,4 +7,5 @@ import "os"
 // lockDir does not lock: without locks, directories of processes that were killed are left.
 func lockDir(string) (*os.File, error) { return nil, nil }
 
-func removeAbandoned() {}
+// RemoveAbandoned does nothing.
+func RemoveAbandoned() {}

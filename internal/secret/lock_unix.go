@@ -23,12 +23,17 @@ func lockDir(dir string) (*os.File, error) {
 		file.Close()
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
+	if !exists(file.Name()) {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: another process has removed it", dir)
+	}
 	return file, nil
 }
 
-// removeAbandoned removes the directories of processes that were killed. It leaves what it cannot
-// lock or remove, such as directories of other users.
-func removeAbandoned() {
+// RemoveAbandoned removes the directories with secrets of processes that were killed. Call it at
+// start, because the process may have no such directory of its own. It leaves what it cannot lock or
+// remove, such as directories of other users.
+func RemoveAbandoned() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPattern))
 	for _, dir := range dirs {
 		file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)

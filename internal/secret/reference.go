@@ -3,6 +3,7 @@ package secret
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vedette-io/vedette"
 )
@@ -59,10 +60,19 @@ func (r Reference) String() string {
 	if r.Engine == noopEngine || r.Engine == "" || !isEngineName(r.Engine) {
 		return prefix + shownEngine(r.Engine) + "***"
 	}
-	if len(r.text) > maxShown {
-		return strings.ToValidUTF8(r.text[:maxShown], "") + "…"
+	shown := strings.Map(withoutControl, r.text)
+	if len(shown) > maxShown {
+		return strings.ToValidUTF8(shown[:maxShown], "") + "…"
 	}
-	return r.text
+	return shown
+}
+
+// withoutControl replaces what could change a terminal or forge a line of a log.
+func withoutControl(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }
 
 func shownEngine(engine string) string {

@@ -87,7 +87,7 @@ func (s *session) isTracked(name vedette.AccountName) bool {
 }
 
 // accountErrorKinds are the kinds of an account error that mean something to this server.
-var accountErrorKinds = []vedette.ErrorKind{vedette.Invalid, vedette.Denied, vedette.Unavailable}
+var accountErrorKinds = []vedette.ErrorKind{vedette.Invalid, vedette.Denied, vedette.Unavailable, vedette.Waiting}
 
 // setAccountError records why the agent does not report an account. The account need
 // not be registered, because an agent that cannot reach a cluster cannot register it.

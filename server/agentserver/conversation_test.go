@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,9 @@ func (ts *testServer) runCommand(args []string) {
 	case "drain":
 		go ts.agentServer.Drain(ts.ctx, "the server is stopping")
 		return
+	case "notices":
+		ts.recordNotices()
+		return
 	case "account-errors":
 		ts.recordAccountErrors(args[1])
 		return
@@ -231,6 +235,14 @@ func (ts *testServer) recordAccount(name string) {
 		if a, ok := m.Roles()[row.Name]; ok {
 			ts.record("%s", strings.TrimSpace(fmt.Sprintf("%s is shown as %s %s", m.ID, a.Role, a.Message)))
 		}
+	}
+}
+
+// recordNotices records what is wrong with agents, without the times in it.
+func (ts *testServer) recordNotices() {
+	for _, m := range ts.assigner.Members() {
+		notice, _, _ := strings.Cut(m.Notice(), "connected since")
+		ts.record("%s on a connection: %q", m.ID, notice)
 	}
 }
 
@@ -283,6 +295,9 @@ type testAgent struct {
 	cancel context.CancelFunc
 	writer wire.Writer
 	terms  map[string]int64
+	asked  uint32      // the interval of Alive that the last heartbeat asked for
+	talks  atomic.Bool // it sends Alive
+	frozen atomic.Bool // it sends none for now
 
 	session    string // from Welcome
 	operations grpc.BidiStreamingClient[wire.OperationsUp, wire.OperationsDown]
@@ -335,8 +350,11 @@ func (ta *testAgent) receive() {
 			ta.stage.record("%s's stream ended: %s", ta.name, status.Convert(err).Message())
 			return
 		}
-		if m.GetHeartbeat() == nil {
+		if beat := m.GetHeartbeat(); beat == nil {
 			ta.stage.record("%s receives %s", ta.name, ta.describe(m))
+		} else if ta.talks.Load() && beat.GetAliveMillis() != ta.asked {
+			ta.asked = beat.GetAliveMillis()
+			ta.stage.record("%s is asked to show every %d ms that it is alive", ta.name, ta.asked)
 		}
 	}
 }
@@ -374,6 +392,12 @@ func (ta *testAgent) runCommand(verb string, args []string) {
 		ta.sendConfig(args)
 	case "disconnect":
 		ta.disconnect()
+	case "alive":
+		ta.showAlive(args)
+	case "freeze":
+		ta.frozen.Store(true)
+	case "continue":
+		ta.frozen.Store(false)
 	case "attach":
 		ta.attachOperations(args)
 	case "answer":
@@ -407,6 +431,26 @@ func (ta *testAgent) register(args []string) {
 	ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Register{Register: r}})
 }
 
+// showAlive sends Alive at an interval until the agent disconnects.
+func (ta *testAgent) showAlive(args []string) {
+	interval, err := time.ParseDuration(args[0])
+	if err != nil {
+		ta.stage.t.Fatal(err)
+	}
+	ta.talks.Store(true)
+	go func() {
+		for ta.ctx.Err() == nil {
+			if !ta.frozen.Load() {
+				ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Alive{Alive: &wire.Alive{IntervalMillis: uint32(interval.Milliseconds())}}})
+			}
+			select {
+			case <-time.After(interval):
+			case <-ta.ctx.Done():
+			}
+		}
+	}()
+}
+
 // sendRecord sends one record: verb account [name[@version]] [term=N].
 func (ta *testAgent) sendRecord(verb string, args []string) {
 	rec := &wire.Record{Account: args[0], Term: ta.terms[args[0]], Feed: &wire.Feed{Kind: &wire.Kind{Name: "Pod"}}}
@@ -436,15 +480,19 @@ func (ta *testAgent) sendRecord(verb string, args []string) {
 		rec.Step = &wire.Record_End{End: &wire.End{ResourceVersion: version}}
 	case "status":
 		rec.Step = &wire.Record_Status{Status: &wire.Status{State: name, Message: "for a reason"}}
-	case "heartbeat":
+	case "heartbeat", "idle": // idle ends the frame
 		rec.Account, rec.Term, rec.Feed, rec.Step = "", 0, nil, &wire.Record_Heartbeat{Heartbeat: &wire.AgentHeartbeat{UnixMillis: time.Now().UnixMilli()}}
 	default:
 		ta.stage.t.Fatalf("unknown verb %q; known are %v", verb, slices.Sorted(maps.Keys(ta.terms)))
 	}
-	ta.sendData(rec)
+	if verb == "idle" {
+		ta.sendData(rec, ta.writer.Close)
+		return
+	}
+	ta.sendData(rec, ta.writer.Flush)
 }
 
-func (ta *testAgent) sendData(rec *wire.Record) {
+func (ta *testAgent) sendData(rec *wire.Record, flush func() ([]*wire.Data, error)) {
 	b, err := wire.Marshal(rec)
 	if err != nil {
 		ta.stage.t.Fatal(err)
@@ -452,11 +500,11 @@ func (ta *testAgent) sendData(rec *wire.Record) {
 	if err := ta.writer.Write(b); err != nil {
 		ta.stage.t.Fatal(err)
 	}
-	pieces, err := ta.writer.Flush()
+	pieces, err := flush()
 	if err != nil {
 		ta.stage.t.Fatal(err)
 	}
 	for _, d := range pieces {
-		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(d.GetZstd())}}})
+		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Data{Data: &wire.Data{Zstd: bytes.Clone(d.GetZstd()), EndOfFrame: d.GetEndOfFrame()}}})
 	}
 }

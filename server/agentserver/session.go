@@ -46,9 +46,7 @@ type session struct {
 	welcomedAt         time.Time                       // just before Welcome was sent
 	operations         atomic.Pointer[operationStream] // nil while the agent has no operation stream
 	hasOperationStream atomic.Bool                     // true while the agent has an operation stream
-
-	kinds          atomic.Pointer[[]string] // in Welcome; nil before
-	receivingSince atomic.Int64             // since when receive waits for a message, in Unix nanoseconds; 0 while it does not wait
+	kinds              atomic.Pointer[[]string]        // in Welcome; nil before
 }
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
@@ -166,12 +164,12 @@ func (s *session) newWelcome(protocol uint32) *wire.Welcome {
 func (s *session) receive(ctx context.Context) error {
 	defer close(s.pieces)
 	for {
-		s.receivingSince.Store(time.Now().UnixNano())
+		s.member.BeginReceive()
 		m, err := s.stream.Recv()
 		if err != nil {
 			return err
 		}
-		s.receivingSince.Store(0)
+		s.member.EndReceive()
 		if err := s.handle(ctx, m); err != nil {
 			return err
 		}
@@ -194,45 +192,10 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 		s.member.SetConfig(toConfigStatus(m.ConfigStatus, time.Now()))
 	case *wire.AgentMessage_Deregister:
 		s.deregister(vedette.AccountName(m.Deregister.GetAccount()))
+	case *wire.AgentMessage_Alive:
+		s.member.SetAliveInterval(time.Duration(m.Alive.GetIntervalMillis()) * time.Millisecond)
 	}
 	return nil
-}
-
-// maxSilence is how long an agent may be silent.
-func (s *session) maxSilence() time.Duration { return 3 * s.server.cfg.Heartbeat }
-
-// silentFor returns how long the agent has been silent. Time in which receive was blocked does
-// not count.
-func (s *session) silentFor(now time.Time) time.Duration {
-	receiving := s.receivingSince.Load()
-	if receiving == 0 {
-		return 0
-	}
-	return now.Sub(time.Unix(0, receiving))
-}
-
-// sendHeartbeats sends heartbeats, and ends the session as soon as the agent has been silent
-// for three intervals.
-func (s *session) sendHeartbeats(ctx context.Context) error {
-	ticker := time.NewTicker(s.server.cfg.Heartbeat)
-	defer ticker.Stop()
-	silence := time.NewTimer(s.maxSilence())
-	defer silence.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case now := <-silence.C:
-			remaining := s.maxSilence() - s.silentFor(now)
-			if remaining <= 0 {
-				return errHeartbeatTimeout
-			}
-			silence.Reset(remaining)
-		case now := <-ticker.C:
-			s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
-				UnixMillis: now.UnixMilli(), Stamp: now.Sub(s.welcomedAt).Milliseconds()}}})
-		}
-	}
 }
 
 // Ack implements the responder of a pipeline.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/manifest"
 )
@@ -38,12 +39,13 @@ func (s fileSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error)
 	return s.get(ctx, u, 0)
 }
 
-// get requests a URL with the account's credentials.
+// get requests a URL with the account's credentials, and with the id of the caller's request.
 func (s fileSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
 	header, err := s.header()
 	if err != nil {
 		return nil, err
 	}
+	requestid.SetHeader(ctx, header)
 	return s.client.Get(ctx, egress.Request{URL: u, Header: header, Check: s.restrictions.Check, MaxBytes: maxBytes})
 }
 

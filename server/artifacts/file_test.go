@@ -2,7 +2,9 @@ package artifacts_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts"
+	"github.com/vedette-io/vedette/server/manifest"
 )
 
 // TestGitHub serves the contents API and, on another host, the content.
@@ -159,5 +163,26 @@ func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRequestIDs checks that web servers and repositories get the id of the request for which they are
+// asked.
+func TestRequestIDs(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get(requestid.Header)) })
+	accounts := newAccounts(artifacts.Config{HTTPEnabled: true, HTTP: []artifacts.HTTPAccount{{Name: "web"}},
+		Helm: []artifacts.HelmAccount{{Name: "charts", Repository: server}}})
+	for _, a := range []manifest.Artifact{artifact("http/file", "web", "", server+"/f"), artifact("helm/index", "charts", "", "")} {
+		content, err := accounts.Fetch(requestid.With(t.Context(), "r-1"), artifacts.Request{Artifact: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(content)
+		if err = errors.Join(err, content.Close()); err != nil || string(got) != "r-1" {
+			t.Errorf("%s: the server got the id %q, %v", a.Type, got, err)
+		}
+		if got := mustFetch(t, accounts, a); got != "" {
+			t.Errorf("%s without an id: the server got %q", a.Type, got)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -111,6 +112,7 @@ func (s helmSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.Rea
 	if err != nil {
 		return nil, err
 	}
+	requestid.SetHeader(ctx, header)
 	return s.client.Get(ctx, egress.Request{URL: u, Header: header, MaxBytes: maxBytes})
 }
 

@@ -86,9 +86,9 @@ func (c BalanceConfig) movesOf(s *slot, percent int64, now time.Time) (moves []m
 	return moves
 }
 
-// isSettled reports whether the agent has been connected for long enough.
+// isSettled reports whether the agent has been connected, and was not silent, for long enough.
 func (c BalanceConfig) isSettled(m *Member, now time.Time) bool {
-	return now.Sub(m.joinedAt) >= c.Settle
+	return !m.isSilent() && now.Sub(m.joinedAt) >= c.Settle && now.Sub(m.lastReturned()) >= c.Settle
 }
 
 // canReplace reports whether an account may move from another agent to this one while both are
@@ -109,20 +109,23 @@ func (m *Member) hasAccountError(name vedette.AccountName) bool {
 }
 
 // byLoad returns the agents of an account in the order in which they take over: those in the zone of
-// the one that registered first, by their load, and then the others.
+// the one that registered first, by their load, then the others, and last those that are silent.
 func byLoad(queue []*Member) []*Member {
 	if len(queue) == 0 {
 		return nil
 	}
 	zone := queue[0].ZoneID
-	isElsewhere := func(m *Member) int {
-		if m.ZoneID == zone {
-			return 0
+	distance := func(m *Member) int {
+		switch {
+		case m.isSilent():
+			return 2
+		case m.ZoneID != zone:
+			return 1
 		}
-		return 1
+		return 0
 	}
 	slices.SortStableFunc(queue, func(a, b *Member) int {
-		return cmp.Or(cmp.Compare(isElsewhere(a), isElsewhere(b)), cmp.Compare(a.load.Load(), b.load.Load()))
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.load.Load(), b.load.Load()))
 	})
 	return queue
 }

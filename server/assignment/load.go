@@ -1,11 +1,15 @@
 package assignment
 
-import "time"
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
 
 // Load is what the agents of this server do.
 type Load struct {
 	Agents int
-	// Reported accounts have an agent that reports them and no error. Failing ones have one with an
+	// Reported accounts have an agent that reports them and no error, or wait for their first list. Failing ones have one with an
 	// error, Stalled ones one whose changes wait for the database. Waiting accounts have none at
 	// present.
 	Reported, Failing, Stalled, Waiting int
@@ -16,19 +20,42 @@ type Load struct {
 	Oldest time.Duration
 }
 
+// AccountState is what happens to the changes of an account.
+type AccountState string
+
+// The states, as Load explains them.
+const (
+	Reported AccountState = "reported"
+	Failing  AccountState = "failing"
+	Stalled  AccountState = "stalled"
+	Waiting  AccountState = "waiting"
+)
+
+// AccountLoad is what an agent of this server does for one account.
+type AccountLoad struct {
+	Account vedette.AccountName
+	State   AccountState
+	// Age is how long ago the account was complete; 0 if no agent reports it, or did before.
+	Age time.Duration
+}
+
 // Load returns the load. It takes time in proportion to the number of accounts, and waits for
 // nothing.
 func (r *Registry) Load() Load {
-	now := time.Now()
 	var l Load
-	for _, s := range r.allSlots() {
-		m, _ := s.current()
-		if m == nil {
+	r.eachAccount(func(a AccountLoad) {
+		switch a.State {
+		case Reported:
+			l.Reported++
+		case Failing:
+			l.Failing++
+		case Stalled:
+			l.Stalled++
+		case Waiting:
 			l.Waiting++
-			continue
 		}
-		m.addTo(&l, s, now)
-	}
+		l.Oldest = max(l.Oldest, a.Age)
+	})
 	for _, m := range r.Members() {
 		l.Agents++
 		m.addRoles(&l)
@@ -36,27 +63,43 @@ func (r *Registry) Load() Load {
 	return l
 }
 
-// addTo adds an account that the agent reports.
-func (m *Member) addTo(l *Load, s *slot, now time.Time) {
+// AccountLoads returns the load of each account, in any order. It costs as much as Load.
+func (r *Registry) AccountLoads() (loads []AccountLoad) {
+	r.eachAccount(func(a AccountLoad) { loads = append(loads, a) })
+	return loads
+}
+
+func (r *Registry) eachAccount(yield func(AccountLoad)) {
+	now := time.Now()
+	for _, s := range r.allSlots() {
+		m, _ := s.current()
+		if m == nil {
+			yield(AccountLoad{Account: s.account, State: Waiting})
+			continue
+		}
+		yield(m.accountLoad(s, now))
+	}
+}
+
+// accountLoad returns the load of an account that the agent reports.
+func (m *Member) accountLoad(s *slot, now time.Time) AccountLoad {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	freshAt := m.freshAt
+	l, freshAt := AccountLoad{Account: s.account, State: Reported}, m.freshAt
 	stalled, isStalled := m.stalls[s.account]
 	switch {
 	case isStalled:
-		l.Stalled++
-		freshAt = stalled.freshAt
-	case m.errors[s.account].Message != "":
-		l.Failing++
-	default:
-		l.Reported++
+		l.State, freshAt = Stalled, stalled.freshAt
+	case m.errors[s.account].Message != "" && m.errors[s.account].Kind != vedette.Waiting:
+		l.State = Failing
 	}
 	if freshAt.IsZero() {
 		freshAt = m.Connected
 	}
 	if !freshAt.IsZero() {
-		l.Oldest = max(l.Oldest, now.Sub(freshAt))
+		l.Age = max(0, now.Sub(freshAt))
 	}
+	return l
 }
 
 // addRoles adds the accounts that the agent cannot report.

@@ -1,8 +1,10 @@
 package assignment
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +33,8 @@ func TestLoad(t *testing.T) {
 				first.Stall("two", vedette.Errorf(vedette.Unavailable, "locked"))
 				first.SetFreshness(time.Now())
 			}, Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
+			{"one waits for its first list", func() { first.SetAccountError("one", AccountError{Kind: vedette.Waiting, Message: "1 of 5"}) },
+				Load{Agents: 2, Reported: 2, Stalled: 1, Oldest: time.Minute}},
 			{"one fails", func() { first.SetAccountError("three", AccountError{Message: "forbidden"}) },
 				Load{Agents: 2, Reported: 1, Failing: 1, Stalled: 1, Oldest: time.Minute}},
 			{"the stalled one resumes", func() { first.Resume("two") }, Load{Agents: 2, Reported: 2, Failing: 1}},
@@ -48,6 +52,36 @@ func TestLoad(t *testing.T) {
 				t.Errorf("%s: got %+v, want %+v", step.name, got, step.want)
 			}
 		}
+	})
+}
+
+// TestAccountLoads checks the state and the age of single accounts.
+func TestAccountLoads(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		agent, _ := w.connect("a1")
+		for _, name := range []vedette.AccountName{"failing", "reported", "stalled"} {
+			if err := agent.Register(t.Context(), vedette.Account{Name: name, Cluster: vedette.Cluster{UID: string(name)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		agent.SetFreshness(time.Now())
+		agent.Stall("stalled", vedette.Errorf(vedette.Unavailable, "locked"))
+		agent.SetAccountError("failing", AccountError{Message: "forbidden"})
+		time.Sleep(time.Minute)
+		agent.SetFreshness(time.Now())
+		want := func(step string, want ...AccountLoad) {
+			t.Helper()
+			got := w.AccountLoads()
+			slices.SortFunc(got, func(a, b AccountLoad) int { return cmp.Compare(a.Account, b.Account) })
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %+v, want %+v", step, got, want)
+			}
+		}
+		want("an agent reports them", AccountLoad{Account: "failing", State: Failing}, AccountLoad{Account: "reported", State: Reported},
+			AccountLoad{Account: "stalled", State: Stalled, Age: time.Minute})
+		agent.Leave(t.Context())
+		want("the agent left", AccountLoad{Account: "failing", State: Waiting}, AccountLoad{Account: "reported", State: Waiting},
+			AccountLoad{Account: "stalled", State: Waiting})
 	})
 }
 

@@ -30,8 +30,10 @@ type Member struct {
 	assign   func(Assignment) // must not block; calls for one account do not overlap
 	joinedAt time.Time
 	load     atomic.Int64 // the weights of the accounts of which the agent is the cacher
+	silence  silence
 
 	mu         sync.Mutex
+	returnedAt time.Time // when the agent was last heard again after it had been silent
 	freshAt    time.Time
 	heardAt    time.Time // when SetFreshness was last called
 	duplicates string    // which agents have the same ID; empty for none
@@ -61,6 +63,7 @@ func (r *Registry) Join(a Agent, assign func(Assignment)) *Member {
 	m := &Member{Agent: a, registry: r, assign: assign, joinedAt: time.Now(), roles: map[vedette.AccountName]Assignment{},
 		registered: map[vedette.AccountName]vedette.Account{}, stalls: map[vedette.AccountName]stall{},
 		errors: map[vedette.AccountName]AccountError{}}
+	m.silence.sharedChanged = make(chan struct{}, 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members[m] = true

@@ -88,7 +88,8 @@ func New(server vedette.ServerID, b termStore, r registrar, log *slog.Logger) *R
 func (r *Registry) Recover(ctx context.Context) error { return r.store.ReleaseAll(ctx) }
 
 // Run fills empty slots that the store could not fill earlier, and stores each account's freshness
-// so that it survives a restart. It also looks for agents with the same ID. It returns when ctx ends.
+// so that it survives a restart. It also looks for agents with the same ID, and for silent ones. It
+// returns when ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { // in its own goroutine because it may wait for the database
@@ -99,6 +100,7 @@ func (r *Registry) Run(ctx context.Context) error {
 		runEvery(ctx, duplicateInterval, func() { r.findDuplicates(time.Now()) })
 		return nil
 	})
+	group.Go(func() error { return newSilenceWatch(r).run(ctx) })
 	runEvery(ctx, time.Second, func() { r.fillSlots(ctx) })
 	return group.Wait()
 }

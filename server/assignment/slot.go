@@ -34,6 +34,7 @@ type slot struct {
 	weight         int64     // of the account, in objects; part of the load of the cacher
 	assignedAt     time.Time // when the cacher was assigned
 	stayUntil      time.Time // the Balancer does not move the account before
+	takenOverAt    time.Time // when a standby last took over from a silent cacher
 }
 
 func (s *slot) current() (*Member, vedette.Term) {
@@ -282,17 +283,20 @@ func (s *slot) move(ctx context.Context, from, to *Member) bool {
 	}
 	if err := s.takeOver(ctx, to); err != nil {
 		s.registry.log.Warn("retrying to assign cacher", "account", s.account, "agent", to.ID, "error", err)
-		return false
 	}
+	return s.finishMove(from, to)
+}
+
+// finishMove tells the former cacher that it is a standby, and reports whether the account has moved.
+// If the move has failed half-way, the account may have no cacher until fill assigns one. The former
+// one must know that too, because the store rejects its writes.
+func (s *slot) finishMove(from, to *Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cacher != to {
-		return false
-	}
-	if slices.Contains(s.queue, from) {
+	if s.cacher != from && slices.Contains(s.queue, from) {
 		from.setAssignment(Assignment{Account: s.account, Role: Standby})
 	}
-	return true
+	return s.cacher == to
 }
 
 // setCacher makes an agent the cacher, as the store has done already, and sends it the assignment.

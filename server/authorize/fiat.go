@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 )
 
 // FiatConfig configures requests to Fiat, Spinnaker's authorization service. Zero values mean
@@ -139,6 +140,7 @@ func (f *fiatClient) newRequest(ctx context.Context, c Caller) (*http.Request, e
 	}
 	request.Header.Set(headerPrefix+"User", c.User)
 	request.Header.Set("Accept", "application/json")
+	requestid.SetHeader(ctx, request.Header)
 	return request, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 )
 
 // fakeFiat is a Fiat that speaks HTTP over pipes, because network connections do not advance the
@@ -349,13 +350,13 @@ func TestCallerHeadersAreForwarded(t *testing.T) {
 			r.Header.Set("X-SPINNAKER-USER", user)
 			r.Header.Set("X-SPINNAKER-EXECUTION-ID", "01J")
 			r.Header.Set("Authorization", "Bearer x")
-			checkDecision(t, a.CheckAccount(t.Context(), CallerOf(r), "prod", Read), false)
+			checkDecision(t, a.CheckAccount(requestid.With(t.Context(), "r-1"), CallerOf(r), "prod", Read), false)
 		}
 		first, second := f.recorded()[0], f.recorded()[1]
 		if first.path != "/authorize/a%2Fb%20c" || second.path != "/authorize/anonymous" {
 			t.Errorf("got requests for %s and %s", first.path, second.path)
 		}
-		if h := first.header; h.Get("X-SPINNAKER-EXECUTION-ID") != "01J" || h.Get("X-SPINNAKER-USER") != "a/b c" || h.Get("Authorization") != "" {
+		if h := first.header; h.Get("X-SPINNAKER-EXECUTION-ID") != "01J" || h.Get("X-SPINNAKER-USER") != "a/b c" || h.Get("Authorization") != "" || h.Get(requestid.Header) != "r-1" {
 			t.Errorf("got headers %v", h)
 		}
 		if h := second.header; h.Get("X-SPINNAKER-USER") != Anonymous {

@@ -92,7 +92,7 @@ func (a *api) newCredentialView(row store.AccountRow) credentialView {
 	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)),
 		AccountType:   orDefault(p.AccountType, string(row.Name)),
 		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: newPermissionView(p.Permissions)}
-	rules := a.Live.credentialRules()
+	rules := a.Live.CredentialRules()
 	v.PrimaryAccount = slices.Contains(rules.PrimaryAccountTypes, v.AccountType)
 	v.ChallengeDestructiveActions = slices.Contains(rules.ChallengeEnvironments, v.Environment)
 	return v

@@ -96,7 +96,7 @@ func (c *credentialCache) refresh(ctx context.Context) error {
 		return err
 	}
 	changed, now := c.api.Store.ChangedAccounts(c.mark) // before the read, so that no change is missed
-	if rules := c.api.Live.credentialRules(); rules != c.rules {
+	if rules := c.api.Live.CredentialRules(); rules != c.rules {
 		c.rules, c.isLoaded = rules, false
 	}
 	if c.isLoaded && len(changed) == 0 {

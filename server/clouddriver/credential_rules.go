@@ -31,8 +31,8 @@ type Live struct {
 // SetCredentialRules replaces the rules.
 func (l *Live) SetCredentialRules(r CredentialRules) { l.rules.Store(r.withDefaults()) }
 
-// credentialRules returns the rules. The pointer is another one after each change.
-func (l *Live) credentialRules() *CredentialRules {
+// CredentialRules returns the rules. The pointer is another one after each change.
+func (l *Live) CredentialRules() *CredentialRules {
 	if rules := l.rules.Load(); rules != nil {
 		return rules
 	}

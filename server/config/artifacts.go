@@ -33,12 +33,12 @@ type Artifacts struct {
 
 	// Halyard's templates for Jenkins messages, which other services use.
 	Templates configfile.Ignored `config:"templates,ignored"`
-	// Settings of charts in OCI registries.
-	HelmOCI configfile.Ignored `config:"helm-oci,alias=helmOci,planned"`
-	// Artifacts of Maven repositories.
-	Maven configfile.Ignored `config:"maven,planned,warn"`
-	// Artifacts of Ivy repositories.
-	Ivy configfile.Ignored `config:"ivy,planned,warn"`
+	// The server does not fetch charts from OCI registries; a Clouddriver behind it (upstream) does.
+	HelmOCI configfile.Ignored `config:"helm-oci,alias=helmOci,ignored"`
+	// The server does not fetch from Maven repositories; a Clouddriver behind it (upstream) does.
+	Maven configfile.Ignored `config:"maven,ignored,warn"`
+	// The server does not fetch from Ivy repositories; a Clouddriver behind it (upstream) does.
+	Ivy configfile.Ignored `config:"ivy,ignored,warn"`
 }
 
 // ArtifactLimits bounds what artifacts cost.
@@ -96,8 +96,8 @@ type GitHubArtifactAccount struct {
 	UseContentAPI bool `config:"useContentAPI,alias=useContentApi" default:"false"`
 	// Version of the contents API, for useContentAPI.
 	APIVersion string `config:"githubAPIVersion,alias=githubApiVersion" default:"v3"`
-	// Credentials of a GitHub App.
-	GitHubApp configfile.Ignored `config:"githubApp,planned,warn"`
+	// The server does not ask for tokens of GitHub Apps. Set tokenFile to a file that another program renews.
+	GitHubApp configfile.Ignored `config:"githubApp,ignored,warn"`
 	// Rules for the hosts that references may name. Default: none besides artifacts.network.
 	URLRestrictions *URLRestrictions `config:"urlRestrictions"`
 }

@@ -47,8 +47,8 @@ type GitArtifactAccount struct {
 	SSHTrustUnknownHosts bool `config:"sshTrustUnknownHosts" default:"false"`
 	// Hosts that references may name, with their subdomains. Default: all.
 	AllowedHosts []string `config:"allowedHosts"`
-	// Credentials of a GitHub App.
-	GitHubApp configfile.Ignored `config:"githubApp,planned,warn"`
+	// The server does not ask for tokens of GitHub Apps. Set tokenFile to a file that another program renews.
+	GitHubApp configfile.Ignored `config:"githubApp,ignored,warn"`
 }
 
 // GCSArtifacts are accounts of Google Cloud Storage.

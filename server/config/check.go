@@ -1,11 +1,10 @@
 package config
 
 import (
-	"crypto/tls"
 	"fmt"
 	"strings"
 
-	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // validate checks values whose types are right already.
@@ -14,8 +13,9 @@ func (c *Config) validate() {
 	c.checkPort("grpc.server.port", c.GRPC.Server.Port)
 	c.checkPort("prometheus.port", c.Prometheus.Port)
 	c.checkPortsDiffer()
-	c.checkREST(c.Server.SSL)
+	c.Server.SSL.Check("server.ssl", c.keyStoreHint(), c.reporter())
 	c.checkGRPC(c.GRPC.Server.Security)
+	c.checkX509(c.GRPC.Auth.X509)
 	c.checkAgents(c.Agents)
 	c.checkFiat(c.Fiat)
 	c.checkFront50(c.Front50)
@@ -26,27 +26,15 @@ func (c *Config) validate() {
 	c.checkCache(c.Cache)
 	c.checkArtifacts(c.Artifacts)
 	c.checkArtifactStore(c.ArtifactStore)
-	c.checkLogging(c.Logging)
+	c.Logging.Check(c.addProblem)
+	c.checkPrometheus(c.Prometheus)
 	c.checkPprof()
 	c.checkTracing(c.Tracing)
-	if c.GRPC.Auth.X509.Enabled {
-		c.addProblem("grpc.auth.x509.enabled",
-			"%q is not supported, and ignoring it would accept every certificate that grpc.server.security.trustCertCollection has signed: remove it, and let that authority sign only certificates of agents", "grpc.auth.x509.enabled")
-	}
 }
 
-func (c *Config) checkREST(s SSL) {
-	if s.Enabled && s.CertFile == "" {
-		c.addProblem("server.ssl.enabled", "%q is true, but %q is missing%s", "server.ssl.enabled", "server.ssl.certFile", c.keyStoreHint())
-	}
-	if !s.Enabled && s.CertFile != "" {
-		c.addNotice("server.ssl.certFile", "server.ssl.certFile is set, but server.ssl.enabled is not true: the REST API is plain HTTP")
-	}
-	c.checkClientAuth(clientAuthKeys{key: "server.ssl.clientAuth", value: s.ClientAuth,
-		enabledKey: "server.ssl.enabled", enabled: s.Enabled, trustKey: "server.ssl.cacertFile", trust: s.CACertFile})
-	c.checkFile("server.ssl.certFile", s.CertFile)
-	c.checkFile("server.ssl.keyFile", s.KeyFile)
-	c.checkFile("server.ssl.cacertFile", s.CACertFile)
+// reporter adds problems and notices to the configuration.
+func (c *Config) reporter() settings.Reporter {
+	return settings.Reporter{Problem: c.addProblem, Notice: c.addNotice}
 }
 
 func (c *Config) checkGRPC(s Security) {
@@ -65,8 +53,8 @@ func (c *Config) checkGRPC(s Security) {
 		c.addNotice(prefix+"certificateChain",
 			"grpc.server.security.certificateChain is set, but grpc.server.security.enabled is not true: agents connect in plaintext")
 	}
-	c.checkClientAuth(clientAuthKeys{key: prefix + "clientAuth", value: s.ClientAuth,
-		enabledKey: prefix + "enabled", enabled: s.Enabled, trustKey: prefix + "trustCertCollection", trust: s.TrustCertCollection})
+	settings.ClientAuth{Key: prefix + "clientAuth", Value: s.ClientAuth, EnabledKey: prefix + "enabled", Enabled: s.Enabled,
+		TrustKey: prefix + "trustCertCollection", Trust: s.TrustCertCollection}.Check(c.reporter())
 	c.checkOpenPort()
 }
 
@@ -99,35 +87,7 @@ func (c *Config) checkProtocols(key string, protocols []string) {
 }
 
 // checkFile rejects locations that only Spring can load.
-func (c *Config) checkFile(key, file string) {
-	if strings.HasPrefix(file, "classpath:") || strings.HasPrefix(file, "configserver:") {
-		c.addProblem(key, "%q must be the path of a file, optionally with the prefix file:", key)
-	}
-}
-
-// clientAuthKeys are the settings of one port that concern client certificates.
-type clientAuthKeys struct {
-	key, value      string
-	enabledKey      string
-	enabled         bool
-	trustKey, trust string
-}
-
-// checkClientAuth rejects settings that would accept more clients than they seem to.
-func (c *Config) checkClientAuth(a clientAuthKeys) {
-	auth, err := keypair.ParseClientAuth(a.value)
-	switch {
-	case err != nil:
-		c.addProblem(a.key, "%q: %s", a.key, err)
-	case auth != tls.NoClientCert && !a.enabled:
-		c.addProblem(a.key, "%q is %s, but %q is not true: client certificates require TLS", a.key, a.value, a.enabledKey)
-	case auth == tls.NoClientCert && a.enabled && a.trust != "":
-		c.addNotice(a.trustKey, fmt.Sprintf("%s is set, but %s is not: client certificates are not requested", a.trustKey, a.key))
-	case keypair.VerifiesClientCert(auth) && a.trust == "":
-		c.addProblem(a.key, "%q is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.key, a.value,
-			a.trustKey)
-	}
-}
+func (c *Config) checkFile(key, file string) { settings.CheckFile(key, file, c.reporter()) }
 
 func (c *Config) checkAgents(a Agents) {
 	if a.HeartbeatSeconds < 1 || a.HeartbeatSeconds > 300 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/secret/engines"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // Config is the configuration of a server. Load returns one.
@@ -32,8 +33,8 @@ type Config struct {
 	History     History     `config:"history"`
 	Artifacts   Artifacts   `config:"artifacts"`
 	// Store of large artifacts.
-	ArtifactStore ArtifactStore `config:"artifact-store,alias=artifactStore"`
-	Logging       Logging       `config:"logging"`
+	ArtifactStore ArtifactStore    `config:"artifact-store,alias=artifactStore"`
+	Logging       settings.Logging `config:"logging"`
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
 	Secrets     engines.Settings `config:"secrets"`
 	Pprof       Pprof            `config:"pprof"`

@@ -136,7 +136,7 @@ runtime.defaults.onlySpinnakerManaged: true
 		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace() != time.Minute, c.Accounts.RemoveData,
 			!slices.Equal(c.Cache.Kinds, []string{"Pod"}), !slices.Equal(c.Kubesvc.Cache.CacheDefaults, []string{"Job"}),
 			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.Retention() != 3*7*24*time.Hour,
-			!c.Kubesvc.ClusterKubernetes.UseDNS, len(c.UnknownKeys()) > 0:
+			len(c.UnknownKeys()) > 0:
 			t.Errorf("%s: got %+v, unknown keys %q", name, c, c.UnknownKeys())
 		}
 	}
@@ -313,7 +313,7 @@ func TestReference(t *testing.T) {
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
 		Dir:     ".",
-		More:    "../../internal/secret/engines",
+		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
 		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
 			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +

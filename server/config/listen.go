@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // Server configures the REST API.
@@ -29,24 +30,7 @@ type Server struct {
 	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
 	// Security of the REST API.
-	SSL SSL `config:"ssl"`
-}
-
-// SSL configures TLS of the REST API.
-type SSL struct {
-	// Serve HTTPS.
-	Enabled bool `config:"enabled" default:"false"`
-	// PEM file with the certificate and its intermediates. The server reads it again when it changes.
-	CertFile string `config:"certFile"`
-	// PEM file with the private key: PKCS#8, PKCS#1 or EC. Default: the key is in certFile.
-	KeyFile string `config:"keyFile"`
-	// Password of the private key, if it is encrypted PKCS#8.
-	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
-	// PEM file with the certificate authorities of client certificates, required for want and need. The server reads it again when it changes.
-	CACertFile string `config:"cacertFile"`
-	// Client certificates: none, request (ask for one), any (require one, without verification), want (verify
-	// one if it is sent), need (require and verify).
-	ClientAuth string `config:"clientAuth" default:"none"`
+	SSL settings.SSL `config:"ssl"`
 }
 
 // GRPC configures the port to which agents connect.
@@ -100,13 +84,7 @@ type Security struct {
 
 // GRPCAuth decides which agents may connect.
 type GRPCAuth struct {
-	X509 struct {
-		// Accept only certificates whose subject matches a filter. Not supported: a file that sets it to true is
-		// rejected, because every certificate would be accepted.
-		Enabled bool `config:"enabled" default:"false"`
-		// Regular expressions of certificate subjects.
-		Filters []string `config:"filters,planned"`
-	} `config:"x509"`
+	X509 X509 `config:"x509"`
 }
 
 // ListenAddress is an address to listen on, with remarks about it.
@@ -131,7 +109,7 @@ func (c *Config) GRPCListen() ListenAddress {
 func (c *Config) RESTListen() ListenAddress {
 	s := c.Server
 	l := listen(s.Address, s.Port, s.SSL.Enabled, "server.address", "server.ssl.enabled")
-	if !l.isLoopback() && !s.SSL.authenticates() {
+	if !l.isLoopback() && !s.SSL.Authenticates() {
 		l.Warning = fmt.Sprintf("callers of the REST API on %s are not authenticated: every client that can reach the port may read all accounts, and change them by naming a user and accounts in headers. "+
 			"Allow only Spinnaker's services to reach the port, or set server.ssl.clientAuth to need (see docs/securing.md)", l.Address)
 	}
@@ -146,12 +124,6 @@ func (l ListenAddress) isLoopback() bool {
 
 // authenticates reports whether every client must present a valid certificate.
 func (s Security) authenticates() bool {
-	auth, err := keypair.ParseClientAuth(s.ClientAuth)
-	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
-}
-
-// authenticates reports whether every client must present a valid certificate.
-func (s SSL) authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
@@ -171,26 +143,9 @@ func listen(address string, port int, isTLS bool, addressKey, securityKey string
 	return ListenAddress{Address: net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))}
 }
 
-// TLSConfig returns the TLS configuration of the REST API, or nil for plain HTTP. Certificates and
-// authorities are reloaded when their files change.
-func (s Server) TLSConfig() (*tls.Config, error) {
-	if !s.SSL.Enabled {
-		return nil, nil
-	}
-	auth, err := keypair.ParseClientAuth(s.SSL.ClientAuth)
-	if err != nil {
-		return nil, err
-	}
-	return keypair.ServerTLS{
-		KeyPair:    keypair.Files{Cert: filePath(s.SSL.CertFile), Key: filePath(s.SSL.KeyFile), Password: s.SSL.KeyPassword.Reveal()},
-		ClientAuth: auth,
-		CAFile:     filePath(s.SSL.CACertFile),
-	}.TLSConfig()
-}
-
-// TLSConfig returns the TLS configuration of the port for agents, or nil for plaintext.
-// Certificates and authorities are reloaded when their files change.
-func (s GRPCServer) TLSConfig() (*tls.Config, error) {
+// tlsConfig returns the TLS configuration of the port for agents without the rules about subjects, or
+// nil for plaintext.
+func (s GRPCServer) tlsConfig() (*tls.Config, error) {
 	if !s.Security.Enabled {
 		return nil, nil
 	}
@@ -199,12 +154,16 @@ func (s GRPCServer) TLSConfig() (*tls.Config, error) {
 		return nil, err
 	}
 	return keypair.ServerTLS{
-		KeyPair: keypair.Files{Cert: filePath(s.Security.CertificateChain), Key: filePath(s.Security.PrivateKey),
-			Password: s.Security.PrivateKeyPassword.Reveal()},
+		KeyPair:    s.Security.keyPair(),
 		ClientAuth: auth,
-		CAFile:     filePath(s.Security.TrustCertCollection),
+		CAFile:     settings.FilePath(s.Security.TrustCertCollection),
 		MinVersion: s.Security.minVersion(),
 	}.TLSConfig()
+}
+
+func (s Security) keyPair() keypair.Files {
+	return keypair.Files{Cert: settings.FilePath(s.CertificateChain), Key: settings.FilePath(s.PrivateKey),
+		Password: s.PrivateKeyPassword.Reveal()}
 }
 
 // minVersion returns TLS 1.3, unless the user lists TLS 1.2.
@@ -215,6 +174,3 @@ func (s Security) minVersion() uint16 {
 	}
 	return tls.VersionTLS12
 }
-
-// filePath removes Spring's prefix from a file name.
-func filePath(name string) string { return strings.TrimPrefix(name, "file:") }

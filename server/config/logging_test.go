@@ -4,29 +4,45 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 func parseText(text string) (*Config, error) { return parse("server.yml", []byte(text), testEnv) }
 
-// TestLoggingConfig checks the conversion of all settings, and their defaults.
-func TestLoggingConfig(t *testing.T) {
-	for text, want := range map[string]logging.File{
-		"": {Path: "stdout", MaxSizeMB: 1, MaxAgeDays: 10, MaxBackups: 10},
-		"logging: {file: /s.log, multiWrite: true, maxSizeMb: 2, maxAgeDays: 3, maxBackups: 4, localTime: false, compress: true}": {
-			Path: "/s.log", MultiWrite: true, MaxSizeMB: 2, MaxAgeDays: 3, MaxBackups: 4, UTC: true, Compress: true},
+// TestSharedSettingsAreChecked checks that the groups that both programs have are checked.
+func TestSharedSettingsAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"logging.maxSizeMb: -1":            "must be from 0 to",
+		"prometheus.maxAccounts: -1":       "must be from 0 to",
+		"prometheus.ssl.enabled: true":     `"prometheus.ssl.enabled" is true, but "prometheus.ssl.certFile" is missing`,
+		"prometheus.ssl.clientAuth: need":  "client certificates require TLS",
+		"server.ssl.clientAuth: sometimes": "the mode of client certificates must be",
+	} {
+		if _, err := parseText(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestMetricsListen checks that metrics are for this machine only, unless they have TLS or an address.
+func TestMetricsListen(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		"prometheus.enabled: true": "127.0.0.1:8008",
+		"prometheus: {enabled: true, port: 9, address: '*'}":                  ":9",
+		"prometheus: {enabled: true, ssl: {enabled: true, certFile: m.crt}}":  ":8008",
+		"prometheus: {enabled: false, ssl: {enabled: true, certFile: m.crt}}": "",
 	} {
 		c, err := parseText(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Logging.Config(); got.File != want || got.UTC != want.UTC || got.Level != "info" || got.Format != "text" {
-			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		if got := c.MetricsListen().Address; got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
-	for _, invalid := range []string{"maxSizeMb: -1", "maxAgeDays: 106752", "maxBackups: 1048577"} {
-		if _, err := parseText("logging: {" + invalid + "}"); err == nil || !strings.Contains(err.Error(), "must be from 0 to") {
-			t.Errorf("%s: got %v, want an error", invalid, err)
-		}
+	c, err := parseText("prometheus: {maxAccounts: 7, ssl: {keyFilePassword: p}}")
+	if err != nil || c.Prometheus.MaxAccounts != 7 || c.Prometheus.SSL.KeyPassword.Reveal() != "p" || settings.MaxAccounts < 5000 {
+		t.Errorf("got %+v, %v", c, err)
 	}
 }

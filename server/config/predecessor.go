@@ -66,32 +66,33 @@ func belowKubesvc(keys ...string) []configfile.Rename {
 type Kubesvc struct {
 	// The server is always enabled.
 	Enabled bool `config:"enabled,ignored" default:"true"`
-	// How servers find each other: local, redis, kubernetes or database. Today one server runs per database.
-	Cluster           string            `config:"cluster,planned,warn" default:"local"`
-	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes,planned"`
-	// Queue of operations in the database, for cluster: database.
-	ClusterDatabase configfile.Ignored `config:"cluster-database,planned"`
+	// One server runs per database, so servers need not find each other.
+	Cluster string `config:"cluster,ignored,warn" default:"local"`
+	// One server runs per database, so servers need not find each other.
+	ClusterKubernetes configfile.Ignored `config:"cluster-kubernetes,ignored"`
+	// Operations are sent to agents at once, not polled from the database.
+	ClusterDatabase configfile.Ignored `config:"cluster-database,ignored"`
 	Cache           KubesvcCache       `config:"cache"`
-	// Heartbeats between servers.
-	Heartbeat configfile.Ignored `config:"heartbeat,planned"`
-	// Algorithm that spreads accounts over servers.
-	LoadBalancer string `config:"loadBalancer,planned"`
+	// One server runs per database, so servers need no heartbeats between each other.
+	Heartbeat configfile.Ignored `config:"heartbeat,ignored"`
+	// One server runs per database. It balances accounts over agents by their numbers of objects.
+	LoadBalancer string `config:"loadBalancer,ignored"`
 	// One row of the database decides which agent is the cacher.
 	Locks configfile.Ignored `config:"locks,ignored"`
 	// New accounts are visible at once; nothing polls for them.
 	Credentials configfile.Ignored `config:"credentials,ignored"`
 	// The server has no other provider of Kubernetes accounts.
 	DisableV2Provider bool `config:"disableV2Provider,ignored" default:"false"`
-	// Accounts that the server takes from other sources.
-	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,planned,warn"`
+	// Accounts come from the files of agents, which use a new entry within 5 seconds.
+	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,ignored,warn"`
 	// The history is purged all the time, so that it needs no schedule. history.keep says how long it is kept.
 	Jobs configfile.Ignored `config:"jobs,ignored"`
 	// Search for an agent when an operation starts.
 	Operations KubesvcOperations `config:"operations"`
-	// Metrics of operations.
-	Ops configfile.Ignored `config:"ops,planned"`
-	// Settings of accounts, given at the server: onlySpinnakerManaged and customResources.
-	Runtime configfile.Ignored `config:"runtime,planned,warn"`
+	// Metrics have no texts of errors as labels, so their length needs no limit.
+	Ops configfile.Ignored `config:"ops,ignored"`
+	// Set onlySpinnakerManaged and customResources of accounts in the files of agents.
+	Runtime configfile.Ignored `config:"runtime,ignored,warn"`
 	// There is no cache of Clouddriver to empty.
 	V2CacheEviction configfile.Ignored `config:"v2-cache-eviction,ignored"`
 }
@@ -119,27 +120,6 @@ func (c *Config) checkOperations(o KubesvcOperations) {
 	if n := o.Retry.BackoffMs; n < 0 || n > 600_000 {
 		c.addProblem(path+"backoffMs", "%q must be from 0 to 600000, got %d", path+"backoffMs", n)
 	}
-}
-
-// ClusterKubernetes configures how servers find each other through the
-// Kubernetes API.
-type ClusterKubernetes struct {
-	// Kubeconfig file. Default: the pod's service account.
-	KubeconfigFile string `config:"kubeconfigFile"`
-	// Verify the API server's certificate.
-	VerifySSL bool `config:"verifySsl" default:"true"`
-	// Namespace of the servers. Default: the pod's.
-	Namespace string `config:"namespace"`
-	// Name of the port of the REST API.
-	HTTPPortName string `config:"httpPortName" default:"http"`
-	// Prefix of the names of the servers' Services.
-	ServiceNamePrefix string `config:"clouddriverServiceNamePrefix" default:"spin-clouddriver"`
-	// Address servers by DNS names.
-	UseDNS bool `config:"useDNS" default:"false"`
-	// Domain of the DNS names.
-	DomainName string `config:"domainName" default:"cluster.local"`
-	// Fail to start if no server is found.
-	FailFast bool `config:"failFast" default:"true"`
 }
 
 // KubesvcCache holds settings of the predecessor's cache.
@@ -191,8 +171,8 @@ type Clouddriver struct {
 	Cloudfoundry configfile.Ignored `config:"cloudfoundry,ignored,warn"`
 	// The server serves Kubernetes accounts of agents only; keep a Clouddriver for this provider.
 	Oracle configfile.Ignored `config:"oracle,ignored,warn"`
-	// Storage of accounts that users add through Spinnaker.
-	Account configfile.Ignored `config:"account,planned,warn"`
+	// Accounts come from the files of agents, not from a storage that users fill through Spinnaker.
+	Account configfile.Ignored `config:"account,ignored,warn"`
 	// The server does not use OkHttp.
 	OkHTTPClient configfile.Ignored `config:"ok-http-client,alias=okHttpClient,ignored"`
 	// The server does not use Spring's endpoints; its probes are below /health.

@@ -1,16 +1,30 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vedette-io/vedette/internal/settings"
+)
 
 // Prometheus configures the port for metrics.
 type Prometheus struct {
-	// Serve metrics for Prometheus on /metrics and /prometheus_metrics, without TLS. They are numbers; no label
-	// names an account, a namespace, an object or a user.
+	// Serve metrics for Prometheus on /metrics and /prometheus_metrics. They are numbers; no label names a
+	// namespace, an object or a user.
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for metrics.
 	Port int `config:"port" default:"8008"`
-	// Address to listen on; * for all. Default: the loopback address.
+	// Address to listen on; * for all. Default: all addresses if prometheus.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
+	// How many accounts have metrics of their own, with a label account: the first ones by name; 0 for none. Each
+	// has eight series.
+	MaxAccounts int `config:"maxAccounts" default:"0"`
+	// Security of the port for metrics.
+	SSL settings.SSL `config:"ssl"`
+}
+
+func (c *Config) checkPrometheus(p Prometheus) {
+	settings.CheckMaxAccounts(p.MaxAccounts, c.addProblem)
+	p.SSL.Check("prometheus.ssl", "", c.reporter())
 }
 
 // MetricsListen returns the address of the port for metrics. The address is empty if metrics are not
@@ -20,7 +34,7 @@ func (c *Config) MetricsListen() ListenAddress {
 	if !p.Enabled {
 		return ListenAddress{}
 	}
-	l := listen(p.Address, p.Port, false, "prometheus.address", "")
+	l := listen(p.Address, p.Port, p.SSL.Enabled, "prometheus.address", "prometheus.ssl.enabled")
 	if l.Notice != "" {
 		l.Notice = fmt.Sprintf("serving metrics on %s only: to let a Prometheus on another machine read them, set prometheus.address (\"*\" for all addresses)",
 			l.Address)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/settings"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
@@ -45,6 +46,11 @@ type UpstreamSSL struct {
 	KeyPassword configfile.Secret `config:"keyPassword,alias=keyFilePassword"`
 }
 
+func (s UpstreamSSL) clientTLS() keypair.ClientTLS {
+	return keypair.ClientTLS{CAFile: settings.FilePath(s.CACertFile),
+		KeyPair: keypair.Files{Cert: settings.FilePath(s.CertFile), Key: settings.FilePath(s.KeyFile), Password: s.KeyPassword.Reveal()}}
+}
+
 // IsEnabled reports whether there is an existing Clouddriver.
 func (u Upstream) IsEnabled() bool { return u.BaseURL != "" }
 
@@ -54,8 +60,7 @@ func (u Upstream) UpstreamConfig() (*upstream.Config, error) {
 	if !u.IsEnabled() {
 		return nil, nil
 	}
-	tlsConfig, err := keypair.ClientTLS{CAFile: filePath(u.SSL.CACertFile), KeyPair: keypair.Files{Cert: filePath(u.SSL.CertFile),
-		Key: filePath(u.SSL.KeyFile), Password: u.SSL.KeyPassword.Reveal()}}.TLSConfig()
+	tlsConfig, err := u.SSL.clientTLS().TLSConfig()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/keypair"
 )
 
 // loadText loads a file with the given content.
@@ -30,6 +32,10 @@ func TestUpstreamConfig(t *testing.T) {
 	if err != nil || got.BaseURL != "https://a/b" || got.Username != "u" || got.Password != "p" || got.Headers["X-Token"] != "t" || got.MergeTimeout != 2*time.Second ||
 		got.Timeout != 30*time.Second || got.MergeBytes != 2<<20 || got.TLS == nil {
 		t.Errorf("got %+v %v", got, err)
+	}
+	ssl := loadText(t, "upstream: {baseUrl: 'https://a', ssl: {cacertFile: /ca, certFile: 'file:/c', keyFile: /k, keyPassword: p}}").Upstream.SSL
+	if got := ssl.clientTLS(); got != (keypair.ClientTLS{CAFile: "/ca", KeyPair: keypair.Files{Cert: "/c", Key: "/k", Password: "p"}}) {
+		t.Errorf("got %+v", got)
 	}
 	c.Upstream.SSL.CACertFile = "missing.pem"
 	if got, err := c.Upstream.UpstreamConfig(); err == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 )
 
 // Config configures requests to Front50.
@@ -110,6 +111,7 @@ func (c *Client) get(ctx context.Context, path string, header http.Header, into 
 		request.Header[name] = values
 	}
 	request.Header.Set("Accept", "application/json")
+	requestid.SetHeader(ctx, request.Header)
 	response, err := c.client.Do(request)
 	if err != nil {
 		return vedette.Errorf(vedette.Unavailable, "Front50 does not answer: %w", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/front50"
 )
 
@@ -21,13 +22,13 @@ func newClient(t *testing.T, handle http.HandlerFunc) *front50.Client {
 
 func TestProject(t *testing.T) {
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.EscapedPath() != "/v2/projects/web%2Fshop" || r.Header.Get("X-Spinnaker-User") != "ann" {
+		if r.URL.EscapedPath() != "/v2/projects/web%2Fshop" || r.Header.Get("X-Spinnaker-User") != "ann" || r.Header.Get(requestid.Header) != "r-1" {
 			t.Errorf("got a request of %s by %q", r.URL, r.Header.Get("X-Spinnaker-User"))
 		}
 		fmt.Fprint(w, `{"id":"1","name":"web/shop","email":"a@b.c","config":{"applications":["web"],"clusters":[
 			{"account":"prod","stack":"*","detail":"*"},{"account":"dev","stack":"","applications":[]}]}}`)
 	})
-	got, err := c.Project(t.Context(), "web/shop", http.Header{"X-Spinnaker-User": {"ann"}})
+	got, err := c.Project(requestid.With(t.Context(), "r-1"), "web/shop", http.Header{"X-Spinnaker-User": {"ann"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package metrics declares the metrics of a server.
 //
-// No label names an account, a namespace, an object or a user, and no label has a value that an
-// agent, an upstream or a caller chooses.
+// No label names a namespace, an object or a user, no label has a value that an upstream or a caller
+// chooses, and only metrics that are off by default name accounts.
 package metrics
 
 import (
@@ -20,8 +20,9 @@ import (
 type Metrics struct {
 	*metricset.Set
 	*metricset.ConfigMetrics
-	State State
-	Fleet Fleet
+	State    State
+	Fleet    Fleet
+	Accounts Accounts
 
 	leaseHeld        *prometheus.GaugeVec
 	ingest           ingest
@@ -68,6 +69,7 @@ func New(version string) *Metrics {
 		WithLabelValues(version, runtime.Version()).Set(1)
 	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_server")
 	m.addFleet()
+	m.addAccounts()
 	m.addIngest()
 	m.addStore()
 	m.addREST()

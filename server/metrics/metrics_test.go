@@ -3,38 +3,23 @@ package metrics_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/metricset/metricstest"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
 )
-
-// wantLines checks that a scrape has lines.
-func wantLines(t *testing.T, m *metrics.Metrics, lines ...string) {
-	t.Helper()
-	response := httptest.NewRecorder()
-	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	got := response.Body.String()
-	for _, line := range lines {
-		if !strings.Contains(got, "\n"+line+"\n") {
-			t.Errorf("got no line %q in\n%s", line, got)
-		}
-	}
-}
 
 func TestRequests(t *testing.T) {
 	m := metrics.New("v1")
 	m.RequestEnded(middleware.Measurement{Route: "GET /credentials", Status: 200, Took: 3 * time.Millisecond})
 	m.RequestEnded(middleware.Measurement{Status: 404})
 	m.RequestEnded(middleware.Measurement{Route: "passed on", Status: 799})
-	wantLines(t, m, `vedette_server_http_requests_total{code="200",route="GET /credentials"} 1`,
+	metricstest.WantLines(t, m, `vedette_server_http_requests_total{code="200",route="GET /credentials"} 1`,
 		`vedette_server_http_requests_total{code="404",route="unmatched"} 1`, `vedette_server_http_requests_total{code="other",route="passed on"} 1`,
 		`vedette_server_http_request_duration_seconds_bucket{route="GET /credentials",le="0.005"} 1`)
 }
@@ -65,7 +50,7 @@ func TestIngest(t *testing.T) {
 	if _, err := st.Commit(t.Context(), batch); err == nil {
 		t.Error("got no error, want the store's")
 	}
-	wantLines(t, m, `vedette_server_ingest_batches_total{result="ok"} 1`, `vedette_server_ingest_batches_total{result="error"} 1`,
+	metricstest.WantLines(t, m, `vedette_server_ingest_batches_total{result="ok"} 1`, `vedette_server_ingest_batches_total{result="error"} 1`,
 		`vedette_server_ingest_objects_total{change="upsert"} 2`, `vedette_server_ingest_objects_total{change="delete"} 3`,
 		`vedette_server_ingest_objects_total{change="drop"} 5`, "vedette_server_ingest_bytes_total 111",
 		"vedette_server_ingest_batch_duration_seconds_count 2")
@@ -83,7 +68,7 @@ func TestOperations(t *testing.T) {
 	if out.Status != http.StatusConflict {
 		t.Errorf("got %+v, want the outcome of the dispatcher", out)
 	}
-	wantLines(t, m, `vedette_server_operations_total{result="failed",verb="scale"} 1`, "vedette_server_operations_running 0",
+	metricstest.WantLines(t, m, `vedette_server_operations_total{result="failed",verb="scale"} 1`, "vedette_server_operations_running 0",
 		`vedette_server_operation_duration_seconds_count{verb="scale"} 1`, `kubesvc_ops_processTime_seconds_count{result="failed"} 1`)
 }
 
@@ -95,10 +80,10 @@ func TestOtherMetrics(t *testing.T) {
 	m.ViewRead(true)
 	m.ViewRead(false)
 	m.ReadLimitWaited(time.Second, false)
-	wantLines(t, m, "vedette_server_lease_held 1", `vedette_server_store_transactions_total{result="committed"} 1`,
+	metricstest.WantLines(t, m, "vedette_server_lease_held 1", `vedette_server_store_transactions_total{result="committed"} 1`,
 		`vedette_server_store_transactions_total{result="unavailable"} 0`, `vedette_server_tasks_total{result="succeeded"} 1`,
 		"vedette_server_task_duration_seconds_sum 60", `vedette_server_view_reads_total{result="hit"} 1`,
 		`vedette_server_view_reads_total{result="miss"} 1`, `vedette_server_read_limit_waits_total{result="rejected"} 1`)
 	m.LeaseHeld(false)
-	wantLines(t, m, "vedette_server_lease_held 0")
+	metricstest.WantLines(t, m, "vedette_server_lease_held 0")
 }

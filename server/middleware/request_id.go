@@ -10,7 +10,7 @@ import (
 
 // requestIDHeaders are the headers that may name a request, the most specific choice of the caller
 // first. Orca's execution id is the same for all requests of a pipeline.
-var requestIDHeaders = [...]string{"X-Request-Id", "X-Spinnaker-Execution-Id", "X-Spinnaker-Request-Id"}
+var requestIDHeaders = [...]string{requestid.Header, "X-Spinnaker-Execution-Id", "X-Spinnaker-Request-Id"}
 
 // RequestID gives each request an id, which is in the log lines about it, and in the header
 // X-Request-Id of the response. It is that of a header, or a new one. At level debug it logs each
@@ -18,7 +18,7 @@ var requestIDHeaders = [...]string{"X-Request-Id", "X-Spinnaker-Execution-Id", "
 func RequestID(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestIDOf(r.Header)
-		w.Header().Set(requestIDHeaders[0], id)
+		w.Header().Set(requestid.Header, id)
 		ctx := requestid.With(r.Context(), id)
 		r = r.WithContext(ctx)
 		if !log.Enabled(ctx, slog.LevelDebug) {

@@ -30,6 +30,9 @@ type dialect struct {
 	// seeksByAccount says that the objects of a kind are found by the primary key if all accounts are
 	// named. Otherwise the planner reads all objects.
 	seeksByAccount bool
+	// planEach, before the arguments of a statement, makes the database plan it for these arguments;
+	// nil if it always does.
+	planEach any
 	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
 	// use the database.
 	clockExpr      string

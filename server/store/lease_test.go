@@ -46,8 +46,9 @@ func TestLeaseDecisions(t *testing.T) {
 	}
 }
 
-// onLeasedDatabases runs a test on each database that has a lease.
+// onLeasedDatabases runs a test on each database that has a lease, in parallel.
 func onLeasedDatabases(t *testing.T, test func(t *testing.T, url string)) {
+	t.Parallel() // because it waits most of the time
 	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); test(t, databases.PostgreSQL(t)) })
 	t.Run("MariaDB", func(t *testing.T) { t.Parallel(); test(t, databases.MariaDB(t)) })
 }
@@ -108,9 +109,9 @@ func TestOneServerPerDatabase(t *testing.T) {
 // TestLeaseTakeoverAfterCrash starts a server while the lease of a frozen one has not expired. The
 // frozen server then continues and must write nothing.
 func TestLeaseTakeoverAfterCrash(t *testing.T) {
+	t.Parallel()
 	for _, name := range []vedette.ServerID{"s1", "s2"} {
 		t.Run(string(name), func(t *testing.T) {
-			t.Parallel()
 			onLeasedDatabases(t, func(t *testing.T, url string) {
 				frozen := openAs(t, url, "s1")
 				defer closeStore(t, frozen)
@@ -146,6 +147,7 @@ func checkWritesRejected(t *testing.T, s *Store, term vedette.Term) {
 			return err
 		},
 		"commit":                   func() error { _, err := s.Declare(t.Context(), "prod", term, nil, nil); return err },
+		"assign":                   func() error { _, err := s.Acquire(t.Context(), "prod", Holder{Agent: "a2", Server: "s1"}); return err },
 		"release":                  func() error { return s.Release(t.Context(), "prod", term) },
 		"remove":                   func() error { return s.RemoveAccount(t.Context(), "prod") },
 		"answer from memory":       func() error { return s.CheckLease(t.Context()) },

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,18 +36,23 @@ type serverKind struct {
 }
 
 func onProxiedServers(t *testing.T, test func(t *testing.T, r *proxiedStore)) {
+	t.Parallel() // because it waits most of the time
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		dbURL := databases.PostgreSQL(t)
 		test(t, newProxiedStore(t, dbURL, dbURL, serverKind{"pgx", "commit\x00",
 			`SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`}))
 	})
 	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
 		dbURL := databases.MariaDB(t)
 		dsn, err := databases.MySQLDSN(dbURL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, newProxiedStore(t, dbURL, dsn, serverKind{"mysql", "\x03commit", `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`}))
+		test(t, newProxiedStore(t, dbURL, dsn, serverKind{"mysql", "\x03commit",
+			`SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+				WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()`}))
 	})
 }
 
@@ -120,22 +126,29 @@ func (r *proxiedStore) waitForLock(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	// MariaDB refreshes this table only if nobody has read it for a tenth of a second.
-	tick := time.NewTicker(150 * time.Millisecond)
-	defer tick.Stop()
-	for r.queryInt(t, r.lockWaitsQuery) == 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	for r.countLockWaits(t) == 0 {
+		if ctx.Err() != nil {
 			t.Fatal("no transaction waits for a lock")
 		}
 	}
 }
 
+// lockWaits is held while a test reads the transactions that wait.
+var lockWaits sync.Mutex
+
+// countLockWaits reads the transactions that wait, after a pause: MariaDB refreshes their table only
+// if no test has read it for a tenth of a second.
+func (r *proxiedStore) countLockWaits(t *testing.T) int64 {
+	t.Helper()
+	lockWaits.Lock()
+	defer lockWaits.Unlock()
+	<-time.After(150 * time.Millisecond)
+	return r.queryInt(t, r.lockWaitsQuery)
+}
+
 // TestLateCommitIsCountedOnce delays a commit, whose caller gives up, until the same batch is
 // written again.
 func TestLateCommitIsCountedOnce(t *testing.T) {
-	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitPods(t.Context(), 1); err != nil { // the first commit also writes what later ones do not
 			t.Fatal(err)
@@ -165,7 +178,6 @@ func TestLateCommitIsCountedOnce(t *testing.T) {
 // TestLateCommitReachesReaders delays a commit, whose caller gives up, until readers have read what
 // was stored before. They must read again after the next commit, although that one changes nothing.
 func TestLateCommitReachesReaders(t *testing.T) {
-	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitKind(t.Context(), replicaSetKind, 1); err != nil {
 			t.Fatal(err)
@@ -203,7 +215,6 @@ func TestLateCommitReachesReaders(t *testing.T) {
 // TestLockOfLostTransaction loses the connection of a transaction that holds locks. The database
 // must release them itself.
 func TestLockOfLostTransaction(t *testing.T) {
-	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		if err := r.commitPods(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -224,7 +235,6 @@ func TestLockOfLostTransaction(t *testing.T) {
 // TestStrandedConnections loses all connections without notice to either end. The kernel's timeout
 // is a quarter of an hour.
 func TestStrandedConnections(t *testing.T) {
-	t.Parallel()
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		r.proxy.Blackhole()
 		r.retryCommit(t)

@@ -100,3 +100,24 @@ func (s *Store) FeedCounts(ctx context.Context) (map[vedette.FeedState]FeedCount
 	}, `SELECT state, COUNT(*), COALESCE(SUM(objects), 0) FROM feeds GROUP BY state`)
 	return counts, s.wrapError("count the feeds", err)
 }
+
+// FeedCountsByAccount counts the feeds of each account by state. It costs as much as FeedCounts.
+func (s *Store) FeedCountsByAccount(ctx context.Context) (map[vedette.AccountName]map[vedette.FeedState]FeedCount, error) {
+	byAccount := map[vedette.AccountName]map[vedette.FeedState]FeedCount{}
+	err := s.queryEach(ctx, func(rows *sql.Rows) error {
+		var account, state string
+		var c FeedCount
+		if err := rows.Scan(&account, &state, &c.Feeds, &c.Objects); err != nil {
+			return err
+		}
+		counts := byAccount[vedette.AccountName(account)]
+		if counts == nil {
+			counts = map[vedette.FeedState]FeedCount{}
+			byAccount[vedette.AccountName(account)] = counts
+		}
+		counts[vedette.FeedState(state)] = c
+		return nil
+	}, `SELECT a.name, f.state, COUNT(*), SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id
+		WHERE a.name IS NOT NULL GROUP BY a.name, f.state`)
+	return byAccount, s.wrapError("count the feeds of each account", err)
+}

@@ -120,8 +120,12 @@ func (s *Store) migrationProvider() (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, s.dialect.migrations,
-		append(options, goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
+	all, err := goMigrations(s.dialect.migrations)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(s.dialect.goose, s.migrator, nil,
+		append(options, goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}

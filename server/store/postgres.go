@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -26,6 +27,7 @@ func postgresDialect() dialect {
 		gooseLock:         postgresLock,
 		numberedParams:    true,
 		arrayParams:       true,
+		planEach:          pgx.QueryExecModeCacheDescribe,
 		orderedJoin:       "JOIN", // its planner chooses the right order
 		purgeStatement:    purgeByIDStatement,
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,

@@ -16,19 +16,18 @@ import (
 )
 
 func TestPostgreSQL(t *testing.T) {
-	databases.PostgreSQL(t) // keeps the server running between the tests
 	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
 }
 
 func TestMariaDB(t *testing.T) {
-	databases.MariaDB(t)
 	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
 }
 
-// onSharedDatabases runs a test on databases that several of our servers can share.
+// onSharedDatabases runs a test on databases that several of our servers can share, in parallel.
 func onSharedDatabases(t *testing.T, test func(t *testing.T, databaseURL string)) {
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, databases.PostgreSQL(t)) })
-	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
+	t.Parallel()
+	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); test(t, databases.PostgreSQL(t)) })
+	t.Run("MariaDB", func(t *testing.T) { t.Parallel(); test(t, databases.MariaDB(t)) })
 }
 
 func TestConcurrentStartsMigrateOnce(t *testing.T) {
@@ -132,10 +131,13 @@ func testRestart(t *testing.T, server *databases.Server) {
 }
 
 func TestServersKilledWhileCommitting(t *testing.T) {
+	t.Parallel()
 	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
 		testKilled(t, databases.StartPostgreSQL(t, databases.Options{Durable: true}))
 	})
 	t.Run("MariaDB", func(t *testing.T) {
+		t.Parallel()
 		testKilled(t, databases.StartMariaDB(t, databases.Options{Durable: true}))
 	})
 }

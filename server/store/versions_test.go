@@ -97,7 +97,7 @@ func TestUncertainEffectsAreMerged(t *testing.T) {
 // the accounts: it would read the objects with the accounts of before, and keep them as new.
 func TestAccountsChangeBeforeObjects(t *testing.T) {
 	s := &Store{}
-	const changes = 3000
+	const changes = 300
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

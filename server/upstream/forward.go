@@ -27,7 +27,7 @@ func (h *Handler) newProxy() *httputil.ReverseProxy {
 			// Clouddriver has no other protocols, and a switched connection would have no limits.
 			r.Out.Header.Del("Connection")
 			r.Out.Header.Del("Upgrade")
-			h.client.complete(r.Out.Header)
+			h.client.complete(r.In.Context(), r.Out.Header)
 		},
 	}
 }

@@ -65,7 +65,7 @@ func (c *client) get(ctx context.Context, caller http.Header, path *url.URL) (*h
 	request.URL = c.url(path, path.RawQuery)
 	request.Header = readHeader(caller)
 	request.Header.Set("Accept", "application/json")
-	c.complete(request.Header)
+	c.complete(ctx, request.Header)
 	return c.transport.RoundTrip(request)
 }
 

@@ -138,7 +138,7 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	r.client.complete(request.Header)
+	r.client.complete(ctx, request.Header)
 	response, err := r.client.transport.RoundTrip(request)
 	if err != nil {
 		return unavailable(reasonOf(err))

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/logthrottle"
+	"github.com/vedette-io/vedette/internal/requestid"
 )
 
 // client addresses the upstream Clouddriver.
@@ -59,9 +61,10 @@ func checkPath(u *url.URL) error {
 	return nil
 }
 
-// complete adds to a header what the upstream Clouddriver needs.
-func (c *client) complete(header http.Header) {
+// complete adds to a header what the upstream Clouddriver needs, and the id of the caller's request.
+func (c *client) complete(ctx context.Context, header http.Header) {
 	c.guard.mark(header)
+	requestid.SetHeader(ctx, header)
 	if c.Username != "" {
 		request := http.Request{Header: header}
 		request.SetBasicAuth(c.Username, c.Password)

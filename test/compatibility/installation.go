@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/programs"
 )
 
 // startTimeout is how long a server and an agent may take until all objects are stored. It includes
@@ -70,7 +70,7 @@ type Config struct {
 
 // Start builds the programs and starts them. It returns when all objects are stored.
 func Start(ctx context.Context, cfg Config) (*Installation, error) {
-	if err := build(ctx, cfg.Dir); err != nil {
+	if err := programs.Build(ctx, cfg.Dir, "vedette-agent", "vedette-server"); err != nil {
 		return nil, err
 	}
 	in := &Installation{dir: cfg.Dir, accounts: len(cfg.Accounts)}
@@ -108,16 +108,6 @@ func (cfg Config) accounts() ([]byte, error) {
 		accounts[i].KubeconfigFile = filepath.Join(cfg.Dir, "kubeconfig")
 	}
 	return json.Marshal(accounts)
-}
-
-// build builds the programs. It takes a second if they are in the build cache.
-func build(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", dir+string(filepath.Separator),
-		"github.com/vedette-io/vedette/cmd/vedette-agent", "github.com/vedette-io/vedette/cmd/vedette-server")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs: %w\n%s", err, out)
-	}
-	return nil
 }
 
 func (in *Installation) start(ctx context.Context) (err error) {

@@ -69,7 +69,6 @@ func (b *bulk) replaceParts(ctx context.Context, removed, replaced []int) error 
 // again over a slow link with high latency. The server's digests take longer to send than to read,
 // so messages of two feeds and two accounts must wait for their turn at the same time.
 func TestLargeResync(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	s := topology{clusters: 1, accounts: []int{0, 0}, agents: [][]int{{0, 1}}, outbox: "8MiB", grace: "10m"}
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		ctx := t.Context()

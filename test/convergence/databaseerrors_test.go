@@ -14,7 +14,6 @@ import (
 // cluster changes. No object is the cause of such an error, so all changes must be stored at the
 // end, and none may be left out on the way.
 func TestDatabaseErrorsAreRetried(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	names := everyDatabase()
 	if *singleDB == "" {
 		names = []string{"mariadb", "postgres"}
@@ -36,7 +35,6 @@ func TestDatabaseErrorsAreRetried(t *testing.T) {
 
 // TestFrozenDatabase freezes the database for longer than a statement may take.
 func TestFrozenDatabase(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	const long = 17 * time.Second
 	runOn(t, everyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		w.whileChanging(func(ctx context.Context) {

@@ -49,7 +49,6 @@ func (w *world) staleAccounts(ctx context.Context) (found []string) {
 // report the data as stale, and later as fresh again. With -skew the clocks of agent and server are
 // wrong, which must make no difference.
 func TestStaleDataIsMarkedStale(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		apiProxy := a.api[c]

@@ -22,7 +22,6 @@ var twoAccounts = topology{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{
 // line in Latin-1, which is not UTF-8, as real proxies do. The agent's other account must not be
 // affected, and the first must recover as soon as the proxy forwards requests again.
 func TestInvalidUTF8InErrors(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		var refuse atomic.Bool
 		a := w.agents[0]
@@ -35,7 +34,6 @@ func TestInvalidUTF8InErrors(t *testing.T) {
 // TestInvalidUTF8InObjects makes a proxy write bytes that are not UTF-8 into labels of one
 // cluster's objects.
 func TestInvalidUTF8InObjects(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
 		testCorruptedAccount(t, w, "reporting", func() { p.setFilter(corruptLabels) }, func() {

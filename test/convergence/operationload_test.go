@@ -221,7 +221,7 @@ func (e *operationLoad) verifyDelete(o *sentOperation, result outcome, items []i
 }
 
 // verifyLast checks that an object is as the last operation that was done left it, or as a later
-// one that is lost.
+// one that is lost. If none was done, none may have taken effect.
 func (e *operationLoad) verifyLast(results map[*sentOperation]outcome, target string, matches func(*sentOperation) bool) {
 	var states []string
 	for _, o := range slices.Backward(e.operations) {
@@ -234,10 +234,10 @@ func (e *operationLoad) verifyLast(results map[*sentOperation]outcome, target st
 		}
 		states = append(states, fmt.Sprintf("%d %s", o.number, result.State))
 		if result.State == "done" {
-			break
+			e.w.t.Errorf("%s does not match any of its last operations: %v", target, states)
+			return
 		}
 	}
-	e.w.t.Errorf("%s does not match any of its last operations: %v", target, states)
 }
 
 func (e *operationLoad) verifyRestarts(results map[*sentOperation]outcome) {

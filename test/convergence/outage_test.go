@@ -10,7 +10,6 @@ import (
 // move, and starts the server first. No agent could register the accounts meanwhile, so nothing may
 // be removed.
 func TestOutageLongerThanGrace(t *testing.T) {
-	t.Parallel() // because it waits most of the time
 	s := singleAgent
 	s.grace = "8s"
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {

@@ -19,7 +19,7 @@ import (
 // because it keeps the order of writes in memory. Whether the account moves between agents must
 // make no difference.
 func TestReadYourWrites(t *testing.T) {
-	runOn(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
+	runAlone(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		call := &caller{w: w, account: "account-0"}

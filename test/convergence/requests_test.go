@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -46,4 +47,9 @@ func listRequests(requests []string) (found []string) {
 		}
 	}
 	return found
+}
+
+// withoutProbes omits the requests by which an agent checks its credentials now and then.
+func withoutProbes(requests []string) []string {
+	return slices.DeleteFunc(requests, func(r string) bool { return r == "get /version" })
 }

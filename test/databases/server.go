@@ -31,7 +31,7 @@ type Options struct {
 type Server struct {
 	URL string // of an existing, empty database
 
-	t       testing.TB
+	t       reporter
 	dir     string
 	account *syscall.Credential // nil means the test's own
 	program string
@@ -42,6 +42,14 @@ type Server struct {
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has exited
+}
+
+// reporter receives what fails: the test that started the server, or standard error.
+type reporter interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
 }
 
 const startTime = 60 * time.Second // a busy machine may need that long

@@ -29,9 +29,9 @@ func startPrivate(t testing.TB, start startFunc, options Options) *Server {
 	return s
 }
 
-// sharedServer is the server that the tests of a binary share. It runs while a test uses it. A test
-// with many subtests should request a database itself, so that the server is not restarted for each
-// subtest.
+// sharedServer is the server that the tests of a binary share. It runs while a test uses it, or
+// until the binary ends if TestMain calls Main. Without that, a test with many subtests should
+// request a database itself, so that the server is not restarted for each subtest.
 type sharedServer struct {
 	variable string
 	driver   string
@@ -43,6 +43,35 @@ type sharedServer struct {
 	server  *Server // nil if no test uses it
 	users   int
 	created int
+	kept    bool // the server runs until the binary ends
+}
+
+// Main runs the tests of a binary whose tests share servers one after the other: a shared server
+// that was started once then runs until the last test has ended, because starting one takes a
+// second. Main is called by TestMain, and returns the exit code.
+func Main(m *testing.M) int {
+	shared := []*sharedServer{sharedPostgres, sharedMariaDB}
+	for _, s := range shared {
+		s.kept = true
+	}
+	code := m.Run()
+	for _, s := range shared {
+		if err := s.removeKept(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
+
+func (s *sharedServer) removeKept() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil {
+		return nil
+	}
+	s.server.t = standardError{} // because the test that started it has ended
+	return s.server.remove()
 }
 
 // database creates an empty database and drops it when the test ends.
@@ -116,7 +145,7 @@ func (s *sharedServer) release() error {
 		return nil
 	}
 	s.users--
-	if s.users > 0 {
+	if s.users > 0 || s.kept {
 		return nil
 	}
 	server := s.server

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/programs"
 )
 
 // server is a vedette-server process, built as for users because its memory is measured.
@@ -38,16 +39,13 @@ grpc: {server: {port: %d}}
 sql: {url: "sqlite:%s"}
 `
 
-// build builds a server without the race detector, which would need memory too.
+// build builds a server.
 func build(t *testing.T, dir string) (binary string) {
 	t.Helper()
-	binary = filepath.Join(dir, "vedette-server")
-	build := exec.Command("go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", binary, "github.com/vedette-io/vedette/cmd/vedette-server")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
+	if err := programs.Build(t.Context(), dir, "vedette-server"); err != nil {
+		t.Fatal(err)
 	}
-	return binary
+	return filepath.Join(dir, "vedette-server")
 }
 
 // startServer builds and starts a server, which is stopped when the test ends.

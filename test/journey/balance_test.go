@@ -60,19 +60,24 @@ func (h *stack) startSharingAgent(id vedette.AgentID, clusters *fleet.Fleet) (st
 	return runInBackground(h.t, a.Run)
 }
 
+// reportedAccount is an account as the API shows it.
+type reportedAccount struct {
+	Agent  vedette.AgentID
+	Status string
+}
+
+// accounts returns all accounts, or nil while the server does not answer.
+func (h *stack) accounts() []reportedAccount {
+	h.t.Helper()
+	var list struct{ Items []reportedAccount }
+	h.get("/vedette/v1/accounts", &list)
+	return list.Items
+}
+
 // accountsOf returns how many accounts an agent reports that are up to date.
 func (h *stack) accountsOf(id vedette.AgentID) (n int) {
 	h.t.Helper()
-	var list struct {
-		Items []struct {
-			Agent  vedette.AgentID
-			Status string
-		}
-	}
-	if !h.get("/vedette/v1/accounts", &list) {
-		return 0
-	}
-	for _, a := range list.Items {
+	for _, a := range h.accounts() {
 		if a.Agent == id && a.Status == "Ready" {
 			n++
 		}

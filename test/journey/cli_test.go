@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/test/programs"
 )
 
 // cli is the vedette command-line program.
@@ -22,11 +23,11 @@ type cli struct {
 
 func buildCLI(t *testing.T, server string) *cli {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "vedette")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/vedette-io/vedette/cmd/vedette").CombinedOutput(); err != nil {
-		t.Fatalf("build vedette: %v\n%s", err, out)
+	dir := t.TempDir()
+	if err := programs.Build(t.Context(), dir, "vedette"); err != nil {
+		t.Fatal(err)
 	}
-	return &cli{t, path, server}
+	return &cli{t, filepath.Join(dir, "vedette"), server}
 }
 
 // run runs a command line and returns its exit code and output.

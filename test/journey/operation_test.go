@@ -89,7 +89,7 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 
 func (w *operationsEnv) uplink() uplink.Config {
 	return uplink.Config{Target: w.proxy.Address(), Creds: insecure.NewCredentials(), Agent: "a1",
-		MinBackoff: 20 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+		Pauses: uplink.Pauses{First: 20 * time.Millisecond, Max: 100 * time.Millisecond}}
 }
 
 func (w *operationsEnv) awaitLive() {

@@ -9,14 +9,16 @@ import (
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/test/programs"
 )
 
 // TestPrintedRulesMakeAnAccountReady applies what vedette-agent rbac prints for accounts without
 // rights, one of the whole cluster and one of a namespace.
 func TestPrintedRulesMakeAnAccountReady(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "vedette-agent")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/vedette-io/vedette/cmd/vedette-agent").CombinedOutput(); err != nil {
-		t.Fatalf("build vedette-agent: %v\n%s", err, out)
+	bin := t.TempDir()
+	program := filepath.Join(bin, "vedette-agent")
+	if err := programs.Build(t.Context(), bin, "vedette-agent"); err != nil {
+		t.Fatal(err)
 	}
 	h := start(t, agent.Account{Name: "good"}, redact.Config{})
 	for _, tt := range []struct {

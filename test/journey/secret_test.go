@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/programs"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -143,8 +144,8 @@ func TestSecretsAreNotInMemory(t *testing.T) {
 	h := start(t, agent.Account{Name: "other", Selection: watch.Selection{Kinds: []string{"Namespace"}}}, redact.Config{})
 	dir := t.TempDir()
 	program := filepath.Join(dir, "vedette-agent")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/vedette-io/vedette/cmd/vedette-agent").CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v\n%s", err, out)
+	if err := programs.Build(t.Context(), dir, "vedette-agent"); err != nil {
+		t.Fatal(err)
 	}
 	config := fmt.Sprintf("clouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: 0\nkubernetes:\n  wipeTLSBuffers: true\n  accounts:\n    - name: one\n      kubeconfigFile: %s\n      kinds: [secret]\n",
 		h.srv.GRPC(), plane.Kubeconfig())

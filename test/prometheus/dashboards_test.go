@@ -19,6 +19,7 @@ import (
 
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/programs"
 	"github.com/vedette-io/vedette/test/prometheus"
 )
 
@@ -97,16 +98,16 @@ func allQueries(t *testing.T) []panelQuery {
 	return all
 }
 
-// programs are a running agent of a control plane, and its server.
-type programs struct {
+// installation is a running agent of a control plane, and its server.
+type installation struct {
 	t                                 *testing.T
 	plane                             *controlplane.Plane
 	rest, agentMetrics, serverMetrics string
 }
 
-func startPrograms(t *testing.T) *programs {
+func startPrograms(t *testing.T) *installation {
 	t.Helper()
-	w := &programs{t: t, plane: controlplane.New(t, controlplane.Options{})}
+	w := &installation{t: t, plane: controlplane.New(t, controlplane.Options{})}
 	if err := w.plane.Create(t.Context(), "/apis/apps/v1/namespaces/default/deployments", deployment); err != nil {
 		t.Fatal(err)
 	}
@@ -153,18 +154,15 @@ const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 func buildPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace,disable_grpc_modules", "-o", dir+string(filepath.Separator),
-		"github.com/vedette-io/vedette/cmd/vedette-agent", "github.com/vedette-io/vedette/cmd/vedette-server")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the programs: %v\n%s", err, out)
+	if err := programs.Build(t.Context(), dir, "vedette-agent", "vedette-server"); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
 
 // run runs a program with a configuration until the test ends. It prints the program's log if the
 // test fails.
-func (w *programs) run(program, config string) {
+func (w *installation) run(program, config string) {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "config.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -190,7 +188,7 @@ func (w *programs) run(program, config string) {
 
 // sendTraffic makes each metric change: an operation, a task, changes of objects, reads of views,
 // and requests to the Clouddriver behind the server. Its requests may fail while the programs start.
-func (w *programs) sendTraffic(round int) {
+func (w *installation) sendTraffic(round int) {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"round":"%d"}}}`, round)
 	if err := w.plane.Patch(w.t.Context(), "/apis/apps/v1/namespaces/default/deployments/web", patch); err != nil {
 		w.t.Error(err)
@@ -203,7 +201,7 @@ func (w *programs) sendTraffic(round int) {
 	}
 }
 
-func (w *programs) send(method, path, body string) {
+func (w *installation) send(method, path, body string) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, w.rest+path, strings.NewReader(body))

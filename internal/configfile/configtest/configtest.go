@@ -17,12 +17,21 @@ type Wrong struct {
 // WrongValues returns files with wrong values for all keys of a configuration.
 func WrongValues(config any) (files []Wrong) {
 	for _, key := range configfile.Keys(config) {
-		for _, value := range wrongValues(key.Type) {
+		values := wrongValues(key.Type)
+		if isNumber(key.Type) && key.Status == configfile.ActiveKey {
+			values = append(values, "-1") // no setting means something below 0
+		}
+		for _, value := range values {
 			files = append(files, Wrong{Path: strings.ReplaceAll(key.Path, "[]", "[0]"), File: document(key.Path, value)})
 		}
 	}
 	return files
 }
+
+// HasWrongValues reports whether WrongValues has values for a type. Other types decode themselves.
+func HasWrongValues(typeName string) bool { return len(wrongValues(typeName)) > 0 }
+
+func isNumber(typeName string) bool { return typeName == "integer" || typeName == "number" }
 
 // wrongValues returns values that a type does not accept. Types that decode themselves have tests of
 // their own.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -19,42 +20,34 @@ import (
 // Page holds the text around the tables.
 type Page struct {
 	Title   string
-	Program string // "vedette-agent"
-	Intro   string // Markdown
-	Dir     string // of the package with the structs
-	More    string // directory of another package with some of them; empty for none
+	Program string   // "vedette-agent"
+	Intro   string   // Markdown
+	Dir     string   // of the package with the structs
+	More    []string // directories of other packages with some of them
 }
 
-const (
-	aboutPlanned = "These keys are accepted and have no effect in this version. %s logs one warning at its start that names those marked with ⚠, if the\n" +
-		"file sets them to something other than their default: without them, it behaves differently than the file asks for."
-	aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. No version will use them. The warning at the\n" +
-		"start names those marked with ⚠, too."
-)
+const aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. One warning at the start of %s\n" +
+	"names those marked with ⚠, if the file sets them to something other than their default: without them, it behaves differently than the\n" +
+	"file asks for."
 
-// Markdown writes a page about all keys of a configuration, in three parts: keys
-// that work, keys that later versions will use, and keys that are ignored. A key
-// without a comment on its field is an error.
+// Markdown writes a page about all keys of a configuration, in two parts: keys
+// that work, and keys that are ignored. A key without a comment on its field is an
+// error.
 func Markdown(page Page, config any) (string, error) {
-	comments, err := commentsIn(page.Dir)
-	if err != nil {
-		return "", err
-	}
-	if page.More != "" {
-		more, err := commentsIn(page.More)
+	comments := map[string]string{}
+	for _, dir := range append(slices.Clone(page.More), page.Dir) { // the page's own package counts
+		more, err := commentsIn(dir)
 		if err != nil {
 			return "", err
 		}
-		maps.Copy(more, comments) // the page's own package counts
-		comments = more
+		maps.Copy(comments, more)
 	}
 	w := &writer{comments: comments}
 	keys := configfile.Keys(config)
 	fmt.Fprintf(&w.out, "# %s\n\n<!-- Generated from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n",
 		page.Title, page.Intro)
 	w.writeActive(keys)
-	w.writePlanned(keys, page.Program)
-	w.writeIgnored(keys)
+	w.writeIgnored(keys, page.Program)
 	return w.out.String(), w.err
 }
 
@@ -151,20 +144,11 @@ func sectionOfGroup(key configfile.Key) string {
 	return key.Path
 }
 
-func (w *writer) writePlanned(keys []configfile.Key, program string) {
-	w.out.WriteString("\n## Keys that later versions will use\n\n")
-	fmt.Fprintf(&w.out, aboutPlanned, "`"+program+"`")
-	w.out.WriteString("\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
-	for _, key := range keys {
-		if key.Type != "" && key.Status == configfile.PlannedKey {
-			w.writeRow(key)
-		}
-	}
-}
-
 // writeIgnored writes one row for a group that is ignored as a whole.
-func (w *writer) writeIgnored(keys []configfile.Key) {
-	w.out.WriteString("\n## Accepted and ignored\n\n" + aboutIgnored + "\n\n| Key | Why it has no effect |\n|---|---|\n")
+func (w *writer) writeIgnored(keys []configfile.Key, program string) {
+	w.out.WriteString("\n## Accepted and ignored\n\n")
+	fmt.Fprintf(&w.out, aboutIgnored, "`"+program+"`")
+	w.out.WriteString("\n\n| Key | Why it has no effect |\n|---|---|\n")
 	group := ""
 	for _, key := range keys {
 		if key.Status != configfile.IgnoredKey || group != "" && strings.HasPrefix(key.Path, group+".") {

@@ -11,8 +11,8 @@ import (
 type Sample struct {
 	// A key that works.
 	Works string `config:"works" default:"x"`
-	// A key of a later version.
-	Later int `config:"later,planned,warn"`
+	// Nothing needs it.
+	Later int `config:"later,ignored,warn"`
 	// The whole group is gone.
 	Gone Nothing `config:"gone,ignored"`
 	Port Port    `config:"port"`
@@ -41,9 +41,9 @@ func TestEachKeyIsInOneTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []struct{ heading, next, row string }{
-		{"# Sample", "## Keys that later versions will use", "| `works` | string | `x` | A key that works. |"},
-		{"## `port`", "## Keys that later versions will use", "| `port.tls` | group |  | Security secures the port. |\n| `port.tls.enabled` | boolean | `false` | Use TLS. |"},
-		{"## Keys that later versions will use", "## Accepted and ignored", "| `later` ⚠ | integer |  | A key of a later version. |"},
+		{"# Sample", "## `port`", "| `works` | string | `x` | A key that works. |"},
+		{"## `port`", "## Accepted and ignored", "| `port.tls` | group |  | Security secures the port. |\n| `port.tls.enabled` | boolean | `false` | Use TLS. |"},
+		{"## Accepted and ignored", "", "| `later` ⚠ | Nothing needs it. |"},
 		{"## Accepted and ignored", "", "| `gone.*` ⚠ | The whole group is gone. |"},
 	} {
 		_, text, _ := strings.Cut(page, part.heading)

@@ -131,6 +131,25 @@ func TestNothingIsFetchedWithoutReferences(t *testing.T) {
 	}
 }
 
+// TestFilesOfKilledProcessesAreRemoved checks that they are removed even if the configuration has no
+// files with secrets anymore.
+func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	abandoned := filepath.Join(os.TempDir(), "vedette-secrets-killed")
+	if err := os.Mkdir(abandoned, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".lock", "secret"} {
+		if err := os.WriteFile(filepath.Join(abandoned, name), []byte("hunter2"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	NewLoader(configfile.Options{}, nil)
+	if _, err := os.Stat(abandoned); !os.IsNotExist(err) {
+		t.Errorf("got %v, want that the directory is gone", err)
+	}
+}
+
 func TestEmulatorURL(t *testing.T) {
 	for host, want := range map[string]string{"": "", "localhost:4443": "http://localhost:4443", "https://gcs:4443": "https://gcs:4443"} {
 		if got := emulatorURL(host); got != want {

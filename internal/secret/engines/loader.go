@@ -23,13 +23,16 @@ type Loader struct {
 	bootstrap *secret.Resolver // for references within the section `secrets`
 	resolver  *secret.Resolver
 	borrowed  borrowed
+	retired   []*secret.Resolver // of loaders before, whose files are still used
 	load      *secret.Load
 	failed    map[string]error // references within the section that cannot be resolved
 }
 
 // NewLoader returns a loader for a configuration that read reads, with options like o, into a struct.
-// It calls read more than once.
+// It calls read more than once. It removes the files with secrets of processes that were killed,
+// because the configuration may have no such files anymore.
 func NewLoader(o configfile.Options, read func(o configfile.Options, into any)) *Loader {
+	secret.RemoveAbandoned()
 	return &Loader{options: o, read: read}
 }
 
@@ -43,6 +46,30 @@ func (l *Loader) Next(o configfile.Options, read func(o configfile.Options, into
 	return &Loader{options: o, read: read, timing: l.timing, before: l}
 }
 
+// AdoptKeepingFiles is Adopt, but what the loader before has stays until the next Adopt or Close. It is
+// for configurations of which parts are not in effect: those before stay in effect, with their files.
+func (l *Loader) AdoptKeepingFiles() {
+	before := l.before
+	if before == nil {
+		return
+	}
+	l.before = nil
+	l.retired = append(l.retired, before.owned(l.borrowed)...)
+	l.borrowed = borrowed{}
+}
+
+// owned returns the resolvers of l, and of loaders before it, that another loader has not borrowed.
+func (l *Loader) owned(lent borrowed) []*secret.Resolver {
+	all := l.retired
+	if l.resolver != nil && !l.borrowed.resolver && !lent.resolver {
+		all = append(all, l.resolver)
+	}
+	if l.bootstrap != nil && !l.borrowed.bootstrap && !lent.bootstrap {
+		all = append(all, l.bootstrap)
+	}
+	return all
+}
+
 // Adopt closes what the loader before has and l does not use, and removes the files that the
 // configuration does not refer to anymore. Do not resolve references with the loader before anymore.
 func (l *Loader) Adopt() error {
@@ -51,13 +78,7 @@ func (l *Loader) Adopt() error {
 		return nil
 	}
 	l.before = nil
-	var errs []error
-	if before.resolver != nil && !l.borrowed.resolver {
-		errs = append(errs, before.resolver.Close())
-	}
-	if before.bootstrap != nil && !l.borrowed.bootstrap {
-		errs = append(errs, before.bootstrap.Close())
-	}
+	errs := closeAll(before.owned(l.borrowed))
 	l.borrowed = borrowed{}
 	if l.load != nil {
 		errs = append(errs, l.load.Keep())
@@ -83,9 +104,10 @@ func (l *Loader) openMain() {
 	l.resolver = secret.New(withVault(withoutSettings(l.getenv), l.settings.Vault, l.getenv), l.timing)
 }
 
-// Prefetch finds the references in a configuration and fetches all of them at the same time. Scratch is
-// an empty configuration of the same type; what is read into it is worth nothing.
-func (l *Loader) Prefetch(scratch any) {
+// Prefetch finds the references in a configuration and fetches all of them at the same time. It reads the
+// configuration into scratch, which is empty and of the same type. It returns whether it has found any:
+// if not, what it has read is complete, otherwise it is worth nothing.
+func (l *Loader) Prefetch(scratch any) bool {
 	var references []string
 	o := l.options
 	o.Secrets = func(reference string) (string, error) {
@@ -97,6 +119,7 @@ func (l *Loader) Prefetch(scratch any) {
 		l.open.Do(l.openResolver)
 		l.load.Prefetch(references)
 	}
+	return len(references) > 0
 }
 
 // Resolve returns what replaces a reference.
@@ -155,26 +178,28 @@ func (l *Loader) Refresh(ctx context.Context) ([]string, error) {
 
 // Close removes the temporary files and ends the sessions of engines.
 func (l *Loader) Close() error {
-	if l == nil || l.resolver == nil {
+	if l == nil {
 		return nil
 	}
-	var errs []error
-	if !l.borrowed.resolver {
-		errs = append(errs, l.resolver.Close())
-	}
-	if !l.borrowed.bootstrap {
-		errs = append(errs, l.bootstrap.Close())
-	}
+	errs := closeAll(l.owned(borrowed{}))
+	l.retired = nil
 	return errors.Join(errs...)
 }
 
 // Values returns the secrets of the configuration, in any order.
 func (l *Loader) Values() []string {
 	var values []string
-	for _, resolver := range []*secret.Resolver{l.bootstrap, l.resolver} {
+	for _, resolver := range append([]*secret.Resolver{l.bootstrap, l.resolver}, l.retired...) {
 		if resolver != nil {
 			values = append(values, resolver.Values()...)
 		}
 	}
 	return values
+}
+
+func closeAll(resolvers []*secret.Resolver) (errs []error) {
+	for _, r := range resolvers {
+		errs = append(errs, r.Close())
+	}
+	return errs
 }

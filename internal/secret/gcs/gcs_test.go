@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/gcs"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 )
 
 const file = "db:\n  password: hunter2\n"
@@ -38,28 +39,19 @@ func TestGCS(t *testing.T) {
 	}
 	defer server.Stop()
 	l := secret.New(map[string]secret.Engine{"gcs": gcs.New(newClient(), server.URL())}, secret.Timing{}).Load(t.Context())
-	for reference, want := range map[string]string{
+	secrettest.ExpectValues(t, l, "", map[string]string{
 		"encrypted:gcs!b:secrets!f:spinnaker/db.yml!k:db.password": "hunter2",
 		"encrypted:gcs!b:secrets!f:spinnaker/db.yml":               file,
-	} {
-		if got, err := l.Resolve(reference); got != want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", reference, got, err, want)
-		}
-	}
-	for reference, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	})
+	secrettest.ExpectErrors(t, l, "", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"encrypted:gcs!b:secrets!f:spinnaker/db.yml!k:db.user": {vedette.NotFound, `has no key "db.user"`},
 		"encrypted:gcs!b:secrets!f:missing.yml!k:x":            {vedette.NotFound, "status 404"},
 		"encrypted:gcs!b:secrets":                              {vedette.Invalid, "lacks the parameter f"},
 		"encrypted:gcs!b:../x!f:y":                             {vedette.Invalid, "not a valid name of a bucket"},
-	} {
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", reference, err, want)
-		}
-	}
+	})
 }
 
 // TestCredentialsOfTheEnvironment checks that Google gets a token of the account that
@@ -86,6 +78,20 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 	}
 	if got := requested.Header.Get("Authorization"); got != "Bearer acc3ss" || !strings.HasPrefix(requested.URL.String(), bucket.DefaultGCSEndpoint) {
 		t.Errorf("got %q to %s", got, requested.URL)
+	}
+}
+
+// TestTokenEndpointThatQuotesTheRequest checks that the error does not repeat what an endpoint quotes.
+func TestTokenEndpointThatQuotesTheRequest(t *testing.T) {
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, strings.Repeat("no access for "+r.PostFormValue("assertion"), 100), http.StatusForbidden)
+	}))
+	defer tokens.Close()
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", writeAccount(t, tokens.URL))
+	l := secret.New(map[string]secret.Engine{"gcs": gcs.New(http.DefaultClient, "")}, secret.Timing{Total: 1}).Load(t.Context())
+	_, err := l.Resolve("encrypted:gcs!b:secrets!f:a/b")
+	if err == nil || strings.Contains(err.Error(), "no access") || !strings.Contains(err.Error(), "403") || len(err.Error()) > 300 {
+		t.Errorf("got error %.500v, want the status only", err)
 	}
 }
 

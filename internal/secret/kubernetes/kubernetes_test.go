@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/kubernetes"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
@@ -37,16 +38,12 @@ func TestKubernetes(t *testing.T) {
 	}
 	engine := &kubernetes.Engine{Host: host, Port: port, Dir: serviceAccountDir(t, plane)}
 	l := secret.New(map[string]secret.Engine{"k8s": engine}, secret.Timing{}).Load(t.Context())
-	for reference, want := range map[string]string{
+	secrettest.ExpectValues(t, l, "", map[string]string{
 		"encrypted:k8s!n:db!k:password": "hunter2", "encrypted:k8s!n:db!k:empty": "", "encrypted:k8s!n:db!k:password!ns:kube-system": "hunter3",
-	} {
-		if got, err := l.Resolve(reference); got != want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", reference, got, err, want)
-		}
-	}
-	for reference, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	})
+	secrettest.ExpectErrors(t, l, "", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"encrypted:k8s!n:db!k:user":            {vedette.NotFound, `no key "user"`},
 		"encrypted:k8s!n:nodata!k:password":    {vedette.NotFound, "no data"},
@@ -54,12 +51,7 @@ func TestKubernetes(t *testing.T) {
 		"encrypted:k8s!n:forbidden!k:password": {vedette.Denied, "grant the pod's service account the verb get on this Secret in namespace default"},
 		"encrypted:k8s!n:a/../b!k:password":    {vedette.Denied, "status 403"},
 		"encrypted:k8s!k:password":             {vedette.Invalid, "lacks the parameter n"},
-	} {
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", reference, err, want)
-		}
-	}
+	})
 }
 
 func create(t *testing.T, plane *controlplane.Plane, path string, body object) {

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/s3"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 )
 
 const file = "db:\n  password: hunter2\n  port: 5432\n"
@@ -36,18 +37,14 @@ func newResolver(t *testing.T) *secret.Resolver {
 
 func TestS3(t *testing.T) {
 	l := newResolver(t).Load(t.Context())
-	for reference, want := range map[string]string{
+	secrettest.ExpectValues(t, l, "", map[string]string{
 		"encrypted:s3!r:eu-west-1!b:secrets!f:spinnaker/db.yml!k:db.password": "hunter2",
 		"encrypted:s3!r:eu-west-1!b:secrets!f:spinnaker/db.yml!k:db.port":     "5432",
 		"encrypted:s3!r:us-east-1!b:secrets!f:spinnaker/db.yml":               file,
-	} {
-		if got, err := l.Resolve(reference); got != want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", reference, got, err, want)
-		}
-	}
-	for reference, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	})
+	secrettest.ExpectErrors(t, l, "", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"encrypted:s3!r:eu-west-1!b:secrets!f:spinnaker/db.yml!k:db.user": {vedette.NotFound, `has no key "db.user"`},
 		"encrypted:s3!r:eu-west-1!b:secrets!f:missing.yml!k:x":            {vedette.NotFound, "status 404"},
@@ -56,12 +53,7 @@ func TestS3(t *testing.T) {
 		"encrypted:s3!b:secrets!f:db.yml":                                 {vedette.Invalid, "lacks the parameter r"},
 		"encrypted:s3!r:eu-west-1!b:evil/../x!f:db.yml":                   {vedette.Invalid, "not a valid name of a bucket"},
 		"encrypted:s3!r:eu-west-1!b:secrets!f:../x":                       {vedette.Invalid, "must not contain the parts"},
-	} {
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", reference, err, want)
-		}
-	}
+	})
 }
 
 // TestRequestsAreSigned checks what the server in memory does not: that requests carry a signature for the

@@ -9,6 +9,7 @@ package secretsmanager
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -61,9 +62,26 @@ func (e *Engine) load(ctx context.Context) (*secretsmanager.Client, error) {
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "load the configuration of AWS: %w", err)
 	}
-	e.client = secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) { o.Retryer = aws.NopRetryer{} }) // whoever fetches retries
+	e.client = secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) {
+		o.Retryer = aws.NopRetryer{} // whoever fetches retries
+		o.HTTPClient = limitedClient{o.HTTPClient}
+	})
 	return e.client, nil
 }
+
+// limitedClient limits the answers, which the library reads as a whole.
+type limitedClient struct{ next secretsmanager.HTTPClient }
+
+// Do sends a request.
+func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
+	return secret.LimitBodies(roundTripper(c.next.Do)).RoundTrip(r) //nolint:wrapcheck // the library explains it
+}
+
+// roundTripper makes a function an http.RoundTripper.
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (e *Engine) fetch(ctx context.Context, region, name string) ([]byte, error) {
 	client, err := e.load(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/secretsmanager"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 )
 
 // answers are what the service answers for a secret: a status and a body, as AWS documents them.
@@ -60,17 +61,13 @@ func TestSecretsManager(t *testing.T) {
 	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{Total: 1})
 	defer r.Close()
 	l := r.Load(t.Context())
-	for rest, want := range map[string]string{
+	secrettest.ExpectValues(t, l, "encrypted:secrets-manager!r:eu-west-1!", map[string]string{
 		"s:prod/db!k:password": "hunter2", "s:prod/db!k:port": "5432", "s:prod/db": `{"password":"hunter2","port":5432}`,
 		"s:plain": "hunter3", "s:binary": "hunter4\x00\xff",
-	} {
-		if got, err := l.Resolve("encrypted:secrets-manager!r:eu-west-1!" + rest); got != want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", rest, got, err, want)
-		}
-	}
-	for rest, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	})
+	secrettest.ExpectErrors(t, l, "encrypted:secrets-manager!r:eu-west-1!", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"s:prod/db!k:user": {vedette.NotFound, "no key"},
 		"s:plain!k:x":      {vedette.Invalid, "not a JSON object"},
@@ -78,13 +75,7 @@ func TestSecretsManager(t *testing.T) {
 		"s:missing":        {vedette.Invalid, "ResourceNotFoundException"},
 		"s:denied":         {vedette.Invalid, "AccessDeniedException"},
 		"k:password":       {vedette.Invalid, "lacks the parameter s"},
-	} {
-		reference := "encrypted:secrets-manager!r:eu-west-1!" + rest
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", rest, err, want)
-		}
-	}
+	})
 	if _, err := l.Resolve("encryptedFile:secrets-manager!r:eu-west-1!s:prod/db!k:password"); err == nil || !strings.Contains(err.Error(), "must not have a key") {
 		t.Errorf("a file with a key: got error %v", err)
 	}
@@ -98,5 +89,29 @@ func TestRetriedErrors(t *testing.T) {
 		if _, err := r.Load(t.Context()).Resolve("encrypted:secrets-manager!r:eu-west-1!s:" + name); vedette.KindOf(err) != vedette.Unavailable {
 			t.Errorf("%s: got error %v, want that it is retried", name, err)
 		}
+	}
+}
+
+// TestEndlessAnswer checks that an answer without an end is not read into memory.
+func TestEndlessAnswer(t *testing.T) {
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		_, err := fmt.Fprint(w, `{"SecretString":"`)
+		for chunk := strings.Repeat("x", 1<<20); err == nil && sent < 1<<30; sent += len(chunk) {
+			_, err = fmt.Fprint(w, chunk)
+		}
+	}))
+	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{})
+	_, err := r.Load(t.Context()).Resolve("encrypted:secrets-manager!r:eu-west-1!s:prod/db")
+	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "more than 4 MiB") || strings.Contains(err.Error(), "xxx") {
+		t.Errorf("got error %.300v, want that the answer is too large", err)
+	}
+	server.Close() // waits for the handler
+	if sent > 64<<20 {
+		t.Errorf("%d bytes were read", sent)
 	}
 }

@@ -54,7 +54,7 @@ func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]by
 		if v.isDeleted(answer) {
 			return nil, vedette.Errorf(vedette.NotFound, "the newest version of %s in the engine %s was deleted", path, mount)
 		}
-		switch err = explain(ctx, s.client, err); vedette.KindOf(err) {
+		switch err = e.explain(ctx, s.client, err); vedette.KindOf(err) {
 		case "", vedette.NotFound:
 		case vedette.Denied:
 			denied = fmt.Errorf("read %s: %w", v.path(mount, path), err)

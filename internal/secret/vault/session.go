@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
@@ -82,7 +83,8 @@ func (e *Engine) newClient() (*api.Client, error) {
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "use %s as URL of Vault: %w", e.cfg.URL, err)
 	}
-	client.ClearToken() // of VAULT_TOKEN, which counts for one of the methods only
+	cfg.HttpClient.Transport = secret.LimitBodies(cfg.HttpClient.Transport) // not before: the library wants to see its own
+	client.ClearToken()                                                     // of VAULT_TOKEN, which counts for one of the methods only
 	if e.cfg.Namespace != "" {
 		client.SetNamespace(e.cfg.Namespace)
 	}
@@ -127,7 +129,7 @@ func (e *Engine) authenticate(ctx context.Context, client *api.Client) (*api.Sec
 	}
 	answer, err := client.Logical().WriteWithContext(ctx, path, body)
 	if err != nil {
-		err = explain(ctx, client, err)
+		err = e.explain(ctx, client, err)
 		return nil, vedette.Errorf(vedette.KindOf(err), "log in at Vault by %s: %w", path, err)
 	}
 	if answer == nil || answer.Auth == nil {
@@ -142,7 +144,7 @@ func (e *Engine) authenticate(ctx context.Context, client *api.Client) (*api.Sec
 func (e *Engine) useToken(ctx context.Context, client *api.Client) (*api.SecretAuth, error) {
 	client.SetToken(e.cfg.Token)
 	answer, err := client.Auth().Token().RenewSelfWithContext(ctx, 0)
-	switch err = explain(ctx, client, err); {
+	switch err = e.explain(ctx, client, err); {
 	case vedette.KindOf(err) == vedette.Unavailable:
 		return nil, err
 	case err != nil || answer == nil || answer.Auth == nil:
@@ -171,9 +173,12 @@ func (e *Engine) loginRequest() (string, map[string]any, error) {
 	return "", nil, vedette.Errorf(vedette.Invalid, "%q is not a method to log in at Vault", e.cfg.Method)
 }
 
+// maxShown limits what is shown of Vault's answer, in bytes. Proxies answer with whole pages.
+const maxShown = 300
+
 // explain gives an error of Vault's client a kind. The client's own text has several lines, with the
-// URL.
-func explain(ctx context.Context, client *api.Client, err error) error {
+// URL. What the server quotes of a request is masked: whoever answers may not be Vault.
+func (e *Engine) explain(ctx context.Context, client *api.Client, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -183,9 +188,22 @@ func explain(ctx context.Context, client *api.Client, err error) error {
 		return secret.Unreachable(ctx, host, err)
 	}
 	// Vault writes lists of errors in several lines, even of one.
-	text := strings.TrimPrefix(strings.Join(strings.Fields(strings.Join(response.Errors, "; ")), " "), "1 error occurred: * ")
+	text := mask.TextValues(e.credentials(client)).Mask(strings.Join(response.Errors, "; "))
+	text = strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "1 error occurred: * ")
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
 	if text == "" {
 		text = http.StatusText(response.StatusCode)
 	}
 	return vedette.Errorf(secret.KindOfStatus(response.StatusCode), "Vault at %s answered with status %d: %s", host, response.StatusCode, text)
+}
+
+// credentials returns what requests show to Vault.
+func (e *Engine) credentials(client *api.Client) []string {
+	all := []string{client.Token(), e.cfg.Token, e.cfg.Password, e.cfg.SecretID}
+	if jwt, err := os.ReadFile(e.cfg.JWTFile); err == nil {
+		all = append(all, strings.TrimSpace(string(jwt)))
+	}
+	return all
 }

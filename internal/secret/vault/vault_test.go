@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/secret"
+	"github.com/vedette-io/vedette/internal/secret/secrettest"
 	"github.com/vedette-io/vedette/internal/secret/vault"
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/vaultserver"
@@ -103,9 +104,9 @@ func TestBothVersionsOfKV(t *testing.T) {
 		}
 	}
 	l := r.Load(t.Context())
-	for rest, want := range map[string]struct {
-		kind vedette.ErrorKind
-		text string
+	secrettest.ExpectErrors(t, l, "encrypted:vault!", map[string]struct {
+		Kind vedette.ErrorKind
+		Text string
 	}{
 		"e:kv1!p:spinnaker/db!k:user":        {vedette.NotFound, `no key "user"`},
 		"e:kv1!p:spinnaker/db!k:text!b:true": {vedette.Invalid, "not base64"},
@@ -117,13 +118,7 @@ func TestBothVersionsOfKV(t *testing.T) {
 		"e:kv1!p:a!n:b!k:password":           {vedette.Invalid, "must have a path, once"},
 		"e:kv1!p:a!k:password!b:perhaps":     {vedette.Invalid, "another value of b"},
 		"p:a!k:password":                     {vedette.Invalid, "lacks the parameter e"},
-	} {
-		reference := "encrypted:vault!" + rest
-		_, err := l.Resolve(reference)
-		if vedette.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(), reference) || !strings.Contains(err.Error(), want.text) {
-			t.Errorf("%s: got error %v, want %v", rest, err, want)
-		}
-	}
+	})
 }
 
 func TestMethods(t *testing.T) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -54,6 +55,26 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("%s: got changed accounts %v, want b: %v", step.name, names, step.changed)
 			}
 		}
+	},
+	"the size of an account is the number of its objects in all feeds": func(t *testing.T, s *store.Store) {
+		expect := func(step string, want map[vedette.AccountName]int64) {
+			t.Helper()
+			if got, err := s.AccountSizes(t.Context()); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%s: got %v, %v, want %v", step, got, err, want)
+			}
+		}
+		expect("no accounts", map[vedette.AccountName]int64{})
+		register(t, s, "new") // without feeds
+		newWriter(t, s, "empty", feedOf(pods))
+		w := newWriter(t, s, "prod", feedOf(pods), feedOf(services))
+		w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"), object(services, "n", "a", "1"))
+		newWriter(t, s, "other", feedOf(pods)).put(object(pods, "n", "a", "1"))
+		expect("stored", map[vedette.AccountName]int64{"empty": 0, "prod": 3, "other": 1})
+		w.put(object(pods, "n", "a", "2"), object(services, "n", "b", "2"))
+		w.commit(store.Batch{Deletes: []store.Deletion{{Key: object(pods, "n", "b", "1").Key, Version: "3"}}})
+		expect("changed", map[vedette.AccountName]int64{"empty": 0, "prod": 3, "other": 1})
+		w.declare(feedOf(pods))
+		expect("a feed is gone", map[vedette.AccountName]int64{"empty": 0, "prod": 1, "other": 1})
 	},
 	"an account is read back as it was stored": func(t *testing.T, s *store.Store) {
 		namespaced := true

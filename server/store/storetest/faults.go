@@ -13,20 +13,21 @@ import (
 
 var faultTests = map[string]func(*testing.T, *store.Store){
 	"a removed account leaves nothing, and its name is free": func(t *testing.T, s *store.Store) {
+		const n = 2500 // which is more than one transaction removes
 		old := newWriter(t, s, "prod")
 		other := newWriter(t, s, "other")
 		for _, w := range []*writer{old, other} {
-			w.put(manyPods(5000)...)
+			w.put(manyPods(n)...)
 		}
 		if err := s.RemoveAccount(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
-		if rows := queryAll(t, s, store.Query{Limit: 5000}); len(rows) != 5000 || rows[0].Account != "other" {
-			t.Errorf("got %d rows, want the 5000 of the other account", len(rows))
+		if rows := queryAll(t, s, store.Query{Limit: 5000}); len(rows) != n || rows[0].Account != "other" {
+			t.Errorf("got %d rows, want the %d of the other account", len(rows), n)
 		}
 		st, err := s.Stats(t.Context())
-		if err != nil || st.Accounts != 1 || st.Objects != 5000 {
-			t.Errorf("got %+v, %v, want 1 account with 5000 objects", st, err)
+		if err != nil || st.Accounts != 1 || st.Objects != n {
+			t.Errorf("got %+v, %v, want 1 account with %d objects", st, err, n)
 		}
 		if row := register(t, s, "prod"); row.Term < old.term {
 			t.Errorf("got term %d for the new account, want at least %d", row.Term, old.term)
@@ -42,7 +43,7 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 	},
 	"an interrupted removal is finished by Sweep": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		w.put(manyPods(6000)...)
+		w.put(manyPods(severalRemovals)...)
 		runWithGrowingTimeout(t, func(ctx context.Context) error { return s.RemoveAccount(ctx, "prod") })
 		if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(1)}); err == nil {
 			if err := s.RemoveAccount(t.Context(), "prod"); err != nil { // interrupted before it began
@@ -59,7 +60,7 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 	},
 	"an interrupted declaration leaves no feed that looks complete": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		w.put(manyPods(6000)...)
+		w.put(manyPods(severalRemovals)...)
 		mark := vedette.Mark("9")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		runWithGrowingTimeout(t, func(ctx context.Context) error {
@@ -71,24 +72,25 @@ var faultTests = map[string]func(*testing.T, *store.Store){
 		if f.Objects != int64(len(rows)) {
 			t.Errorf("got a count of %d, want %d", f.Objects, len(rows))
 		}
-		if len(rows) < 6000 && f.Mark != "" {
-			t.Errorf("got %d of 6000 objects with mark %q, want no mark", len(rows), f.Mark)
+		if len(rows) < severalRemovals && f.Mark != "" {
+			t.Errorf("got %d of %d objects with mark %q, want no mark", len(rows), severalRemovals, f.Mark)
 		}
 		w.declare(feedOf(services))
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"an interrupted commit is stored completely or not at all": func(t *testing.T, s *store.Store) {
+		const n = 1000
 		w := newWriter(t, s, "prod")
 		mark := vedette.Mark("9")
-		b := store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(3000), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
+		b := store.Batch{Account: "prod", Term: w.term, Upserts: manyPods(n), Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark}}}
 		runWithGrowingTimeout(t, func(ctx context.Context) error { _, err := s.Commit(ctx, b); return err })
 		f, rows := feedStatus(t, s, "prod", feedOf(pods)), queryAll(t, s, store.Query{Limit: 5000})
-		if f.Objects != int64(len(rows)) || (f.Mark == mark) != (len(rows) == 3000) || len(rows)%3000 != 0 {
+		if f.Objects != int64(len(rows)) || (f.Mark == mark) != (len(rows) == n) || len(rows)%n != 0 {
 			t.Errorf("got mark %q, a count of %d and %d objects, want all or nothing", f.Mark, f.Objects, len(rows))
 		}
 		w.commit(b)
-		if n := len(queryAll(t, s, store.Query{Limit: 5000})); n != 3000 {
-			t.Errorf("got %d objects, want 3000", n)
+		if got := len(queryAll(t, s, store.Query{Limit: 5000})); got != n {
+			t.Errorf("got %d objects, want %d", got, n)
 		}
 	},
 	"the error of a canceled context is returned unchanged": func(t *testing.T, s *store.Store) {

@@ -16,6 +16,10 @@ func namespacedFeed(kind vedette.Kind, namespace string) vedette.Feed {
 	return vedette.Feed{Kind: kind, Namespace: namespace}
 }
 
+// severalRemovals is a number of objects that are removed in three transactions: the store removes
+// 2000 in each.
+const severalRemovals = 4100
+
 var feedTests = map[string]func(*testing.T, *store.Store){
 	"feeds and objects are counted by state": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
@@ -27,6 +31,12 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		want := map[vedette.FeedState]store.FeedCount{vedette.FeedLive: {Feeds: 1, Objects: 2}, vedette.FeedPending: {Feeds: 2}}
 		if err != nil || !reflect.DeepEqual(counts, want) {
 			t.Errorf("got %v, %v, want %v", counts, err, want)
+		}
+		byAccount, err := s.FeedCountsByAccount(t.Context())
+		wantByAccount := map[vedette.AccountName]map[vedette.FeedState]store.FeedCount{
+			"prod": {vedette.FeedLive: {Feeds: 1, Objects: 2}, vedette.FeedPending: {Feeds: 1}}, "other": {vedette.FeedPending: {Feeds: 1}}}
+		if err != nil || !reflect.DeepEqual(byAccount, wantByAccount) {
+			t.Errorf("got %v, %v, want %v", byAccount, err, wantByAccount)
 		}
 	},
 	"a declared feed is pending, with its resource": func(t *testing.T, s *store.Store) {
@@ -70,7 +80,7 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 	"many objects are removed in several transactions": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		var objects []vedette.Object
-		for i := range 4500 {
+		for i := range severalRemovals {
 			objects = append(objects, object(pods, fmt.Sprint("n", i%3), fmt.Sprint("pod-", i), "1"))
 		}
 		w.put(objects...)
@@ -194,11 +204,11 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 	},
 	"a long index comes in chunks": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
-		const n = 33_000
+		const n = 2*maxIndexChunk + 1000
 		var want []uint64
 		for start := 0; start < n; start += 3000 {
 			var objects []vedette.Object
-			for i := range 3000 {
+			for i := range min(3000, n-start) {
 				o := object(pods, fmt.Sprint("n", i%7), fmt.Sprintf("p%06d", start+i), "1")
 				objects = append(objects, vedette.Object{Key: o.Key, UID: o.UID, ResourceVersion: "1"})
 			}
@@ -224,12 +234,16 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 	},
 }
 
+// maxIndexChunk is the most digests that the store may return at once: an index of several chunks
+// is several times longer.
+const maxIndexChunk = 4096
+
 func readIndex(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
 	t.Helper()
 	var chunks [][]uint64 // read after the last one, like a caller that sends them later
 	err := s.Index(context.Background(), "prod", feed, func(digests []uint64) error {
-		if len(digests) == 0 || len(digests) > 32768 {
-			t.Errorf("got a chunk of %d digests, want 1 to 32768", len(digests))
+		if len(digests) == 0 || len(digests) > maxIndexChunk {
+			t.Errorf("got a chunk of %d digests, want 1 to %d", len(digests), maxIndexChunk)
 		}
 		chunks = append(chunks, digests)
 		return nil

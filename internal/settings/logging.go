@@ -1,8 +1,9 @@
-package config
+package settings
 
 import (
 	"strings"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -26,8 +27,11 @@ type Logging struct {
 	LocalTime bool `config:"localTime" default:"true"`
 	// Compress old files with gzip.
 	Compress bool `config:"compress" default:"false"`
-	// Attributes to add to each line.
+	// Attributes to add to each line. An agent gives two of them a value of its own if theirs is empty: agentCluster
+	// (KUBERNETES_SERVICE_NAME, else KUBERNETES_SERVICE_HOST) and agentNamespace (the namespace of the pod).
 	Fields map[string]string `config:"fields"`
+	// Sent log lines to the vendor of the predecessor.
+	Remote configfile.Ignored `config:"remote,ignored"`
 }
 
 // Config returns the configuration of the log.
@@ -39,21 +43,24 @@ func (l Logging) Config() logging.Config {
 	}
 }
 
-func (c *Config) checkLogging(l Logging) {
+// Check reports what is wrong with the section.
+func (l Logging) Check(report func(path, format string, args ...any)) {
 	if _, err := logging.ParseLevel(l.Level); err != nil {
-		c.addProblem("logging.level", "%q: %s", "logging.level", err)
+		report("logging.level", "%q: %s", "logging.level", err)
 	}
 	if !strings.EqualFold(l.Format, logging.Text) && !strings.EqualFold(l.Format, logging.JSON) {
-		c.addProblem("logging.format", "%q must be text or json, got %q", "logging.format", l.Format)
+		report("logging.format", "%q must be text or json, got %q", "logging.format", l.Format)
 	}
-	c.checkRange("logging.maxSizeMb", l.MaxSizeMB, logging.MaxFileSizeMB)
-	c.checkRange("logging.maxAgeDays", l.MaxAgeDays, logging.MaxFileDays)
-	c.checkRange("logging.maxBackups", l.MaxBackups, logging.MaxFileCount)
-}
-
-// checkRange checks that a number is from 0 to a maximum.
-func (c *Config) checkRange(path string, n, maximum int) {
-	if n < 0 || n > maximum {
-		c.addProblem(path, "%q must be from 0 to %d, got %d", path, maximum, n)
+	for _, n := range []struct {
+		path           string
+		value, maximum int
+	}{
+		{"logging.maxSizeMb", l.MaxSizeMB, logging.MaxFileSizeMB},
+		{"logging.maxAgeDays", l.MaxAgeDays, logging.MaxFileDays},
+		{"logging.maxBackups", l.MaxBackups, logging.MaxFileCount},
+	} {
+		if n.value < 0 || n.value > n.maximum {
+			report(n.path, "%q must be from 0 to %d, got %d", n.path, n.maximum, n.value)
+		}
 	}
 }

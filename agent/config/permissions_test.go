@@ -1,0 +1,36 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPermissionProblems checks that an account whose permissions cannot be read is left out, because
+// it would be open to everyone otherwise.
+func TestPermissionProblems(t *testing.T) {
+	for value, want := range map[string]string{
+		"dev":                                 "must be a list",
+		"7":                                   "must be a list",
+		"[dev]":                               "must be READ, WRITE or EXECUTE with a list of roles",
+		"{REED: [dev]}":                       `must be READ, WRITE or EXECUTE, got "REED"`,
+		"{READ: [[dev]]}":                     "must be a role, got",
+		"{READ: {dev: ops}}":                  "must be a role, got",
+		"{READ: ['dev ops']}":                 "white space",
+		"{READ: []}":                          "must contain at least one role",
+		"[{READ: [dev]}, {read: [operator]}]": "must contain READ only once",
+		"{READ: [dev], WRITE: ops}":           "",
+		"[]":                                  "",
+	} {
+		c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: a, permissions: "+value+"}, {name: b}]"), testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if len(c.RejectedAccounts) > 0 {
+			got = c.RejectedAccounts[0].Reason.Error()
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) || len(c.Kubernetes.Accounts)+len(c.RejectedAccounts) != 2 {
+			t.Errorf("%s: got %q, want %q", value, got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package vault_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/secret"
+	"github.com/vedette-io/vedette/internal/secret/vault"
+)
+
+// serve starts a server that is not Vault.
+func serve(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestEndlessAnswers checks that answers without an end are not read into memory: neither secrets nor
+// errors.
+func TestEndlessAnswers(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
+		sent := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, err := io.WriteString(w, `{"data":{"x":"`)
+			for chunk := strings.Repeat("x", 1<<20); err == nil && sent < 1<<30; sent += len(chunk) {
+				_, err = io.WriteString(w, chunk)
+			}
+		}))
+		r := newResolver(t, vault.Config{URL: s.URL, Method: vault.AppRole, RoleID: "role", SecretID: "hunter2"}, secret.Timing{})
+		_, err := r.Load(t.Context()).Resolve(version1Password)
+		if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "more than 4 MiB") || strings.Contains(err.Error(), "xxx") {
+			t.Errorf("status %d: got error %.300v, want that the answer is too large", status, err)
+		}
+		s.Close() // waits for the handler
+		if sent > 64<<20 {
+			t.Errorf("status %d: %d bytes were read", status, sent)
+		}
+	}
+}
+
+// TestErrorsDoNotQuoteCredentials checks that errors do not show what a server quotes of a request, and
+// not much of anything else.
+func TestErrorsDoNotQuoteCredentials(t *testing.T) {
+	quote := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/v1/auth/approle/login" && strings.Contains(string(body), "good") {
+			fmt.Fprint(w, `{"auth":{"client_token":"hvs.t0ken-of-the-login"}}`)
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, "<html>cannot handle %s with %v and %q\n%s", r.URL, r.Header, body, strings.Repeat("a page ", 1000))
+	}
+	for _, cfg := range []vault.Config{
+		{Method: vault.UserPass, Username: "agent", Password: "hunter2-of-the-agent"},
+		{Method: vault.AppRole, RoleID: "role", SecretID: "s3cret-id-of-the-role"},
+		{Method: vault.AppRole, RoleID: "good", SecretID: "s3cret-id-of-the-role"},
+		{Method: vault.Token, Token: "hvs.t0ken-of-the-file"},
+	} {
+		cfg.URL = serve(t, quote)
+		_, err := newResolver(t, cfg, secret.Timing{}).Load(t.Context()).Resolve(version1Password)
+		if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "status 400: <html>cannot handle") || len(err.Error()) > 700 {
+			t.Errorf("%s: got error %.900v, want the beginning of the answer", cfg.Method, err)
+		}
+		for _, credential := range []string{"hunter2", "s3cret-id", "t0ken"} {
+			if strings.Contains(err.Error(), credential) {
+				t.Errorf("%s: the error contains %s: %v", cfg.Method, credential, err)
+			}
+		}
+	}
+}

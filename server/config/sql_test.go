@@ -1,0 +1,30 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestConnectionPoolProblems checks wrong values of sql.connectionPools and of the keys of a pool.
+func TestConnectionPoolProblems(t *testing.T) {
+	for value, want := range map[string]string{
+		"[x]":                             `"sql.connectionPools" must be a group of keys`,
+		"many":                            `"sql.connectionPools" must be a group of keys`,
+		"{default: many}":                 `"sql.connectionPools.default" must be a group of keys`,
+		"{default: {jdbcUrl: [x]}}":       `"sql.connectionPools.default.jdbcUrl" must be`,
+		"{default: {jdbcUrl: not-a-url}}": "this is not the URL of a database",
+		"{default: {default: maybe}}":     `"sql.connectionPools.default.default" must be true or false`,
+		"{default: {user: {a: b}}}":       `"sql.connectionPools.default.user" must be`,
+		"{default: {maxPoolSize: many}}":  `"sql.connectionPools.default.maxPoolSize" must be a whole number`,
+		"{default: {jdbcURI: x}}":         "unknown key",
+		"{default: {jdbcUrl: 'jdbc:mysql://h/d', user: u}, cats: {jdbcUrl: 'jdbc:mysql://h2/d'}}": "",
+	} {
+		c, err := parse("c.yml", []byte("sql.connectionPools: "+value), nil)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", value, err, want)
+		}
+		if err == nil && c.Database().Reveal() != "mysql://u@h/d" {
+			t.Errorf("%s: got %s", value, c.Database().Reveal())
+		}
+	}
+}
