@@ -33,6 +33,7 @@ type account struct {
 	// Each of these holds a token while something waits.
 	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
+	refusal  refusal    // owned by run
 	reportMu sync.Mutex // held while a state is sent, so that states arrive in order
 
 	mu         sync.Mutex
@@ -240,7 +241,25 @@ func (a *account) handleNonCacherRole(as uplink.Assignment) bool {
 		return false
 	}
 	a.setState("refused", errors.New(as.Message))
-	a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
+	if a.refusal.shouldLog(as.Message, time.Now()) {
+		a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
+	}
+	return true
+}
+
+// refusal is what was logged last about the server refusing the account. The account registers again
+// every few seconds, for as long as an operator needs.
+type refusal struct {
+	reason string
+	logged time.Time
+}
+
+// shouldLog reports whether to log a refusal: a reason that has changed, or the same one once a minute.
+func (r *refusal) shouldLog(reason string, now time.Time) bool {
+	if reason == r.reason && now.Sub(r.logged) < time.Minute {
+		return false
+	}
+	r.reason, r.logged = reason, now
 	return true
 }
 

@@ -45,11 +45,11 @@ func TestAccountErrors(t *testing.T) {
 	a.setState("reporting", nil)
 	a.setWatchErrors(nil, nil)
 	expect("only the wait is left", "waits", vedette.Waiting)
-	if a.load(nil).hasError {
+	if a.load().err != nil {
 		t.Error("an account that waits counts as one with an error")
 	}
-	a.setClusterError(clusterError(watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
-	if !a.load(nil).hasError {
+	a.setClusterError(clusterError(&watch.Event{State: vedette.FeedFailing, Message: "stalled"}))
+	if a.load().err == nil {
 		t.Error("an account whose cluster cannot be read does not count as one with an error")
 	}
 	a.setClusterError(nil)

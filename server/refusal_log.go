@@ -102,7 +102,7 @@ func (r *refusalLog) report(peer net.Addr, err error) {
 	}
 	kind, reason := classifyHandshakeError(err)
 	if suppressed, ok := r.shouldLog(refusalKey{host, kind}, time.Now()); ok {
-		r.log.Warn("agent connection refused", "peer", peer.String(), "reason", reason, "unsaid", suppressed)
+		r.log.Warn("agent connection refused", "peer", peer.String(), "reason", reason, "suppressed", suppressed)
 	}
 }
 
@@ -155,7 +155,7 @@ func classifyHandshakeError(err error) (kind, reason string) {
 	case errors.Is(err, errSpeaksTLS):
 		return "tls", err.Error()
 	case errors.As(err, &certificate):
-		return "certificate", describeCertificateError(certificate)
+		return classifyCertificateError(certificate)
 	case errors.As(err, &record):
 		return "plaintext", "the agent does not speak TLS, but this port requires it: set clouddriver.insecure to false in the agent's configuration"
 	case strings.Contains(err.Error(), "didn't provide a certificate"):
@@ -166,7 +166,9 @@ func classifyHandshakeError(err error) (kind, reason string) {
 	return "other", fmt.Sprintf("the TLS handshake failed: %.300s", err)
 }
 
-func describeCertificateError(err *tls.CertificateVerificationError) string {
+// classifyCertificateError is classifyHandshakeError for certificates. Each reason is a kind, so that an
+// agent with an expired certificate is not hidden behind one with a foreign certificate.
+func classifyCertificateError(err *tls.CertificateVerificationError) (kind, reason string) {
 	subject := "the agent's certificate"
 	if len(err.UnverifiedCertificates) > 0 {
 		subject = fmt.Sprintf("the agent's certificate %.200q", err.UnverifiedCertificates[0].Subject.String())
@@ -175,16 +177,18 @@ func describeCertificateError(err *tls.CertificateVerificationError) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return subject + " was not signed by an authority in grpc.server.security.trustCertCollection"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
+		return "certificate authority", subject + " was not signed by an authority in grpc.server.security.trustCertCollection"
+	case !errors.As(err, &invalid):
+		return "certificate", fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
+	}
+	switch invalid.Reason {
+	case x509.Expired:
+		return "certificate validity", fmt.Sprintf("%s is valid only from %s to %s", subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
 			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+	case x509.IncompatibleUsage:
+		return "certificate usage", subject + " was not issued for clients: its extended key usage must include clientAuth"
+	case x509.CANotAuthorizedForThisName:
+		return "certificate name", fmt.Sprintf("%s has a name that its authority may not sign: %.300s", subject, invalid.Detail)
 	}
-	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return subject + " was not issued for clients: its extended key usage must include clientAuth"
-	case errors.As(err, &invalid) && invalid.Reason == x509.CANotAuthorizedForThisName:
-		return fmt.Sprintf("%s has a name that its authority may not sign: %.300s", subject, invalid.Detail)
-	}
-	return fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
+	return "certificate", fmt.Sprintf("%s is invalid: %.300s", subject, err.Err)
 }

@@ -245,6 +245,33 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 	}
 }
 
+// TestReasonsOfCertificatesAreApart checks that one agent's reason does not suppress another's on the same
+// host, and that what a client chooses does not make a reason of its own.
+func TestReasonsOfCertificatesAreApart(t *testing.T) {
+	refuse := func(subject string, cause error) string {
+		cert := &x509.Certificate{Subject: pkix.Name{CommonName: subject}}
+		if invalid, ok := cause.(x509.CertificateInvalidError); ok {
+			invalid.Cert = cert
+			cause = invalid
+		}
+		kind, _ := classifyHandshakeError(&tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{cert}, Err: cause})
+		return kind
+	}
+	seen := map[string]bool{}
+	for _, cause := range []error{x509.UnknownAuthorityError{}, x509.CertificateInvalidError{Reason: x509.Expired},
+		x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}, x509.CertificateInvalidError{Reason: x509.CANotAuthorizedForThisName},
+		x509.CertificateInvalidError{Reason: x509.TooManyIntermediates}} {
+		kind := refuse("a", cause)
+		if seen[kind] {
+			t.Errorf("%v has the kind %q of another reason", cause, kind)
+		}
+		seen[kind] = true
+		if other := refuse("b", cause); other != kind {
+			t.Errorf("%v: got the kinds %q and %q for two subjects", cause, kind, other)
+		}
+	}
+}
+
 func TestRefusalLogIsRateLimited(t *testing.T) {
 	r, now := newRefusalLog(discardLogger), time.Now()
 	logged := 0

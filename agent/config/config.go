@@ -104,7 +104,7 @@ func (c *Config) InactiveSettings() []string {
 }
 
 // Notices returns notices about settings that are valid but unusual.
-func (c *Config) Notices() []string { return slices.Concat(c.report.Notices, c.notices) }
+func (c *Config) Notices() []string { return c.report.Hide(slices.Concat(c.report.Notices, c.notices)) }
 
 // Effective returns all settings with their effective values. Secrets are masked, and
 // rejected accounts are included.

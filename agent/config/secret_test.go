@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette/internal/configfile/configtest"
 )
 
 const fileWithSecrets = `
@@ -66,4 +68,31 @@ func expectNoTempFiles(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "vedette-secrets-*")); len(left) > 0 || err != nil {
 		t.Errorf("got the temporary files %q, %v", left, err)
 	}
+}
+
+// TestSecretsInEveryKey sets each key to a secret, and searches problems, notices and settings for it.
+func TestSecretsInEveryKey(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, f := range configtest.WithSecrets(Config{}) {
+		c, err := parse("c.yml", []byte(f.File), noVariables)
+		if configtest.ShowsSecret(err) {
+			t.Errorf("%s: got error %v", f.File, err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, printed := range []any{c.Effective(), c.Notices(), c.Unused(), c.UnknownKeys(), c.InactiveSettings(), rejected(c)} {
+			if configtest.ShowsSecret(printed) {
+				t.Errorf("%s: got %v", f.File, printed)
+			}
+		}
+	}
+}
+
+// rejected returns why accounts were rejected.
+func rejected(c *Config) (reasons []error) {
+	for _, r := range c.RejectedAccounts {
+		reasons = append(reasons, r.Reason)
+	}
+	return reasons
 }

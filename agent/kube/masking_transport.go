@@ -84,7 +84,7 @@ func (b *maskedBody) fill() {
 	b.buffer = make([]byte, min(size, maxMaskedBytes)+1)
 	n, err := io.ReadFull(b.body, b.buffer)
 	b.rest, b.err = b.buffer[:n], err
-	if err == nil || err == io.ErrUnexpectedEOF { //nolint:errorlint // ReadFull returns it as it is
+	if err == nil || err == io.ErrUnexpectedEOF {
 		b.err = io.EOF // what follows is not needed
 	}
 	for _, credential := range b.credentials {
@@ -109,5 +109,5 @@ func maskAll(text, credential []byte) {
 // Close implements io.Closer.
 func (b *maskedBody) Close() error {
 	clear(b.buffer)
-	return b.body.Close() //nolint:wrapcheck // it stands in for the body
+	return b.body.Close()
 }

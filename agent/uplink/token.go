@@ -33,7 +33,7 @@ func (s *rememberingSource) Token(ctx context.Context) (string, error) {
 	if err == nil {
 		s.last.Store(&token)
 	}
-	return token, err //nolint:wrapcheck // the source names itself
+	return token, err
 }
 
 // withRememberedToken returns a Config of which explainError masks the token.

@@ -239,7 +239,7 @@ func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration
 	}
 	if suppressed, ok := failures.shouldLog(err, time.Now()); ok {
 		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err,
-			"unsaid", suppressed)
+			"suppressed", suppressed)
 	}
 }
 

@@ -241,4 +241,3 @@ func get(t *testing.T, url string) string {
 	}
 	return url + "\n" + string(body)
 }
-

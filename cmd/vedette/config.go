@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -48,8 +49,8 @@ func newGetContexts() *cobra.Command {
 		Short: "List the contexts",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "" && format != "name" {
-				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name", format)
+			if !slices.Contains([]string{"", "name", "json", "yaml"}, format) {
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name, json or yaml", format)
 			}
 			file, err := loadContexts()
 			if err != nil {
@@ -66,11 +67,14 @@ func newGetContexts() *cobra.Command {
 			return printContexts(cmd, shown, file.CurrentContext, format)
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: name. Defaults to a table.")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: name, json or yaml. Defaults to a table.")
 	return cmd
 }
 
 func printContexts(cmd *cobra.Command, shown []contexts.Context, current, format string) error {
+	if format == "json" || format == "yaml" {
+		return printDocument(cmd, map[string]any{"currentContext": current, "contexts": append([]contexts.Context{}, shown...)}, format)
+	}
 	var rows [][]string
 	out := output.NewPrinter(cmd.OutOrStdout())
 	for _, c := range shown {

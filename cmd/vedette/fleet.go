@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server/views"
@@ -138,9 +140,17 @@ func newAgentLayout(now time.Time) listLayout[client.Agent] {
 			accountsWith := func(role string) string { return cmp.Or(strings.Join(roles[role], ","), "<none>") }
 			config, configAge := describeConfig(a, now)
 			return []string{a.ID, a.Version, a.Server, accountsWith("cacher"), accountsWith("standby"), accountsWith("refused"),
-				views.Age(now.Sub(a.LastPulse)), views.Age(now.Sub(a.Connected)), config, configAge, a.Hostname, cmp.Or(a.ZoneID, "<none>")}
+				ageText(a.LastPulse, now), ageText(a.Connected, now), config, configAge, a.Hostname, cmp.Or(a.ZoneID, "<none>")}
 		},
 	}
+}
+
+// ageText returns how long ago something was; an agent that has just connected has sent no heartbeat.
+func ageText(t, now time.Time) string {
+	if t.IsZero() {
+		return "<none>"
+	}
+	return views.Age(now.Sub(t))
 }
 
 // describeConfig returns the state of an agent's configuration, and since when it is in effect.
@@ -226,26 +236,49 @@ func newFeedLayout(now time.Time) listLayout[client.Feed] {
 
 func newVersion() *cobra.Command {
 	var clientOnly bool
+	format := ""
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the client and of the server",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintln(cmd.OutOrStdout(), "vedette "+version.String())
-			if clientOnly {
-				return nil
+			if format != "" && format != "json" && format != "yaml" {
+				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o json or yaml", format)
 			}
-			c, err := connect.Client(cmd)
-			if err != nil {
-				return err
+			versions := map[string]string{"clientVersion": version.String()}
+			var err error
+			if !clientOnly {
+				err = addServerVersion(cmd, versions)
 			}
-			server, err := c.Version(cmd.Context())
-			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "server  %s at %s\n", server, c.Server())
-			}
-			return err
+			return errors.Join(printVersions(cmd, versions, format), err)
 		},
 	}
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print the version of the client only.")
+	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml. Defaults to text.")
 	return cmd
+}
+
+// addServerVersion asks the server for its version.
+func addServerVersion(cmd *cobra.Command, versions map[string]string) error {
+	c, err := connect.Client(cmd)
+	if err != nil {
+		return err
+	}
+	server, err := c.Version(cmd.Context())
+	if err == nil {
+		versions["serverVersion"], versions["server"] = server, c.Server()
+	}
+	return err
+}
+
+func printVersions(cmd *cobra.Command, versions map[string]string, format string) error {
+	if format != "" {
+		return printDocument(cmd, versions, format)
+	}
+	out := output.NewPrinter(cmd.OutOrStdout())
+	out.Line("vedette " + versions["clientVersion"])
+	if server, known := versions["serverVersion"]; known {
+		out.Line("server  " + server + " at " + versions["server"])
+	}
+	return out.Flush()
 }

@@ -47,12 +47,7 @@ func printList[T any](cmd *cobra.Command, format listFormat, items []client.Item
 		for i := range items {
 			raw[i] = items[i].Raw
 		}
-		text, err := manifests.Encode(map[string]any{"items": raw}, format.value)
-		if err != nil {
-			return err
-		}
-		out.Line(text)
-		return out.Flush()
+		return printDocument(cmd, map[string]any{"items": raw}, format.value)
 	case "name":
 		for _, item := range items {
 			out.Line(output.Sanitize(layout.name(item.Value)))
@@ -60,6 +55,17 @@ func printList[T any](cmd *cobra.Command, format listFormat, items []client.Item
 		return out.Flush()
 	}
 	return output.PrintTable(cmd.OutOrStdout(), cmd.ErrOrStderr(), layout.headerOf(format), layout.rows(items, format))
+}
+
+// printDocument prints a document as JSON or YAML.
+func printDocument(cmd *cobra.Command, document any, format string) error {
+	text, err := manifests.Encode(document, format)
+	if err != nil {
+		return err
+	}
+	out := output.NewPrinter(cmd.OutOrStdout())
+	out.Line(text)
+	return out.Flush()
 }
 
 func (l listLayout[T]) headerOf(format listFormat) string {

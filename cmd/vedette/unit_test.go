@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/internal/client"
 )
@@ -59,5 +60,16 @@ func TestInvalidOptions(t *testing.T) {
 	_, _, err := runCLI(t.Context(), "get", "pods", "--server", "http://127.0.0.1:1")
 	if err == nil || !strings.Contains(err.Error(), "start a server with `vedette up`") {
 		t.Errorf("the error does not say how to start a server: %v", err)
+	}
+}
+
+// TestAgentWithoutHeartbeat checks that an agent that has just connected is not shown as silent for
+// centuries.
+func TestAgentWithoutHeartbeat(t *testing.T) {
+	now := time.Now()
+	layout := newAgentLayout(now)
+	row := layout.row(client.Agent{ID: "a", Connected: now.Add(-3 * time.Second)})
+	if heartbeat, age := row[6], row[7]; heartbeat != "<none>" || age != "3s" {
+		t.Errorf("got last heartbeat %q, age %q, want <none> and 3s", heartbeat, age)
 	}
 }

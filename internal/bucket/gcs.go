@@ -98,7 +98,8 @@ func withoutBody(err error) error {
 	if !errors.As(err, &answer) || answer.Response == nil {
 		return err
 	}
-	return fmt.Errorf("%s answered with status %s, error code %.100q", answer.Response.Request.URL.Host, answer.Response.Status, answer.ErrorCode)
+	r := answer.Response
+	return fmt.Errorf("%s answered with status %s, error code %.100q", r.Request.URL.Host, r.Status, answer.ErrorCode)
 }
 
 func (c *GCS) credentials(ctx context.Context) (*google.Credentials, error) {

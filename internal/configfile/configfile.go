@@ -145,6 +145,15 @@ func (r *Report) Add(at Position, path, format string, args ...any) {
 	r.Problems = append(r.Problems, &Problem{At: at, Path: path, Message: message})
 }
 
+// Hide masks the secrets of the configuration in texts about it.
+func (r *Report) Hide(texts []string) []string {
+	hidden := make([]string, len(texts))
+	for i, text := range texts {
+		hidden[i] = r.secrets.hide("", text)
+	}
+	return hidden
+}
+
 // keyPosition is a key and where it is set.
 type keyPosition struct {
 	path string

@@ -239,6 +239,10 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 		text, hasSecret = expanded, len(e.found) > 0
 		d.report.secrets.add(p.path, e.found...)
 	}
+	if p.isInactive() && containsReference(text) {
+		d.report.secrets.add(p.path, text) // it is not resolved, but may contain a secret as it is
+		return "", false
+	}
 	if hasSecret || p.isInactive() || secretReferencePrefix(text) == "" {
 		return text, true
 	}

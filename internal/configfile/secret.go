@@ -23,6 +23,12 @@ func secretReferencePrefix(text string) string {
 	return ""
 }
 
+// containsReference reports whether a text has a reference anywhere, as a URL in which a placeholder was
+// replaced.
+func containsReference(text string) bool {
+	return strings.Contains(text, secretPrefix) || strings.Contains(text, secretFilePrefix)
+}
+
 // resolveSecret returns what replaces a reference. References are rejected if nothing resolves them,
 // because otherwise the reference itself would be used as a password or a path.
 func (d *decoder) resolveSecret(p location, n *node, reference string) (string, bool) {

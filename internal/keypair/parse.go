@@ -88,7 +88,7 @@ func parseKey(path string, data []byte, password string) (crypto.Signer, error) 
 		}
 		return signer, nil
 	}
-	return nil, fmt.Errorf("the file %s contains no private key in PEM format", path)
+	return nil, fmt.Errorf("the file %s contains no private key in PEM format: add the key to it, or name the file that has the key", path)
 }
 
 var (

@@ -83,7 +83,7 @@ func (r *rotatedFile) Write(line []byte) (int, error) {
 	if r.open == nil && err == nil {
 		r.open, _ = os.Stat(r.file.Filename)
 	}
-	return n, err //nolint:wrapcheck // fileWriter names the file
+	return n, err
 }
 
 // reopenIfMoved closes the file if its name is that of another one, which may be the next after a
@@ -168,10 +168,10 @@ func (f *fileWriter) Write(line []byte) (int, error) {
 func (f *fileWriter) writeFile(line []byte) error {
 	if f.torn {
 		if _, err := f.file.Write([]byte("\n")); err != nil {
-			return err //nolint:wrapcheck // Write names the file
+			return err
 		}
 	}
 	n, err := f.file.Write(line)
 	f.torn = err != nil && n > 0
-	return err //nolint:wrapcheck // Write names the file
+	return err
 }

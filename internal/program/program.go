@@ -115,7 +115,16 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	for _, warning := range p.unknownVariables(cfg) {
 		log.Warn("environment variable without effect", "variable", warning)
 	}
-	return p.Run(ctx, cfg, log)
+	if err := p.Run(ctx, cfg, log); !isStop(ctx, err) {
+		return err
+	}
+	return nil
+}
+
+// isStop reports whether a program failed only because a signal ended it, for example while it waited for
+// its database.
+func isStop(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled))
 }
 
 // closeConfig removes the temporary files with secrets of a configuration, if it has any.

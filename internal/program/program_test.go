@@ -182,3 +182,31 @@ func TestConfigurationIsClosed(t *testing.T) {
 		}
 	}
 }
+
+// TestStopIsNoFailure checks that a program that a signal ends while it waits does not fail, and that one
+// that fails by itself does, also if a signal arrives then.
+func TestStopIsNoFailure(t *testing.T) {
+	signal, failure := errors.New("terminated"), errors.New("the port is in use")
+	for _, tt := range []struct {
+		name      string
+		err, want error
+	}{
+		{"by the signal", fmt.Errorf("open the database: %w", signal), nil},
+		{"by the context", fmt.Errorf("open the database: %w", context.Canceled), nil},
+		{"by itself", failure, failure},
+		{"at once", nil, nil},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := Program[testConfig]{
+			Load:      func(string) (testConfig, error) { return testConfig{}, nil },
+			LogConfig: func(testConfig) logging.Config { return logging.Config{} },
+			Run: func(context.Context, testConfig, *slog.Logger) error {
+				cancel(signal)
+				return tt.err
+			},
+		}
+		if err := p.run(ctx, nil, &bytes.Buffer{}, &bytes.Buffer{}); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func makeLockedDir() (dir string, lock *os.File, err error) {
 	for range 3 {
 		dir, err = os.MkdirTemp("", dirPattern) // with mode 0700
 		if err != nil {
-			return "", nil, err
+			return "", nil, fmt.Errorf("create it: %w", err)
 		}
 		if lock, err = lockDir(dir); err == nil {
 			return dir, lock, nil

@@ -68,7 +68,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, errTooLarge
 	}
-	return n, err //nolint:wrapcheck // it stands in for the body
+	return n, err
 }
 
 // Unreachable is the error for a request without an answer, or with one that is too large. It says

@@ -160,8 +160,8 @@ func refusalMessage(a vedette.Account, reason error) string {
 	if vedette.KindOf(reason) != vedette.Conflict {
 		return reason.Error()
 	}
-	message := fmt.Sprintf("the account name %s belongs to another cluster than %s: choose another name, or stop the agents of the other cluster and wait until the grace period has removed its account. "+
-		"The server's log and its list of agents show which cluster has the name", a.Name, a.Cluster)
+	message := fmt.Sprintf("the account name %[1]s belongs to another cluster than %[2]s: choose another name, or let an operator of the server give this name to your cluster "+
+		"with `vedette accounts accept %[1]s`. The server's log and its list of agents show which cluster has the name", a.Name, a.Cluster)
 	if a.Cluster.UID == "" {
 		message += ". The agent may not read the uid of namespace kube-system, so the cluster is identified by its address and certificate only: " +
 			"if one of these changed, allow the agent to get that namespace"

@@ -86,12 +86,13 @@ func (c *Config) InactiveSettings() []string { return configfile.InactiveSetting
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return slices.Concat(c.report.Notices, c.notices, nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice))
+	return c.report.Hide(slices.Concat(c.report.Notices, c.notices,
+		nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice)))
 }
 
 // Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
-	return nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning)
+	return c.report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning))
 }
 
 func nonEmpty(texts ...string) []string {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette/internal/configfile/configtest"
 )
 
 // TestSecretReferences checks that references count in the server's file and in its environment variables.
@@ -38,5 +40,24 @@ default: {x: "encrypted:vault!e:kv!p:unused!k:token", password: "encrypted:noop!
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "vedette-secrets-*")); len(left) > 0 {
 		t.Errorf("got the temporary files %q", left)
+	}
+}
+
+// TestSecretsInEveryKey sets each key to a secret, and searches problems, notices and settings for it.
+func TestSecretsInEveryKey(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, f := range configtest.WithSecrets(Config{}) {
+		c, err := parse("c.yml", []byte(f.File), nil)
+		if configtest.ShowsSecret(err) {
+			t.Errorf("%s: got error %v", f.File, err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, printed := range []any{c.Effective(), c.Notices(), c.Unused(), c.UnknownKeys(), c.InactiveSettings(), c.Warnings()} {
+			if configtest.ShowsSecret(printed) {
+				t.Errorf("%s: got %v", f.File, printed)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -74,6 +75,18 @@ func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
+// logMigrations logs all migrations in one line: a new database needs each of them.
+func (s *Store) logMigrations(results []*goose.MigrationResult) {
+	if len(results) == 0 {
+		return
+	}
+	var took time.Duration
+	for _, r := range results {
+		took += r.Duration
+	}
+	s.log.Info("migrated the database", "from", results[0].Source.Version-1, "to", results[len(results)-1].Source.Version, "took", took)
+}
+
 // migrate brings the schema up to date, one server at a time. It has no time limit, but waits for
 // no lock if there is nothing to do. A schema of a newer version is rejected.
 func (s *Store) migrate(ctx context.Context) error {
@@ -90,9 +103,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	results, err := provider.Up(ctx) // does nothing to a schema that is newer
 	unlock()
-	for _, r := range results {
-		s.log.Info("migrated the database", "version", r.Source.Version, "took", r.Duration)
-	}
+	s.logMigrations(results)
 	if err != nil {
 		return fmt.Errorf("migrate the schema: %w", err)
 	}

@@ -12,8 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
-
-	"github.com/vedette-io/vedette"
 )
 
 // postgresDialect uses one array per column for any number of rows, so that one plan serves
@@ -65,9 +63,7 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.dialect = postgresDialect()
 	config, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		// The cause is left out, because it may contain the URL and so the password.
-		return vedette.Errorf(vedette.Invalid,
-			"the PostgreSQL URL cannot be read: it must look like postgres://USER:PASSWORD@HOST:5432/DATABASE, with special characters of the password written as %%XX")
+		return explainPostgresURL(cfg.URL)
 	}
 	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, dialTimeout)
 	// The locks of a lost connection are released after this time. Our transactions are

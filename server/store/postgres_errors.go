@@ -2,8 +2,11 @@ package store
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,6 +51,7 @@ func postgresClass(state string) errorClass {
 // translatePostgresError goes by SQLSTATE. An error that is not an answer of the server is an
 // error of the connection.
 func translatePostgresError(err error) error {
+	err = shortenAttempts(err)
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		return translateSQLState(e.Code, err)
@@ -69,18 +73,27 @@ const noPostgresTLS = "server refused TLS connection"
 // translatePostgresTLS explains errors of TLS, which retrying does not solve. It returns nil for
 // other errors.
 func translatePostgresTLS(err error) error {
-	var certificate *tls.CertificateVerificationError
 	switch last := lastAttempt(err); {
 	case last == nil:
 		return nil
 	case strings.Contains(last.Error(), noPostgresTLS):
 		return vedette.Errorf(vedette.Invalid,
 			"the URL requires TLS (sslmode), which the PostgreSQL server does not offer: set ssl=on there, or set sslmode=disable in the URL: %w", err)
-	case errors.As(last, &certificate):
+	case isCertificateError(last):
 		return vedette.Errorf(vedette.Invalid,
 			"the certificate of the PostgreSQL server is not trusted: name its authority with sslrootcert=FILE in the URL, and connect to a host name that the certificate has: %w", err)
 	}
 	return nil
+}
+
+// isCertificateError reports whether a certificate was not accepted. With verify-ca, the driver verifies it
+// itself, and its errors are those of x509.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &hostname)
 }
 
 // lastAttempt returns why the last of several attempts to connect failed; nil if the error is another
@@ -97,6 +110,41 @@ func lastAttempt(err error) error {
 	}
 	return cause
 }
+
+// shortenAttempts describes an error to connect in one line, without repetitions. The driver's text has
+// a line for each attempt: the same again without TLS, or that there is no TLS, which matters only if
+// it is the reason.
+func shortenAttempts(err error) error {
+	var connect *pgconn.ConnectError
+	if !errors.As(err, &connect) {
+		return err
+	}
+	attempts, ok := connect.Unwrap().(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var texts, withoutTLS []string
+	for _, attempt := range attempts.Unwrap() {
+		if text := attempt.Error(); strings.Contains(text, noPostgresTLS) {
+			withoutTLS = append(withoutTLS, text)
+		} else if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		texts = slices.Compact(withoutTLS)
+	}
+	return attemptsError{fmt.Sprintf("connect as user %s to database %s: %s", connect.Config.User, connect.Config.Database, strings.Join(texts, "; ")), err}
+}
+
+// attemptsError is an error of the driver with another text.
+type attemptsError struct {
+	text string
+	err  error
+}
+
+func (e attemptsError) Error() string { return e.text }
+func (e attemptsError) Unwrap() error { return e.err }
 
 func translateSQLState(state string, err error) error {
 	switch postgresClass(state) {

@@ -79,13 +79,15 @@ func TestProbeServers(t *testing.T) {
 // TestURLsAreValidated checks what is found without a connection.
 func TestURLsAreValidated(t *testing.T) {
 	for url, want := range map[string]string{
-		"postgres://u:secret@h/d":            "",
-		"mysql://u:secret@h/d?tls=true":      "",
-		"sqlite:/nowhere/vedette.db":         "",
-		"oracle://h/d":                       `unknown scheme "oracle"`,
-		"h/d":                                "has no scheme",
-		"postgres://u:secret@h/d?sslmode=no": "the PostgreSQL URL cannot be read",
-		"postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/no/such/file": "the PostgreSQL URL cannot be read",
+		"postgres://u:secret@h/d":                   "",
+		"mysql://u:secret@h/d?tls=true":             "",
+		"sqlite:/nowhere/vedette.db":                "",
+		"oracle://h/d":                              `unknown scheme "oracle"`,
+		"h/d":                                       "has no scheme",
+		"postgres://u:secret@h/d?sslmode=no":        "the PostgreSQL URL cannot be read: sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full",
+		"postgres://u:secret@h/d?sslcert=/dev/null": "sslcert and sslkey must be set together",
+		"postgres://u:%zz@h/d":                      "it must look like postgres://USER:PASSWORD@HOST",
+		"postgres://u:secret@h/d?sslmode=verify-full&sslrootcert=/no/such/file": "the PostgreSQL URL cannot be read: sslrootcert names the file /no/such/file, which cannot be read",
 		"mysql://u:secret@h/d?tls=no-such-config":                               "the MySQL URL cannot be read",
 	} {
 		err := store.Config{URL: url}.Validate(t.Context())

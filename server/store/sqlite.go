@@ -123,7 +123,7 @@ func lockDatabaseFile(path string) (func() error, error) {
 
 func fileError(action, path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		return vedette.Errorf(vedette.Invalid, "cannot %s the database file %s: %w", action, path, err)
+		return vedette.Errorf(vedette.Invalid, "cannot %s the database file %s: %w: set dataDir to a directory in which the server may write", action, path, err)
 	}
 	return vedette.Errorf(vedette.Unavailable, "cannot %s the database file %s: %w", action, path, err)
 }

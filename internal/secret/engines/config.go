@@ -72,6 +72,13 @@ func (s Settings) Check(report func(path, format string, args ...any)) {
 	}
 }
 
+// isValid reports whether Check has nothing to report.
+func (v Vault) isValid() bool {
+	valid := true
+	Settings{Vault: v}.Check(func(string, string, ...any) { valid = false })
+	return valid
+}
+
 type requiredKey struct{ key, value string }
 
 // required returns the keys that the method needs; false if there is no such method.

@@ -44,8 +44,12 @@ func serviceAccountDir(getenv func(string) string) string {
 
 // withVault adds the engine vault.
 func withVault(engines map[string]secret.Engine, v Vault, getenv func(string) string) map[string]secret.Engine {
-	engines["vault"] = unusable{"set secrets.vault.enabled, url and authMethod to resolve references to vault"}
-	if v.Enabled {
+	switch {
+	case !v.Enabled:
+		engines["vault"] = unusable{"set secrets.vault.enabled, url and authMethod to resolve references to vault"}
+	case !v.isValid(): // a server that does not exist would be asked again and again
+		engines["vault"] = unusable{"correct the settings below secrets.vault"}
+	default:
 		engines["vault"] = vault.New(v.vaultConfig(filepath.Join(serviceAccountDir(getenv), "token")))
 	}
 	return engines

@@ -74,7 +74,7 @@ type limitedClient struct{ next secretsmanager.HTTPClient }
 
 // Do sends a request.
 func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
-	return secret.LimitBodies(roundTripper(c.next.Do)).RoundTrip(r) //nolint:wrapcheck // the library explains it
+	return secret.LimitBodies(roundTripper(c.next.Do)).RoundTrip(r)
 }
 
 // roundTripper makes a function an http.RoundTripper.

@@ -45,6 +45,7 @@ func (v style) data(answer *api.Secret) (map[string]any, bool) {
 // not ask for the version of the engine, because policies need not allow that.
 func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]byte, error) {
 	var denied error
+	missing := "" // a path that may be read, and at which there is nothing
 	for _, v := range e.stylesOf(mount) {
 		answer, err := s.client.Logical().ReadWithContext(ctx, v.path(mount, path))
 		if data, ok := v.data(answer); err == nil && ok {
@@ -56,11 +57,15 @@ func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]by
 		}
 		switch err = e.explain(ctx, s.client, err); vedette.KindOf(err) {
 		case "", vedette.NotFound:
+			missing = v.path(mount, path)
 		case vedette.Denied:
 			denied = fmt.Errorf("read %s: %w", v.path(mount, path), err)
 		default:
 			return nil, err
 		}
+	}
+	if denied != nil && missing != "" { // policies allow the paths of one version only
+		return nil, vedette.Errorf(vedette.NotFound, "%s has no secret %s in the engine %s: there is nothing at %s (%w)", e.cfg.URL, path, mount, missing, denied)
 	}
 	if denied != nil {
 		return nil, vedette.Errorf(vedette.Denied, "%w: allow it in the policy of the role or the token", denied)

@@ -121,6 +121,17 @@ func TestBothVersionsOfKV(t *testing.T) {
 	})
 }
 
+// TestMissingSecretOfUnknownVersion checks that a missing secret is not called a denied one, although the
+// policy denies its path in an engine of the other version.
+func TestMissingSecretOfUnknownVersion(t *testing.T) {
+	r := newResolver(t, userpass(newServer(t).URL), secret.Timing{})
+	_, err := r.Load(t.Context()).Resolve("encrypted:vault!e:team/kv2!p:spinnaker/none!k:password")
+	const want = "has no secret spinnaker/none in the engine team/kv2: there is nothing at team/kv2/data/spinnaker/none (read team/kv2/spinnaker/none: "
+	if vedette.KindOf(err) != vedette.NotFound || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %q", err, want)
+	}
+}
+
 func TestMethods(t *testing.T) {
 	s := newServer(t)
 	s.Write(t, "sys/auth/approle", map[string]any{"type": "approle"})
