@@ -214,8 +214,8 @@ func (s *sink) upsert(ctx context.Context, e *watch.Event, priority outbox.Prior
 // putObject puts a change of an object.
 //
 //go:noinline
-func (s *sink) putObject(ctx context.Context, e *watch.Event, priority outbox.Priority, key string, mark vedette.Mark, record []byte) error {
-	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: priority, Key: key, Mark: mark}, record)
+func (s *sink) putObject(ctx context.Context, e *watch.Event, p outbox.Priority, key string, mark vedette.Mark, record []byte) error {
+	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: p, Key: key, Mark: mark}, record)
 }
 
 // encode redacts an object, and returns its key, its version and its record.

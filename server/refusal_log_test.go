@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -250,7 +251,8 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 func TestReasonsOfCertificatesAreApart(t *testing.T) {
 	refuse := func(subject string, cause error) string {
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: subject}}
-		if invalid, ok := cause.(x509.CertificateInvalidError); ok {
+		var invalid x509.CertificateInvalidError
+		if errors.As(cause, &invalid) {
 			invalid.Cert = cert
 			cause = invalid
 		}

@@ -94,7 +94,9 @@ func options(env func(string) (string, bool)) configfile.Options {
 
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
-	c := read(options(env), engines.NewLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Parse(name, data, o, into) })
+	c := read(options(env), engines.NewLoader, func(o configfile.Options, into any) *configfile.Report {
+		return configfile.Parse(name, data, o, into)
+	})
 	return c.validate(env)
 }
 

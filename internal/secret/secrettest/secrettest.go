@@ -27,7 +27,11 @@ func ExpectErrors(t testing.TB, l *secret.Load, prefix string, failures map[stri
 	t.Helper()
 	for rest, want := range failures {
 		_, err := l.Resolve(prefix + rest)
-		if vedette.KindOf(err) != want.Kind || err == nil || !strings.HasPrefix(err.Error(), prefix+rest) || !strings.Contains(err.Error(), want.Text) {
+		if err == nil {
+			t.Errorf("%s: got no error, want %v", prefix+rest, want)
+			continue
+		}
+		if vedette.KindOf(err) != want.Kind || !strings.HasPrefix(err.Error(), prefix+rest) || !strings.Contains(err.Error(), want.Text) {
 			t.Errorf("%s: got error %v, want %v", prefix+rest, err, want)
 		}
 	}
