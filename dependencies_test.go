@@ -77,6 +77,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/command", module + "/agent", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/command", module + "/internal/configfile", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/reload", module, "reload watches files, whatever they contain; it must not depend on what is read from them"},
+		{"./internal/configreload", module, "configreload has what programs share; it must not depend on their configurations"},
 		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},
 		{"./internal/cli/describe", module + "/internal/client", "describe formats a pod template; it does not send requests"},

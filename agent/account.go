@@ -33,13 +33,12 @@ type account struct {
 	// Each of these holds a token while something waits.
 	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
-	lastCredentialsErr error           // the last logged error of a credentials reload; owned by run
-	refusal            refusal         // owned by run
-	identity           vedette.Cluster // of the last registration, and its namespaces; owned by run
-	namespaces         []string
-	reportMu           sync.Mutex // held while a state is sent, so that states arrive in order
+	refusal  refusal    // owned by run
+	reportMu sync.Mutex // held while a state is sent, so that states arrive in order
 
 	mu         sync.Mutex
+	identity   vedette.Cluster // of the last registration, and its namespaces
+	namespaces []string
 	properties vedette.Properties // of the latest configuration; those of cfg are of the first
 	pending    *uplink.Assignment // the latest one, which replaces all before it
 	operator   *operate.Operator  // nil until the cluster was reached
@@ -136,8 +135,8 @@ func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster
 }
 
 func (a *account) register(cluster *kube.Cluster, identity vedette.Cluster, namespaces []string) error {
-	a.identity, a.namespaces = identity, namespaces
 	a.mu.Lock()
+	a.identity, a.namespaces = identity, namespaces
 	properties := a.properties
 	a.mu.Unlock()
 	properties.DefaultNamespace = cluster.Namespace()
@@ -163,11 +162,17 @@ func (a *account) takeAssignment() *uplink.Assignment {
 	return as
 }
 
-// serve follows the assignments of the server until ctx ends or the credentials have
-// changed.
+// serve follows the assignments of the server until ctx ends or changed credentials may lead to
+// another cluster.
 func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
-	rereadTicker := time.NewTicker(a.agent.cfg.RereadInterval)
-	defer rereadTicker.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reconnect := make(chan struct{})
+	go func() {
+		defer close(reconnect)
+		(&credentialFollower{account: a, cluster: cluster}).run(ctx)
+	}()
+	defer func() { cancel(); <-reconnect }()
 	var r *watchRun
 	defer func() { r.stop() }()
 	retryTimer, retryBackoff := time.NewTimer(time.Hour), newBackoff()
@@ -176,14 +181,8 @@ func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-rereadTicker.C:
-			if a.accessChanged(cluster) {
-				return
-			}
-		case <-a.rereadNow:
-			if a.accessChanged(cluster) {
-				return
-			}
+		case <-reconnect:
+			return
 		case <-a.propertiesChanged:
 			a.registerProperties(cluster)
 		case <-r.ended():
@@ -216,24 +215,11 @@ func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 	}
 }
 
-// accessChanged reports whether the credentials have changed. It ignores credentials that
-// cannot be used, and logs each such error once.
-func (a *account) accessChanged(cluster *kube.Cluster) bool {
-	changed, err := cluster.AccessChanged(a.cfg.Access)
-	if err != nil && (a.lastCredentialsErr == nil || a.lastCredentialsErr.Error() != err.Error()) {
-		a.log.Warn("cannot reload the credentials, keeping the old ones", "error", err)
-	}
-	a.lastCredentialsErr = err
-	if changed {
-		a.log.Info("credentials changed, reconnecting to the cluster")
-	}
-	return changed
-}
-
 // registerProperties registers the account again with its new properties. The server answers with
 // the marks that it has, so that the feeds go on.
 func (a *account) registerProperties(cluster *kube.Cluster) {
-	if err := a.register(cluster, a.identity, a.namespaces); err != nil {
+	identity, namespaces := a.registration()
+	if err := a.register(cluster, identity, namespaces); err != nil {
 		a.log.Error("cannot register the new properties of the account", "error", err)
 	}
 }

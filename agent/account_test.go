@@ -23,7 +23,7 @@ func apiServer(t *testing.T, requests chan<- string) *httptest.Server {
 		if r.URL.Path == "/version" {
 			requests <- r.Header.Get("Authorization")
 		}
-		fmt.Fprint(w, `{"gitVersion":"v1","kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
+		fmt.Fprint(w, `{"gitVersion":"v1","kind":"List","metadata":{"uid":"u","resourceVersion":"1"},"items":[]}`)
 	}))
 	t.Cleanup(server.Close)
 	return server

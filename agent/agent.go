@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/admin"
+	"github.com/vedette-io/vedette/internal/configstatus"
 )
 
 // Config configures an Agent.
@@ -71,7 +72,7 @@ type Agent struct {
 	newAccounts    chan []Account // of SetAccounts; unbuffered
 	sharedRedactor sharedRedactor
 	liveness       liveness
-	config         atomic.Pointer[ConfigStatus] // nil before SetConfigStatus
+	config         atomic.Pointer[configstatus.Status] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings
@@ -148,10 +149,10 @@ func (a *Agent) Indexed(i uplink.Index) {
 
 // Status is the part of the health of an agent that only trusted callers see.
 type Status struct {
-	Server   string          `json:"server,omitempty"` // the current or last server
-	Error    string          `json:"error,omitempty"`  // why the agent is not connected
-	Accounts []AccountStatus `json:"accounts"`
-	Config   *ConfigStatus   `json:"config,omitempty"` // nil if nobody has set it
+	Server   string               `json:"server,omitempty"` // the current or last server
+	Error    string               `json:"error,omitempty"`  // why the agent is not connected
+	Accounts []AccountStatus      `json:"accounts"`
+	Config   *configstatus.Status `json:"config,omitempty"` // nil if nobody has set it
 }
 
 // AccountStatus is the state of one account.

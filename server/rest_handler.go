@@ -119,7 +119,7 @@ func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 
 func (f fleet) newAgent(m *assignment.Member) api.Agent {
 	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.Freshness(), Message: m.Notice()}
+		LastHeartbeat: m.Freshness(), Message: m.Notice(), Config: api.AgentConfig(m.Config())}
 }
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {

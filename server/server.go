@@ -90,6 +90,7 @@ type Server struct {
 	agentServer     *deferredAgentServer
 	// ready is reported over REST and gRPC.
 	ready *readiness
+	kinds chan []string // changed ones that are not in effect yet; holds the last
 }
 
 // Listen opens the ports, so that a start fails at once if a port is taken. Nothing is served
@@ -118,8 +119,11 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	cfg.Metrics.OnScrape(func() { cfg.Metrics.State.Ready.Set(ready.value()) })
 	handler := newReadinessHandler(log, ready)
 	handler.version = cfg.Version
+	if cfg.Clouddriver.Live == nil {
+		cfg.Clouddriver.Live = &clouddriver.Live{}
+	}
 	return &Server{cfg: cfg, log: log, rest: rest, grpc: rpc, metricsListener: metricsListener, handler: handler,
-		agentServer: newDeferredAgentServer(), ready: ready}, nil
+		agentServer: newDeferredAgentServer(), ready: ready, kinds: make(chan []string, 1)}, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
@@ -207,6 +211,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group.Go(func() error { return assignments.Run(ctx) })
 	group.Go(func() error { return balancer.Run(ctx) })
 	group.Go(func() error { return s.countFleet(ctx, st, eachAccount) })
+	group.Go(func() error { return s.applyKinds(ctx, agentServer) })
 	if s.cfg.Applications != nil {
 		group.Go(func() error { return s.cfg.Applications.Run(ctx) })
 	}

@@ -76,7 +76,7 @@ func (x Assignment_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Assignment_Role.Descriptor instead.
 func (Assignment_Role) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{11, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type Outcome_State int32
@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type AgentMessage struct {
@@ -141,6 +141,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Data
 	//	*AgentMessage_AccountError
 	//	*AgentMessage_Alive
+	//	*AgentMessage_ConfigStatus
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,6 +238,15 @@ func (x *AgentMessage) GetAlive() *Alive {
 	return nil
 }
 
+func (x *AgentMessage) GetConfigStatus() *ConfigStatus {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_ConfigStatus); ok {
+			return x.ConfigStatus
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -265,6 +275,10 @@ type AgentMessage_Alive struct {
 	Alive *Alive `protobuf:"bytes,6,opt,name=alive,proto3,oneof"`
 }
 
+type AgentMessage_ConfigStatus struct {
+	ConfigStatus *ConfigStatus `protobuf:"bytes,7,opt,name=config_status,json=configStatus,proto3,oneof"` // which configuration the agent uses
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Register) isAgentMessage_Message() {}
@@ -276,6 +290,8 @@ func (*AgentMessage_Data) isAgentMessage_Message() {}
 func (*AgentMessage_AccountError) isAgentMessage_Message() {}
 
 func (*AgentMessage_Alive) isAgentMessage_Message() {}
+
+func (*AgentMessage_ConfigStatus) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1026,6 +1042,78 @@ func (x *AccountError) GetKind() string {
 	return ""
 }
 
+// ConfigStatus says which configuration an agent uses. It is sent on each connection and whenever it
+// changes. It is shown to users, so it contains no values of the configuration.
+type ConfigStatus struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	AgeMillis int64                  `protobuf:"varint,1,opt,name=age_millis,json=ageMillis,proto3" json:"age_millis,omitempty"` // how long ago the configuration in use took effect, as measured by the agent
+	Current   bool                   `protobuf:"varint,2,opt,name=current,proto3" json:"current,omitempty"`                      // whether all that the files contain is in effect
+	// One word: InEffect, Rejected (the files cannot be used), AccountsRejected (some accounts cannot),
+	// RestartRequired (some changes count from the next start on), or a word of a newer agent.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigStatus) Reset() {
+	*x = ConfigStatus{}
+	mi := &file_vedette_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigStatus) ProtoMessage() {}
+
+func (x *ConfigStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigStatus.ProtoReflect.Descriptor instead.
+func (*ConfigStatus) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ConfigStatus) GetAgeMillis() int64 {
+	if x != nil {
+		return x.AgeMillis
+	}
+	return 0
+}
+
+func (x *ConfigStatus) GetCurrent() bool {
+	if x != nil {
+		return x.Current
+	}
+	return false
+}
+
+func (x *ConfigStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ConfigStatus) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Assignment answers Register. It is sent again whenever it changes: a standby becomes
 // the cacher when the cacher disconnects.
 type Assignment struct {
@@ -1041,7 +1129,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1141,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[11]
+	mi := &file_vedette_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1154,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{11}
+	return file_vedette_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Assignment) GetAccount() string {
@@ -1114,7 +1202,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1214,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1227,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{12}
+	return file_vedette_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Mark) GetFeed() *Feed {
@@ -1166,7 +1254,7 @@ type Feed struct {
 
 func (x *Feed) Reset() {
 	*x = Feed{}
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1266,7 @@ func (x *Feed) String() string {
 func (*Feed) ProtoMessage() {}
 
 func (x *Feed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1279,7 @@ func (x *Feed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feed.ProtoReflect.Descriptor instead.
 func (*Feed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{13}
+	return file_vedette_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Feed) GetKind() *Kind {
@@ -1222,7 +1310,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1322,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1335,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{14}
+	return file_vedette_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Data) GetZstd() []byte {
@@ -1289,7 +1377,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1389,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1402,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{15}
+	return file_vedette_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Record) GetAccount() string {
@@ -1496,7 +1584,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1596,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1609,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{16}
+	return file_vedette_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Declare) GetFeeds() []*DeclaredFeed {
@@ -1552,7 +1640,7 @@ type DeclaredFeed struct {
 
 func (x *DeclaredFeed) Reset() {
 	*x = DeclaredFeed{}
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1652,7 @@ func (x *DeclaredFeed) String() string {
 func (*DeclaredFeed) ProtoMessage() {}
 
 func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1665,7 @@ func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclaredFeed.ProtoReflect.Descriptor instead.
 func (*DeclaredFeed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{17}
+	return file_vedette_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeclaredFeed) GetFeed() *Feed {
@@ -1632,7 +1720,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1732,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1745,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{18}
+	return file_vedette_proto_rawDescGZIP(), []int{19}
 }
 
 type Upsert struct {
@@ -1680,7 +1768,7 @@ type Upsert struct {
 
 func (x *Upsert) Reset() {
 	*x = Upsert{}
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1780,7 @@ func (x *Upsert) String() string {
 func (*Upsert) ProtoMessage() {}
 
 func (x *Upsert) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1793,7 @@ func (x *Upsert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upsert.ProtoReflect.Descriptor instead.
 func (*Upsert) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{19}
+	return file_vedette_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Upsert) GetNamespace() string {
@@ -1803,7 +1891,7 @@ type Owner struct {
 
 func (x *Owner) Reset() {
 	*x = Owner{}
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1903,7 @@ func (x *Owner) String() string {
 func (*Owner) ProtoMessage() {}
 
 func (x *Owner) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1916,7 @@ func (x *Owner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owner.ProtoReflect.Descriptor instead.
 func (*Owner) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{20}
+	return file_vedette_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Owner) GetKind() *Kind {
@@ -1863,7 +1951,7 @@ type Delete struct {
 
 func (x *Delete) Reset() {
 	*x = Delete{}
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1963,7 @@ func (x *Delete) String() string {
 func (*Delete) ProtoMessage() {}
 
 func (x *Delete) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1976,7 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{21}
+	return file_vedette_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Delete) GetNamespace() string {
@@ -1922,7 +2010,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2022,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2035,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{22}
+	return file_vedette_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Drop) GetDigests() []uint64 {
@@ -1967,7 +2055,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2067,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2080,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{23}
+	return file_vedette_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *End) GetResourceVersion() string {
@@ -2011,7 +2099,7 @@ type Bookmark struct {
 
 func (x *Bookmark) Reset() {
 	*x = Bookmark{}
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2111,7 @@ func (x *Bookmark) String() string {
 func (*Bookmark) ProtoMessage() {}
 
 func (x *Bookmark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2124,7 @@ func (x *Bookmark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookmark.ProtoReflect.Descriptor instead.
 func (*Bookmark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{24}
+	return file_vedette_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Bookmark) GetResourceVersion() string {
@@ -2056,7 +2144,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2156,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2169,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{25}
+	return file_vedette_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Status) GetState() string {
@@ -2118,7 +2206,7 @@ type AgentHeartbeat struct {
 
 func (x *AgentHeartbeat) Reset() {
 	*x = AgentHeartbeat{}
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2218,7 @@ func (x *AgentHeartbeat) String() string {
 func (*AgentHeartbeat) ProtoMessage() {}
 
 func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2231,7 @@ func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentHeartbeat.ProtoReflect.Descriptor instead.
 func (*AgentHeartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{26}
+	return file_vedette_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AgentHeartbeat) GetUnixMillis() int64 {
@@ -2188,7 +2276,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2288,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2301,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{27}
+	return file_vedette_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Index) GetAccount() string {
@@ -2254,7 +2342,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2354,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2367,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{28}
+	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ack) GetRecords() uint64 {
@@ -2304,7 +2392,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2404,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2417,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{29}
+	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Heartbeat) GetUnixMillis() int64 {
@@ -2365,7 +2453,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2465,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2478,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{30}
+	return file_vedette_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Alive) GetIntervalMillis() uint32 {
@@ -2411,7 +2499,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2511,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2524,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Drain) GetReason() string {
@@ -2459,7 +2547,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2471,7 +2559,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2484,7 +2572,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2543,7 +2631,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2643,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2656,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -2655,7 +2743,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2755,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2768,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Attach) GetSession() string {
@@ -2710,7 +2798,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2810,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2823,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -2762,7 +2850,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +2862,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +2875,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Cancel) GetId() string {
@@ -2807,7 +2895,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2907,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2920,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Forget) GetId() string {
@@ -2883,7 +2971,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2983,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +2996,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Operation) GetId() string {
@@ -3287,7 +3375,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3387,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3400,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3339,7 +3427,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3439,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3452,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Target) GetKind() string {
@@ -3406,7 +3494,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3418,7 +3506,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3431,7 +3519,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3470,7 +3558,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3570,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3583,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3544,7 +3632,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3556,7 +3644,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3569,7 +3657,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3622,7 +3710,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3722,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3735,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3742,7 +3830,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +3842,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +3855,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -3829,7 +3917,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +3929,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3854,7 +3942,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3882,7 +3970,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +3982,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +3995,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -3948,7 +4036,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3960,7 +4048,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3973,7 +4061,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -4050,7 +4138,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4150,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4163,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4107,7 +4195,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4207,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4220,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 type Version struct {
@@ -4145,7 +4233,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4157,7 +4245,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,7 +4258,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4209,7 +4297,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +4309,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4322,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Outcome) GetId() string {
@@ -4339,7 +4427,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4351,7 +4439,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4364,7 +4452,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4403,7 +4491,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4415,7 +4503,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4428,7 +4516,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4474,7 +4562,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4486,7 +4574,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4499,14 +4587,14 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{55}
+	return file_vedette_proto_rawDescGZIP(), []int{56}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xe4\x02\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xaa\x03\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
@@ -4515,7 +4603,8 @@ const file_vedette_proto_rawDesc = "" +
 	"deregister\x12+\n" +
 	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
 	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12.\n" +
-	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05aliveB\t\n" +
+	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05alive\x12D\n" +
+	"\rconfig_status\x18\a \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
 	"\amessage\"\xd5\x02\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -4575,7 +4664,13 @@ const file_vedette_proto_rawDesc = "" +
 	"\fAccountError\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\"\x8a\x02\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\"y\n" +
+	"\fConfigStatus\x12\x1d\n" +
+	"\n" +
+	"age_millis\x18\x01 \x01(\x03R\tageMillis\x12\x18\n" +
+	"\acurrent\x18\x02 \x01(\bR\acurrent\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\x8a\x02\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x124\n" +
@@ -4874,7 +4969,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -4889,142 +4984,144 @@ var file_vedette_proto_goTypes = []any{
 	(*Register)(nil),        // 10: vedette.wire.v1.Register
 	(*Deregister)(nil),      // 11: vedette.wire.v1.Deregister
 	(*AccountError)(nil),    // 12: vedette.wire.v1.AccountError
-	(*Assignment)(nil),      // 13: vedette.wire.v1.Assignment
-	(*Mark)(nil),            // 14: vedette.wire.v1.Mark
-	(*Feed)(nil),            // 15: vedette.wire.v1.Feed
-	(*Data)(nil),            // 16: vedette.wire.v1.Data
-	(*Record)(nil),          // 17: vedette.wire.v1.Record
-	(*Declare)(nil),         // 18: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),    // 19: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),           // 20: vedette.wire.v1.Begin
-	(*Upsert)(nil),          // 21: vedette.wire.v1.Upsert
-	(*Owner)(nil),           // 22: vedette.wire.v1.Owner
-	(*Delete)(nil),          // 23: vedette.wire.v1.Delete
-	(*Drop)(nil),            // 24: vedette.wire.v1.Drop
-	(*End)(nil),             // 25: vedette.wire.v1.End
-	(*Bookmark)(nil),        // 26: vedette.wire.v1.Bookmark
-	(*Status)(nil),          // 27: vedette.wire.v1.Status
-	(*AgentHeartbeat)(nil),  // 28: vedette.wire.v1.AgentHeartbeat
-	(*Index)(nil),           // 29: vedette.wire.v1.Index
-	(*Ack)(nil),             // 30: vedette.wire.v1.Ack
-	(*Heartbeat)(nil),       // 31: vedette.wire.v1.Heartbeat
-	(*Alive)(nil),           // 32: vedette.wire.v1.Alive
-	(*Drain)(nil),           // 33: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 34: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 35: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 36: vedette.wire.v1.Attach
-	(*Part)(nil),            // 37: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 38: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 39: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 40: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 41: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 42: vedette.wire.v1.Target
-	(*List)(nil),            // 43: vedette.wire.v1.List
-	(*Apply)(nil),           // 44: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 45: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 46: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 47: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 48: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 49: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 50: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 51: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 52: vedette.wire.v1.Discover
-	(*Version)(nil),         // 53: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 54: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 55: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 56: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 57: vedette.wire.v1.AnswerEnd
-	nil,                     // 58: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 59: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*ConfigStatus)(nil),    // 13: vedette.wire.v1.ConfigStatus
+	(*Assignment)(nil),      // 14: vedette.wire.v1.Assignment
+	(*Mark)(nil),            // 15: vedette.wire.v1.Mark
+	(*Feed)(nil),            // 16: vedette.wire.v1.Feed
+	(*Data)(nil),            // 17: vedette.wire.v1.Data
+	(*Record)(nil),          // 18: vedette.wire.v1.Record
+	(*Declare)(nil),         // 19: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),    // 20: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),           // 21: vedette.wire.v1.Begin
+	(*Upsert)(nil),          // 22: vedette.wire.v1.Upsert
+	(*Owner)(nil),           // 23: vedette.wire.v1.Owner
+	(*Delete)(nil),          // 24: vedette.wire.v1.Delete
+	(*Drop)(nil),            // 25: vedette.wire.v1.Drop
+	(*End)(nil),             // 26: vedette.wire.v1.End
+	(*Bookmark)(nil),        // 27: vedette.wire.v1.Bookmark
+	(*Status)(nil),          // 28: vedette.wire.v1.Status
+	(*AgentHeartbeat)(nil),  // 29: vedette.wire.v1.AgentHeartbeat
+	(*Index)(nil),           // 30: vedette.wire.v1.Index
+	(*Ack)(nil),             // 31: vedette.wire.v1.Ack
+	(*Heartbeat)(nil),       // 32: vedette.wire.v1.Heartbeat
+	(*Alive)(nil),           // 33: vedette.wire.v1.Alive
+	(*Drain)(nil),           // 34: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 35: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 36: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 37: vedette.wire.v1.Attach
+	(*Part)(nil),            // 38: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 39: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 40: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 41: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 42: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 43: vedette.wire.v1.Target
+	(*List)(nil),            // 44: vedette.wire.v1.List
+	(*Apply)(nil),           // 45: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 46: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 47: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 48: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 49: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 50: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 51: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 52: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 53: vedette.wire.v1.Discover
+	(*Version)(nil),         // 54: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 55: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 56: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 57: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 58: vedette.wire.v1.AnswerEnd
+	nil,                     // 59: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 60: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
 	10, // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
-	16, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
+	17, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	32, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
-	5,  // 6: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	13, // 7: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	30, // 8: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	29, // 9: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	31, // 10: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	33, // 11: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	6,  // 12: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 13: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 14: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 15: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 16: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	14, // 17: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	15, // 18: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 19: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	15, // 20: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	18, // 21: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	20, // 22: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	21, // 23: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	23, // 24: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	24, // 25: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	25, // 26: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	26, // 27: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	27, // 28: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	28, // 29: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	19, // 30: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	15, // 31: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	22, // 32: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	58, // 33: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	59, // 34: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 35: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	15, // 36: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	36, // 37: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	54, // 38: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	40, // 39: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	38, // 40: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	39, // 41: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	37, // 42: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	42, // 43: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	43, // 44: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	44, // 45: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	45, // 46: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	46, // 47: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	48, // 48: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	42, // 49: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	42, // 50: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	42, // 51: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	49, // 52: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	42, // 53: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	42, // 54: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	50, // 55: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	42, // 56: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	51, // 57: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	52, // 58: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	42, // 59: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	53, // 60: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	41, // 61: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	46, // 62: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	47, // 63: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	40, // 64: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	42, // 65: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	42, // 66: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	42, // 67: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	42, // 68: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	42, // 69: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	42, // 70: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 71: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	55, // 72: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 73: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	21, // 74: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 75: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 76: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	34, // 77: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	56, // 78: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 79: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	35, // 80: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	57, // 81: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	79, // [79:82] is the sub-list for method output_type
-	76, // [76:79] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	33, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
+	13, // 6: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
+	5,  // 7: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	14, // 8: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	31, // 9: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	30, // 10: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	32, // 11: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	34, // 12: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	6,  // 13: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 14: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 15: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 16: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 17: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	15, // 18: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	16, // 19: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 20: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	16, // 21: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	19, // 22: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	21, // 23: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	22, // 24: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	24, // 25: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	25, // 26: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	26, // 27: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	27, // 28: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	28, // 29: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	29, // 30: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	20, // 31: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	16, // 32: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	23, // 33: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	59, // 34: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	60, // 35: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 36: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	16, // 37: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	37, // 38: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	55, // 39: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	41, // 40: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	39, // 41: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	40, // 42: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	38, // 43: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	43, // 44: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	44, // 45: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	45, // 46: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	46, // 47: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	47, // 48: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	49, // 49: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	43, // 50: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	43, // 51: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	43, // 52: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	50, // 53: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	43, // 54: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	43, // 55: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	51, // 56: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	43, // 57: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	52, // 58: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	53, // 59: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	43, // 60: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	54, // 61: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	42, // 62: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	47, // 63: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	48, // 64: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	41, // 65: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	43, // 66: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	43, // 67: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	43, // 68: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	43, // 69: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	43, // 70: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	43, // 71: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 72: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	56, // 73: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 74: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	22, // 75: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 76: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 77: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	35, // 78: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	57, // 79: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 80: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	36, // 81: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	58, // 82: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	80, // [80:83] is the sub-list for method output_type
+	77, // [77:80] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -5039,6 +5136,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_Data)(nil),
 		(*AgentMessage_AccountError)(nil),
 		(*AgentMessage_Alive)(nil),
+		(*AgentMessage_ConfigStatus)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
@@ -5048,7 +5146,7 @@ func file_vedette_proto_init() {
 		(*ServerMessage_Heartbeat)(nil),
 		(*ServerMessage_Drain)(nil),
 	}
-	file_vedette_proto_msgTypes[15].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[16].OneofWrappers = []any{
 		(*Record_Declare)(nil),
 		(*Record_Begin)(nil),
 		(*Record_Upsert)(nil),
@@ -5059,18 +5157,18 @@ func file_vedette_proto_init() {
 		(*Record_Status)(nil),
 		(*Record_Heartbeat)(nil),
 	}
-	file_vedette_proto_msgTypes[26].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[32].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[27].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[34].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[38].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[39].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5093,16 +5191,16 @@ func file_vedette_proto_init() {
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[44].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[46].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[49].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

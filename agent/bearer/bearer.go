@@ -15,15 +15,6 @@ import (
 	"github.com/vedette-io/vedette/internal/command"
 )
 
-// Static is a token that does not change.
-type Static string
-
-// Token returns the token.
-func (s Static) Token(context.Context) (string, error) { return string(s), nil }
-
-// Rejected does nothing, because there is no other token.
-func (Static) Rejected() {}
-
 const (
 	// commandTimeout bounds a run of the program, which may ask a service for the token.
 	commandTimeout = 30 * time.Second

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
@@ -20,7 +20,7 @@ func (c *Config) Next() (*Config, []configfile.File, error) {
 	if err != nil {
 		return nil, files, err
 	}
-	if err := c.findLostFile(next); err != nil {
+	if err := configfile.CheckLostFiles(c.report, next.report, "agent"); err != nil {
 		_ = next.Close() // its error would hide the first one
 		return nil, files, err
 	}
@@ -31,22 +31,6 @@ func (c *Config) Next() (*Config, []configfile.File, error) {
 		next.ZoneID = c.ZoneID
 	}
 	return next, files, nil
-}
-
-func (c *Config) findLostFile(next *Config) error {
-	if c.Path != "" && next.Path == "" {
-		return vedette.Errorf(vedette.Invalid, "%s does not exist anymore, and neither does another configuration file: restore it, or restart the agent", c.Path)
-	}
-	states := map[string]configfile.FileState{}
-	for _, file := range next.Files() {
-		states[file.Path] = file.State
-	}
-	for _, path := range c.ReadFiles() {
-		if state, isKnown := states[path]; isKnown && state == configfile.FileEmpty {
-			return vedette.Errorf(vedette.Invalid, "%s has become empty: write its settings again, or remove the file if its settings shall not apply anymore", path)
-		}
-	}
-	return nil
 }
 
 // Adopt makes c the successor of the configuration whose Next it is, which must not be used anymore. If
@@ -66,27 +50,26 @@ func (c *Config) Adopt() error {
 var reloadable = [...]string{"logging.level", "kubernetes.accounts", "kubernetes.noProxy", "secrets.", "spring."}
 
 // NeedRestart returns the keys whose values differ from before and which count from the next start on
-// only. Of secrets only clouddriver.auth.token is compared.
+// only. Secrets are not compared; clouddriver.auth.token is reloaded if there was one before.
 func (c *Config) NeedRestart(before *Config) []string {
-	var keys []string
-	now, then := valuesByKey(c), valuesByKey(before)
-	for _, kv := range slices.Concat(c.Effective(), before.Effective()) {
-		if now[kv.Key] != then[kv.Key] && !isReloadable(kv.Key) && !slices.Contains(keys, kv.Key) {
-			keys = append(keys, kv.Key)
-		}
-	}
-	return keys
+	return slices.DeleteFunc(configfile.ChangedKeys(c.comparable(), before.comparable()), isReloadable)
 }
 
-// valuesByKey returns the effective settings. Secrets are masked, but for the token that agents show
-// to a proxy.
-func valuesByKey(c *Config) map[string]string {
-	values := map[string]string{}
-	for _, kv := range c.Effective() {
-		values[kv.Key] = kv.Value
-	}
-	values["clouddriver.auth.token"] = c.Clouddriver.Auth.Token.Reveal()
-	return values
+// comparable returns the effective settings. Secrets are masked. Of the token that agents show to a
+// proxy only counts whether there is one.
+func (c *Config) comparable() []configfile.KeyValue {
+	hasToken := strconv.FormatBool(c.Clouddriver.Auth.Token.Reveal() != "")
+	settings := slices.DeleteFunc(c.Effective(), func(kv configfile.KeyValue) bool { return kv.Key == tokenKey })
+	return append(settings, configfile.KeyValue{Key: tokenKey, Value: hasToken})
+}
+
+const tokenKey = "clouddriver.auth.token"
+
+// InEffect returns the settings that are in effect in an agent that was started with one
+// configuration and has adopted c.
+func (c *Config) InEffect(started *Config) []configfile.KeyValue {
+	settings := slices.DeleteFunc(c.Effective(), func(kv configfile.KeyValue) bool { return !isReloadable(kv.Key) })
+	return append(settings, slices.DeleteFunc(started.Effective(), func(kv configfile.KeyValue) bool { return isReloadable(kv.Key) })...)
 }
 
 func isReloadable(key string) bool {
@@ -97,3 +80,7 @@ func isReloadable(key string) bool {
 	}
 	return false
 }
+
+// WithoutValues returns the text of an error of Load or Next for readers who must not see the values of
+// the configuration.
+func WithoutValues(err error) string { return configfile.WithoutValues(err, &Config{}) }

@@ -15,7 +15,7 @@ type Server struct {
 	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
 	// Port of /health, /health/liveness, /health/readiness and /ready, and of the paths for operators: /version,
-	// /accounts, /operations and /watches. These, and account names and errors in the others, are only for
+	// /accounts, /operations, /watches and /config. These, and account names and errors in the others, are only for
 	// requests from the loopback address, with a client certificate that server.ssl.cacertFile signed, or with the token.
 	Port int `config:"port" default:"8082"`
 	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN.

@@ -27,7 +27,7 @@ func (c *Cluster) AccessChanged(a Access) (bool, error) {
 		}
 	}
 	digest, err := digestAccess(cfg)
-	if err != nil || digest == c.accessDigest && namespace == c.namespace {
+	if err != nil || digest == c.usedAccess().digest && namespace == c.namespace {
 		return false, err
 	}
 	if _, err := newConnConfig(cfg, nil); err != nil {

@@ -3,8 +3,6 @@ package kube
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,18 +50,17 @@ func (o Options) withDefaults() Options {
 
 // Cluster is a client of one API server. It is safe for concurrent use.
 type Cluster struct {
-	cfg          *rest.Config
-	base         *url.URL
-	namespace    string // of objects without one
-	opts         Options
-	accessDigest [sha256.Size]byte // of cfg and the files that it names
-	wipe         *tlsWiper         // nil without Options.WipeTLSBuffers
+	base      *url.URL
+	namespace string // of objects without one
+	opts      Options
+	wipe      *tlsWiper // nil without Options.WipeTLSBuffers
 
-	exec   *execAuthenticator // nil if the credentials do not come from an exec plugin or from Google
-	cancel context.CancelFunc // ends exec
+	ctx    context.Context // ends the exec plugins
+	cancel context.CancelFunc
 
 	conns          connPool
 	mu             sync.Mutex
+	access         usedAccess
 	connConfig     *connConfig
 	listTransport  http.RoundTripper // for lists, discovery and other responses that end soon
 	closeIdle      func()            // closes the idle connections of listTransport
@@ -79,28 +76,23 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	google := a.googleTokens(cfg)
-	opts = opts.withDefaults()
-	cfg.UserAgent = opts.UserAgent
 	base, err := baseURL(cfg)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := digestAccess(cfg)
-	if err != nil {
-		return nil, err
-	}
-	c := &Cluster{cfg: cfg, base: base, namespace: namespace, opts: opts, accessDigest: digest}
+	c := &Cluster{base: base, namespace: namespace, opts: opts.withDefaults()}
 	if opts.WipeTLSBuffers {
 		c.wipe = newTLSWiper()
 	}
-	if err := c.prepareExec(google); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "prepare the credentials for %s: %w", base, err)
-	}
-	c.conns.maxStreams = opts.StreamsPerConn
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.conns.maxStreams = c.opts.StreamsPerConn
 	c.conns.newTransport = c.newConnTransport
-	if err := c.rebuildTransports(); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", base, err)
+	used, err := c.prepareAccess(a, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.useAccess(used); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -125,31 +117,12 @@ func (c *Cluster) Host() string { return c.base.String() }
 // would use the namespace of the agent's pod, where nothing but the agent belongs.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// prepareExec prepares Google's tokens or the kubeconfig's exec plugin, if there is either.
-func (c *Cluster) prepareExec(google *googleTokens) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
-	if google != nil {
-		c.exec = &execAuthenticator{ctx: ctx, run: google.run, onRotate: c.reloadCredentialsNow}
-		return google.check()
-	}
-	if c.cfg.ExecProvider == nil {
-		return nil
-	}
-	p, err := newExecPlugin(c.cfg)
-	if err != nil {
-		return fmt.Errorf("read the exec plugin: %w", err)
-	}
-	c.exec = &execAuthenticator{ctx: ctx, run: p.run, onRotate: c.reloadCredentialsNow}
-	return nil
-}
-
 // Close closes idle connections and ends the exec plugin. Requests in flight end with
 // their contexts.
 func (c *Cluster) Close() {
 	c.cancel()
-	if c.exec != nil {
-		c.exec.wait()
+	if exec := c.usedAccess().exec; exec != nil {
+		exec.wait()
 	}
 	c.conns.retireAll()
 	c.mu.Lock()
@@ -160,7 +133,8 @@ func (c *Cluster) Close() {
 
 // rebuildTransports builds the transports from the current credentials.
 func (c *Cluster) rebuildTransports() error {
-	d, err := newConnConfig(c.cfg, c.exec)
+	used := c.usedAccess()
+	d, err := newConnConfig(used.cfg, used.exec)
 	if err != nil {
 		return err
 	}

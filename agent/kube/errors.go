@@ -29,7 +29,7 @@ func (c *Cluster) Explain(err error) error {
 
 // caDescription names the authority that must sign the API server's certificate.
 func (c *Cluster) caDescription() string {
-	t := c.cfg.TLSClientConfig
+	t := c.usedAccess().cfg.TLSClientConfig
 	switch {
 	case t.CAFile != "":
 		return "the CA in " + t.CAFile

@@ -19,6 +19,7 @@ import (
 // Metrics measures one agent. It is safe for concurrent use.
 type Metrics struct {
 	*metricset.Set
+	*metricset.ConfigMetrics
 	State    State
 	Accounts AccountState
 
@@ -33,7 +34,6 @@ type Metrics struct {
 	operationDuration        *prometheus.HistogramVec
 	requests                 *prometheus.CounterVec
 	requestDuration          *prometheus.HistogramVec
-	config                   configMetrics
 }
 
 // predecessor has the metrics of the predecessor that count.
@@ -65,7 +65,7 @@ func New(version string) *Metrics {
 	m.addAccounts()
 	m.addOperations()
 	m.addRequests()
-	m.addConfig()
+	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_agent")
 	m.beginWithZero()
 	return m
 }

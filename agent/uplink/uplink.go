@@ -108,6 +108,7 @@ type Uplink struct {
 	mu              sync.Mutex
 	accounts        map[vedette.AccountName]*wire.Register     // to be registered on every connection
 	accountErrors   map[vedette.AccountName]*wire.AccountError // sent on every new connection
+	config          *ConfigStatus                              // sent on every new connection; nil if unknown
 	link            *link                                      // nil while not connected
 	status          atomic.Pointer[linkStatus]                 // changed with mu held, but never waited for
 	operationStream atomic.Pointer[operationStream]            // nil while the server takes no outcomes; never waited for
@@ -285,8 +286,8 @@ func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Durat
 	return time.Since(started), err
 }
 
-// activateLink makes l the current link and returns its first messages: all registrations
-// and account errors.
+// activateLink makes l the current link and returns its first messages: all registrations,
+// account errors, and the configuration.
 func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -299,6 +300,9 @@ func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	}
 	for _, t := range u.accountErrors {
 		initial = append(initial, accountErrorMessage(t))
+	}
+	if u.config != nil {
+		initial = append(initial, u.config.message(time.Now()))
 	}
 	return initial
 }

@@ -104,6 +104,13 @@ func (w *Watcher) retryDeniedFeeds() {
 	}
 }
 
+// CredentialsChanged makes all watches continue from their marks with the credentials that the cluster
+// has now. Denied feeds do not wait for the end of their pauses, because the rights may be others.
+func (w *Watcher) CredentialsChanged() {
+	w.restartWatches()
+	w.retryDeniedFeeds()
+}
+
 // retryOneDeniedFeed ends the pause of any denied feed. If it is allowed now, logDenials retries the
 // others.
 func (w *Watcher) retryOneDeniedFeed() {

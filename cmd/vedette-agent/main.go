@@ -16,10 +16,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/httpserver"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/metricset"
@@ -34,7 +36,8 @@ Usage:
   vedette-agent [--config FILE]          Run the agent.
   vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
     --connect      Try the server and each cluster instead of printing the settings.
-    --effective    With --connect, print the settings too.
+    --effective    Print the settings, also with --connect, and how they differ from what is in effect in the
+                   agent that runs on this machine (or in this pod), and since when.
   vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
                                          Print the RBAC rules that an account needs, as manifests for kubectl, and
                                          mark those that are missing now. KINDS are separated by commas. --kinds
@@ -52,6 +55,7 @@ func main() {
 		Load:      func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
 		Check:     check,
 		Probes:    probes,
+		Running:   running,
 		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.LogConfig(os.LookupEnv) },
 		Run:       run,
@@ -78,19 +82,29 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	settings.Metrics.Accounts.Limit = cfg.Prometheus.MaxAccounts
 	setGCPercent()
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
-	handler := agent.Handler(a, log)
+	reloader := newReloader(cfg, settings.Accounts, a, settings.Metrics, log)
+	reloader.token, _ = settings.Uplink.Token.(*bearer.Variable)
+	handler := withConfig(agent.Handler(a, log), settings.Admin, reloader)
 	group, ctx := errgroup.WithContext(ctx)
 	if cfg.Pprof.Enabled {
 		handler = withProfiles(handler, settings.Admin)
 		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
 	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return newReloader(cfg, settings.Accounts, a, settings.Metrics, log).watchConfig(ctx) })
+	group.Go(func() error { return reloader.watchConfig(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
 	}
 	return group.Wait()
+}
+
+// withConfig adds the configuration that is in effect, for operators.
+func withConfig(next http.Handler, guard admin.Guard, r *reloader) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.effective))
+	return mux
 }
 
 // withProfiles adds Go's profiles to the handler of the health port, where the predecessor had them.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +11,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configreload"
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/reload"
 )
@@ -21,7 +23,7 @@ import (
 type reloadedAgent interface {
 	SetAccounts(ctx context.Context, accounts []agent.Account)
 	RereadCredentials()
-	SetConfigStatus(s agent.ConfigStatus)
+	SetConfigStatus(s configstatus.Status)
 }
 
 // reloadMetrics measures the configuration.
@@ -36,6 +38,7 @@ type reloadMetrics interface {
 type reloader struct {
 	agent   reloadedAgent
 	metrics reloadMetrics
+	token   *bearer.Variable // that is sent to the server; nil if the agent was started without one
 	log     *slog.Logger
 
 	started  *config.Config  // with which the agent was started
@@ -44,7 +47,8 @@ type reloader struct {
 	since    time.Time       // when the last change took effect
 	logged   struct{ failure, restart, rejected string }
 
-	secrets atomic.Pointer[config.Config] // current, for refreshSecrets
+	secrets  atomic.Pointer[config.Config] // current, for RefreshSecrets
+	inEffect atomic.Pointer[inEffect]      // for operators
 }
 
 func newReloader(cfg *config.Config, accounts []agent.Account, a reloadedAgent, m reloadMetrics, log *slog.Logger) *reloader {
@@ -57,61 +61,16 @@ func newReloader(cfg *config.Config, accounts []agent.Account, a reloadedAgent, 
 
 // watchConfig applies changes of the configuration until ctx ends.
 func (r *reloader) watchConfig(ctx context.Context) error {
-	if pipe := firstIrregular(r.current.ReadFiles()); pipe != "" {
+	if pipe := configreload.FirstIrregular(r.current.ReadFiles()); pipe != "" {
 		r.log.Info("the configuration is not reloaded when it changes, because it cannot be read twice", "file", pipe)
 		return nil
 	}
 	secretsChanged := make(chan struct{}, 1)
 	var refreshing sync.WaitGroup
-	refreshing.Go(func() { r.refreshSecrets(ctx, secretsChanged) })
+	refreshing.Go(func() { configreload.RefreshSecrets(ctx, r.secrets.Load, secretsChanged, r.log) })
 	reload.Watch(ctx, reload.Config{Also: secretsChanged, Log: r.log}, r.files(), r.reload)
 	refreshing.Wait()
 	return r.current.Close()
-}
-
-// refreshInterval is how often secrets are fetched again from where references lead.
-const refreshInterval = time.Minute
-
-// refreshSecrets fetches the secrets again until ctx ends, and says that some have changed. It is apart
-// from reloads, because an engine that does not answer takes time.
-func (r *reloader) refreshSecrets(ctx context.Context, changed chan<- struct{}) {
-	ticker := time.NewTicker(refreshInterval)
-	defer ticker.Stop()
-	failure := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		references, err := r.secrets.Load().RefreshSecrets(ctx)
-		if err != nil && ctx.Err() == nil && err.Error() != failure {
-			r.log.Warn("cannot fetch secrets again, keeping the old ones", "error", err)
-		}
-		failure = ""
-		if err != nil {
-			failure = err.Error()
-		}
-		if len(references) > 0 {
-			r.log.Info("secrets have changed", "references", references)
-			select {
-			case changed <- struct{}{}:
-			default: // a reload is due anyway
-			}
-		}
-	}
-}
-
-// firstIrregular returns the first file that can be read only once, such as a pipe, or "".
-func firstIrregular(files []string) string {
-	at := slices.IndexFunc(files, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.Mode().IsRegular()
-	})
-	if at < 0 {
-		return ""
-	}
-	return files[at]
 }
 
 // files returns the files whose change may change what is in effect.
@@ -158,7 +117,9 @@ func (r *reloader) reject(err error) {
 	r.logged.failure = err.Error()
 	r.log.Error("the changed configuration cannot be used, the one before stays in effect", "since", r.since, "error", err)
 	r.metrics.ConfigRejected()
-	r.agent.SetConfigStatus(agent.ConfigStatus{Since: r.since, Files: r.current.ReadFiles(), Error: err.Error()})
+	status := r.status()
+	status.Error, status.PublicError = err.Error(), config.WithoutValues(err)
+	r.report(status)
 }
 
 // apply puts a configuration into effect.
@@ -172,7 +133,9 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 		changed = true
 		r.setLevel(next.Logging.Level)
 	}
+	changed = r.setToken(next.Clouddriver.Auth) || changed
 	r.warnRestart(next)
+	logging.SetSecrets(r.log, next.SecretValues())
 	if err := next.Adopt(); err != nil {
 		r.log.Warn("cannot clean up after the configuration before", "error", err)
 	}
@@ -191,7 +154,31 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 
 func (r *reloader) reportSuccess() {
 	r.metrics.ConfigInEffect(r.since)
-	r.agent.SetConfigStatus(agent.ConfigStatus{Since: r.since, Files: r.current.ReadFiles()})
+	r.report(r.status())
+}
+
+func (r *reloader) report(s configstatus.Status) {
+	r.inEffect.Store(&inEffect{started: r.started, current: r.current, status: s})
+	r.agent.SetConfigStatus(s)
+}
+
+// status returns what is in effect.
+func (r *reloader) status() configstatus.Status {
+	s := configstatus.Status{Since: r.since, Files: r.current.ReadFiles(), RestartKeys: r.current.NeedRestart(r.started)}
+	for _, rejected := range r.current.RejectedAccounts {
+		s.RejectedAccounts = append(s.RejectedAccounts, rejected.Name)
+	}
+	return s
+}
+
+// setToken replaces the token for later connections to the server, and reports whether it differs.
+func (r *reloader) setToken(auth config.Auth) bool {
+	token := tokenOf(auth)
+	if r.token == nil || token == "" || token == tokenOf(r.current.Clouddriver.Auth) {
+		return false
+	}
+	r.token.Set(token)
+	return true
 }
 
 func (r *reloader) setLevel(level string) {

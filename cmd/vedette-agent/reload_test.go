@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -21,7 +23,7 @@ type recordedAgent struct {
 	accounts []agent.Account
 	sets     int
 	rereads  int
-	status   agent.ConfigStatus
+	status   configstatus.Status
 }
 
 func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account) {
@@ -31,7 +33,7 @@ func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *recordedAgent) RereadCredentials() { a.rereads++ }
 
-func (a *recordedAgent) SetConfigStatus(s agent.ConfigStatus) { a.status = s }
+func (a *recordedAgent) SetConfigStatus(s configstatus.Status) { a.status = s }
 
 // names returns the accounts with their kubeconfigs.
 func (a *recordedAgent) names() string {
@@ -70,6 +72,12 @@ func TestReload(t *testing.T) {
 	recorded := &recordedAgent{accounts: settings.Accounts}
 	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
 	since := r.since
+	forServer := map[string]string{ // what the server is told besides "in effect"
+		"half of the file": "agent.yml:1", "the same half": "agent.yml:1", "an empty file": "agent.yml has become empty",
+		"a password in the wrong place":               `agent.yml:1:20: unknown key "clouddriver.auth.********"`,
+		"an account becomes invalid, another changes": "[a]", "what needs a restart": "[clouddriver.grpc server.port]",
+		"the same again": "[clouddriver.grpc server.port]",
+	}
 	for _, tt := range []struct {
 		name, content string
 		names         string
@@ -81,6 +89,7 @@ func TestReload(t *testing.T) {
 		{"an account comes", accounts(a, b), "a=/a b=/b", 1, "the changed configuration is in effect", false},
 		{"half of the file", accounts(a, b)[:25], "a=/a b=/b", 0, "the one before stays in effect", true},
 		{"the same half", accounts(a, b)[:25], "a=/a b=/b", 0, "", true},
+		{"a password in the wrong place", "clouddriver.auth: {token:hunter2}\n", "a=/a b=/b", 0, "unknown key", true},
 		{"an empty file", "", "a=/a b=/b", 0, "agent.yml has become empty", true},
 		{"the file is restored", accounts(a, b), "a=/a b=/b", 0, "agree again", false},
 		{"an account becomes invalid, another changes", accounts("{name: a, kubeconfigFile: /a, insecure: maybe}", "{name: b, kubeconfigFile: /c}"), "b=/c a=/a", 1, "account is invalid", false},
@@ -102,6 +111,10 @@ func TestReload(t *testing.T) {
 		if (recorded.status.Error != "") != tt.failed || recorded.status.Since.Before(since) {
 			t.Errorf("%s: got %+v, want an error: %t", tt.name, recorded.status, tt.failed)
 		}
+		s := recorded.status
+		if told := s.PublicError + fmt.Sprint(s.RejectedAccounts, s.RestartKeys); !strings.Contains(told, cmp.Or(forServer[tt.name], "[] []")) || strings.Contains(told, "hunter2") {
+			t.Errorf("%s: the server is told %s, want %q", tt.name, told, forServer[tt.name])
+		}
 		if all := fmt.Sprint(files); !strings.Contains(all, file) || !strings.Contains(all, "agent-local.yml") {
 			t.Errorf("%s: watches %s, want the file and its overlays", tt.name, all)
 		}
@@ -113,6 +126,99 @@ func TestReload(t *testing.T) {
 	log.Info("must not be logged")
 	if logged.Len() > 0 {
 		t.Errorf("got %q, want only errors", logged.String())
+	}
+}
+
+// TestFilesInTheWay checks that the accounts stay whatever takes the place of their file, and that they
+// are not disturbed when it returns.
+func TestFilesInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent.yml")
+	const good = "kubernetes.accounts: [{name: a, kubeconfigFile: /a}]\n"
+	write := func(text string) error { return os.WriteFile(file, []byte(text), 0o600) }
+	if err := write(good); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	log, err := logging.New(logging.Config{}, &logged, &logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := newAgentConfig(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := &recordedAgent{accounts: settings.Accounts}
+	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
+	for name, tt := range map[string]struct {
+		replace func() error
+		want    string
+	}{
+		"a directory":               {func() error { return os.Mkdir(file, 0o700) }, "is a directory"},
+		"a link to nowhere":         {func() error { return os.Symlink(filepath.Join(dir, "nowhere"), file) }, "symbolic link to a file that does not exist"},
+		"nothing":                   {func() error { return nil }, "agent.yml"},
+		"bytes that are no text":    {func() error { return write("\x00\xff\xfe") }, "not valid YAML"},
+		"a file that ends early":    {func() error { return write(good[:40]) }, "not valid YAML"},
+		"white space":               {func() error { return write("  \n# nothing\n") }, "has become empty"},
+		"a key that is set twice":   {func() error { return write(good + good) }, "twice"},
+		"an alias of itself":        {func() error { return write("logging: &a {level: *a}\n") }, "refers to itself"},
+		"more than a file may have": {func() error { return write(good + "# " + strings.Repeat("x", 9<<20)) }, "larger than 8 MiB"},
+	} {
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := tt.replace(); err != nil {
+			t.Fatal(err)
+		}
+		logged.Reset()
+		r.reload(t.Context(), []string{file})
+		if recorded.sets > 0 || !strings.Contains(recorded.status.Error, tt.want) || !strings.Contains(logged.String(), "stays in effect") {
+			t.Errorf("%s: got %d changes of accounts, %q, want %q", name, recorded.sets, recorded.status.Error, tt.want)
+		}
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := write(good); err != nil {
+			t.Fatal(err)
+		}
+		r.reload(t.Context(), []string{file})
+		if recorded.sets > 0 || recorded.status.Error != "" {
+			t.Errorf("%s: got %d changes of accounts, %q when the file returns", name, recorded.sets, recorded.status.Error)
+		}
+	}
+}
+
+// TestSecretsStayOutOfTheLog checks that secrets of engines are masked in log lines once a reload has
+// found them, and those before them, too.
+func TestSecretsStayOutOfTheLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	write := func(secret string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte("clouddriver.auth.token: encrypted:noop!"+secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first-secret")
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	log, err := logging.New(logging.Config{}, &logged, &logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logging.SetSecrets(log, cfg.SecretValues()) // as package program does
+	r := newReloader(cfg, nil, &recordedAgent{}, metrics.New("test"), log)
+	write("second-secret")
+	r.reload(t.Context(), nil)
+	log.Info("tokens", "first", "first-secret", "second", "second-secret")
+	if got := logged.String(); !strings.Contains(got, "first=*** second=***") {
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -169,7 +275,7 @@ func (a *notifiedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *notifiedAgent) RereadCredentials() { a.events <- "reread" }
 
-func (a *notifiedAgent) SetConfigStatus(agent.ConfigStatus) { a.events <- "status" }
+func (a *notifiedAgent) SetConfigStatus(configstatus.Status) { a.events <- "status" }
 
 // expect waits for an event. Others before it do not matter.
 func (a *notifiedAgent) expect(t *testing.T, want string) {

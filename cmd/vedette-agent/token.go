@@ -14,11 +14,13 @@ import (
 func setToken(cfg *uplink.Config, auth config.Auth, log *slog.Logger) {
 	switch {
 	case auth.Token.Reveal() != "":
-		cfg.Token = bearer.Static(strings.TrimSpace(auth.Token.Reveal()))
+		cfg.Token = bearer.NewVariable(tokenOf(auth))
 	case auth.TokenCommand.Command != "":
 		cfg.Token = bearer.NewCommand(tokenCommand(auth.TokenCommand), log)
 	}
 }
+
+func tokenOf(auth config.Auth) string { return strings.TrimSpace(auth.Token.Reveal()) }
 
 func tokenCommand(c config.TokenCommand) bearer.Config {
 	program := command.Command{Program: c.Command}

@@ -87,10 +87,13 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
 		settings.Tracing = exporter.Provider()
 	}
+	reloader := newReloader(cfg, settings.Metrics, log)
+	settings.Clouddriver.ConfigDetails = reloader.healthDetails
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err
 	}
+	reloader.server = srv
 	group, ctx := errgroup.WithContext(ctx)
 	if cfg.Pprof.Enabled {
 		profiles := cfg.Profiles(settings.RESTTLS, log)
@@ -102,5 +105,6 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return profiles.Serve(ctx, listener, log) })
 	}
 	group.Go(func() error { return srv.Run(ctx) })
+	group.Go(func() error { return reloader.watchConfig(ctx) })
 	return group.Wait()
 }

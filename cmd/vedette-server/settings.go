@@ -40,7 +40,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
 		AgentServer: agentserver.Config{
 			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes),
-			Kinds:       cachedKinds(cfg.Cache, cfg.Kubesvc.Cache.CacheDefaults),
+			Kinds:       liveSettings(cfg).Kinds,
 			Projections: views.Projections(),
 			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
 		},
@@ -48,12 +48,12 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		Fiat:     cfg.Fiat.AuthorizeConfig(),
 		Tasks:    newTaskConfig(cfg, artifactAccounts),
 		Clouddriver: clouddriver.Config{
-			PrimaryAccountTypes:   cfg.Credentials.PrimaryAccountTypes,
-			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments,
-			OmitPodStatus:         !cfg.Jobs.DetailedPodStatus,
-			Artifacts:             artifactAccounts,
+			Live:          &clouddriver.Live{},
+			OmitPodStatus: !cfg.Jobs.DetailedPodStatus,
+			Artifacts:     artifactAccounts,
 		},
 	}
+	settings.Clouddriver.Live.SetCredentialRules(liveSettings(cfg).Credentials)
 	if client := cfg.Front50.Client(); client != nil {
 		settings.Clouddriver.Projects = client
 		if cfg.Cache.CheckApplicationInFront50 {

@@ -130,7 +130,7 @@ func newAgents() *cobra.Command {
 
 func newAgentLayout(now time.Time) listLayout[client.Agent] {
 	return listLayout[client.Agent]{
-		header: "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE", wideHeader: "HOSTNAME|ZONE",
+		header: "ID|VERSION|SERVER|CACHER FOR|STANDBY FOR|REFUSED|LAST HEARTBEAT|AGE|CONFIG", wideHeader: "CONFIG AGE|HOSTNAME|ZONE",
 		name: func(a client.Agent) string { return a.ID },
 		row: func(a client.Agent) []string {
 			roles := map[string][]string{}
@@ -138,8 +138,9 @@ func newAgentLayout(now time.Time) listLayout[client.Agent] {
 				roles[account.Role] = append(roles[account.Role], account.Name)
 			}
 			accountsWith := func(role string) string { return cmp.Or(strings.Join(roles[role], ","), "<none>") }
+			config, configAge := describeConfig(a, now)
 			return []string{a.ID, a.Version, a.Server, accountsWith("cacher"), accountsWith("standby"), accountsWith("refused"),
-				ageText(a.LastPulse, now), ageText(a.Connected, now), a.Hostname, cmp.Or(a.ZoneID, "<none>")}
+				ageText(a.LastPulse, now), ageText(a.Connected, now), config, configAge, a.Hostname, cmp.Or(a.ZoneID, "<none>")}
 		},
 	}
 }
@@ -152,10 +153,26 @@ func ageText(t, now time.Time) string {
 	return views.Age(now.Sub(t))
 }
 
-// printAccountErrors prints what prevents accounts from being reported.
+// describeConfig returns the state of an agent's configuration, and since when it is in effect.
+func describeConfig(a client.Agent, now time.Time) (state, age string) {
+	for _, c := range a.Conditions {
+		if c.Type == "ConfigCurrent" {
+			return c.Reason, views.Age(now.Sub(c.Since))
+		}
+	}
+	return "<none>", "<none>" // an agent of an earlier version
+}
+
+// printAccountErrors prints what prevents accounts from being reported, and configurations that are
+// not in effect.
 func printAccountErrors(cmd *cobra.Command, agents []client.Item[client.Agent]) {
 	for _, a := range agents {
 		printAccountError(cmd, "agent "+a.Value.ID, a.Value.Message)
+		for _, c := range a.Value.Conditions {
+			if c.Status == "False" {
+				printAccountError(cmd, "agent "+a.Value.ID, c.Message)
+			}
+		}
 		for _, account := range a.Value.Accounts {
 			printAccountError(cmd, account.Name, account.Message)
 		}

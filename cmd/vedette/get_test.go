@@ -46,6 +46,7 @@ func newShopWorld(t *testing.T) *readtest.Fixture {
 	}
 	w.Fleet.SetAgents(api.Agent{ID: "agent-1", Version: "v1.2.3", Hostname: "node-7", ZoneID: "vedette", Server: "server-1",
 		Connected: time.Now().Add(-90 * time.Minute), LastHeartbeat: time.Now(),
+		Config:   api.AgentConfig{Since: time.Now().Add(-30 * time.Hour), Reason: "Rejected", Message: "the changed files cannot be used: agent.yml:7:3: why"},
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Standby}, {Name: "prod-3", Role: api.Refused, Message: "another cluster owns the name"}}})
 	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
 	return w

@@ -135,6 +135,13 @@ type Agent struct {
 	Connected, LastPulse          time.Time
 	Message                       string // what is wrong with the agent itself
 	Accounts                      []struct{ Name, Role, Message string }
+	Conditions                    []Condition
+}
+
+// Condition says whether something holds for an agent.
+type Condition struct {
+	Type, Status, Reason, Message string
+	Since                         time.Time // when the configuration of the agent took effect
 }
 
 // Feed is a feed of an account and its progress.

@@ -12,10 +12,13 @@ import (
 // KeyValue is the effective value of one setting, and where it comes from. The
 // values of secrets are masked.
 type KeyValue struct {
-	Key   string
-	Value string
-	From  string // "agent.yml:7:3", "environment variable X" or "default"
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"` // "agent.yml:7:3", "environment variable X" or FromDefault
 }
+
+// FromDefault is where a value comes from that nothing sets.
+const FromDefault = "default"
 
 // String returns "server.port = 7002 (default)".
 func (kv KeyValue) String() string {

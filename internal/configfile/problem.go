@@ -21,7 +21,7 @@ func (p Position) String() string {
 	file := printable(p.File)
 	switch {
 	case file == "":
-		return "default"
+		return FromDefault
 	case p.Line == 0:
 		return file
 	case p.Column == 0:

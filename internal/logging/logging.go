@@ -66,12 +66,12 @@ func New(cfg Config, stdout, stderr io.Writer) (*slog.Logger, error) {
 	if cfg.UTC {
 		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr { return replaceLevelName(groups, withUTC(groups, a)) }
 	}
-	w := cfg.File.writer(stdout, stderr)
+	h.secrets = &secretWriter{next: cfg.File.writer(stdout, stderr)}
 	switch strings.ToLower(cfg.Format) {
 	case Text, "":
-		h.Handler = slog.NewTextHandler(w, options)
+		h.Handler = slog.NewTextHandler(h.secrets, options)
 	case JSON:
-		h.Handler = slog.NewJSONHandler(w, options)
+		h.Handler = slog.NewJSONHandler(h.secrets, options)
 	default:
 		return nil, fmt.Errorf("the log format must be text or json, got %q", cfg.Format)
 	}
@@ -99,7 +99,8 @@ func SetLevel(log *slog.Logger, name string) error {
 // contextHandler adds the attributes of the context to each line.
 type contextHandler struct {
 	slog.Handler
-	level *slog.LevelVar // of Handler
+	level   *slog.LevelVar // of Handler
+	secrets *secretWriter  // to which Handler writes
 }
 
 // Handle implements slog.Handler.
@@ -113,12 +114,12 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h contextHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return contextHandler{h.Handler.WithAttrs(attrs), h.level}
+	return contextHandler{h.Handler.WithAttrs(attrs), h.level, h.secrets}
 }
 
 // WithGroup implements slog.Handler.
 func (h contextHandler) WithGroup(name string) slog.Handler {
-	return contextHandler{h.Handler.WithGroup(name), h.level}
+	return contextHandler{h.Handler.WithGroup(name), h.level, h.secrets}
 }
 
 // replaceLevelName prints TRACE instead of slog's DEBUG-4.

@@ -27,6 +27,11 @@ func (p Program[C]) check(ctx context.Context, cfg C, o checkOptions, out, errOu
 			fmt.Fprintln(out, kv)
 		}
 	}
+	if o.effective && p.Running != nil {
+		for _, remark := range p.Running(ctx, cfg) {
+			fmt.Fprintln(errOut, remark)
+		}
+	}
 	if p.Remarks != nil {
 		for _, remark := range p.Remarks(cfg) {
 			fmt.Fprintln(errOut, remark)

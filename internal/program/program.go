@@ -25,8 +25,8 @@ type Config interface {
 	Unused() []string
 }
 
-// Program is a program with a configuration file. All functions but AddFlags and Remarks
-// must be set; Commands may be nil.
+// Program is a program with a configuration file. All functions but AddFlags, Remarks
+// and Running must be set; Commands may be nil.
 type Program[C Config] struct {
 	Name, Usage string
 	// AddFlags adds flags to --config.
@@ -40,6 +40,9 @@ type Program[C Config] struct {
 	Check func(cfg C) error
 	// Probes returns what `check --connect` tries. It fails only if Check does.
 	Probes func(cfg C) ([]probe.Probe, error)
+	// Running returns what `check --effective` says about the program if it runs on this machine; may be
+	// nil.
+	Running func(ctx context.Context, cfg C) []string
 	// EnvPrefix is the prefix of the environment variables that set keys, as in configfile.
 	EnvPrefix string
 	// LogConfig returns the configuration of the log.
@@ -105,6 +108,9 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	log, err := logging.New(p.LogConfig(cfg), out, errOut)
 	if err != nil {
 		return err
+	}
+	if secrets, ok := any(cfg).(interface{ SecretValues() []string }); ok {
+		logging.SetSecrets(log, secrets.SecretValues())
 	}
 	for _, warning := range p.unknownVariables(cfg) {
 		log.Warn("environment variable without effect", "variable", warning)

@@ -72,7 +72,8 @@ func TestCommandLine(t *testing.T) {
 		{"check --connect --config a.yml", "failed  configuration: checked a.yml\nok      database: a.yml\n", remarks("a.yml"), "1 of 2 checks failed"},
 		{"check --config good.yml", "port = 1 (default)\n", remarks("good.yml"), ""},
 		{"check --connect --config good.yml", "ok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
-		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
+		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", "running good.yml\n" + remarks("good.yml"), ""},
+		{"check --effective --config good.yml", "port = 1 (default)\n", "running good.yml\n" + remarks("good.yml"), ""},
 		{"check --connect --config down.yml", "ok      configuration\nfailed  database: it is down\n", remarks("down.yml"), "1 of 2 checks failed"},
 		{"--connect --config a.yml", "", "flag provided but not defined: -connect\nusage\n", "see prog --help"},
 		{"--config missing.yml", "", "", "missing.yml is missing"},
@@ -102,6 +103,7 @@ func TestCommandLine(t *testing.T) {
 					return err
 				},
 			}},
+			Running:   func(_ context.Context, cfg testConfig) []string { return []string{"running " + cfg.path} },
 			Remarks:   func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
 			Check:     checkTestConfig,
 			Probes:    probeTestConfig,
@@ -121,6 +123,27 @@ func TestCommandLine(t *testing.T) {
 		if printed != tt.out || errOut.String() != tt.errOut || !strings.Contains(got, tt.err) || (tt.err == "") != (err == nil) {
 			t.Errorf("%s: got %q, %q, error %q, want %q, %q, error %q", tt.args, printed, errOut.String(), got, tt.out, tt.errOut, tt.err)
 		}
+	}
+}
+
+// secretConfig has secrets.
+type secretConfig struct{ testConfig }
+
+func (secretConfig) SecretValues() []string { return []string{"hunter2-and-more"} }
+
+// TestSecretsAreMasked checks that the secrets of a configuration stay out of the log from the start.
+func TestSecretsAreMasked(t *testing.T) {
+	var out bytes.Buffer
+	p := Program[secretConfig]{
+		Load:      func(string) (secretConfig, error) { return secretConfig{}, nil },
+		LogConfig: func(secretConfig) logging.Config { return logging.Config{} },
+		Run: func(_ context.Context, _ secretConfig, log *slog.Logger) error {
+			log.Info("token hunter2-and-more")
+			return nil
+		},
+	}
+	if err := p.run(t.Context(), nil, &out, &out); err != nil || !strings.Contains(out.String(), `msg="token ***"`) {
+		t.Errorf("got %s, %v", out.String(), err)
 	}
 }
 

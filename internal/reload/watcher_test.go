@@ -55,9 +55,15 @@ func expectReport(t *testing.T, reports <-chan report, content string, paths ...
 	}
 }
 
+// write replaces a file at once: a file that is written in place is empty for a moment, which is
+// longer than the tests' Quiet if the machine is busy.
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+	written := filepath.Join(t.TempDir(), "written")
+	if err := os.WriteFile(written, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(written, path); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -235,5 +241,70 @@ func TestPipesAreNotRead(t *testing.T) {
 	content := make([]byte, 1)
 	if _, err := r.Read(content); err != nil || string(content) != "x" {
 		t.Errorf("got %q, %v, want the content of the pipe", content, err)
+	}
+}
+
+// TestChangesWithoutEnd checks that a file which changes every 100 ms is reported now and then, and
+// that its last content is reported.
+func TestChangesWithoutEnd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	synctest.Test(t, func(t *testing.T) {
+		write(t, file, "0")
+		ctx, cancel := context.WithCancel(t.Context())
+		var contents []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Watch(ctx, Config{WithoutNotifications: true}, []string{file}, func(context.Context, []string) []string {
+				content, _ := os.ReadFile(file)
+				contents = append(contents, string(content))
+				return []string{file}
+			})
+		}()
+		const changes = 600
+		for i := range changes {
+			time.Sleep(100 * time.Millisecond) // the bubble's clock
+			write(t, file, fmt.Sprint(i+1))
+		}
+		time.Sleep(5 * time.Second)
+		cancel()
+		<-done
+		if n := len(contents); n < 60/5 || n > 60 {
+			t.Errorf("got %d reports in a minute", n)
+		}
+		if last := contents[len(contents)-1]; last != fmt.Sprint(changes) {
+			t.Errorf("got %s last, want %d", last, changes)
+		}
+	})
+}
+
+// TestFilesInTheWay checks that a directory in place of a file, and links to nowhere, are changes, and
+// that the file is noticed when it returns.
+func TestFilesInTheWay(t *testing.T) {
+	for name, cfg := range modes {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "agent.yml")
+			write(t, file, "a")
+			reports := watchFiles(t, cfg, file)
+			expectReport(t, reports, "a")
+			for _, replace := range []func() error{
+				func() error { return os.Mkdir(file, 0o700) },
+				func() error { return os.Symlink(filepath.Join(filepath.Dir(file), "nowhere"), file) },
+				func() error { return nil }, // it is gone
+			} {
+				if err := os.RemoveAll(file); err != nil {
+					t.Fatal(err)
+				}
+				if err := replace(); err != nil {
+					t.Fatal(err)
+				}
+				expectReport(t, reports, "", file)
+				if err := os.RemoveAll(file); err != nil {
+					t.Fatal(err)
+				}
+				write(t, file, "a")
+				expectReport(t, reports, "a", file)
+			}
+		})
 	}
 }

@@ -120,3 +120,10 @@ func (r *Resolver) Refresh(ctx context.Context) ([]string, error) {
 	}
 	return changed, errors.Join(errs...)
 }
+
+// Values returns the secrets that are in use, in any order.
+func (r *Resolver) Values() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.secrets))
+}

@@ -199,6 +199,12 @@ func (ts *testServer) runCommand(args []string) {
 	case "account-errors":
 		ts.recordAccountErrors(args[1])
 		return
+	case "kinds":
+		ts.agentServer.SetKinds(ts.ctx, args[1:])
+		return
+	case "configs":
+		ts.recordConfigs()
+		return
 	case "execute":
 		ts.startOperation(args[1], args[2], args[3])
 		return
@@ -246,6 +252,17 @@ func (ts *testServer) recordAccountErrors(account string) {
 		if role := m.Roles()[vedette.AccountName(account)]; role.Message != "" {
 			ts.record("%s: %s %s: %q", m.ID, account, role.Role, role.Message)
 		}
+	}
+}
+
+// recordConfigs records which configurations operators see.
+func (ts *testServer) recordConfigs() {
+	for _, m := range ts.assigner.Members() {
+		c, age := m.Config(), time.Duration(0)
+		if !c.Since.IsZero() {
+			age = time.Since(c.Since)
+		}
+		ts.record("%s: for %s, current %t, %q %q", m.ID, age, c.Current, c.Reason, c.Message)
 	}
 }
 
@@ -371,6 +388,8 @@ func (ta *testAgent) runCommand(verb string, args []string) {
 		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: args[0]}}})
 	case "account-error":
 		ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_AccountError{AccountError: &wire.AccountError{Account: args[0], Message: strings.Join(args[1:], " ")}}})
+	case "config":
+		ta.sendConfig(args)
 	case "disconnect":
 		ta.disconnect()
 	case "alive":
@@ -388,6 +407,16 @@ func (ta *testAgent) runCommand(verb string, args []string) {
 	default:
 		ta.sendRecord(verb, args)
 	}
+}
+
+// sendConfig sends the status of a configuration: age current reason message.
+func (ta *testAgent) sendConfig(args []string) {
+	age, err := time.ParseDuration(args[0])
+	if err != nil {
+		ta.stage.t.Fatal(err)
+	}
+	ta.send(&wire.AgentMessage{Message: &wire.AgentMessage_ConfigStatus{ConfigStatus: &wire.ConfigStatus{
+		AgeMillis: age.Milliseconds(), Current: args[1] == "true", Reason: args[2], Message: strings.Join(args[3:], " ")}}})
 }
 
 func (ta *testAgent) register(args []string) {

@@ -19,6 +19,15 @@ type Agent struct {
 	LastHeartbeat time.Time
 	Accounts      []AgentAccount
 	Message       string // what is wrong with the agent itself; empty for nothing
+	Config        AgentConfig
+}
+
+// AgentConfig says which configuration an agent uses. The zero value is for agents that do not say.
+type AgentConfig struct {
+	Since   time.Time // when it took effect
+	Current bool      // whether all that the agent's files contain is in effect
+	Reason  string    // one word
+	Message string
 }
 
 // AgentAccount is an account that an agent registered.
@@ -56,6 +65,16 @@ type agentView struct {
 	LastHeartbeat timestamp          `json:"lastPulse"`
 	Accounts      []agentAccountView `json:"accounts"`
 	Message       string             `json:"message,omitempty"`
+	Conditions    []conditionView    `json:"conditions,omitempty"`
+}
+
+// conditionView is a condition as objects of Kubernetes have them.
+type conditionView struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"` // True or False
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   timestamp `json:"since"`
 }
 
 // cursor is the place of an agent in the order of all agents. An ID alone is not enough, because
@@ -103,6 +122,18 @@ func newAgentView(a Agent) agentView {
 		Accounts: make([]agentAccountView, len(a.Accounts))}
 	for i, account := range a.Accounts {
 		v.Accounts[i] = agentAccountView{Name: account.Name, Role: account.Role, Message: account.Message}
+	}
+	if a.Config != (AgentConfig{}) {
+		v.Conditions = append(v.Conditions, a.Config.condition())
+	}
+	return v
+}
+
+// condition returns whether the agent uses all that its files contain.
+func (c AgentConfig) condition() conditionView {
+	v := conditionView{Type: "ConfigCurrent", Status: "False", Reason: c.Reason, Message: c.Message, Since: timestamp(c.Since)}
+	if c.Current {
+		v.Status = "True"
 	}
 	return v
 }

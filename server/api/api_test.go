@@ -9,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -461,6 +462,30 @@ func TestFleetViews(t *testing.T) {
 	world.Account("new", "pods") // new accounts are found at once
 	if got := getJSON[struct{ Name string }](w, "/accounts/new"); got.Name != "new" {
 		t.Errorf("a new account: got %+v", got)
+	}
+}
+
+// TestConfigOfAgents checks how the configurations of agents are shown, and that those of older agents
+// are not.
+func TestConfigOfAgents(t *testing.T) {
+	world, since := shopWorld(t), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	world.Fleet.SetAgents(api.Agent{ID: "a1", Config: api.AgentConfig{Since: since, Current: true, Reason: "InEffect", Message: "/a.yml"}},
+		api.Agent{ID: "a2", Config: api.AgentConfig{Since: since, Reason: "Rejected", Message: "agent.yml:1:1: why"}}, api.Agent{ID: "a3"})
+	got := getJSON[struct {
+		Items []struct {
+			ID         string
+			Conditions []map[string]string
+		}
+	}](serve(t, configOf(world)), "/agents")
+	want := []map[string]string{
+		{"type": "ConfigCurrent", "status": "True", "reason": "InEffect", "message": "/a.yml", "since": "2026-01-02T03:04:05.000Z"},
+		{"type": "ConfigCurrent", "status": "False", "reason": "Rejected", "message": "agent.yml:1:1: why", "since": "2026-01-02T03:04:05.000Z"},
+		nil,
+	}
+	for i, agent := range got.Items {
+		if want[i] == nil && agent.Conditions != nil || want[i] != nil && (len(agent.Conditions) != 1 || !maps.Equal(agent.Conditions[0], want[i])) {
+			t.Errorf("%s: got %v, want %v", agent.ID, agent.Conditions, want[i])
+		}
 	}
 }
 

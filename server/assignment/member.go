@@ -41,6 +41,7 @@ type Member struct {
 	registered map[vedette.AccountName]vedette.Account // as last registered, without namespaces
 	stalls     map[vedette.AccountName]stall           // accounts whose changes wait for the database
 	errors     map[vedette.AccountName]AccountError    // as last reported by the agent; survives a new role
+	config     ConfigStatus
 	gone       bool
 }
 

@@ -114,13 +114,10 @@ type Config struct {
 	OnViewRead func(cached bool)
 	Log        *slog.Logger // nil discards the log
 
-	// PrimaryAccountTypes are the account types that make an account primary
-	// (credentials.primaryAccountTypes). Nil means "default".
-	PrimaryAccountTypes []string
-	// ChallengeEnvironments are the environments in which Deck asks for confirmation before
-	// destructive actions (credentials.challengeDestructiveActionsEnvironments). Nil means
-	// "default".
-	ChallengeEnvironments []string
+	// Live is what can change while the server runs; nil for the defaults.
+	Live *Live
+	// ConfigDetails is what /health shows about the server's configuration; nil for nothing.
+	ConfigDetails func() map[string]any
 	// OmitPodStatus leaves pods out of the views of Jobs (kubernetes.jobs.detailed-pod-status:
 	// false).
 	OmitPodStatus bool
@@ -153,11 +150,8 @@ func New(cfg Config) http.Handler {
 	if cfg.Artifacts == nil {
 		cfg.Artifacts = artifacts.New(artifacts.Config{})
 	}
-	if cfg.PrimaryAccountTypes == nil {
-		cfg.PrimaryAccountTypes = []string{"default"}
-	}
-	if cfg.ChallengeEnvironments == nil {
-		cfg.ChallengeEnvironments = []string{"default"}
+	if cfg.Live == nil {
+		cfg.Live = &Live{}
 	}
 	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes,
 		Applications: cfg.Applications, OnRead: cfg.OnViewRead})

@@ -92,8 +92,9 @@ func (a *api) newCredentialView(row store.AccountRow) credentialView {
 	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)),
 		AccountType:   orDefault(p.AccountType, string(row.Name)),
 		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: newPermissionView(p.Permissions)}
-	v.PrimaryAccount = slices.Contains(a.PrimaryAccountTypes, v.AccountType)
-	v.ChallengeDestructiveActions = slices.Contains(a.ChallengeEnvironments, v.Environment)
+	rules := a.Live.CredentialRules()
+	v.PrimaryAccount = slices.Contains(rules.PrimaryAccountTypes, v.AccountType)
+	v.ChallengeDestructiveActions = slices.Contains(rules.ChallengeEnvironments, v.Environment)
 	return v
 }
 

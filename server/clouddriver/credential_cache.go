@@ -21,7 +21,8 @@ type credentialCache struct {
 	// it. It is not a mutex, because a request must not wait longer than its client.
 	turn chan struct{}
 
-	mark     uint64 // 0 until the first read
+	rules    *CredentialRules // of the views
+	mark     uint64           // 0 until the first read
 	isLoaded bool
 	names    []vedette.AccountName // sorted
 	views    map[vedette.AccountName]encodedCredential
@@ -95,6 +96,9 @@ func (c *credentialCache) refresh(ctx context.Context) error {
 		return err
 	}
 	changed, now := c.api.Store.ChangedAccounts(c.mark) // before the read, so that no change is missed
+	if rules := c.api.Live.CredentialRules(); rules != c.rules {
+		c.rules, c.isLoaded = rules, false
+	}
 	if c.isLoaded && len(changed) == 0 {
 		return nil
 	}

@@ -29,6 +29,9 @@ func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error
 		"db":     {Status: "UP"},
 		"agents": {Status: "UP", Details: map[string]any{"connected": a.AgentCount()}},
 	}}
+	if a.ConfigDetails != nil { // it is UP, because the last good configuration is in effect
+		view.Components["config"] = componentView{Status: "UP", Details: a.ConfigDetails()}
+	}
 	code := http.StatusOK
 	if err := a.Store.Ping(ctx); err != nil {
 		a.Log.WarnContext(ctx, "database does not answer", "error", err)

@@ -51,6 +51,7 @@ type Config struct {
 	database DatabaseURL
 	notices  []string
 	secrets  *engines.Loader
+	source   source
 }
 
 // Close removes the temporary files with secrets.
@@ -60,6 +61,9 @@ func (c *Config) Close() error { return c.secrets.Close() }
 // of those that have changed. Temporary files are replaced; for other values, load the configuration
 // again.
 func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
+
+// SecretValues returns the secrets that the configuration refers to.
+func (c *Config) SecretValues() []string { return c.secrets.Values() }
 
 // Unused lists the keys that are set and have no effect in this version, as
 // "vedette-server.yml:7:3: redis".

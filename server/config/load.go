@@ -23,16 +23,37 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // loadFrom is Load with another root for the default folder.
 func loadFrom(root, path string, env func(string) (string, bool)) (*Config, error) {
-	c := &Config{}
-	place := configfile.Place{Dir: filepath.Join(root, defaultDir), Name: "vedette-server"}
-	search := configfile.Search{File: path, Places: []configfile.Place{place}}
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Load(search, o, into) })
+	c, _, err := source{root, path, env, ""}.load(engines.NewLoader)
+	return c, err
+}
+
+// source is where a configuration is loaded from.
+type source struct {
+	root, path string
+	env        func(string) (string, bool)
+	dataDir    string // of UseDataDir; empty if it was not called
+}
+
+// loaderFunc returns what resolves the references of a configuration.
+type loaderFunc func(o configfile.Options, read func(o configfile.Options, into any)) *engines.Loader
+
+// load also returns the files that were read or looked for, whether or not there is an error.
+func (s source) load(newLoader loaderFunc) (*Config, []configfile.File, error) {
+	c := &Config{source: s}
+	place := configfile.Place{Dir: filepath.Join(s.root, defaultDir), Name: "vedette-server"}
+	search := configfile.Search{File: s.path, Places: []configfile.Place{place}}
+	o := c.withSecrets(options(s.env), newLoader, func(o configfile.Options, into any) { configfile.Load(search, o, into) })
 	c.report = configfile.Load(search, o, c)
+	files := c.report.Files
 	c.Path = c.report.Base
 	if c.Path == "" {
 		c.notices = append(c.notices, "no configuration file was found at "+defaultDir+"/vedette-server.yaml or .yml: using the defaults")
 	}
-	return c.finish()
+	c, err := c.finish()
+	if err == nil && s.dataDir != "" {
+		c.UseDataDir(s.dataDir)
+	}
+	return c, files, err
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
@@ -42,14 +63,14 @@ func options(env func(string) (string, bool)) configfile.Options {
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{}
-	o := c.withSecrets(options(env), func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
+	o := c.withSecrets(options(env), engines.NewLoader, func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
 	c.report = configfile.Parse(name, data, o, c)
 	return c.finish()
 }
 
 // withSecrets adds to options that references to secrets are resolved. read reads the configuration.
-func (c *Config) withSecrets(o configfile.Options, read func(o configfile.Options, into any)) configfile.Options {
-	c.secrets = engines.NewLoader(o, read)
+func (c *Config) withSecrets(o configfile.Options, newLoader loaderFunc, read func(o configfile.Options, into any)) configfile.Options {
+	c.secrets = newLoader(o, read)
 	c.secrets.Prefetch(&Config{})
 	o.Secrets = c.secrets.Resolve
 	return o

@@ -137,7 +137,7 @@ func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), 
 // UseDataDir sets the folder of the embedded database, for a command-line flag. It has no effect if
 // another database is configured.
 func (c *Config) UseDataDir(dir string) {
-	c.DataDir = dir
+	c.DataDir, c.source.dataDir = dir, dir
 	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
 		c.chooseDatabase()
 	}

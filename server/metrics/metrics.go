@@ -19,6 +19,7 @@ import (
 // Metrics measures one server. It is safe for concurrent use.
 type Metrics struct {
 	*metricset.Set
+	*metricset.ConfigMetrics
 	State    State
 	Fleet    Fleet
 	Accounts Accounts
@@ -66,6 +67,7 @@ func New(version string) *Metrics {
 	m := &Metrics{Set: metricset.New()}
 	m.Gauge("vedette_server_build_info", "Always 1; the labels say which version runs.", "version", "go_version").
 		WithLabelValues(version, runtime.Version()).Set(1)
+	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_server")
 	m.addFleet()
 	m.addAccounts()
 	m.addIngest()

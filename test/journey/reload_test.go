@@ -5,14 +5,20 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/test/apistub"
 )
 
@@ -21,7 +27,8 @@ type countedCluster struct {
 	url string
 
 	mu     sync.Mutex
-	counts map[string]int // "LIST /api/v1/pods"
+	counts map[string]int    // "LIST /api/v1/pods"
+	tokens map[string]string // of the last request
 }
 
 // startCluster starts a cluster with one pod and one ConfigMap.
@@ -38,18 +45,18 @@ func startCluster(t *testing.T, name string) *countedCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &countedCluster{counts: map[string]int{}}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := &countedCluster{counts: map[string]int{}, tokens: map[string]string{}}
+	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.count(r)
 		cluster.ServeHTTP(w, r)
 	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
+	apiServer.EnableHTTP2 = true
+	apiServer.StartTLS()
 	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
+		apiServer.CloseClientConnections()
+		apiServer.Close()
 	})
-	c.url = server.URL
+	c.url = apiServer.URL
 	return c
 }
 
@@ -61,6 +68,21 @@ func (c *countedCluster) count(r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[verb+" "+r.URL.Path]++
+	c.tokens[verb+" "+r.URL.Path] = r.Header.Get("Authorization")
+}
+
+// token returns the credentials of the last request.
+func (c *countedCluster) token(request string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tokens[request]
+}
+
+// lists returns how often a core kind was listed.
+func (c *countedCluster) lists(kind string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts["LIST /api/v1/"+kind]
 }
 
 // requests returns how often the paths of the feeds of pods and ConfigMaps were requested.
@@ -132,6 +154,58 @@ func TestAccountsChange(t *testing.T) {
 	ready("plane", 1)
 }
 
+// TestCredentialsRotate checks that an account with another token goes on without a list and without a
+// new connection to the server, and that other accounts are not disturbed.
+func TestCredentialsRotate(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	steady, rotated := startCluster(t, "steady"), startCluster(t, "rotated")
+	account := rotated.account("rotated", "pods")
+	contents := string(account.Access.KubeconfigContents)
+	account.Access = kube.Access{KubeconfigFile: filepath.Join(t.TempDir(), "kubeconfig")}
+	write := func(token string) {
+		t.Helper()
+		if err := os.WriteFile(account.Access.KubeconfigFile, []byte(strings.Replace(contents, "token: t", "token: "+token, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("t1")
+	h.agent.SetAccounts(t.Context(), []agent.Account{steady.account("steady", "pods"), account})
+	for _, name := range []string{"steady", "rotated"} {
+		h.await(name+" to be live", func() bool { return h.account(name).Feeds["live"] == 1 })
+	}
+	h.agent.RereadCredentials() // nothing has changed
+	write("t2")
+	h.agent.RereadCredentials()
+	h.await("the watch with the new token", func() bool { return rotated.token("WATCH /api/v1/pods") == "Bearer t2" })
+	h.await("rotated to be Ready", func() bool { return h.account("rotated").Status == "Ready" })
+	if got, want := rotated.requests(), "pods: 1 lists, 2 watches; configmaps: 0 lists, 0 watches"; got != want {
+		t.Errorf("rotated: got %s, want %s", got, want)
+	}
+	if got, want := steady.requests(), "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"; got != want {
+		t.Errorf("steady: got %s, want %s", got, want)
+	}
+	if strings.Contains(h.log.String(), "reconnecting to the cluster") {
+		t.Error("the account was registered again")
+	}
+}
+
+// TestKindsChange checks that changed kinds of the server reach the accounts that have none of their
+// own, that the feeds that remain need no list, and that new agents get them.
+func TestKindsChange(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	cluster := startCluster(t, "kindless")
+	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("kindless")})
+	live := func() int { return h.account("kindless").Feeds["live"] }
+	h.await("the default kinds", func() bool { return live() > 0 && cluster.lists("pods") == 1 })
+	h.srv.Apply(server.Live{Kinds: []string{"Pod", "ConfigMap"}})
+	h.await("the new kinds", func() bool {
+		return live() == 2 && cluster.lists("pods") == 1 && cluster.lists("configmaps") == 1
+	})
+	if !strings.Contains(h.log.String(), "the kinds to cache have changed") {
+		t.Error("the change was not logged")
+	}
+}
+
 // TestAccountReturns checks that an account which is removed and added again at once is served.
 func TestAccountReturns(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
@@ -142,4 +216,40 @@ func TestAccountReturns(t *testing.T) {
 	}
 	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("returning", "pods")})
 	h.await("the account to be Ready", func() bool { return h.account("returning").Status == "Ready" })
+}
+
+// TestConfigIsShown checks that the server shows which configuration of an agent is in effect, and why
+// a changed one is not.
+func TestConfigIsShown(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	since := time.Now().Add(-time.Hour)
+	shown := func() (status, reason, message string, age time.Duration) {
+		var agents struct {
+			Items []struct {
+				Conditions []struct {
+					Status, Reason, Message string
+					Since                   time.Time
+				}
+			}
+		}
+		h.get("/vedette/v1/agents", &agents)
+		if len(agents.Items) != 1 || len(agents.Items[0].Conditions) != 1 {
+			return "", "", "", 0
+		}
+		c := agents.Items[0].Conditions[0]
+		return c.Status, c.Reason, c.Message, time.Since(c.Since)
+	}
+	for _, tt := range []struct {
+		config                  configstatus.Status
+		status, reason, message string
+	}{
+		{configstatus.Status{Since: since, Files: []string{"/a.yml"}}, "True", "InEffect", "/a.yml"},
+		{configstatus.Status{Since: since, Error: "hunter2", PublicError: "a.yml:1:1: why"}, "False", "Rejected", "the changed files cannot be used: a.yml:1:1: why"},
+	} {
+		h.agent.SetConfigStatus(tt.config)
+		h.await("the condition "+tt.reason, func() bool {
+			status, reason, message, age := shown()
+			return status == tt.status && reason == tt.reason && message == tt.message && age.Round(time.Hour) == time.Hour
+		})
+	}
 }

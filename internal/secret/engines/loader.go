@@ -186,6 +186,17 @@ func (l *Loader) Close() error {
 	return errors.Join(errs...)
 }
 
+// Values returns the secrets of the configuration, in any order.
+func (l *Loader) Values() []string {
+	var values []string
+	for _, resolver := range append([]*secret.Resolver{l.bootstrap, l.resolver}, l.retired...) {
+		if resolver != nil {
+			values = append(values, resolver.Values()...)
+		}
+	}
+	return values
+}
+
 func closeAll(resolvers []*secret.Resolver) (errs []error) {
 	for _, r := range resolvers {
 		errs = append(errs, r.Close())
