@@ -163,6 +163,7 @@ func TestPausesMoveNothing(t *testing.T) {
 		},
 		"the server does not read the cacher's messages": func(first, _ *speaker) {
 			first.frozen.Store(true)
+			synctest.Wait() // until a message that is due now has arrived
 			first.EndReceive()
 			time.Sleep(time.Minute)
 			first.wake()
