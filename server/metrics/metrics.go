@@ -170,7 +170,7 @@ func (m *Metrics) addOperations() {
 func (m *Metrics) addUpstream() {
 	m.State.UpstreamRequests = m.SampledCounter("vedette_server_upstream_requests_total", "Requests to the Clouddriver behind this server, if there is one.")
 	m.State.UpstreamFailures = m.SampledCounter("vedette_server_upstream_failures_total",
-		"Requests to the Clouddriver behind this server without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete or a status, as status-502.", "reason")
+		"Requests to the Clouddriver behind this server without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete, loop or a status, as status-502.", "reason")
 	m.State.UpstreamTime = m.SampledCounter("vedette_server_upstream_answer_seconds_total",
 		"Time until the answers of the Clouddriver behind this server began, all together.")
 }

@@ -43,6 +43,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	if err := h.client.guard.check(r.Header); err != nil {
+		w.Header().Set(incompleteHeader, incompleteFor(reasonLoop))
+		h.fail(w, r, err)
+		return
+	}
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.serve(w, r, found); err != nil {
 			h.fail(w, r, err)
@@ -55,7 +60,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve.ServeHTTP(w, r)
 }
 
-// check rejects requests of web pages and of loops before they reach the upstream Clouddriver.
+// check rejects requests of web pages before they reach the upstream Clouddriver.
 func (h *Handler) check(r *http.Request) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
@@ -63,7 +68,7 @@ func (h *Handler) check(r *http.Request) error {
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return vedette.Errorf(vedette.Invalid, "the method %s is not supported", r.Method)
 	}
-	return h.client.guard.check(r.Header)
+	return nil
 }
 
 // merges reports whether a request may have a merged answer.

@@ -14,6 +14,9 @@ import (
 // "upstream; reason=timeout".
 const incompleteHeader = "X-Vedette-Incomplete"
 
+// incompleteFor returns the value of incompleteHeader.
+func incompleteFor(reason string) string { return "upstream; reason=" + reason }
+
 // serveMerged asks this server and the upstream Clouddriver at the same time, and answers with both
 // answers merged. If the upstream Clouddriver does not answer in time, it answers without it.
 func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge mergeFunc) error {
@@ -86,7 +89,7 @@ func (c *client) combine(w http.ResponseWriter, r *http.Request, merge mergeFunc
 		p.own.copyTo(w)
 		return nil
 	case reason != "":
-		w.Header().Set(incompleteHeader, "upstream; reason="+reason)
+		w.Header().Set(incompleteHeader, incompleteFor(reason))
 	}
 	etag.Write(w, r, p.own.body, xxhash.Sum64(p.own.body))
 	return nil

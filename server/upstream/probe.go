@@ -24,6 +24,10 @@ func Probe(ctx context.Context, cfg Config) (accounts int, err error) {
 		return 0, vedette.Errorf(vedette.Unavailable, "%w: check upstream.baseUrl and upstream.ssl, and that the Clouddriver runs", err)
 	}
 	defer response.Body.Close()
+	if missing := response.Header.Get(incompleteHeader); missing != "" {
+		return 0, vedette.Errorf(vedette.Invalid, "it leads to a vedette-server, whose own upstream does not answer (%s): "+
+			"set upstream.baseUrl to the address of the Clouddriver that was there before", missing)
+	}
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:

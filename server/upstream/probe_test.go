@@ -36,6 +36,14 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want an error of kind %q with %q", tt.name, n, err, tt.kind, tt.want)
 		}
 	}
+	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(incompleteHeader, incompleteFor(reasonLoop))
+		fmt.Fprint(w, `[]`)
+	}))
+	defer loop.Close()
+	if _, err := Probe(t.Context(), Config{BaseURL: loop.URL}); vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "leads to a vedette-server") {
+		t.Errorf("a vedette-server whose upstream is itself: got %v", err)
+	}
 	if _, err := Probe(t.Context(), Config{BaseURL: "http://127.0.0.1:1"}); vedette.KindOf(err) != vedette.Unavailable {
 		t.Errorf("nothing listens: got %v", err)
 	}

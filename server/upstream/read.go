@@ -42,7 +42,7 @@ func (c *client) read(ctx context.Context, r *http.Request, memory *allowance) a
 	case http.StatusNotFound:
 		return answer{}
 	default:
-		return answer{reason: reasonOfStatus(response.StatusCode), isRefusal: response.StatusCode < http.StatusInternalServerError}
+		return answer{reason: reasonOfResponse(response), isRefusal: response.StatusCode < http.StatusInternalServerError}
 	}
 	a := answer{memory: memory}
 	a.body, err = readLimited(response.Body, a.memory)

@@ -30,7 +30,7 @@ func (o *recorder) WriteHeader(status int) {
 func (o *recorder) Write(p []byte) (int, error) {
 	o.WriteHeader(http.StatusOK)
 	if !o.sent && !o.memory.take(len(p)) {
-		o.header.Set(incompleteHeader, "upstream; reason="+reasonTooLarge)
+		o.header.Set(incompleteHeader, incompleteFor(reasonTooLarge))
 		o.send()
 	}
 	if o.sent {

@@ -22,6 +22,7 @@ const (
 	reasonInvalid     = "invalid-answer" // the answer is not the JSON that it should be
 	reasonTooLarge    = "too-large"      // there is no memory to merge the answer
 	reasonIncomplete  = "incomplete"     // the answer itself lacks an upstream
+	reasonLoop        = "loop"           // the upstream is this server
 )
 
 // maxHeaderBytes bounds the header of an answer.
@@ -56,7 +57,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusBadGateway { // Clouddriver answers 500 if a cluster cannot be read
-		t.stats.fail(reasonOfStatus(response.StatusCode), nil)
+		t.stats.fail(reasonOfResponse(response), nil)
 	} else {
 		t.stats.succeed(time.Since(start))
 	}
@@ -75,7 +76,13 @@ func (t *transport) countFailure(ctx context.Context, err error) {
 	}
 }
 
-func reasonOfStatus(status int) string { return "status-" + strconv.Itoa(status) }
+// reasonOfResponse returns the reason for a response without a usable body.
+func reasonOfResponse(r *http.Response) string {
+	if r.Header.Get(incompleteHeader) == incompleteFor(reasonLoop) {
+		return reasonLoop
+	}
+	return "status-" + strconv.Itoa(r.StatusCode)
+}
 
 // reasonOf returns the reason for an error of sending a request.
 func reasonOf(err error) string {
