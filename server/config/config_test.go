@@ -258,15 +258,16 @@ func TestOpenPorts(t *testing.T) {
 
 func TestDatabaseURL(t *testing.T) {
 	tests := []struct{ name, raw, want, printed, err string }{
-		{"our form is unchanged", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?********", ""},
+		{"our form is unchanged", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?sslmode=require", ""},
+		{"a password in a parameter", "postgres://u@h/d?sslmode=hunter2&sslpassword=hunter2", "postgres://u:p%40ss@h/d?sslmode=hunter2&sslpassword=hunter2", "postgres://u:********@h/d?********", ""},
 		{"user and password are added", "mysql://h/d", "mysql://user:p%40ss@h/d", "mysql://user:********@h/d", ""},
 		{"MariaDB speaks MySQL", "jdbc:mariadb://h:3306/d", "mysql://user:p%40ss@h:3306/d", "mysql://user:********@h:3306/d", ""},
 		{"SQLite", "sqlite:/data/v.db", "sqlite:/data/v.db", "sqlite:/data/v.db", ""},
-		{"useSSL prefers TLS", "jdbc:mysql://h/d?useSSL=true&serverTimezone=UTC", "mysql://user:p%40ss@h/d?tls=preferred", "mysql://user:********@h/d?********", ""},
-		{"useSSL with verification", "jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
-		{"no TLS", "jdbc:mysql://h/d?useSSL=false", "mysql://user:p%40ss@h/d?tls=false", "mysql://user:********@h/d?********", ""},
-		{"sslMode wins", "jdbc:mysql://h/d?useSSL=false&sslMode=verify-full", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?********", ""},
-		{"PostgreSQL's ssl is verify-full", "jdbc:postgresql://h/d?ssl=true&currentSchema=s", "postgres://user:p%40ss@h/d?search_path=s&sslmode=verify-full", "postgres://user:********@h/d?********", ""},
+		{"useSSL prefers TLS", "jdbc:mysql://h/d?useSSL=true&serverTimezone=UTC", "mysql://user:p%40ss@h/d?tls=preferred", "mysql://user:********@h/d?tls=preferred", ""},
+		{"useSSL with verification", "jdbc:mysql://h/d?useSSL=true&verifyServerCertificate=true", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?tls=true", ""},
+		{"no TLS", "jdbc:mysql://h/d?useSSL=false", "mysql://user:p%40ss@h/d?tls=false", "mysql://user:********@h/d?tls=false", ""},
+		{"sslMode wins", "jdbc:mysql://h/d?useSSL=false&sslMode=verify-full", "mysql://user:p%40ss@h/d?tls=true", "mysql://user:********@h/d?tls=true", ""},
+		{"PostgreSQL's ssl is verify-full", "jdbc:postgresql://h/d?ssl=true&currentSchema=s", "postgres://user:p%40ss@h/d?search_path=s&sslmode=verify-full", "postgres://user:********@h/d?sslmode=verify-full&********", ""},
 		{"user and password as parameters", "jdbc:postgresql://h/d?user=x&password=hunter2", "postgres://user:p%40ss@h/d", "postgres://user:********@h/d", ""},
 		{"an unknown sslMode", "jdbc:mysql://h/d?sslMode=hunter2", "", "", "unknown value of sslMode"},
 		{"another database", "jdbc:oracle:thin:hunter2@h", "", "", errVariant.Error()},

@@ -95,9 +95,8 @@ func (DatabaseURL) Hidden() {}
 func (DatabaseURL) ConfigTypeName() string { return "URL" }
 
 // String returns the URL with its password masked, and only a mask where the
-// URL is no URL.
+// URL is no URL. Of the parameters it shows those about TLS.
 func (u DatabaseURL) String() string {
-	const mask = "********"
 	text := u.Reveal()
 	if text == "" || strings.HasPrefix(text, "sqlite:") {
 		return text
@@ -105,24 +104,51 @@ func (u DatabaseURL) String() string {
 	jdbc := strings.HasPrefix(text, "jdbc:")
 	parsed, err := url.Parse(strings.TrimPrefix(text, "jdbc:"))
 	if err != nil || parsed.Host == "" || parsed.Scheme == "" {
-		return mask
+		return masked
 	}
-	masked := parsed.Scheme + "://"
+	shown := parsed.Scheme + "://"
 	if jdbc {
-		masked = "jdbc:" + masked
+		shown = "jdbc:" + shown
 	}
 	if parsed.User.Username() != "" {
-		masked += parsed.User.Username()
+		shown += parsed.User.Username()
 		if _, ok := parsed.User.Password(); ok {
-			masked += ":" + mask
+			shown += ":" + masked
 		}
-		masked += "@"
+		shown += "@"
 	}
-	masked += parsed.Host + parsed.Path
+	shown += parsed.Host + parsed.Path
 	if parsed.RawQuery != "" {
-		masked += "?" + mask // any parameter may be a password
+		shown += "?" + maskParameters(parsed.RawQuery)
 	}
-	return masked
+	return shown
+}
+
+// masked stands for a secret.
+const masked = "********"
+
+// tlsParameters are the parameters of URLs that say how a connection uses TLS, and tlsValues what
+// they may be, in lower case. Any other parameter may be a password.
+var (
+	tlsParameters = []string{"sslmode", "ssl", "usessl", "requiressl", "verifyservercertificate", "tls"}
+	tlsValues     = []string{"disable", "disabled", "allow", "prefer", "preferred", "require", "required", "trust", "verify-ca", "verify_ca",
+		"verify-full", "verify_identity", "true", "false", "skip-verify"}
+)
+
+// maskParameters returns the parameters of a URL that say how it uses TLS, and a mask for the others.
+func maskParameters(query string) string {
+	var shown []string
+	parameters := strings.Split(query, "&")
+	for _, parameter := range parameters {
+		key, value, _ := strings.Cut(parameter, "=")
+		if slices.Contains(tlsParameters, strings.ToLower(key)) && slices.Contains(tlsValues, strings.ToLower(value)) {
+			shown = append(shown, parameter)
+		}
+	}
+	if len(shown) < len(parameters) {
+		shown = append(shown, masked)
+	}
+	return strings.Join(shown, "&")
 }
 
 // Format prints the masked form for every verb.
