@@ -78,6 +78,9 @@ func userTexts(m proto.Message) []userText {
 		if t := m.GetAccountError(); t != nil {
 			return []userText{{&t.Message, maxNoteText}}
 		}
+		if c := m.GetConfigStatus(); c != nil {
+			return []userText{{&c.Reason, maxNoteText}, {&c.Message, maxNoteText}}
+		}
 	case *Record:
 		if s := m.GetStatus(); s != nil {
 			return []userText{{&s.Message, maxNoteText}}
