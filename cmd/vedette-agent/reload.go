@@ -125,15 +125,18 @@ func (r *reloader) reject(err error) {
 // apply puts a configuration into effect.
 func (r *reloader) apply(ctx context.Context, next *config.Config) {
 	accounts := r.accountsOf(next)
-	changed := !reflect.DeepEqual(accounts, r.accounts)
-	if changed {
+	var changed []string
+	if !reflect.DeepEqual(accounts, r.accounts) {
+		changed = append(changed, "kubernetes.accounts")
 		r.agent.SetAccounts(ctx, accounts)
 	}
 	if next.Logging.Level != r.current.Logging.Level {
-		changed = true
+		changed = append(changed, "logging.level")
 		r.setLevel(next.Logging.Level)
 	}
-	changed = r.setToken(next.Clouddriver.Auth) || changed
+	if r.setToken(next.Clouddriver.Auth) {
+		changed = append(changed, "clouddriver.auth")
+	}
 	r.warnRestart(next)
 	logging.SetSecrets(r.log, next.SecretValues())
 	if err := next.Adopt(); err != nil {
@@ -141,10 +144,11 @@ func (r *reloader) apply(ctx context.Context, next *config.Config) {
 	}
 	r.current, r.accounts = next, accounts
 	r.secrets.Store(next)
-	if changed {
+	if len(changed) > 0 {
 		r.since = time.Now()
 		r.metrics.ConfigApplied()
-		r.log.Info("the changed configuration is in effect", "config", strings.Join(next.ReadFiles(), ", "), "accounts", len(accounts))
+		r.log.Info("the changed configuration is in effect", "config", strings.Join(next.ReadFiles(), ", "),
+			"changed", changed, "accounts", len(accounts))
 	} else if r.logged.failure != "" {
 		r.log.Info("the configuration files agree again with what is in effect", "since", r.since)
 	}
