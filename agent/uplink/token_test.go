@@ -99,7 +99,9 @@ func TestBearerTokenIsRenewedAfterRejection(t *testing.T) {
 			address, pool := proxy.start(t, serveWithoutVedette(t, insecure.NewCredentials()))
 			cfg := Config{Target: address, TLS: true, Creds: credentials.NewTLS(&tls.Config{RootCAs: pool}), Token: &renewedToken{tokens: tt.tokens}}
 			for i, failure := range failures(t, cfg, len(tt.want)) {
-				if !strings.Contains(failure, tt.want[i]) || !strings.Contains(failure, address) {
+				// The proxy loses the end of a stream that the server resets at once.
+				isLost := tt.want[i] == reached && strings.Contains(failure, "without sending trailers")
+				if !strings.Contains(failure, tt.want[i]) && !isLost || !strings.Contains(failure, address) {
 					t.Errorf("connection %d: got %q, want %q", i, failure, tt.want[i])
 				}
 			}

@@ -196,7 +196,13 @@ func TestKindsChange(t *testing.T) {
 	cluster := startCluster(t, "kindless")
 	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("kindless")})
 	live := func() int { return h.account("kindless").Feeds["live"] }
-	h.await("the default kinds", func() bool { return live() > 0 && cluster.lists("pods") == 1 })
+	h.await("the default kinds", func() bool {
+		feeds, total := h.account("kindless").Feeds, 0
+		for _, n := range feeds {
+			total += n
+		}
+		return total > 0 && feeds["live"] == total && cluster.lists("pods") == 1
+	})
 	h.srv.Apply(server.Live{Kinds: []string{"Pod", "ConfigMap"}})
 	h.await("the new kinds", func() bool {
 		return live() == 2 && cluster.lists("pods") == 1 && cluster.lists("configmaps") == 1
