@@ -120,9 +120,7 @@ func TestAccountsChange(t *testing.T) {
 	}
 	check := func(name, want string) {
 		t.Helper()
-		if got := clusters[name].requests(); got != want {
-			t.Errorf("%s: got %s, want %s", name, got, want)
-		}
+		h.await(name+": "+want, func() bool { return clusters[name].requests() == want }) // a feed is live before its watch begins
 	}
 	const onlyPods = "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"
 
@@ -178,11 +176,9 @@ func TestCredentialsRotate(t *testing.T) {
 	h.agent.RereadCredentials()
 	h.await("the watch with the new token", func() bool { return rotated.token("WATCH /api/v1/pods") == "Bearer t2" })
 	h.await("rotated to be Ready", func() bool { return h.account("rotated").Status == "Ready" })
-	if got, want := rotated.requests(), "pods: 1 lists, 2 watches; configmaps: 0 lists, 0 watches"; got != want {
-		t.Errorf("rotated: got %s, want %s", got, want)
-	}
-	if got, want := steady.requests(), "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"; got != want {
-		t.Errorf("steady: got %s, want %s", got, want)
+	for cluster, want := range map[*countedCluster]string{rotated: "pods: 1 lists, 2 watches; configmaps: 0 lists, 0 watches",
+		steady: "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"} {
+		h.await(want, func() bool { return cluster.requests() == want }) // a feed is live before its watch begins
 	}
 	if strings.Contains(h.log.String(), "reconnecting to the cluster") {
 		t.Error("the account was registered again")

@@ -64,7 +64,7 @@ func TestPositionInTheQueueIsVisible(t *testing.T) {
 	}, h.newLogger("agent"))
 	stop := runInBackground(t, a.Run)
 	t.Cleanup(stop)
-	const position = "waits to list its objects: 0 of "
+	const position = "waits to list its objects: " // and how many are before it: one that reads may have its turn again
 	var waiting string
 	h.await("an account that waits", func() bool {
 		for _, name := range []string{"one", "two"} {
