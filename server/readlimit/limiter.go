@@ -15,8 +15,8 @@ type Config struct {
 	Bytes int64         // for all requests together; 64 MiB
 	Wait  time.Duration // how long a request waits for memory; 10 s
 	Queue int           // how many requests of one caller may wait; 100
-	// OnWait is called after each request that had to wait, or was rejected, for metrics. It must not
-	// block; nil is for none.
+	// OnWait is called after each request that had to wait, or was rejected, for metrics. It must
+	// not block and may be called concurrently; nil is for none.
 	OnWait func(waited time.Duration, granted bool)
 }
 

@@ -204,8 +204,11 @@ func TestManyReaders(t *testing.T) {
 // TestOnWait checks that waits are measured, and requests that need not wait are not.
 func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var waits []string
 		l := NewUniform(Config{Bytes: 100, Queue: 1, OnWait: func(waited time.Duration, granted bool) {
+			mu.Lock()
+			defer mu.Unlock()
 			waits = append(waits, fmt.Sprint(waited, " ", granted))
 		}})
 		ctx := t.Context()
@@ -227,6 +230,8 @@ func TestOnWait(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		second()
+		mu.Lock()
+		defer mu.Unlock()
 		if want := "[3s true 0s false 10s false]"; fmt.Sprint(waits) != want {
 			t.Errorf("got %v, want %s", waits, want)
 		}
