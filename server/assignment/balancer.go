@@ -23,7 +23,8 @@ type counter interface {
 }
 
 // Balancer moves accounts between the agents that serve them, so that each has about as many
-// objects. It moves one account at a time, and only if the account is live and has no operation.
+// objects. It moves one account at a time, and only if the account is live, apart from what its
+// cluster denies, and has no operation.
 // The new cacher continues from the stored marks, so a move costs no list.
 type Balancer struct {
 	cfg      BalanceConfig
@@ -95,7 +96,7 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 		return false
 	}
 	cacher, _ := m.slot.current()
-	if cacher != m.to || b.isLive(ctx, m.slot.account) {
+	if cacher != m.to || b.isLiveAgain(ctx, m) {
 		b.last = nil
 		return true
 	}
@@ -112,26 +113,42 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 
 // try moves an account if nothing is in the way.
 func (b *Balancer) try(ctx context.Context, m move, now time.Time) bool {
-	if b.isBusy(m.slot.account) || !b.isLive(ctx, m.slot.account) || !m.slot.move(ctx, m.from, m.to) {
+	denied, isLive := b.readFeeds(ctx, m.slot.account)
+	if !isLive || b.isBusy(m.slot.account) || !m.slot.move(ctx, m.from, m.to) {
 		m.slot.stay(now.Add(retryMove))
 		return false
 	}
-	m.at = now
+	m.at, m.denied = now, denied
 	b.last = &m
 	b.registry.log.Info("account moved to balance agents", "account", m.slot.account, "from", m.from.ID, "agent", m.to.ID)
 	return true
 }
 
-// isLive reports whether all feeds of an account are live and can be continued from a mark.
-func (b *Balancer) isLive(ctx context.Context, name vedette.AccountName) bool {
-	feeds, err := b.store.Marks(ctx, name)
-	if err != nil || len(feeds) == 0 {
-		return false
+// isLiveAgain reports whether an account that was moved is live, and its new agent is denied nothing
+// that the former one could read.
+func (b *Balancer) isLiveAgain(ctx context.Context, m *move) bool {
+	denied, isLive := b.readFeeds(ctx, m.slot.account)
+	for feed := range denied {
+		isLive = isLive && m.denied[feed]
 	}
+	return isLive
+}
+
+// readFeeds returns which feeds of an account its cluster denies, and whether there are others, and all
+// of these are live and can be continued from a mark.
+func (b *Balancer) readFeeds(ctx context.Context, name vedette.AccountName) (denied map[vedette.Feed]bool, isLive bool) {
+	feeds, err := b.store.Marks(ctx, name)
+	if err != nil {
+		return nil, false
+	}
+	denied = map[vedette.Feed]bool{}
 	for _, f := range feeds {
-		if f.State != vedette.FeedLive || f.Mark == "" {
-			return false
+		switch {
+		case f.State == vedette.FeedDenied:
+			denied[f.Feed] = true
+		case f.State != vedette.FeedLive || f.Mark == "":
+			return nil, false
 		}
 	}
-	return true
+	return denied, len(denied) < len(feeds)
 }
