@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -50,7 +51,7 @@ func (b *Balancer) Run(ctx context.Context) error {
 }
 
 func (b *Balancer) step(ctx context.Context, now time.Time) {
-	if now.Sub(b.countedAt) >= countInterval {
+	if now.Sub(b.countedAt) >= countInterval && b.registry.hasShared() {
 		b.count(ctx, now)
 	}
 	if !b.finishLast(ctx, now) {
@@ -82,6 +83,16 @@ func (b *Balancer) count(ctx context.Context, now time.Time) {
 	for _, s := range b.registry.allSlots() {
 		s.setWeight(baseWeight + counts[s.account])
 	}
+}
+
+// hasShared reports whether an account has several agents. Otherwise objects need not be counted,
+// which reads all feeds.
+func (r *Registry) hasShared() bool {
+	return slices.ContainsFunc(r.allSlots(), func(s *slot) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.queue) > 1
+	})
 }
 
 // finishLast waits until the account that was moved last is live again, and reports whether the next
