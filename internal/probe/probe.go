@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // Result is what one attempt showed.
@@ -101,17 +103,18 @@ func (p Probe) run(ctx context.Context) []Result {
 // String returns the line of a result: "ok", or "failed" with what to do.
 func (r Result) String() string {
 	if r.Err != nil {
-		return "failed  " + r.Name + ": " + oneLine(r.Err.Error())
+		return "failed  " + oneLine(r.Name) + ": " + oneLine(r.Err.Error())
 	}
 	if r.Detail == "" {
-		return "ok      " + r.Name
+		return "ok      " + oneLine(r.Name)
 	}
-	return "ok      " + r.Name + ": " + oneLine(r.Detail)
+	return "ok      " + oneLine(r.Name) + ": " + oneLine(r.Detail)
 }
 
-// oneLine replaces line breaks and other control characters, because texts come from servers.
+// oneLine replaces line breaks and other control characters, because texts come from servers, and hides the
+// passwords in URLs.
 func oneLine(text string) string {
-	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
+	text = mask.URLPasswords(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return '?'
