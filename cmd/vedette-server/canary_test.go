@@ -83,7 +83,7 @@ artifacts:
 func TestCanary(t *testing.T) {
 	dir, shown := t.TempDir(), &lockedBuffer{}
 	t.Setenv("TMPDIR", t.TempDir())
-	file, ports := filepath.Join(dir, "vedette-server.yml"), reservePorts(t, 4)
+	file, open := filepath.Join(dir, "vedette-server.yml"), reservePorts(t, 4)
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -93,7 +93,7 @@ func TestCanary(t *testing.T) {
 	echo := serveEcho(t)
 	configWith := func(database string) string {
 		withPassword := strings.Replace(echo, "http://", "http://somebody:c4n4ry-userinfo@", 1)
-		return fmt.Sprintf(canaryConfig, ports[0], ports[1], ports[2], ports[3], database, echo, withPassword, echo, echo)
+		return fmt.Sprintf(canaryConfig, open[0], open[1], open[2], open[3], database, echo, withPassword, echo, echo)
 	}
 
 	write(configWith("postgres://somebody:c4n4ry-database@127.0.0.1:1/name?sslmode=disable"))
@@ -116,7 +116,7 @@ func TestCanary(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg, log) }()
-	rest := fmt.Sprint("http://127.0.0.1:", ports[0])
+	rest := fmt.Sprint("http://127.0.0.1:", open[0])
 	await(t, "the server answers", func() bool {
 		response, err := http.Get(rest + "/health")
 		if err == nil {
@@ -134,9 +134,9 @@ func TestCanary(t *testing.T) {
 		}
 		shown.Write(fetch(t, http.MethodPut, rest+"/artifacts/fetch", fmt.Sprintf(`{"type":%s,"reference":%q}`, account, reference)))
 	}
-	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", ports[3], "/metrics"), ""))
-	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", ports[2], "/debug/pprof/goroutine?debug=2"), ""))
-	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", ports[2], "/debug/pprof/cmdline"), ""))
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[3], "/metrics"), ""))
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[2], "/debug/pprof/goroutine?debug=2"), ""))
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[2], "/debug/pprof/cmdline"), ""))
 	for _, broken := range []string{"sql: {password:c4n4ry-key}\n", "password:c4n4ry-top: 1\nsql.url: {}\n", "server.adminToken: [c4n4ry-list\n"} {
 		before := strings.Count(shown.String(), "cannot be used")
 		write(broken)

@@ -24,7 +24,7 @@ type hostileAnswers struct{ http.ResponseWriter }
 
 func (h hostileAnswers) Write(b []byte) (int, error) {
 	_, err := h.ResponseWriter.Write(bytes.ReplaceAll(b, []byte("evil"), []byte(hostileText)))
-	return len(b), err //nolint:wrapcheck // a test's writer
+	return len(b), err
 }
 
 func (h hostileAnswers) Unwrap() http.ResponseWriter { return h.ResponseWriter }
@@ -41,8 +41,8 @@ func TestHostileTexts(t *testing.T) {
 		Config:   api.AgentConfig{Reason: "evil-reason", Message: "evil-message"},
 		Accounts: []api.AgentAccount{{Name: "evil-account", Role: api.Refused, Message: "evil-refusal"}}})
 	w.Fleet.Disconnect("evil-account")
-	real := api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: newFakeClusters(), Version: "evil-server"})
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { real.ServeHTTP(hostileAnswers{rw}, r) }))
+	honest := api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: newFakeClusters(), Version: "evil-server"})
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { honest.ServeHTTP(hostileAnswers{rw}, r) }))
 	t.Cleanup(server.Close)
 	for _, command := range []string{"accounts", "agents", "feeds", "ops", "version", "get pods -A", "get deployments,nodes -A", "get pods evil-none -n shop"} {
 		for _, format := range []string{"", "wide", "name", "json", "yaml"} {

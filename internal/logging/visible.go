@@ -16,5 +16,5 @@ func (w visibleJSON) Write(line []byte) (int, error) {
 	if bytes.ContainsFunc(line, func(r rune) bool { return r >= 0x7f && textcheck.IsHidden(r) }) {
 		line = []byte(textcheck.EscapeJSON(string(line)))
 	}
-	return w.next.Write(line) //nolint:wrapcheck // the writer names what failed
+	return w.next.Write(line)
 }

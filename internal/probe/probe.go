@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/vedette-io/vedette/internal/mask"
 )
 
 // Result is what one attempt showed.
@@ -111,10 +109,9 @@ func (r Result) String() string {
 	return "ok      " + oneLine(r.Name) + ": " + oneLine(r.Detail)
 }
 
-// oneLine replaces line breaks and other control characters, because texts come from servers, and hides the
-// passwords in URLs.
+// oneLine replaces line breaks and other control characters, because texts come from servers.
 func oneLine(text string) string {
-	text = mask.URLPasswords(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return '?'
