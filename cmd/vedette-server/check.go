@@ -35,7 +35,8 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 		all = append(all, probe.One(named("Fiat", fiat.BaseURL), func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))
 	}
 	if front50 := cfg.Front50.Client(); front50 != nil {
-		all = append(all, probe.One(named("Front50", cfg.Front50.BaseURL), func(ctx context.Context) (string, error) { return "", front50.Probe(ctx) }))
+		all = append(all, probe.One(named("Front50", cfg.Front50.BaseURL),
+			func(ctx context.Context) (string, error) { return "", front50.Probe(ctx) }))
 	}
 	if remote := settings.Upstream; remote != nil {
 		all = append(all, probe.One(named("upstream Clouddriver", remote.BaseURL), func(ctx context.Context) (string, error) {
