@@ -8,9 +8,12 @@ import (
 )
 
 // SecretTexts returns the secrets that files and environment variables contain as they are: values of
-// settings that are secret, and passwords in URLs. What came from a reference is not among them. Log
-// lines must not contain these texts.
-func (r *Report) SecretTexts() []string { return slices.Clone(r.literals) }
+// settings that are secret, and passwords in URLs. What came from a reference is not among them, nor
+// what the configuration also contains openly, such as a password that equals the user's name: it stands
+// in lines for that reason. Log lines must not contain these texts.
+func (r *Report) SecretTexts() []string {
+	return slices.DeleteFunc(slices.Clone(r.literals), func(text string) bool { return r.openTexts[text] })
+}
 
 // secretWord matches names whose values are secrets.
 var secretWord = regexp.MustCompile(`(?i)token|pass|secret|key|cred|auth`)
@@ -25,6 +28,9 @@ func (r *Report) addLiterals(p location, text string, isSensitive bool) {
 	if isURL {
 		r.addURL(address, text)
 	}
+	if !isSensitive {
+		r.addOpenText(text)
+	}
 	switch {
 	case !isSensitive || isURL || text == "":
 	case strings.HasSuffix(p.path, "]"): // arguments are also names of clusters and regions, which log lines need
@@ -37,6 +43,13 @@ func (r *Report) addLiterals(p location, text string, isSensitive bool) {
 			r.addLiteral(credentials[1])
 		}
 	}
+}
+
+func (r *Report) addOpenText(text string) {
+	if r.openTexts == nil {
+		r.openTexts = map[string]bool{}
+	}
+	r.openTexts[text] = true
 }
 
 func (r *Report) addLiteral(text string) {
@@ -55,8 +68,12 @@ func parseURL(text string) (*url.URL, bool) {
 }
 
 // addURL records the password of a URL, and parameters that are secret by their names, also as they are
-// written.
+// written. The user, the parts of the path and other parameters are open.
 func (r *Report) addURL(address *url.URL, text string) {
+	r.addOpenText(address.User.Username())
+	for part := range strings.SplitSeq(address.Path, "/") {
+		r.addOpenText(part)
+	}
 	if password, ok := address.User.Password(); ok {
 		r.addLiteral(password)
 		if _, rest, found := strings.Cut(text, "://"); found {
@@ -67,9 +84,11 @@ func (r *Report) addURL(address *url.URL, text string) {
 		}
 	}
 	for name, values := range address.Query() {
-		if secretWord.MatchString(name) {
-			for _, value := range values {
+		for _, value := range values {
+			if secretWord.MatchString(name) {
 				r.addLiteral(value)
+			} else {
+				r.addOpenText(value)
 			}
 		}
 	}

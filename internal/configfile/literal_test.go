@@ -27,6 +27,10 @@ func TestSecretTexts(t *testing.T) {
 		{"arguments", "args: [get-token, --cluster=production, --password=opensesame]", []string{"opensesame"}},
 		{"the password of a proxy", "proxy: http://me:p%40ss@proxy:3128", []string{"p%40ss", "p@ss"}},
 		{"a password in a parameter", "url: jdbc:mysql://db/vedette?user=me&password=opensesame", []string{"opensesame"}},
+		{"a password that is also a name", "password: vedette\nname: vedette", nil},
+		{"a password that is also the user of a URL", "url: jdbc:mysql://vedette:vedette@db/x", nil},
+		{"a password that is also a parameter", "url: jdbc:mysql://db/x?user=vedette&password=vedette", nil},
+		{"a password that is also a database", "url: jdbc:mysql://db/vedette?password=vedette", nil},
 		{"no secret", "name: http://host/path\nurl: mailto:me", nil},
 		{"an empty password", `password: ""`, nil},
 	}
