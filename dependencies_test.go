@@ -77,6 +77,8 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/command", module + "/agent", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/command", module + "/internal/configfile", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/reload", module, "reload watches files, whatever they contain; it must not depend on what is read from them"},
+		{"./internal/configload", module + "/agent", "both programs load their configurations by it; it must not depend on either"},
+		{"./internal/configload", module + "/server", "both programs load their configurations by it; it must not depend on either"},
 		{"./internal/configreload", module, "configreload has what programs share; it must not depend on their configurations"},
 		{"./internal/probe", module, "probe prints what others try; it must not depend on them"},
 		{"./internal/cli/output", "github.com/spf13/cobra", "output formats text; commands parse flags"},

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
@@ -118,7 +119,7 @@ func (r *reloader) reject(err error) {
 	r.log.Error("the changed configuration cannot be used, the one before stays in effect", "since", r.since, "error", err)
 	r.metrics.ConfigRejected()
 	status := r.status()
-	status.Error, status.PublicError = err.Error(), config.WithoutValues(err)
+	status.Error, status.PublicError = err.Error(), configfile.WithoutValues(err, r.current)
 	r.report(status)
 }
 

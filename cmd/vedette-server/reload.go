@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
@@ -93,7 +94,7 @@ func (r *reloader) reject(err error) {
 	r.log.Error("the changed configuration cannot be used, the one before stays in effect", "since", r.since, "error", err)
 	r.metrics.ConfigRejected()
 	status := r.currentStatus()
-	status.Error, status.PublicError = err.Error(), config.WithoutValues(err)
+	status.Error, status.PublicError = err.Error(), configfile.WithoutValues(err, r.current)
 	r.status.Store(&status)
 }
 
