@@ -91,7 +91,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
 	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return reloader.watchConfig(ctx) })
+	group.Go(func() error { return reloader.Watch(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
@@ -103,7 +103,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 func withConfig(next http.Handler, guard admin.Guard, r *reloader) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.effective))
+	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.Effective))
 	return mux
 }
 

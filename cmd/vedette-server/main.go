@@ -87,7 +87,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
 		settings.Tracing = exporter.Provider()
 	}
-	reloader := newReloader(cfg, settings.Metrics, log)
+	reloader := newReloader(cfg, string(settings.ID), settings.Metrics, log)
 	settings.Clouddriver.ConfigDetails = reloader.healthDetails
 	srv, err := server.Listen(settings, log)
 	if err != nil {
@@ -105,6 +105,6 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return profiles.Serve(ctx, listener, log) })
 	}
 	group.Go(func() error { return srv.Run(ctx) })
-	group.Go(func() error { return reloader.watchConfig(ctx) })
+	group.Go(func() error { return reloader.Watch(ctx) })
 	return group.Wait()
 }
