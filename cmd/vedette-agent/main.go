@@ -43,7 +43,7 @@ Usage:
                                          mark those that are missing now. KINDS are separated by commas. --kinds
                                          are those that the server configures for accounts without kinds, --change
                                          are those that operations change although the account does not cache them.
-  vedette-agent version                  Print the version.
+  vedette-agent version                  Print the version, as --version does.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
 default files of its predecessor, such as /opt/armory/config/armory-agent.yml.

@@ -26,7 +26,7 @@ Usage:
   vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
     --connect      Try the database and the services instead of printing the settings.
     --effective    With --connect, print the settings too.
-  vedette-server version                                   Print the version.
+  vedette-server version                                   Print the version, as --version does.
 
 Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
 127.0.0.1:9091 for agents, and stores its data in SQLite in /var/lib/vedette.
