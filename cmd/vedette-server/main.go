@@ -25,7 +25,8 @@ Usage:
   vedette-server [--config FILE] [--data-dir DIR]          Run the server.
   vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
     --connect      Try the database and the services instead of printing the settings.
-    --effective    With --connect, print the settings too.
+    --effective    Print the settings, also with --connect, and how they differ from what is in effect in the
+                   server that runs on this machine (or in this pod), and since when.
   vedette-server version                                   Print the version, as --version does.
 
 Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
@@ -47,6 +48,7 @@ func main() {
 		Remarks:   remarks,
 		Check:     check,
 		Probes:    probes,
+		Running:   running,
 		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config() },
 		Run:       run,
@@ -89,6 +91,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	reloader := newReloader(cfg, string(settings.ID), settings.Metrics, log)
 	settings.Clouddriver.ConfigDetails = reloader.healthDetails
+	settings.ConfigHandler = configHandler(cfg, reloader, log)
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err
