@@ -58,8 +58,8 @@ type Config struct {
 	MetricsTLS     *tls.Config // nil means plain HTTP
 	// ConfigHandler serves the configuration that is in effect, at configstatus.Path; nil if it is not shown.
 	ConfigHandler http.Handler
-	GRPC           string
-	GRPCTLS        *tls.Config // nil means plaintext
+	GRPC          string
+	GRPCTLS       *tls.Config // nil means plaintext
 
 	Store       store.Config
 	Accounts    accounts.Config

@@ -35,7 +35,7 @@ type reloader struct {
 func newReloader(cfg *config.Config, accounts []agent.Account, a reloadedAgent, m configreload.Metrics, log *slog.Logger) *reloader {
 	r := &reloader{agent: a, log: log, accounts: accounts, rejected: describeRejected(cfg)}
 	r.Reloader = configreload.New(cfg, configreload.Options[*config.Config]{
-		Program: "agent", Name: string(cfg.AgentID), Apply: r.apply, Report: a.SetConfigStatus, Rejected: rejectedNames,
+		Name: string(cfg.AgentID), Apply: r.apply, Report: a.SetConfigStatus, Rejected: rejectedNames,
 		Credentials: r.credentials, FilesChanged: a.RereadCredentials, Metrics: m, Log: log,
 	})
 	return r

@@ -68,7 +68,7 @@ func remarks(cfg *config.Config) []string {
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	settings, err := newServerConfig(cfg, log) //nolint:contextcheck // what it starts lives as long as the server
+	settings, err := newServerConfig(cfg, log)
 	if err != nil {
 		return err
 	}

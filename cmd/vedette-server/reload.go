@@ -25,7 +25,7 @@ type reloader struct {
 func newReloader(cfg *config.Config, name string, m configreload.Metrics, log *slog.Logger) *reloader {
 	r := &reloader{}
 	r.Reloader = configreload.New(cfg, configreload.Options[*config.Config]{
-		Program: "server", Name: name, Apply: r.apply, Metrics: m, Log: log,
+		Name: name, Apply: r.apply, Metrics: m, Log: log,
 	})
 	return r
 }

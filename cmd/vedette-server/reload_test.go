@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 		{"the same half", "cache.kinds: [Po", "", "", "the changed files cannot be used"},
 		{"a password in the wrong place", "sql: {password:hunter2}", "", "unknown key", `unknown key "sql.********"`},
 		{"the file is restored", "cache.kinds: [Pod, Job]\n", "", "agree again", "map[inEffectSince:"},
-		{"what needs a restart", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", `when the server is restarted" keys=server.port`, "restartRequired:[server.port]"},
+		{"what needs a restart", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", `take effect after a restart" keys=server.port`, "restartRequired:[server.port]"},
 		{"the same again", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", "", "restartRequired:[server.port]"},
 		{"how accounts are shown", "cache.kinds: [Pod, Job]\ncredentials: {primaryAccountTypes: [a], challengeDestructiveActionsEnvironments: [b]}\n",
 			"{[Pod Job] {[a] [b]}}", `changed="[credentials.primaryAccountTypes credentials.challengeDestructiveActionsEnvironments]"`, "map[inEffectSince:"},

@@ -52,8 +52,7 @@ type Metrics interface {
 // Options is what is different in each program. Apply, Metrics and Log must be set. The functions are
 // called by the goroutine of New, and later of Watch.
 type Options[C any] struct {
-	Program string // agent or server, for messages
-	Name    string // of this one
+	Name string // of the agent or server
 	// Apply puts into effect what can change while the program runs, besides the log level, and returns
 	// the keys that have changed.
 	Apply func(ctx context.Context, before, next C) []string
@@ -146,7 +145,7 @@ func (r *Reloader[C]) setLevel(level string) {
 func (r *Reloader[C]) warnRestart(next C) {
 	keys := strings.Join(next.NeedRestart(r.started), ", ")
 	if keys != "" && keys != r.logged.restart {
-		r.o.Log.Warn("changed settings take effect when the "+r.o.Program+" is restarted", "keys", keys)
+		r.o.Log.Warn("changed settings take effect after a restart", "keys", keys)
 	}
 	r.logged.restart = keys
 }
