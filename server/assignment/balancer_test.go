@@ -300,3 +300,27 @@ func TestStandbyTakesOverAtOnce(t *testing.T) {
 		w.expectShares("handed over", 5, "a2", "a3")
 	})
 }
+
+// TestLeaveDuringMove lets an agent leave while an account moves to it. The account must not be without
+// a cacher until the next look at all accounts.
+func TestLeaveDuringMove(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		first, firstRoles := w.connect("a1")
+		second, _ := w.connect("a2")
+		w.register(first, nil)
+		w.register(second, nil)
+		w.hang()
+		moved := make(chan bool, 1)
+		go func() { moved <- w.findSlot("prod").move(t.Context(), first, second) }()
+		synctest.Wait()
+		second.Leave(t.Context())
+		w.resume()
+		synctest.Wait()
+		if <-moved {
+			t.Error("the account moved to an agent that has left")
+		}
+		if m, _ := w.Cacher("prod"); m != first || firstRoles.last() != Cacher {
+			t.Errorf("got cacher %v and roles %v, want a1", m, firstRoles.roles)
+		}
+	})
+}
