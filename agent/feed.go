@@ -256,7 +256,7 @@ func (s *sink) delete(ctx context.Context, e *watch.Event) error {
 }
 
 func (s *sink) bookmark(ctx context.Context, e *watch.Event) error {
-	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: bookmarkKey, Mark: e.Mark},
+	return s.put(ctx, e.Feed, outbox.Change{Priority: outbox.Deferred, Key: bookmarkKey, Mark: e.Mark},
 		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark)}})
 }
 

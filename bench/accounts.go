@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -54,7 +55,12 @@ func (b *bench) agentOfAccounts(ctx context.Context, accounts int, aim float64) 
 	what := fmt.Sprintf("%d accounts, 10 kinds each, %d objects", accounts, objects)
 	b.table.add(row{measure: what + ", first sync", result: fmt.Sprintf("all live after %s, the first after %s",
 		seconds(sync.all.Sub(began)), seconds(sync.first.Sub(began))), remark: synced.cpu() + ", " + synced.memory()})
-	return b.measureLiveAgent(ctx, s, what, aim)
+	perChange, err := b.measureLiveAgent(ctx, s, what, aim)
+	if err != nil {
+		return err
+	}
+	s.agent.stop()
+	return b.measureWatching(ctx, s, what, perChange)
 }
 
 // accountsLive is when the first account was live, and all of them.
@@ -91,52 +97,85 @@ func (s *server) liveAccounts(ctx context.Context, feeds int) (n int, err error)
 }
 
 // measureLiveAgent measures an agent whose accounts are live, first while nothing changes, and
-// then while each account changes once a second.
-func (b *bench) measureLiveAgent(ctx context.Context, s *simulation, what string, aim float64) error {
-	idle, err := s.cpuDuring(func() error { return sleep(ctx, 30*time.Second) })
+// then while each account changes once a second. It returns the processor time of a change.
+func (b *bench) measureLiveAgent(ctx context.Context, s *simulation, what string, aim float64) (time.Duration, error) {
+	stopProfiling := func() error { return nil }
+	cost, err := b.costOfChanges(ctx, s, s.agent, func() { stopProfiling = b.profile(ctx, s.agent, 50*time.Second) })
+	if err := errors.Join(err, stopProfiling()); err != nil {
+		return 0, err
+	}
+	u, err := s.agent.usage()
+	if err != nil {
+		return 0, err
+	}
+	b.table.add(row{measure: what + ", memory", target: fmt.Sprintf("%.0f MiB", aim), result: u.memory(),
+		ratio:  percentOfTarget(float64(u.RSS)/mib, aim) + ", peak " + percentOfTarget(float64(u.Peak)/mib, aim),
+		remark: fmt.Sprintf("%.2f MiB an account", float64(u.RSS)/mib/float64(len(s.accounts)))})
+	b.table.add(row{measure: what + ", processor time of a change", target: "150 µs", result: fmt.Sprintf("%d µs", cost.perChange().Microseconds()),
+		ratio: percentOfTarget(float64(cost.perChange().Microseconds()), 150), remark: "one change a second and account for a minute, " + cost.String()})
+	return cost.perChange(), nil
+}
+
+// measureWatching measures a client that only watches the same clusters.
+func (b *bench) measureWatching(ctx context.Context, s *simulation, what string, ofAgent time.Duration) error {
+	p, err := b.startWatchAndDiscard(ctx, s.accounts)
+	if p != nil {
+		defer p.stop()
+	}
 	if err != nil {
 		return err
 	}
-	stopProfiling := b.profile(ctx, s.agent, 50*time.Second)
+	cost, err := b.costOfChanges(ctx, s, p, func() {})
+	if err != nil {
+		return err
+	}
+	b.table.add(row{measure: what + ", processor time of a change in a client that discards it", result: fmt.Sprintf("%d µs", cost.perChange().Microseconds()),
+		ratio: "agent " + ratio(float64(ofAgent), float64(cost.perChange())), remark: cost.String()})
+	return nil
+}
+
+// changeCost is the processor time that a process used.
+type changeCost struct {
+	idle    time.Duration // in 30 s without changes
+	busy    time.Duration // in a minute with changes
+	changes int
+}
+
+func (c changeCost) perChange() time.Duration { return c.busy / time.Duration(c.changes) }
+
+func (c changeCost) String() string {
+	return fmt.Sprintf("%d in all: %s; while nothing changes, %s in 30 s", c.changes, seconds(c.busy), seconds(c.idle))
+}
+
+// costOfChanges measures a process while nothing changes, and then while each account changes once a
+// second. It calls begin between the two.
+func (b *bench) costOfChanges(ctx context.Context, s *simulation, p *process, begin func()) (c changeCost, err error) {
+	c.idle, err = p.cpuDuring(func() error { return sleep(ctx, 30*time.Second) })
+	if err != nil {
+		return c, err
+	}
+	begin()
 	before := s.Steps()
-	busy, err := s.cpuDuring(func() error {
+	c.busy, err = p.cpuDuring(func() error {
 		churn, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		s.Churn(churn, 1)
 		return context.Cause(ctx)
 	})
-	changes := s.Steps() - before
-	if err := stopProfiling(); err != nil {
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	u, err := s.agent.usage()
-	if err != nil {
-		return err
-	}
-	b.table.add(row{measure: what + ", memory", target: fmt.Sprintf("%.0f MiB", aim), result: u.memory(),
-		ratio:  percentOfTarget(float64(u.RSS)/mib, aim) + ", peak " + percentOfTarget(float64(u.Peak)/mib, aim),
-		remark: fmt.Sprintf("%.2f MiB an account", float64(u.RSS)/mib/float64(len(s.accounts)))})
-	perChange := busy / time.Duration(changes)
-	b.table.add(row{measure: what + ", processor time of a change", target: "150 µs", result: fmt.Sprintf("%d µs", perChange.Microseconds()),
-		ratio: percentOfTarget(float64(perChange.Microseconds()), 150),
-		remark: fmt.Sprintf("one change a second and account for a minute, %d in all: %s; while nothing changes, %s in 30 s", changes,
-			seconds(busy), seconds(idle))})
-	return nil
+	c.changes = s.Steps() - before
+	return c, err
 }
 
-// cpuDuring returns how much processor time the agent used while a function ran.
-func (s *simulation) cpuDuring(run func() error) (time.Duration, error) {
-	before, err := s.agent.usage()
+// cpuDuring returns how much processor time a process used while a function ran.
+func (p *process) cpuDuring(run func() error) (time.Duration, error) {
+	before, err := p.usage()
 	if err != nil {
 		return 0, err
 	}
 	if err := run(); err != nil {
 		return 0, err
 	}
-	after, err := s.agent.usage()
+	after, err := p.usage()
 	return after.CPU - before.CPU, err
 }
 

@@ -53,11 +53,7 @@ func (b *bench) scale(n int) int {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == listCommand {
-		if err := listAndWait(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench list:", err)
-			os.Exit(1)
-		}
+	if len(os.Args) > 1 && isClient(os.Args[1], os.Args[2:]) {
 		return
 	}
 	only := flag.String("only", "", "measures to take, separated by commas: "+benchmarkNames()+"; empty for all but api")
@@ -74,6 +70,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// isClient reports whether a command is that of a client to compare with, and runs it.
+func isClient(command string, args []string) bool {
+	run := map[string]func([]string) error{listCommand: listAndWait, watchCommand: watchAndDiscard}[command]
+	if run == nil {
+		return false
+	}
+	if err := run(args); err != nil {
+		fmt.Fprintf(os.Stderr, "bench %s: %v\n", command, err)
+		os.Exit(1)
+	}
+	return true
 }
 
 func benchmarkNames() string {

@@ -30,7 +30,7 @@ type Box struct {
 	mu             sync.Mutex
 	used           int // bytes, including sent changes
 	accounts       map[vedette.AccountName]*account
-	ready          [3]roundRobin         // by priority
+	ready          [4]roundRobin         // by priority
 	sent           []*Change             // taken but not acknowledged, oldest first
 	unacked        int                   // bytes of sent
 	snapshotWindow congestionWindow      // of snapshots
@@ -38,6 +38,8 @@ type Box struct {
 	blocked        map[*Change]time.Time // live changes that wait for room, with the start of the wait
 	spaceFreed     chan struct{}
 	workReady      chan struct{}
+	deferTimer     bool // a timer runs that sets deferDue
+	deferDue       bool // deferred changes leave even alone
 }
 
 // account is the part of the box that belongs to one account. Its queues are served only
@@ -138,7 +140,35 @@ func (b *Box) scheduleLocked(q *queue) {
 		return
 	}
 	b.ready[c.Priority].add(q)
+	if c.Priority == Deferred {
+		b.wakeLaterLocked()
+		return
+	}
 	b.wakeLocked()
+}
+
+// deferInterval is how long a deferred change waits at most for others to leave with.
+const deferInterval = time.Second
+
+// wakeLaterLocked makes Take look after deferInterval, even if there are only deferred changes.
+func (b *Box) wakeLaterLocked() {
+	if b.deferTimer {
+		return
+	}
+	b.deferTimer = true
+	time.AfterFunc(deferInterval, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.deferTimer = false
+		b.deferDue = len(b.ready[Deferred].queues) > 0
+		b.wakeLocked()
+	})
+}
+
+// hasWorkLocked reports whether there is something to take that does not wait for other changes.
+func (b *Box) hasWorkLocked() bool {
+	return b.deferDue || len(b.ready[Control].queues) > 0 || len(b.ready[Live].queues) > 0 ||
+		len(b.ready[Bulk].queues) > 0 && !b.snapshotWindow.full()
 }
 
 // adjustUsedLocked adds n to the used bytes. If that frees room, it wakes blocked Puts.
@@ -168,6 +198,9 @@ func (b *Box) Take(ctx context.Context, maxBytes int) ([]Change, error) {
 func (b *Box) take(maxBytes int) []Change {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.hasWorkLocked() {
+		return nil
+	}
 	var taken []Change
 	for bytes := 0; bytes < maxBytes; {
 		q := b.nextQueueLocked(len(taken))
@@ -181,6 +214,7 @@ func (b *Box) take(maxBytes int) []Change {
 		taken = append(taken, *c)
 		b.scheduleLocked(q)
 	}
+	b.deferDue = b.deferDue && len(b.ready[Deferred].queues) > 0
 	return taken
 }
 
@@ -194,13 +228,13 @@ func (b *Box) markSentLocked(c *Change) {
 	}
 }
 
-// nextQueueLocked returns the next queue: control before live before bulk. Every fourth
+// nextQueueLocked returns the next queue, in the order of priorities. Every fourth
 // time bulk precedes live, because the first sync of a busy cluster would never end
 // otherwise.
 func (b *Box) nextQueueLocked(round int) *queue {
-	order := [3]Priority{Control, Live, Bulk}
+	order := [4]Priority{Control, Live, Deferred, Bulk}
 	if round%4 == 3 {
-		order = [3]Priority{Control, Bulk, Live}
+		order = [4]Priority{Control, Bulk, Live, Deferred}
 	}
 	for _, priority := range order {
 		if priority == Bulk && b.snapshotWindow.full() {

@@ -52,6 +52,10 @@ func TestTakeOrder(t *testing.T) {
 			[]Change{change(pods, Live, "", "1"), change(pods, Live, "", "2")}, "@1 @2"},
 		{"feeds of one priority take turns",
 			[]Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(jobs, Live, "j", "7")}, "x@1 j@7 y@2"},
+		{"deferred changes leave with others, before snapshots of other feeds",
+			[]Change{change(pods, Deferred, "x", "1"), change(jobs, Bulk, "y", "")}, "x@1 y@"},
+		{"a change does not wait for a deferred one of its feed",
+			[]Change{change(pods, Deferred, "b", "1"), change(pods, Live, "x", "2"), change(jobs, Bulk, "y", "")}, "b@1 x@2 y@"},
 		{"control changes go first",
 			[]Change{change(pods, Live, "x", "1"), {Account: "a", Priority: Control, Record: []byte("declare")}}, "declare x@1"},
 	}
@@ -76,6 +80,52 @@ func takeAll(t *testing.T, b *Box) string {
 		t.Fatal(err)
 	}
 	return records(got)
+}
+
+func TestDeferredChangesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		b.Open("a", 1, nil)
+		began := time.Now()
+		putAll(t, b, change(pods, Deferred, "bookmark", "1"))
+		time.Sleep(deferInterval / 2)
+		putAll(t, b, change(jobs, Deferred, "bookmark", "2"), change(pods, Deferred, "bookmark", "3"))
+		if got := time.Since(b.PendingSince()); got != 0 {
+			t.Errorf("deferred changes count as a delay of %v", got)
+		}
+		if got := takeAll(t, b); time.Since(began) != deferInterval || got != "bookmark@2 bookmark@3" {
+			t.Errorf("got %q after %v, want both after %v", got, time.Since(began), deferInterval)
+		}
+		putAll(t, b, change(pods, Deferred, "bookmark", "4"))
+		time.Sleep(deferInterval / 2)
+		putAll(t, b, change(pods, Live, "x", "5"))
+		if got := time.Since(b.PendingSince()); got != 0 {
+			t.Errorf("a change behind a deferred one counts as a delay of %v", got)
+		}
+		if got := takeAll(t, b); time.Since(began) != deferInterval*3/2 || got != "bookmark@4 x@5" {
+			t.Errorf("got %q after %v, want both at once", got, time.Since(began))
+		}
+	})
+}
+
+// TestResentDeferredChangeDelaysNothing checks that a change does not wait behind a deferred one that
+// was sent over a lost connection.
+func TestResentDeferredChangeDelaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		marks := map[vedette.Feed]vedette.Mark{pods: "0"}
+		b.Open("a", 1, marks)
+		putAll(t, b, change(pods, Deferred, "bookmark", "1"))
+		takeAll(t, b)
+		time.Sleep(deferInterval)
+		putAll(t, b, change(pods, Live, "x", "2"))
+		began := time.Now()
+		b.Rewind()
+		b.Open("a", 2, marks)
+		if got := takeAll(t, b); time.Since(began) != 0 || got != "bookmark@1 x@2" {
+			t.Errorf("got %q after %v, want both at once", got, time.Since(began))
+		}
+	})
 }
 
 // Unacknowledged changes of an account must not come back if the account was forgotten and
@@ -245,8 +295,10 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 
 func (w *simulation) step() {
 	switch n := w.rnd.IntN(20); {
-	case n < 10:
+	case n < 9:
 		w.change()
+	case n < 10:
+		w.reportBookmark()
 	case n < 14:
 		w.send()
 	case n < 17:
@@ -268,6 +320,15 @@ func (w *simulation) change() {
 	} else {
 		w.cluster[key] = w.rv
 	}
+	w.log = append(w.log, c)
+	putAll(w.t, w.box, c)
+}
+
+// reportBookmark advances the mark without a change.
+func (w *simulation) reportBookmark() {
+	w.rv++
+	c := change(pods, Deferred, "\x00bookmark", fmt.Sprint(w.rv))
+	c.Record = []byte("bookmark")
 	w.log = append(w.log, c)
 	putAll(w.t, w.box, c)
 }
@@ -296,8 +357,11 @@ func (w *simulation) apply(c Change) {
 
 func (w *simulation) store(c Change, rv int) {
 	w.mark = rv
-	if string(c.Record) == "delete" {
+	switch string(c.Record) {
+	case "delete":
 		delete(w.stored, c.Key)
+		return
+	case "bookmark":
 		return
 	}
 	w.stored[c.Key] = rv

@@ -12,9 +12,10 @@ type Priority int
 // The priorities, most urgent first. Changes of one feed keep their order whatever their
 // priorities: a live change waits for the snapshot before it.
 const (
-	Control Priority = iota // concerns a whole account; small, and later changes depend on it
-	Live                    // a user may be waiting for it
-	Bulk                    // part of a snapshot
+	Control  Priority = iota // concerns a whole account; small, and later changes depend on it
+	Live                     // a user may be waiting for it
+	Deferred                 // nobody waits for it: it leaves with other changes, or after deferInterval
+	Bulk                     // part of a snapshot
 )
 
 // Change is an encoded change of a feed, ready to be sent.

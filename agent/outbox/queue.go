@@ -1,6 +1,10 @@
 package outbox
 
-import "github.com/vedette-io/vedette"
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
 
 // queue holds the unsent changes of a feed, oldest first, at most one per key. A superseded
 // change leaves its place empty, and the new one is appended at the end, because marks must
@@ -26,6 +30,7 @@ func newQueue(a *account, feed vedette.Feed) *queue {
 // put appends a change and returns by how many bytes the queue grew.
 func (q *queue) put(c *Change) int {
 	before := q.bytes
+	q.hasten()
 	if c.Key != "" {
 		q.supersede(c.Key)
 		q.keys[c.Key] = q.base + len(q.items)
@@ -35,6 +40,17 @@ func (q *queue) put(c *Change) int {
 	q.skipSuperseded()
 	q.compact()
 	return q.bytes - before
+}
+
+// hasten ends the deferral of the last change, because the next one must not wait behind it. So only
+// the last change of a queue is ever deferred.
+func (q *queue) hasten() {
+	if len(q.items) == q.head {
+		return
+	}
+	if last := q.items[len(q.items)-1]; last != nil && last.Priority == Deferred {
+		last.Priority, last.putAt = Live, time.Now()
+	}
 }
 
 func (q *queue) supersede(key string) {
@@ -121,6 +137,9 @@ func (q *queue) requeue(sent []*Change) {
 		q.bytes += c.size()
 		if c.Key != "" {
 			q.keys[c.Key] = i
+		}
+		if c.Priority == Deferred && i < len(items)-1 {
+			c.Priority = Live // as in hasten
 		}
 	}
 }

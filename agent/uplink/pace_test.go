@@ -72,8 +72,29 @@ func TestChangesAreCollected(t *testing.T) {
 		time.Sleep(time.Second)
 		put("Pod", 5000, outbox.Live)
 	})
-	if want := []string{"1 after 0s", "2 after 4ms", "3 after 8ms", "1 after 1.0075s"}; !slices.Equal(got, want) {
+	if want := []string{"1 after 0s", "2 after 4ms", "3 after 12ms", "1 after 1.0075s"}; !slices.Equal(got, want) {
 		t.Errorf("got batches of %q, want %q", got, want)
+	}
+}
+
+// TestPauseAfterManyChanges checks that an agent of many changes sends fewer batches, and that no change
+// waits for long.
+func TestPauseAfterManyChanges(t *testing.T) {
+	for _, tt := range []struct {
+		live, bulk int
+		want       time.Duration
+	}{{1, 0, 4 * time.Millisecond}, {3, 0, 12 * time.Millisecond}, {30, 0, 16 * time.Millisecond},
+		{0, 30, 4 * time.Millisecond}, {2, 30, 8 * time.Millisecond}} {
+		var sent []outbox.Change
+		for range tt.live {
+			sent = append(sent, outbox.Change{Priority: outbox.Live, Record: make([]byte, 100)})
+		}
+		for range tt.bulk {
+			sent = append(sent, outbox.Change{Priority: outbox.Bulk, Record: make([]byte, 100)})
+		}
+		if got := pauseAfter(sent); got != tt.want {
+			t.Errorf("got %v after %d live and %d other changes, want %v", got, tt.live, tt.bulk, tt.want)
+		}
 	}
 }
 

@@ -83,9 +83,13 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// hasChanged reports whether a file has changed since it was last reported.
+// hasChanged reports whether a file has changed since it was last reported. If none has, it remembers
+// when it looked, so that files that were written just before the first look are not read each time.
 func (w *watcher) hasChanged() bool {
-	_, changed := w.last.take(w.files)
+	now, changed := w.last.take(w.files)
+	if len(changed) == 0 {
+		w.last = now
+	}
 	return len(changed) > 0
 }
 

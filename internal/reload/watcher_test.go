@@ -244,6 +244,31 @@ func TestPipesAreNotRead(t *testing.T) {
 	}
 }
 
+// TestFilesAreReadOnce checks that a file which was written just before the first look, as those of a
+// new Pod are, is not read again with each look.
+func TestFilesAreReadOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	synctest.Test(t, func(t *testing.T) {
+		write(t, file, "a")
+		if err := os.Chtimes(file, time.Now(), time.Now()); err != nil { // the bubble's clock
+			t.Fatal(err)
+		}
+		w := &watcher{}
+		w.setFiles([]string{file})
+		time.Sleep(3 * time.Second)
+		if w.hasChanged() {
+			t.Error("the file counts as changed")
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !w.last[file].looksLike(info) {
+			t.Error("the file will be read again")
+		}
+	})
+}
+
 // TestChangesWithoutEnd checks that a file which changes every 100 ms is reported now and then, and
 // that its last content is reported.
 func TestChangesWithoutEnd(t *testing.T) {

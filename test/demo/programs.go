@@ -127,7 +127,7 @@ func (d *demo) run(program, name, config string, env []string, args ...string) e
 	cmd := exec.Command(filepath.Join("bin", program), append([]string{"--config", file}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that Ctrl-C does not stop the programs before the demo does
+	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w: run `make build`", program, err)
 	}
