@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/vedette-io/vedette"
 )
 
 // loggingCredentials is transport credentials that log which handshakes failed and why. gRPC itself
@@ -156,6 +158,8 @@ func classifyHandshakeError(err error) (kind, reason string) {
 		return "tls", err.Error()
 	case errors.As(err, &certificate):
 		return classifyCertificateError(certificate)
+	case vedette.KindOf(err) == vedette.Denied: // by grpc.auth.x509.filters
+		return "certificate subject", err.Error()
 	case errors.As(err, &record):
 		return "plaintext", "the agent does not speak TLS, but this port requires it: set clouddriver.insecure to false in the agent's configuration"
 	case strings.Contains(err.Error(), "didn't provide a certificate"):

@@ -25,6 +25,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/vedette-io/vedette"
 )
 
 // logBuffer is a log that tests can read while it is written.
@@ -223,6 +225,15 @@ func TestTLSAgentAtPlaintextPort(t *testing.T) {
 		t.Error("a plaintext port accepted TLS")
 	}
 	logs.awaitLine(t, "level=WARN", "the agent speaks TLS, but this port is plaintext")
+}
+
+// TestSubjectsAreRefusedByName checks that a subject that no filter accepts is a reason of its own, with
+// what to do.
+func TestSubjectsAreRefusedByName(t *testing.T) {
+	refused := vedette.Errorf(vedette.Denied, "the subject matches no filter: add one")
+	if kind, reason := classifyHandshakeError(refused); kind != "certificate subject" || reason != refused.Error() {
+		t.Errorf("got %q, %q", kind, reason)
+	}
 }
 
 // TestHealthChecksAreNotLogged opens and closes connections, as load balancers do.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -17,6 +20,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "Print the version of the client, without asking a server.") // cobra's has -v, too
+	root.SetErr(output.SafeWriter{To: os.Stderr})
 	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
 		newAccounts(), newAgents(), newFeeds(), newCompareClouddriver(), newConfig(), newUp(), newVersion())

@@ -60,6 +60,7 @@ type Report struct {
 	settings map[string]setting  // settings with a value, by path
 	entries  map[string]Position // entries of lists, by path
 	secrets  secrets
+	literals []string // secrets that are not references
 }
 
 // setting records where a setting was set, in the file or the environment.

@@ -35,8 +35,8 @@ func (l *Loaded) Adopt() error {
 // again.
 func (l *Loaded) RefreshSecrets(ctx context.Context) ([]string, error) { return l.Loader.Refresh(ctx) }
 
-// SecretValues returns the secrets that the configuration refers to.
-func (l *Loaded) SecretValues() []string { return l.Loader.Values() }
+// SecretValues returns the secrets that the configuration contains or refers to.
+func (l *Loaded) SecretValues() []string { return append(l.Report.SecretTexts(), l.Loader.Values()...) }
 
 // Unused returns the keys that are set but have no effect in this version, for example
 // "armory-agent.yml:7:3: hub.auth.token".

@@ -3,6 +3,7 @@ package agentserver
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -14,12 +15,18 @@ import (
 // sessionAccounts are the accounts of a session's agent.
 type sessionAccounts struct {
 	mu    sync.Mutex
-	sizes map[vedette.AccountName]int          // bytes of memory of each account that the agent has named
+	named map[vedette.AccountName]namedAccount // what the agent has named and not deregistered
 	terms map[vedette.AccountName]vedette.Term // of the accounts of which it is the cacher; 0 if it was
 }
 
+// namedAccount counts an account that the agent has named.
+type namedAccount struct {
+	bytes int // of memory
+	times int // how often the agent has named it
+}
+
 func newSessionAccounts() sessionAccounts {
-	return sessionAccounts{sizes: map[vedette.AccountName]int{}, terms: map[vedette.AccountName]vedette.Term{}}
+	return sessionAccounts{named: map[vedette.AccountName]namedAccount{}, terms: map[vedette.AccountName]vedette.Term{}}
 }
 
 // register queues the registration of an account.
@@ -66,24 +73,33 @@ func (s *session) rejectRegistration(name vedette.AccountName, err error) {
 func (s *session) track(name vedette.AccountName, bytes int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	previous, known := s.sizes[name]
-	if !known && len(s.sizes) >= maxAccounts {
+	account, known := s.named[name]
+	if !known && len(s.named) >= maxAccounts {
 		return false
 	}
-	size := accountMemory + len(name) + bytes
-	if known {
-		size = max(previous, size)
-	}
-	s.sizes[name] = size
-	s.share.grow(size - previous)
+	size := max(account.bytes, accountMemory+len(name)+bytes)
+	s.share.grow(size - account.bytes)
+	s.named[name] = namedAccount{bytes: size, times: account.times + 1}
 	return true
 }
 
-func (s *session) isTracked(name vedette.AccountName) bool {
+// tracked returns an account that the agent has named.
+func (s *session) tracked(name vedette.AccountName) (account namedAccount, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, known := s.sizes[name]
-	return known
+	account, known = s.named[name]
+	return account, known
+}
+
+// untrack releases the memory of an account, unless the agent has named it again since account was
+// read. Otherwise an agent whose accounts come and go would reach a limit some day.
+func (s *session) untrack(name vedette.AccountName, account namedAccount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.named[name] == account {
+		delete(s.named, name)
+		s.share.release(account.bytes)
+	}
 }
 
 // accountErrorKinds are the kinds of an account error that mean something to this server.
@@ -106,7 +122,8 @@ func (s *session) setAccountError(t *wire.AccountError) {
 
 // deregister removes an account from the agent.
 func (s *session) deregister(name vedette.AccountName) {
-	if !s.isTracked(name) {
+	account, known := s.tracked(name)
+	if !known {
 		s.logUnknownAccount("deregistration", name)
 		return
 	}
@@ -114,6 +131,7 @@ func (s *session) deregister(name vedette.AccountName) {
 	s.registrations.put(name, func(ctx context.Context) error {
 		s.member.Deregister(ctx, name)
 		s.clearTerm(name) // it may have been assigned the account meanwhile
+		s.untrack(name, account)
 		return nil
 	})
 }
@@ -137,8 +155,14 @@ func (s *session) hasHeldAccount() bool {
 func (s *session) setTerm(name vedette.AccountName, term vedette.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.terms) > len(s.named)+maxEndedTerms {
+		maps.DeleteFunc(s.terms, func(_ vedette.AccountName, t vedette.Term) bool { return t == 0 })
+	}
 	s.terms[name] = term
 }
+
+// maxEndedTerms is how many accounts are remembered that the agent has deregistered.
+const maxEndedTerms = 1000
 
 // clearTerm records that the agent is no longer the cacher of an account. The entry
 // stays, because records of the account may still be in transit.

@@ -20,13 +20,9 @@ func (srv *Server) SetKinds(ctx context.Context, kinds []string) {
 	if kinds == nil {
 		kinds = vedette.DefaultKinds
 	}
-	srv.kinds.Store(&kinds)
 	ticker := time.NewTicker(reconnectPause)
 	defer ticker.Stop()
-	for _, s := range srv.connected() {
-		if got := s.kinds.Load(); got == nil || slices.Equal(*got, kinds) {
-			continue // it has not connected yet, or has them
-		}
+	for _, s := range srv.replaceKinds(kinds) {
 		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Drain{Drain: &wire.Drain{Reason: "the kinds to cache have changed"}}})
 		select {
 		case <-ctx.Done():
@@ -36,13 +32,23 @@ func (srv *Server) SetKinds(ctx context.Context, kinds []string) {
 	}
 }
 
-// connected returns the sessions in any order.
-func (srv *Server) connected() []*session {
+// replaceKinds replaces the kinds, and returns the sessions whose agents got others, in any order.
+func (srv *Server) replaceKinds(kinds []string) (outdated []*session) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	sessions := make([]*session, 0, len(srv.sessions))
+	srv.kinds = kinds
 	for _, s := range srv.sessions {
-		sessions = append(sessions, s)
+		if s.kinds != nil && !slices.Equal(s.kinds, kinds) {
+			outdated = append(outdated, s)
+		}
 	}
-	return sessions
+	return outdated
+}
+
+// kindsFor returns the kinds for the Welcome of a session.
+func (srv *Server) kindsFor(s *session) []string {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	s.kinds = srv.kinds
+	return s.kinds
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -90,9 +89,9 @@ type Server struct {
 	unknownAccountLog logthrottle.Limiter // messages about accounts that the agent does not have
 	rejectionLog      logthrottle.Limiter // rejected agents
 	registrationLog   logthrottle.Limiter // registrations that are rejected without a look at the store
-	kinds             atomic.Pointer[[]string]
 
 	mu       sync.Mutex
+	kinds    []string            // for accounts that configure none
 	sessions map[string]*session // by token
 	draining bool
 }
@@ -102,8 +101,8 @@ type Server struct {
 func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
 	cfg.defaults()
 	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections),
-		sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4)}
-	srv.kinds.Store(&srv.cfg.Kinds)
+		sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4),
+		kinds: cfg.Kinds}
 	srv.unknownAccountLog.Interval, srv.rejectionLog.Interval, srv.registrationLog.Interval = time.Minute, time.Minute, time.Second
 	return srv
 }

@@ -46,7 +46,7 @@ type session struct {
 	welcomedAt         time.Time                       // just before Welcome was sent
 	operations         atomic.Pointer[operationStream] // nil while the agent has no operation stream
 	hasOperationStream atomic.Bool                     // true while the agent has an operation stream
-	kinds              atomic.Pointer[[]string]        // in Welcome; nil before
+	kinds              []string                        // in Welcome; nil before; guarded by server.mu
 }
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
@@ -148,14 +148,13 @@ func (s *session) handshake() (*wire.Hello, error) {
 
 func (s *session) newWelcome(protocol uint32) *wire.Welcome {
 	g, token := s.server, s.token
-	s.kinds.Store(g.kinds.Load())
 	if g.dispatch == nil {
 		token = ""
 	}
 	return &wire.Welcome{Session: token,
 		Protocol: protocol, ServerId: string(g.cfg.ServerID), ServerVersion: g.cfg.Version,
 		HeartbeatSeconds: uint32(max(1, g.cfg.Heartbeat/time.Second)), CreditBytes: uint32(g.cfg.CreditBytes),
-		Kinds: *s.kinds.Load(), Projections: wire.FromProjections(g.cfg.Projections), Annotations: vedette.HeaderAnnotations,
+		Kinds: g.kindsFor(s), Projections: wire.FromProjections(g.cfg.Projections), Annotations: vedette.HeaderAnnotations,
 	}
 }
 

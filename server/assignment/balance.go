@@ -52,6 +52,7 @@ type move struct {
 	from, to *Member
 	gain     float64 // by how much it lowers the sum of the squares of the loads
 	at       time.Time
+	denied   map[vedette.Feed]bool // what the cluster denied from
 }
 
 // planMoves returns the moves that make the loads of two agents more equal, best first. Each of them

@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -23,7 +24,8 @@ type counter interface {
 }
 
 // Balancer moves accounts between the agents that serve them, so that each has about as many
-// objects. It moves one account at a time, and only if the account is live and has no operation.
+// objects. It moves one account at a time, and only if the account is live, apart from what its
+// cluster denies, and has no operation.
 // The new cacher continues from the stored marks, so a move costs no list.
 type Balancer struct {
 	cfg      BalanceConfig
@@ -49,7 +51,7 @@ func (b *Balancer) Run(ctx context.Context) error {
 }
 
 func (b *Balancer) step(ctx context.Context, now time.Time) {
-	if now.Sub(b.countedAt) >= countInterval {
+	if now.Sub(b.countedAt) >= countInterval && b.registry.hasShared() {
 		b.count(ctx, now)
 	}
 	if !b.finishLast(ctx, now) {
@@ -83,6 +85,16 @@ func (b *Balancer) count(ctx context.Context, now time.Time) {
 	}
 }
 
+// hasShared reports whether an account has several agents. Otherwise objects need not be counted,
+// which reads all feeds.
+func (r *Registry) hasShared() bool {
+	return slices.ContainsFunc(r.allSlots(), func(s *slot) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.queue) > 1
+	})
+}
+
 // finishLast waits until the account that was moved last is live again, and reports whether the next
 // one may move. If the account does not become live, for example because the cluster denies the
 // agent what it allows the other one, it moves back.
@@ -95,7 +107,7 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 		return false
 	}
 	cacher, _ := m.slot.current()
-	if cacher != m.to || b.isLive(ctx, m.slot.account) {
+	if cacher != m.to || b.isLiveAgain(ctx, m) {
 		b.last = nil
 		return true
 	}
@@ -112,26 +124,42 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 
 // try moves an account if nothing is in the way.
 func (b *Balancer) try(ctx context.Context, m move, now time.Time) bool {
-	if b.isBusy(m.slot.account) || !b.isLive(ctx, m.slot.account) || !m.slot.move(ctx, m.from, m.to) {
+	denied, isLive := b.readFeeds(ctx, m.slot.account)
+	if !isLive || b.isBusy(m.slot.account) || !m.slot.move(ctx, m.from, m.to) {
 		m.slot.stay(now.Add(retryMove))
 		return false
 	}
-	m.at = now
+	m.at, m.denied = now, denied
 	b.last = &m
 	b.registry.log.Info("account moved to balance agents", "account", m.slot.account, "from", m.from.ID, "agent", m.to.ID)
 	return true
 }
 
-// isLive reports whether all feeds of an account are live and can be continued from a mark.
-func (b *Balancer) isLive(ctx context.Context, name vedette.AccountName) bool {
-	feeds, err := b.store.Marks(ctx, name)
-	if err != nil || len(feeds) == 0 {
-		return false
+// isLiveAgain reports whether an account that was moved is live, and its new agent is denied nothing
+// that the former one could read.
+func (b *Balancer) isLiveAgain(ctx context.Context, m *move) bool {
+	denied, isLive := b.readFeeds(ctx, m.slot.account)
+	for feed := range denied {
+		isLive = isLive && m.denied[feed]
 	}
+	return isLive
+}
+
+// readFeeds returns which feeds of an account its cluster denies, and whether there are others, and all
+// of these are live and can be continued from a mark.
+func (b *Balancer) readFeeds(ctx context.Context, name vedette.AccountName) (denied map[vedette.Feed]bool, isLive bool) {
+	feeds, err := b.store.Marks(ctx, name)
+	if err != nil {
+		return nil, false
+	}
+	denied = map[vedette.Feed]bool{}
 	for _, f := range feeds {
-		if f.State != vedette.FeedLive || f.Mark == "" {
-			return false
+		switch {
+		case f.State == vedette.FeedDenied:
+			denied[f.Feed] = true
+		case f.State != vedette.FeedLive || f.Mark == "":
+			return nil, false
 		}
 	}
-	return true
+	return denied, len(denied) < len(feeds)
 }

@@ -15,6 +15,9 @@ const (
 	// duplicateAfter is how long they may be connected together. During a rolling update of agents
 	// with a configured ID, the old one runs until the new one is ready.
 	duplicateAfter = time.Minute
+	// maxNamedDuplicates bounds each text about agents with one ID. If a whole fleet has one, because it
+	// shares a file, the texts about n agents would otherwise name n*n.
+	maxNamedDuplicates = 5
 )
 
 // findDuplicates notes which agents share an ID, and logs each ID once. Both stay connected: if the
@@ -35,7 +38,7 @@ func (r *Registry) findDuplicates(now time.Time) {
 		}
 		if isNew {
 			r.log.Warn("several agents have the same ID: set agentId to another value in the configuration of each", "agent", id,
-				"agents", describeMembers(alive))
+				"agents", describeMembers(alive, nil))
 		}
 	}
 }
@@ -62,8 +65,7 @@ func aliveTogether(members []*Member, now time.Time) []*Member {
 func (m *Member) setDuplicates(alive []*Member) (isNew bool) {
 	notice := ""
 	if slices.Contains(alive, m) {
-		others := slices.DeleteFunc(slices.Clone(alive), func(o *Member) bool { return o == m })
-		notice = "its ID is also that of " + describeMembers(others) + ": set agentId to another value in the configuration of each"
+		notice = "its ID is also that of " + describeMembers(alive, m) + ": set agentId to another value in the configuration of each"
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,12 +74,23 @@ func (m *Member) setDuplicates(alive []*Member) (isNew bool) {
 	return isNew
 }
 
-// describeMembers returns "the agent on host a (v1, connected since T) and the agent on ...".
-func describeMembers(members []*Member) string {
+// describeMembers returns "the agent on host a (v1, connected since T) and the agent on ...", without
+// one of the agents if it is not nil. It names at most maxNamedDuplicates agents.
+func describeMembers(members []*Member, without *Member) string {
 	var texts []string
+	more := 0
 	for _, m := range members {
-		texts = append(texts, fmt.Sprintf("the agent on host %s (%s, connected since %s)", m.Hostname, m.Version,
-			m.Connected.UTC().Format(time.RFC3339)))
+		switch {
+		case m == without:
+		case len(texts) == maxNamedDuplicates:
+			more++
+		default:
+			texts = append(texts, fmt.Sprintf("the agent on host %s (%s, connected since %s)", m.Hostname, m.Version,
+				m.Connected.UTC().Format(time.RFC3339)))
+		}
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, " and ")
 }

@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,25 @@ func TestRestartedAgentIsNoDuplicate(t *testing.T) {
 		heartbeats(10*time.Minute, after)
 		if before.Notice() != "" || after.Notice() != "" || w.hasLine("several agents have the same ID") {
 			t.Errorf("got %q and %q, want nothing", before.Notice(), after.Notice())
+		}
+	})
+}
+
+// TestManyAgentsWithOneID checks that the texts about the agents of a whole fleet with one ID stay short.
+func TestManyAgentsWithOneID(t *testing.T) {
+	withFixture(t, func(t *testing.T, w fixture) {
+		var members []*Member
+		for i := range 300 {
+			members = append(members, w.connectFrom("a", fmt.Sprint("host-", i)))
+		}
+		heartbeats(2*time.Minute, members...)
+		for _, m := range []*Member{members[0], members[3], members[299]} {
+			if notice := m.Notice(); len(notice) > 1000 || !strings.Contains(notice, " and 294 more: set agentId") || strings.Contains(notice, "host "+m.Hostname+" ") {
+				t.Errorf("agent on %s: got %q, want the names of five others and the number of the rest", m.Hostname, notice)
+			}
+		}
+		if n := w.countLines("several agents have the same ID", "and 295 more"); n != 1 {
+			t.Errorf("got %d log lines, want 1", n)
 		}
 	})
 }

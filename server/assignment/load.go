@@ -9,9 +9,9 @@ import (
 // Load is what the agents of this server do.
 type Load struct {
 	Agents int
-	// Reported accounts have an agent that reports them and no error, or wait for their first list. Failing ones have one with an
-	// error, Stalled ones one whose changes wait for the database. Waiting accounts have none at
-	// present.
+	// Reported accounts have an agent that reports them and has no error, or waits for its turn to
+	// list them. Failing ones have one with an error, Stalled ones one whose changes wait for the
+	// database. Waiting accounts have none at present.
 	Reported, Failing, Stalled, Waiting int
 	// Refused and Unreachable are roles of agents in accounts, which other agents may report.
 	Refused, Unreachable int

@@ -26,6 +26,7 @@ type memoryStore struct {
 	hung       chan struct{} // closed when the store answers again; nil while it answers
 	objects    map[vedette.AccountName]int64
 	notLive    map[vedette.AccountName]bool // accounts of objects whose feeds are not live
+	denied     map[vedette.AccountName][]vedette.Kind
 }
 
 // waitWhileHung waits until the store answers.
@@ -133,7 +134,11 @@ func (m *memoryStore) Marks(ctx context.Context, name vedette.AccountName) ([]st
 	if m.notLive[name] {
 		state = vedette.FeedSyncing
 	}
-	return []store.FeedStatus{{Account: name, Mark: "1", State: state, Objects: objects}}, nil
+	feeds := []store.FeedStatus{{Account: name, Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Mark: "1", State: state, Objects: objects}}
+	for _, kind := range m.denied[name] {
+		feeds = append(feeds, store.FeedStatus{Account: name, Feed: vedette.Feed{Kind: kind}, State: vedette.FeedDenied})
+	}
+	return feeds, nil
 }
 
 func (m *memoryStore) AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error) {

@@ -66,7 +66,7 @@ func (c *Config) Notices() []string {
 
 // Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
-	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning))
+	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning))
 }
 
 func nonEmpty(texts ...string) []string {

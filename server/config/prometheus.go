@@ -39,5 +39,9 @@ func (c *Config) MetricsListen() ListenAddress {
 		l.Notice = fmt.Sprintf("serving metrics on %s only: to let a Prometheus on another machine read them, set prometheus.address (\"*\" for all addresses)",
 			l.Address)
 	}
+	if p.MaxAccounts > 0 && !l.isLoopback() && !p.SSL.Authenticates() {
+		l.Warning = fmt.Sprintf("readers of the metrics on %s are not authenticated: every client that can reach the port may read the names of accounts. "+
+			"Allow only Prometheus to reach the port, or set prometheus.ssl.clientAuth to need (see docs/securing.md)", l.Address)
+	}
 	return l
 }

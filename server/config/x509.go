@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/vedette-io/vedette"
 )
 
 // X509 accepts agents by the subjects of their certificates, in addition to the authority that signed them.
@@ -62,7 +64,8 @@ func (g GRPC) TLSConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// checkSubject rejects a client whose subject matches no filter.
+// checkSubject rejects a client whose subject matches no filter. The error says to operators what to
+// change.
 func checkSubject(state tls.ConnectionState, filters []*regexp.Regexp) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the agent didn't provide a certificate")
@@ -72,7 +75,8 @@ func checkSubject(state tls.ConnectionState, filters []*regexp.Regexp) error {
 	if slices.ContainsFunc(filters, func(f *regexp.Regexp) bool { return f.MatchString(forward) || f.MatchString(backward) }) {
 		return nil
 	}
-	return fmt.Errorf("the subject of the agent's certificate, %.200q, matches none of grpc.auth.x509.filters", forward)
+	return vedette.Errorf(vedette.Denied,
+		"the subject of the agent's certificate, %.200q, matches none of grpc.auth.x509.filters: add a filter, or issue the agent a certificate with another subject", forward)
 }
 
 // reversed returns a subject in the opposite order of its parts, because tools differ in it.

@@ -4,9 +4,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"io"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
 )
@@ -71,6 +74,35 @@ func TestX509Filters(t *testing.T) {
 	}
 	if config, err := (GRPC{}).TLSConfig(); config != nil || err != nil {
 		t.Errorf("without TLS: got %v, %v", config, err)
+	}
+}
+
+// TestX509FiltersInHandshakes checks that filters count in the handshakes of a server, and what its
+// operators see.
+func TestX509FiltersInHandshakes(t *testing.T) {
+	authority := keypairtest.New(t)
+	pair := authority.Issue("server")
+	g := GRPC{Server: GRPCServer{Security: Security{Enabled: true, CertificateChain: pair.Cert, PrivateKey: pair.Key, ClientAuth: "REQUIRE",
+		TrustCertCollection: authority.File}}, Auth: GRPCAuth{X509{Enabled: true, Filters: []string{"CN=agent-.*"}}}}
+	config, err := g.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]vedette.ErrorKind{"agent-1": "", "other": vedette.Denied} {
+		issued := authority.Issue(name)
+		cert, err := tls.LoadX509KeyPair(issued.Cert, issued.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		client := tls.Client(far, &tls.Config{RootCAs: authority.Pool, ServerName: "localhost", Certificates: []tls.Certificate{cert}})
+		go func() { _, _ = io.Copy(io.Discard, client) }() // the end of the handshake, or the refusal
+		err = tls.Server(near, config).HandshakeContext(t.Context())
+		if vedette.KindOf(err) != want || (err != nil) != (want != "") {
+			t.Errorf("%s: got %v, want an error of kind %q", name, err, want)
+		}
+		near.Close()
+		far.Close()
 	}
 }
 

@@ -88,7 +88,8 @@ type FeedCount struct {
 	Objects int64
 }
 
-// FeedCounts counts all feeds by state. It reads every row of feeds, so it is not for each request.
+// FeedCounts counts the feeds by state, without those of removed and retired accounts, which no
+// reader sees. It reads every row of feeds, so it is not for each request.
 func (s *Store) FeedCounts(ctx context.Context) (map[vedette.FeedState]FeedCount, error) {
 	counts := map[vedette.FeedState]FeedCount{}
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
@@ -97,7 +98,8 @@ func (s *Store) FeedCounts(ctx context.Context) (map[vedette.FeedState]FeedCount
 		err := rows.Scan(&state, &c.Feeds, &c.Objects)
 		counts[vedette.FeedState(state)] = c
 		return err
-	}, `SELECT state, COUNT(*), COALESCE(SUM(objects), 0) FROM feeds GROUP BY state`)
+	}, `SELECT f.state, COUNT(*), SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id
+		WHERE a.name IS NOT NULL GROUP BY f.state`)
 	return counts, s.wrapError("count the feeds", err)
 }
 

@@ -75,6 +75,8 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 		expect("changed", map[vedette.AccountName]int64{"empty": 0, "prod": 3, "other": 1})
 		w.declare(feedOf(pods))
 		expect("a feed is gone", map[vedette.AccountName]int64{"empty": 0, "prod": 1, "other": 1})
+		retire(t, w) // its data is still there
+		expect("an account is retired", map[vedette.AccountName]int64{"empty": 0, "other": 1})
 	},
 	"an account is read back as it was stored": func(t *testing.T, s *store.Store) {
 		namespaced := true

@@ -25,6 +25,7 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		w := newWriter(t, s, "prod", feedOf(deployments), feedOf(pods))
 		w.put(object(pods, "n", "a", "1"), object(pods, "n", "b", "1"))
 		newWriter(t, s, "other", feedOf(pods))
+		retire(t, newWriter(t, s, "retired", feedOf(pods))) // no reader sees its feeds
 		mark := vedette.Mark("7")
 		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
 		counts, err := s.FeedCounts(t.Context())
