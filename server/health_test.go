@@ -72,7 +72,12 @@ func TestProbesWhileServerStarts(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
+	cfg := config("postgres://me:hidden@" + address + "/vedette?sslmode=disable")
+	cfg.ConfigHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "settings") })
+	s, _ := startServer(t, cfg)
+	if code, body := probe(t, s, "/config"); code != http.StatusOK || body != "settings" {
+		t.Errorf("configuration: got %d %s", code, body)
+	}
 	if code, body := probe(t, s, "/health/liveness"); code != http.StatusOK || body != `{"status":"UP"}` {
 		t.Errorf("liveness: got %d %s", code, body)
 	}

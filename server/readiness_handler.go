@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
@@ -15,6 +16,7 @@ type readinessHandler struct {
 	log     *slog.Logger
 	ready   *readiness
 	version string
+	config  http.Handler // serves the configuration; may be nil
 	handler atomic.Pointer[http.Handler]
 	reason  atomic.Pointer[string]
 }
@@ -39,8 +41,14 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case livenessPath, readinessPath, readyPath, versionPath:
 		middleware.SetRoute(r, "GET "+r.URL.Path)
-		h.probe(w, r)
+		h.answerRead(w, r, http.HandlerFunc(h.probe))
 		return
+	case configstatus.Path:
+		if h.config != nil {
+			middleware.SetRoute(r, "GET "+r.URL.Path)
+			h.answerRead(w, r, h.config)
+			return
+		}
 	}
 	if handler := h.handler.Load(); handler != nil {
 		(*handler).ServeHTTP(w, r)
@@ -70,14 +78,19 @@ const (
 	stateOutOfService = "OUT_OF_SERVICE"
 )
 
-// probe answers liveness and readiness probes, and which version this is. A server that can answer is alive, because
-// restarting it would not bring a database back.
-func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
+// answerRead lets a handler answer requests that change nothing.
+func (h *readinessHandler) answerRead(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		h.write(w, http.StatusMethodNotAllowed, map[string]string{"message": r.URL.Path + " is read-only"})
 		return
 	}
+	handler.ServeHTTP(w, r)
+}
+
+// probe answers liveness and readiness probes, and which version this is. A server that can answer is alive, because
+// restarting it would not bring a database back.
+func (h *readinessHandler) probe(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	reason := h.ready.reason()
 	switch r.URL.Path {

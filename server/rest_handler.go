@@ -124,7 +124,7 @@ func (f fleet) newAgent(m *assignment.Member) api.Agent {
 
 func newAgentAccount(role assignment.Assignment) api.AgentAccount {
 	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
-		ErrorKind: role.ErrorKind, Conflict: role.Conflict}
+		ErrorKind: role.ErrorKind, Conflict: role.Conflict, Stalled: role.Stalled}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {

@@ -56,8 +56,10 @@ type Config struct {
 	// MetricsAddress is the address to serve them on, host:port; empty if they are not served.
 	MetricsAddress string
 	MetricsTLS     *tls.Config // nil means plain HTTP
-	GRPC           string
-	GRPCTLS        *tls.Config // nil means plaintext
+	// ConfigHandler serves the configuration that is in effect, at configstatus.Path; nil if it is not shown.
+	ConfigHandler http.Handler
+	GRPC          string
+	GRPCTLS       *tls.Config // nil means plaintext
 
 	Store       store.Config
 	Accounts    accounts.Config
@@ -119,6 +121,7 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	cfg.Metrics.OnScrape(func() { cfg.Metrics.State.Ready.Set(ready.value()) })
 	handler := newReadinessHandler(log, ready)
 	handler.version = cfg.Version
+	handler.config = cfg.ConfigHandler
 	if cfg.Clouddriver.Live == nil {
 		cfg.Clouddriver.Live = &clouddriver.Live{}
 	}

@@ -8,12 +8,12 @@
 package config
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
 	"github.com/vedette-io/vedette/internal/settings"
 )
@@ -63,55 +63,26 @@ type Config struct {
 	// Path is the file that was read first; empty if none was found.
 	Path string
 
-	report      *configfile.Report
+	configload.Loaded
 	pod         Pod       // the agent's, if zoneId has a default; zero otherwise
 	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
 	notices     []string
-	secrets     *engines.Loader
 	source      source
 }
-
-// Close removes the temporary files with secrets.
-func (c *Config) Close() error { return c.secrets.Close() }
-
-// RefreshSecrets fetches the secrets that the configuration refers to again, and returns the references
-// of those that have changed. Temporary files are replaced; for other values, load the configuration
-// again.
-func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
-
-// SecretValues returns the secrets that the configuration contains or refers to.
-func (c *Config) SecretValues() []string {
-	return append(c.report.SecretTexts(), c.secrets.Values()...)
-}
-
-// Unused returns the keys that are set but have no effect in this version, for
-// example "armory-agent.yml:7:3: hub.auth.token".
-func (c *Config) Unused() []string { return c.report.Unused() }
-
-// UnknownKeys returns the unknown keys that belong to other products, for example
-// "swagger".
-func (c *Config) UnknownKeys() []string { return c.report.UnknownKeys() }
-
-// Files returns the files that were read or looked for. If one of them changes or
-// appears, Load may return another configuration.
-func (c *Config) Files() []configfile.File { return c.report.Files }
-
-// ReadFiles returns the files that were read.
-func (c *Config) ReadFiles() []string { return c.report.ReadFiles() }
 
 // InactiveSettings returns the unused keys whose effect a user may rely on, for
 // example "kubernetes.accounts[].liveManifestCalls".
 func (c *Config) InactiveSettings() []string {
-	return configfile.InactiveSettings(c.withAllAccounts(), c.report)
+	return configfile.InactiveSettings(c.withAllAccounts(), c.Report)
 }
 
 // Notices returns notices about settings that are valid but unusual.
-func (c *Config) Notices() []string { return c.report.Hide(slices.Concat(c.report.Notices, c.notices)) }
+func (c *Config) Notices() []string { return c.Report.Hide(slices.Concat(c.Report.Notices, c.notices)) }
 
 // Effective returns all settings with their effective values. Secrets are masked, and
 // rejected accounts are included.
 func (c *Config) Effective() []configfile.KeyValue {
-	return configfile.Effective(c.withAllAccounts(), c.report)
+	return configfile.Effective(c.withAllAccounts(), c.Report)
 }
 
 // withAllAccounts returns a copy that includes the rejected accounts, because the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
@@ -70,16 +71,13 @@ type source struct {
 	env        func(string) (string, bool)
 }
 
-// loaderFunc returns what resolves the references of a configuration.
-type loaderFunc func(o configfile.Options, read func(o configfile.Options, into any)) *engines.Loader
-
 // load also returns the files that were read or looked for, whether or not there is an error.
-func (s source) load(newLoader loaderFunc) (*Config, []configfile.File, error) {
+func (s source) load(newLoader configload.NewLoader) (*Config, []configfile.File, error) {
 	search := configfile.Search{File: s.path, Places: places(s.root, s.env)}
 	c := read(options(s.env), newLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Load(search, o, into) })
 	c.source = s
-	files := c.report.Files
-	c.Path = c.report.Base
+	files := c.Report.Files
+	c.Path = c.Report.Base
 	if c.Path == "" {
 		c.notices = append(c.notices, "no configuration file was found: using the defaults, without accounts "+
 			"(docs/configuration.md lists the files that are looked for, such as "+vedetteDir+"/vedette-agent.yml)")
@@ -100,21 +98,10 @@ func parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 	return c.validate(env)
 }
 
-// read reads a configuration by decode, with its secrets. It is decoded once if it has no references to
-// secrets, which matters with a thousand accounts; otherwise twice, so that all secrets are fetched at the
-// same time.
-func read(o configfile.Options, newLoader loaderFunc, decode func(o configfile.Options, into any) *configfile.Report) *Config {
-	var report *configfile.Report // of the last time
-	secrets := newLoader(o, func(o configfile.Options, into any) { report = decode(o, into) })
-	c := &Config{}
-	if secrets.Prefetch(c) {
-		o.Secrets = secrets.Resolve
-		c = &Config{}
-		c.report = decode(o, c)
-	} else {
-		c.report = report
-	}
-	c.secrets = secrets
+// read reads a configuration by decode.
+func read(o configfile.Options, newLoader configload.NewLoader, decode func(o configfile.Options, into any) *configfile.Report) *Config {
+	c, loaded := configload.Read[Config](o, newLoader, decode)
+	c.Loaded = loaded
 	return c
 }
 

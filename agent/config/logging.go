@@ -15,6 +15,9 @@ func (c *Config) LogConfig(env func(string) (string, bool)) logging.Config {
 	return log
 }
 
+// LogLevel returns the lowest level to log.
+func (c *Config) LogLevel() string { return c.Logging.Level }
+
 // withOwnFields adds the values that the agent knows itself.
 func withOwnFields(fields map[string]string, env func(string) (string, bool), namespaceFile string) map[string]string {
 	fields = maps.Clone(fields)

@@ -25,7 +25,7 @@ func accountPath(i int) string { return fmt.Sprintf("kubernetes.accounts[%d]", i
 func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
-		if a.Name == "" && !c.report.IsSet(accountPath(i)+".name") && !c.report.HasProblem(accountPath(i)) {
+		if a.Name == "" && !c.Report.IsSet(accountPath(i)+".name") && !c.Report.HasProblem(accountPath(i)) {
 			c.addProblem(accountPath(i), "%q is missing", accountPath(i)+".name")
 		}
 		if a.Name != "" {
@@ -45,7 +45,7 @@ func (c *Config) checkAccounts() {
 func (c *Config) rejectDuplicateName(name string, indexes []int) {
 	var places []string
 	for _, i := range indexes {
-		places = append(places, c.report.PositionOf(accountPath(i)+".name").String())
+		places = append(places, c.Report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
 		c.addProblem(accountPath(i)+".name", "%q must be unique, got %q at %s: rename all but one, because none of them is used",
@@ -54,7 +54,7 @@ func (c *Config) rejectDuplicateName(name string, indexes []int) {
 }
 
 func (c *Config) checkAccount(path string, a *Account) {
-	if c.report.IsSet(path+".name") && a.Name == "" && !c.report.HasProblem(path+".name") {
+	if c.Report.IsSet(path+".name") && a.Name == "" && !c.Report.HasProblem(path+".name") {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
 	c.checkName(path+".name", a.Name)
@@ -131,7 +131,7 @@ func (c *Config) checkRequiredGroups(path string, a *Account) {
 func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	var otherProblems []*configfile.Problem
 	accountProblems := map[int][]*configfile.Problem{}
-	for _, p := range c.report.Problems {
+	for _, p := range c.Report.Problems {
 		if i, ok := accountIndex(p.Path); ok && i < len(c.Kubernetes.Accounts) {
 			accountProblems[i] = append(accountProblems[i], p)
 		} else {
@@ -146,7 +146,7 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 			continue
 		}
 		c.RejectedAccounts = append(c.RejectedAccounts,
-			RejectedAccount{Name: a.Name, Index: i, At: c.report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
+			RejectedAccount{Name: a.Name, Index: i, At: c.Report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
 	}
 	c.Kubernetes.Accounts = valid
 	return otherProblems

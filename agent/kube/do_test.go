@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
 // TestMayHaveBeenSent checks which errors mean that a request cannot have reached the API
@@ -70,18 +71,5 @@ func TestLargeResponseHeaderIsRejected(t *testing.T) {
 // acceptAndClose returns an address whose connections are passed to handle and closed.
 func acceptAndClose(t *testing.T, handle func(*net.TCPConn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			handle(conn.(*net.TCPConn))
-			conn.Close()
-		}
-	}()
-	return "https://" + l.Addr().String()
+	return "https://" + tcpserver.New(t, func(conn net.Conn) { handle(conn.(*net.TCPConn)) })
 }

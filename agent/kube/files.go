@@ -38,8 +38,8 @@ func checkFileInfo(path string, info os.FileInfo) error {
 	return nil
 }
 
-// checkNamedFiles checks the files that a kubeconfig with one context names. Missing files are
-// reported by whoever needs them.
+// checkNamedFiles checks the files that a kubeconfig with one context names. Files that are missing or
+// cannot be read are left to clientcmd, which selectContext asks next and which reports them.
 func checkNamedFiles(single clientcmdapi.Config) error {
 	var files []string
 	for _, cluster := range single.Clusters {

@@ -43,7 +43,7 @@ Usage:
                                          mark those that are missing now. KINDS are separated by commas. --kinds
                                          are those that the server configures for accounts without kinds, --change
                                          are those that operations change although the account does not cache them.
-  vedette-agent version                  Print the version.
+  vedette-agent version                  Print the version, as --version does.
 
 Without --config the agent reads /opt/vedette/config/vedette-agent.yml, or one of the
 default files of its predecessor, such as /opt/armory/config/armory-agent.yml.
@@ -91,7 +91,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return serveProfiles(ctx, cfg, log) })
 	}
 	group.Go(func() error { return a.Run(ctx) })
-	group.Go(func() error { return reloader.watchConfig(ctx) })
+	group.Go(func() error { return reloader.Watch(ctx) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
@@ -103,7 +103,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 func withConfig(next http.Handler, guard admin.Guard, r *reloader) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.effective))
+	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.Effective))
 	return mux
 }
 

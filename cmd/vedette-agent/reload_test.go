@@ -71,7 +71,7 @@ func TestReload(t *testing.T) {
 	}
 	recorded := &recordedAgent{accounts: settings.Accounts}
 	r := newReloader(cfg, settings.Accounts, recorded, metrics.New("test"), log)
-	since := r.since
+	since := recorded.status.Since
 	forServer := map[string]string{ // what the server is told besides "in effect"
 		"half of the file": "agent.yml:1", "the same half": "agent.yml:1", "an empty file": "agent.yml has become empty",
 		"a password in the wrong place":               `agent.yml:1:20: unknown key "clouddriver.auth.********"`,
@@ -86,7 +86,7 @@ func TestReload(t *testing.T) {
 		failed        bool
 	}{
 		{"nothing has changed", accounts(a), "a=/a", 0, "", false},
-		{"an account comes", accounts(a, b), "a=/a b=/b", 1, "the changed configuration is in effect", false},
+		{"an account comes", accounts(a, b), "a=/a b=/b", 1, "agent.yml changed=[kubernetes.accounts]", false},
 		{"half of the file", accounts(a, b)[:25], "a=/a b=/b", 0, "the one before stays in effect", true},
 		{"the same half", accounts(a, b)[:25], "a=/a b=/b", 0, "", true},
 		{"a password in the wrong place", "clouddriver.auth: {token:hunter2}\n", "a=/a b=/b", 0, "unknown key", true},
@@ -101,7 +101,7 @@ func TestReload(t *testing.T) {
 		logged.Reset()
 		before := recorded.sets
 		write(tt.content)
-		files := r.reload(t.Context(), []string{file})
+		files := r.Reload(t.Context(), []string{file})
 		if got := recorded.names(); got != tt.names || recorded.sets-before != tt.sets {
 			t.Errorf("%s: got accounts %q after %d changes, want %q after %d", tt.name, got, recorded.sets-before, tt.names, tt.sets)
 		}
@@ -175,7 +175,7 @@ func TestFilesInTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		logged.Reset()
-		r.reload(t.Context(), []string{file})
+		r.Reload(t.Context(), []string{file})
 		if recorded.sets > 0 || !strings.Contains(recorded.status.Error, tt.want) || !strings.Contains(logged.String(), "stays in effect") {
 			t.Errorf("%s: got %d changes of accounts, %q, want %q", name, recorded.sets, recorded.status.Error, tt.want)
 		}
@@ -185,7 +185,7 @@ func TestFilesInTheWay(t *testing.T) {
 		if err := write(good); err != nil {
 			t.Fatal(err)
 		}
-		r.reload(t.Context(), []string{file})
+		r.Reload(t.Context(), []string{file})
 		if recorded.sets > 0 || recorded.status.Error != "" {
 			t.Errorf("%s: got %d changes of accounts, %q when the file returns", name, recorded.sets, recorded.status.Error)
 		}
@@ -215,7 +215,7 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	logging.SetSecrets(log, cfg.SecretValues()) // as package program does
 	r := newReloader(cfg, nil, &recordedAgent{}, metrics.New("test"), log)
 	write("second-secret")
-	r.reload(t.Context(), nil)
+	r.Reload(t.Context(), nil)
 	log.Info("tokens", "first", "first-secret", "second", "second-secret")
 	if got := logged.String(); !strings.Contains(got, "first=*** second=***") {
 		t.Errorf("got %s", got)
@@ -248,7 +248,7 @@ func TestWatchConfig(t *testing.T) {
 	done := make(chan error, 1)
 	r := newReloader(cfg, settings.Accounts, watched, metrics.New("test"), log)
 	watched.expect(t, "status")
-	go func() { done <- r.watchConfig(ctx) }()
+	go func() { done <- r.Watch(ctx) }()
 	watched.expect(t, "status") // the files are watched
 	if err := os.WriteFile(kubeconfig, []byte("{apiVersion: v1}"), 0o600); err != nil {
 		t.Fatal(err)

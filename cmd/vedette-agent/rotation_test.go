@@ -113,9 +113,9 @@ func TestCredentialsForTheServerRotate(t *testing.T) {
 	server.tls.Store(second.ServerTLS())
 	writeConfig("two")
 	expect("before the reload of the token", "agent-2 Bearer one")
-	r.reload(t.Context(), nil)
+	r.Reload(t.Context(), nil)
 	expect("after it", "agent-2 Bearer two")
-	if keys := r.status().RestartKeys; len(keys) > 0 {
+	if keys := r.Status().RestartKeys; len(keys) > 0 {
 		t.Errorf("%q need a restart", keys)
 	}
 }

@@ -52,7 +52,7 @@ func TestRunning(t *testing.T) {
 	} {
 		cfg := load(tt.text)
 		if tt.reload {
-			r.reload(t.Context(), nil)
+			r.Reload(t.Context(), nil)
 		}
 		got := strings.Join(running(t.Context(), cfg), "\n")
 		for _, want := range tt.want {

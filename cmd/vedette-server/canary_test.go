@@ -124,7 +124,7 @@ func TestCanary(t *testing.T) {
 		}
 		return err == nil
 	})
-	for _, path := range []string{"/health", "/ready", "/credentials", "/applications", "/vedette/v1/accounts", "/vedette/v1/agents"} {
+	for _, path := range []string{"/health", "/ready", "/config", "/credentials", "/applications", "/vedette/v1/accounts", "/vedette/v1/agents"} {
 		shown.Write(fetch(t, http.MethodGet, rest+path, ""))
 	}
 	for _, account := range []string{`"http/file","artifactAccount":"web"`, `"github/file","artifactAccount":"hub"`, `"s3/object","artifactAccount":"bucket"`} {
@@ -143,6 +143,7 @@ func TestCanary(t *testing.T) {
 		await(t, "the server rejects the file", func() bool { return strings.Count(shown.String(), "cannot be used") > before })
 	}
 	shown.Write(fetch(t, http.MethodGet, rest+"/health", ""))
+	shown.Write(fetch(t, http.MethodGet, rest+"/config", "")) // with why the last file is rejected
 	cancel()
 	fmt.Fprintln(shown, <-ended)
 	expectNoCanary(t, "output", shown.String())

@@ -25,8 +25,9 @@ Usage:
   vedette-server [--config FILE] [--data-dir DIR]          Run the server.
   vedette-server check [--config FILE] [--data-dir DIR]    Check the configuration and print the settings in effect.
     --connect      Try the database and the services instead of printing the settings.
-    --effective    With --connect, print the settings too.
-  vedette-server version                                   Print the version.
+    --effective    Print the settings, also with --connect, and how they differ from what is in effect in the
+                   server that runs on this machine (or in this pod), and since when.
+  vedette-server version                                   Print the version, as --version does.
 
 Without a configuration file the server listens on 127.0.0.1:7002 for REST and on
 127.0.0.1:9091 for agents, and stores its data in SQLite in /var/lib/vedette.
@@ -47,6 +48,7 @@ func main() {
 		Remarks:   remarks,
 		Check:     check,
 		Probes:    probes,
+		Running:   running,
 		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.Logging.Config() },
 		Run:       run,
@@ -66,7 +68,7 @@ func remarks(cfg *config.Config) []string {
 }
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	settings, err := newServerConfig(cfg, log) //nolint:contextcheck // what it starts lives as long as the server
+	settings, err := newServerConfig(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -87,8 +89,9 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		defer exporter.Close() //nolint:contextcheck // ctx has ended by then
 		settings.Tracing = exporter.Provider()
 	}
-	reloader := newReloader(cfg, settings.Metrics, log)
+	reloader := newReloader(cfg, string(settings.ID), settings.Metrics, log)
 	settings.Clouddriver.ConfigDetails = reloader.healthDetails
+	settings.ConfigHandler = configHandler(cfg, reloader, log)
 	srv, err := server.Listen(settings, log)
 	if err != nil {
 		return err
@@ -105,6 +108,6 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		group.Go(func() error { return profiles.Serve(ctx, listener, log) })
 	}
 	group.Go(func() error { return srv.Run(ctx) })
-	group.Go(func() error { return reloader.watchConfig(ctx) })
+	group.Go(func() error { return reloader.Watch(ctx) })
 	return group.Wait()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, recorded := newReloader(cfg, metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
+	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
 	r.server = recorded
 	for _, tt := range []struct {
 		name, text  string
@@ -48,20 +49,20 @@ func TestReload(t *testing.T) {
 		log, health string
 	}{
 		{"nothing has changed", "cache.kinds: [Pod]\n", "", "", "map[inEffectSince:"},
-		{"other kinds", "cache.kinds: [Pod, Job]\n", "{[Pod Job] {[default] [default]}}", "the changed configuration is in effect", "map[inEffectSince:"},
+		{"other kinds", "cache.kinds: [Pod, Job]\n", "{[Pod Job] {[default] [default]}}", `vedette-server.yml changed=[cache.kinds]`, "map[inEffectSince:"},
 		{"half of the file", "cache.kinds: [Po", "", "the one before stays in effect", "the changed files cannot be used: vedette-server.yml:1"},
 		{"the same half", "cache.kinds: [Po", "", "", "the changed files cannot be used"},
 		{"a password in the wrong place", "sql: {password:hunter2}", "", "unknown key", `unknown key "sql.********"`},
 		{"the file is restored", "cache.kinds: [Pod, Job]\n", "", "agree again", "map[inEffectSince:"},
-		{"what needs a restart", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", `when the server is restarted" keys=server.port`, "restartRequired:[server.port]"},
+		{"what needs a restart", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", `take effect after a restart" keys=server.port`, "restartRequired:[server.port]"},
 		{"the same again", "cache.kinds: [Pod, Job]\nserver.port: 1\n", "", "", "restartRequired:[server.port]"},
 		{"how accounts are shown", "cache.kinds: [Pod, Job]\ncredentials: {primaryAccountTypes: [a], challengeDestructiveActionsEnvironments: [b]}\n",
-			"{[Pod Job] {[a] [b]}}", "the changed configuration is in effect", "map[inEffectSince:"},
+			"{[Pod Job] {[a] [b]}}", `changed="[credentials.primaryAccountTypes credentials.challengeDestructiveActionsEnvironments]"`, "map[inEffectSince:"},
 		{"less is logged", "cache.all: true\nlogging.level: error\n", "{[all] {[default] [default]}}", "", "map[inEffectSince:"},
 	} {
 		logged.Reset()
 		write(tt.text)
-		if files := r.reload(t.Context(), nil); len(files) < 1 || files[0] != file {
+		if files := r.Reload(t.Context(), nil); !slices.Contains(files, file) {
 			t.Errorf("%s: watches %q", tt.name, files)
 		}
 		got := ""
@@ -95,11 +96,11 @@ func TestWatchConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, recorded := newReloader(cfg, metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
+	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
 	r.server = recorded
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- r.watchConfig(ctx) }()
+	go func() { done <- r.Watch(ctx) }()
 	if err := os.WriteFile(file, []byte("cache.kinds: [Job]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/connect"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
+	"github.com/vedette-io/vedette/internal/version"
 )
 
 // serveTLS returns the address of a server that requires client certificates, and what it was sent
@@ -45,6 +46,8 @@ func TestContexts(t *testing.T) {
 		{"config get-contexts", "", "No resources found.", ""},
 		{"config current-context", "", "", "no current context"},
 		{"version", "", "", "VEDETTE_CONFIG names the file"},
+		{"--version", version.String() + "\n", "", ""}, // needs no server
+		{"-v", "", "", "unknown shorthand flag"},       // kubectl has a number there, for its log
 		{"config use-context prod", "", "", `has no context "prod": create it with`},
 		{"config set-context prod --server " + address + " --cacert " + authority.File + " --cert " + ann.Cert + " --key " + ann.Key + " --user ann", `Context "prod" created.`, "", ""},
 		{"config set-context prod --token-file " + token, `Context "prod" modified.`, "", ""},

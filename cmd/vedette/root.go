@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/cli/connect"
 	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/version"
 )
 
 func newRoot() *cobra.Command {
@@ -15,7 +16,10 @@ func newRoot() *cobra.Command {
 		Short:         "Show and change objects in many Kubernetes clusters",
 		SilenceUsage:  true, // most errors come from clusters, not from the command line
 		SilenceErrors: true, // main prints it
+		Version:       version.String(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "Print the version of the client, without asking a server.") // cobra's has -v, too
 	root.SetErr(output.SafeWriter{To: os.Stderr})
 	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),

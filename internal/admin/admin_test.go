@@ -45,6 +45,7 @@ func TestGuard(t *testing.T) {
 		{"this machine over IPv6", Guard{}, "[::1]:4711", "[::1]", "", nil, true},
 		{"a page in this machine's browser", Guard{}, "127.0.0.1:4711", "evil.example:8082", "", nil, false},
 		{"a verified certificate", Guard{}, elsewhere, "agent:8082", "", verified, true},
+		{"the certificate of a reader", Guard{IgnoreCertificates: true}, elsewhere, "server:7002", "", verified, false},
 		{"an unverified certificate", Guard{}, elsewhere, "agent:8082", "", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}, false},
 		{"the token", Guard{Token: token}, elsewhere, "agent:8082", "Bearer " + token, nil, true},
 		{"the token of a file", withFile, elsewhere, "agent:8082", "bearer " + token, nil, true},

@@ -23,6 +23,8 @@ type Guard struct {
 	Token     string       // the token; empty for that of TokenFile
 	TokenFile string       // file with the token, which is read for each request, so that it can be rotated
 	Log       *slog.Logger // gets the errors of reading TokenFile; nil discards them
+	// IgnoreCertificates is for ports where certificates do not distinguish operators from others.
+	IgnoreCertificates bool
 }
 
 // MinTokenBytes is the shortest token. Shorter ones could be guessed.
@@ -36,7 +38,8 @@ func (g Guard) HasToken() bool { return g.Token != "" || g.TokenFile != "" }
 
 // Trusts reports whether the sender of a request may see details.
 func (g Guard) Trusts(r *http.Request) bool {
-	return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 || isLocal(r) || g.hasToken(r)
+	isVerified := r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+	return isVerified && !g.IgnoreCertificates || isLocal(r) || g.hasToken(r)
 }
 
 // isLocal reports whether a request comes from a program on this machine, and was sent for its own

@@ -80,6 +80,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	flags.SetOutput(errOut)
 	flags.Usage = func() { fmt.Fprint(errOut, p.Usage) }
 	file := flags.String("config", "", "")
+	printVersion := flags.Bool("version", false, "")
 	if isCheck {
 		o.addFlags(flags)
 	}
@@ -91,11 +92,11 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	} else if err != nil {
 		return fmt.Errorf("see %s --help", p.Name)
 	}
+	if *printVersion || flags.Arg(0) == "version" {
+		fmt.Fprintln(out, version.String())
+		return nil
+	}
 	if flags.NArg() > 0 {
-		if flags.Arg(0) == "version" {
-			fmt.Fprintln(out, version.String())
-			return nil
-		}
 		return fmt.Errorf("unknown command %q; see %s --help", flags.Arg(0), p.Name)
 	}
 	cfg, err := p.Load(*file)

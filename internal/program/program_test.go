@@ -65,6 +65,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"version", version.String() + "\n", "", ""},
 		{"--config a.yml version", version.String() + "\n", "", ""},
+		{"--version", version.String() + "\n", "", ""},
+		{"--config missing.yml --version", version.String() + "\n", "", ""},
 		{"--help", "", "usage\n", ""},
 		{"serve", "", "", `unknown command "serve"; see prog --help`},
 		{"--nonsense", "", "flag provided but not defined: -nonsense\nusage\n", "see prog --help"},

@@ -169,7 +169,7 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	fresh := b.freshness()
 	v.Watermark, v.LagMs = fresh.Watermark, lagOf(time.Time(fresh.Watermark), now)
 	// Before the first feed is declared, nothing is known about the cluster, nor while it denies all of them.
-	v.Stale = !agent.connected || state.feeds[vedette.FeedDenied] == len(feeds) || fresh.Stale
+	v.Stale = !agent.connected || state.feeds[vedette.FeedDenied] == len(feeds) || fresh.Stale || isStalled(errs)
 	state.stale = v.Stale
 	v.Status, v.Feeds = state.status(), state.feeds
 	if live := state.feeds[vedette.FeedLive]; live > 0 && !a.isFresh(agent, now) {
@@ -193,6 +193,7 @@ type accountError struct {
 	kind            vedette.ErrorKind
 	message, notice string
 	conflict        *vedette.Cluster // see AgentAccount
+	stalled         bool
 }
 
 // problemOf returns the kind of the error that the account's agent reports.
@@ -205,13 +206,19 @@ func problemOf(errs []accountError) vedette.ErrorKind {
 	return ""
 }
 
+// isStalled reports whether changes of the account wait for the database. The data is then behind at
+// once, while its feeds count as live until their reports are late.
+func isStalled(errs []accountError) bool {
+	return slices.ContainsFunc(errs, func(e accountError) bool { return e.role == Cacher && e.stalled })
+}
+
 // errorsByAccount indexes the errors of all agents by account.
 func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	errs := map[vedette.AccountName][]accountError{}
 	for _, agent := range agents {
 		for _, a := range agent.Accounts {
 			if a.Message != "" || a.Notice != "" {
-				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Role, a.ErrorKind, a.Message, a.Notice, a.Conflict})
+				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Role, a.ErrorKind, a.Message, a.Notice, a.Conflict, a.Stalled})
 			}
 		}
 	}

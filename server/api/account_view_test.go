@@ -42,6 +42,12 @@ func TestAccountShowsWhyItIsNotReady(t *testing.T) {
 	world.SetFeedState("a", vedette.Kind{Name: "Pod"}, vedette.FeedLive, "")
 	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{{Name: "a", Role: api.Cacher, Message: "no kind Podd", ErrorKind: vedette.Invalid}}})
 	expect("a kind is misspelt", "Partial", false, "no kind Podd", map[string]int{"live": 2})
+	stalled := api.AgentAccount{Name: "a", Role: api.Cacher, Message: "the disk is full", Stalled: true}
+	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{stalled}})
+	expect("the database cannot store changes", "Stale", true, "the disk is full", map[string]int{"live": 2})
+	stalled.Stalled, stalled.Message = false, ""
+	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{stalled}})
+	expect("the database stores changes again", "Ready", false, "", map[string]int{"live": 2})
 	world.Fleet.Disconnect("a")
 	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{{Name: "a", Role: api.Unreachable, Message: "no such context", ErrorKind: vedette.Invalid}}})
 	expect("the agent cannot reach the cluster", "Orphaned", true, "agent agent-a: no such context", map[string]int{"live": 0, "stale": 2})

@@ -40,6 +40,9 @@ type AgentAccount struct {
 	Conflict *vedette.Cluster
 	// ErrorKind is the kind of what the agent reports in Message; empty if it reports nothing
 	ErrorKind vedette.ErrorKind
+	// Stalled reports whether changes that the agent has sent wait for the database; Message then says
+	// why, unless it says something else.
+	Stalled bool
 }
 
 // Role is the role of an agent for an account. The values are part of the API.

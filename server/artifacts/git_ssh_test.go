@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vedette-io/vedette/server/artifacts"
+	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
 // serveSSH runs git's own upload-pack for clients with a key. It returns the address and the key
@@ -67,25 +68,10 @@ func serveSSHCommands(t *testing.T, client ssh.PublicKey, run func(command strin
 		return nil, nil
 	}}
 	config.AddHostKey(hostKey)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serveSSHConn(conn, config, run)
-		}
-	}()
-	return listener.Addr().String(), hostKey.PublicKey()
+	return tcpserver.New(t, func(conn net.Conn) { serveSSHConn(conn, config, run) }), hostKey.PublicKey()
 }
 
 func serveSSHConn(conn net.Conn, config *ssh.ServerConfig, run func(command string, channel ssh.Channel) error) {
-	defer conn.Close()
 	_, channels, requests, err := ssh.NewServerConn(conn, config)
 	if err != nil {
 		return

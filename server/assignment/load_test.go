@@ -86,6 +86,12 @@ func TestAccountLoads(t *testing.T) {
 		}
 		want("an agent reports them", AccountLoad{Account: "failing", State: Failing}, AccountLoad{Account: "reported", State: Reported},
 			AccountLoad{Account: "stalled", State: Stalled, Age: time.Minute})
+		if role, _ := agent.Role("stalled"); !role.Stalled || role.Message != "locked" {
+			t.Errorf("got %+v for operators, want that the account is stalled, and why", role)
+		}
+		if role, _ := agent.Role("reported"); role.Stalled {
+			t.Errorf("got %+v for operators, want that the account is not stalled", role)
+		}
 		agent.Leave(t.Context())
 		want("the agent left", AccountLoad{Account: "failing", State: Waiting}, AccountLoad{Account: "reported", State: Waiting},
 			AccountLoad{Account: "stalled", State: Waiting})

@@ -235,7 +235,9 @@ func (m *Member) Role(account vedette.AccountName) (a Assignment, ok bool) {
 func (m *Member) forOperatorsLocked(a Assignment) Assignment {
 	e := m.errors[a.Account]
 	a.ErrorKind, a.Message = e.Kind, joinMessages(e.Message, cmp.Or(a.Notice, a.Message))
-	if s, stalled := m.stalls[a.Account]; stalled && a.Message == "" {
+	s, stalled := m.stalls[a.Account]
+	a.Stalled = stalled
+	if stalled && a.Message == "" {
 		a.Message = s.message
 	}
 	return a

@@ -60,6 +60,9 @@ type Assignment struct {
 	Conflict *vedette.Cluster
 	// ErrorKind is the kind of the agent's account error. It is set only by Role and Roles.
 	ErrorKind vedette.ErrorKind
+	// Stalled reports whether changes of the account wait for the database. It is set only by Role and
+	// Roles.
+	Stalled bool
 }
 
 // Registry assigns accounts to the agents of one server. It is safe for concurrent use.

@@ -119,7 +119,7 @@ func (c *Config) checkPort(path string, port int) {
 
 // keyStoreHint says what to do with the keystore of a file that was copied from Clouddriver.
 func (c *Config) keyStoreHint() string {
-	if !c.report.HasUnknownKey("server.ssl.keyStore") {
+	if !c.Report.HasUnknownKey("server.ssl.keyStore") {
 		return ""
 	}
 	return ": server.ssl.keyStore cannot be read, because only Java reads keystores: convert it to PEM with openssl pkcs12"
@@ -127,10 +127,10 @@ func (c *Config) keyStoreHint() string {
 
 // addProblem adds an error about a setting.
 func (c *Config) addProblem(path, format string, args ...any) {
-	c.report.Add(c.report.PositionOf(path), path, format, args...)
+	c.Report.Add(c.Report.PositionOf(path), path, format, args...)
 }
 
 // addNotice adds a notice about a setting that is valid but unusual.
 func (c *Config) addNotice(path, text string) {
-	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.report.PositionOf(path), text))
+	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.Report.PositionOf(path), text))
 }

@@ -3,11 +3,11 @@
 package config
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
 	"github.com/vedette-io/vedette/internal/settings"
 )
@@ -47,54 +47,26 @@ type Config struct {
 	// Path is the file that was read first; empty if none was found.
 	Path string
 
-	report   *configfile.Report
+	configload.Loaded
 	database DatabaseURL
 	notices  []string
-	secrets  *engines.Loader
 	source   source
 }
 
-// Close removes the temporary files with secrets.
-func (c *Config) Close() error { return c.secrets.Close() }
-
-// RefreshSecrets fetches the secrets that the configuration refers to again, and returns the references
-// of those that have changed. Temporary files are replaced; for other values, load the configuration
-// again.
-func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
-
-// SecretValues returns the secrets that the configuration contains or refers to.
-func (c *Config) SecretValues() []string {
-	return append(c.report.SecretTexts(), c.secrets.Values()...)
-}
-
-// Unused lists the keys that are set and have no effect in this version, as
-// "vedette-server.yml:7:3: redis".
-func (c *Config) Unused() []string { return c.report.Unused() }
-
-// UnknownKeys lists the unknown keys that belong to other products, as "swagger".
-func (c *Config) UnknownKeys() []string { return c.report.UnknownKeys() }
-
-// Files lists the files that were read or looked for. If one of them changes or appears, Load may
-// return another configuration.
-func (c *Config) Files() []configfile.File { return c.report.Files }
-
-// ReadFiles lists the files that were read.
-func (c *Config) ReadFiles() []string { return c.report.ReadFiles() }
-
 // InactiveSettings lists those of the unused keys whose missing effect a user may
 // rely on, as "kubesvc.dynamicAccounts".
-func (c *Config) InactiveSettings() []string { return configfile.InactiveSettings(c, c.report) }
+func (c *Config) InactiveSettings() []string { return configfile.InactiveSettings(c, c.Report) }
 
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return c.report.Hide(slices.Concat(c.report.Notices, c.notices,
+	return c.Report.Hide(slices.Concat(c.Report.Notices, c.notices,
 		nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice)))
 }
 
 // Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
-	return c.report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning))
+	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning))
 }
 
 func nonEmpty(texts ...string) []string {
@@ -102,7 +74,7 @@ func nonEmpty(texts ...string) []string {
 }
 
 // Effective lists all settings with their effective values, secrets masked.
-func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective(c, c.report) }
+func (c *Config) Effective() []configfile.KeyValue { return configfile.Effective(c, c.Report) }
 
 // Cache selects the kinds that agents report.
 type Cache struct {

@@ -23,7 +23,7 @@ type Server struct {
 	// a proxy on the same machine. IP addresses and localhost always work. Other names are rejected, because a
 	// web page could use them (DNS rebinding).
 	Hosts []string `config:"hosts"`
-	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN. It opens pprof.port.
+	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN. It opens pprof.port and /config.
 	AdminToken configfile.Secret `config:"adminToken"`
 	// File with that token, instead of adminToken. The server reads it for each request.
 	AdminTokenFile string `config:"adminTokenFile"`

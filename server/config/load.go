@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
 )
 
@@ -34,18 +35,14 @@ type source struct {
 	dataDir    string // of UseDataDir; empty if it was not called
 }
 
-// loaderFunc returns what resolves the references of a configuration.
-type loaderFunc func(o configfile.Options, read func(o configfile.Options, into any)) *engines.Loader
-
 // load also returns the files that were read or looked for, whether or not there is an error.
-func (s source) load(newLoader loaderFunc) (*Config, []configfile.File, error) {
-	c := &Config{source: s}
+func (s source) load(newLoader configload.NewLoader) (*Config, []configfile.File, error) {
 	place := configfile.Place{Dir: filepath.Join(s.root, defaultDir), Name: "vedette-server"}
 	search := configfile.Search{File: s.path, Places: []configfile.Place{place}}
-	o := c.withSecrets(options(s.env), newLoader, func(o configfile.Options, into any) { configfile.Load(search, o, into) })
-	c.report = configfile.Load(search, o, c)
-	files := c.report.Files
-	c.Path = c.report.Base
+	c := read(options(s.env), newLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Load(search, o, into) })
+	c.source = s
+	files := c.Report.Files
+	c.Path = c.Report.Base
 	if c.Path == "" {
 		c.notices = append(c.notices, "no configuration file was found at "+defaultDir+"/vedette-server.yaml or .yml: using the defaults")
 	}
@@ -62,24 +59,22 @@ func options(env func(string) (string, bool)) configfile.Options {
 
 // parse reads a configuration from data.
 func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
-	c := &Config{}
-	o := c.withSecrets(options(env), engines.NewLoader, func(o configfile.Options, into any) { configfile.Parse(name, data, o, into) })
-	c.report = configfile.Parse(name, data, o, c)
-	return c.finish()
+	return read(options(env), engines.NewLoader, func(o configfile.Options, into any) *configfile.Report {
+		return configfile.Parse(name, data, o, into)
+	}).finish()
 }
 
-// withSecrets adds to options that references to secrets are resolved. read reads the configuration.
-func (c *Config) withSecrets(o configfile.Options, newLoader loaderFunc, read func(o configfile.Options, into any)) configfile.Options {
-	c.secrets = newLoader(o, read)
-	c.secrets.Prefetch(&Config{})
-	o.Secrets = c.secrets.Resolve
-	return o
+// read reads a configuration by decode.
+func read(o configfile.Options, newLoader configload.NewLoader, decode func(o configfile.Options, into any) *configfile.Report) *Config {
+	c, loaded := configload.Read[Config](o, newLoader, decode)
+	c.Loaded = loaded
+	return c
 }
 
 func (c *Config) finish() (*Config, error) {
 	c.validate()
 	c.chooseDatabase()
-	if err := c.report.Err(); err != nil {
+	if err := c.Report.Err(); err != nil {
 		err = errors.Join(err, c.Close())
 		return nil, vedette.Errorf(vedette.Invalid, "%w", err)
 	}

@@ -85,7 +85,7 @@ type Kubesvc struct {
 	DisableV2Provider bool `config:"disableV2Provider,ignored" default:"false"`
 	// Accounts come from the files of agents, which use a new entry within 5 seconds.
 	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,ignored,warn"`
-	// The history is purged all the time, so that it needs no schedule. history.keep says how long it is kept.
+	// Only jobs.operation-history.purge.weeks is used, as history.keep. The history is purged all the time, so that it needs no schedule.
 	Jobs configfile.Ignored `config:"jobs,ignored"`
 	// Search for an agent when an operation starts.
 	Operations KubesvcOperations `config:"operations"`

@@ -1,55 +1,43 @@
 package config
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configload"
 )
 
-// Next loads the configuration again from where c was loaded, and the files that were read or looked
-// for, even if there is an error. Either Adopt or Close the result; c stays in effect until then. Files
-// that had content and are empty now are errors, and so is a configuration of which no file is left.
+// Next loads the configuration again from where c was loaded, as configload.Next.
 func (c *Config) Next() (*Config, []configfile.File, error) {
-	next, files, err := c.source.load(c.secrets.Next)
-	if err != nil {
-		return nil, files, err
-	}
-	if err := configfile.CheckLostFiles(c.report, next.report, "server"); err != nil {
-		_ = next.Close() // its error would hide the first one
-		return nil, files, err
-	}
-	return next, files, nil
+	return configload.Next(c, c.source.load, "server")
 }
 
-// Adopt makes c the successor of the configuration whose Next it is, which must not be used anymore.
-func (c *Config) Adopt() error {
-	if err := c.secrets.Adopt(); err != nil {
-		return fmt.Errorf("remove secrets that are not used anymore: %w", err)
-	}
-	return nil
+// appliedKeys are the settings that the running server uses as soon as they change.
+var appliedKeys = configload.LiveKeys{"cache.kinds", "cache.omitKinds", "cache.all", "kubesvc.cache.cacheDefaults", "credentials."}
+
+// liveKeys are the settings that can change while the server runs.
+var liveKeys = slices.Concat(appliedKeys, configload.LiveKeys{"logging.level", "secrets.", "spring."})
+
+// LogLevel returns the lowest level to log.
+func (c *Config) LogLevel() string { return c.Logging.Level }
+
+// ChangedLive returns the keys whose values differ from before and that the running server uses.
+func (c *Config) ChangedLive(before *Config) []string {
+	return appliedKeys.Changed(c.Effective(), before.Effective())
 }
 
-// reloadable are the paths of the settings that can change while the server runs.
-var reloadable = [...]string{
-	"logging.level", "cache.kinds", "cache.omitKinds", "cache.all", "kubesvc.cache.cacheDefaults", "credentials.", "secrets.", "spring.",
+// InEffect returns the settings that are in effect in a server that was started with one configuration
+// and has adopted c.
+func (c *Config) InEffect(started *Config) []configfile.KeyValue {
+	return liveKeys.InEffect(started.Effective(), c.Effective())
 }
 
 // NeedRestart returns the keys whose values differ from before and which count from the next start on
 // only. Of secrets only the access to the database is compared.
 func (c *Config) NeedRestart(before *Config) []string {
-	keys := slices.DeleteFunc(configfile.ChangedKeys(c.Effective(), before.Effective()), isReloadable)
+	keys := liveKeys.NeedRestart(c.Effective(), before.Effective())
 	if len(keys) == 0 && c.Database().Reveal() != before.Database().Reveal() {
 		keys = append(keys, "sql")
 	}
 	return keys
 }
-
-func isReloadable(key string) bool {
-	return slices.ContainsFunc(reloadable[:], func(prefix string) bool { return strings.HasPrefix(key, prefix) })
-}
-
-// WithoutValues returns the text of an error of Load or Next for readers who must not see the values of
-// the configuration.
-func WithoutValues(err error) string { return configfile.WithoutValues(err, &Config{}) }

@@ -198,7 +198,7 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.report.PositionOf(key),
+		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.Report.PositionOf(key),
 			strings.Join(dropped, ", ")))
 	}
 }

@@ -260,3 +260,17 @@ func (r *proxiedStore) retryCommit(t *testing.T) {
 	}
 	t.Logf("written after %v and %d retries", time.Since(began), tries)
 }
+
+// TestCloseAfterLostConnections checks that a stop does not fail because the server, or something in
+// between, has closed idle connections.
+func TestCloseAfterLostConnections(t *testing.T) {
+	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
+		if err := r.commitPods(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		r.proxy.Cut()
+		if err := r.Close(); err != nil {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -12,7 +12,10 @@ import (
 
 // goMigrations returns the migrations of numbered files, in goose's format. goose could read the
 // files itself, but takes a buffer of four megabytes for each line: with the race detector, whose
-// pools lose buffers, each test that created a database spent a fifth of a second on that.
+// pools lose buffers, each test that created a database spent a fifth of a second on that. The files
+// cannot be parsed by goose once for all databases: its parser is internal, and keeps what it has parsed
+// in a Provider, which is for one database. splitMigration rejects what it does not understand, and a
+// test compares the schema with goose's own.
 func goMigrations(files fs.FS) ([]*goose.Migration, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

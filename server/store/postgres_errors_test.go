@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
+	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
 // rejection is a message of PostgreSQL about a wrong password.
@@ -20,26 +21,11 @@ const rejection = "E\x00\x00\x00\x26SFATAL\x00C28P01\x00Mpassword is wrong\x00\x
 // configuration of TLS it offers none.
 func servePostgres(t *testing.T, secure *tls.Config) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			answerPostgres(conn, secure)
-		}
-	}()
-	return listener.Addr().String()
+	return tcpserver.New(t, func(conn net.Conn) { answerPostgres(conn, secure) })
 }
 
 // answerPostgres answers the first message. The client notices when the answer cannot be sent.
 func answerPostgres(conn net.Conn, secure *tls.Config) {
-	defer conn.Close()
 	var request [8]byte // the length, and the code of a request for TLS or of the protocol
 	_, err := io.ReadFull(conn, request[:])
 	switch wantsTLS := request[7] == 47; {

@@ -10,25 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
 // echo starts a server that echoes each line, and returns its address.
 func echo(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
-		}
-	}()
-	return listener.Addr().String()
+	t.Helper()
+	return tcpserver.New(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 }
 
 type echoClient struct {

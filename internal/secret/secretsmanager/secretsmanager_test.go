@@ -33,7 +33,7 @@ var answers = map[string]struct {
 // region eu-west-1.
 func serve(t *testing.T) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serveWith(t, func(w http.ResponseWriter, r *http.Request) {
 		var input struct{ SecretId string }
 		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
 			t.Error(err)
@@ -48,11 +48,18 @@ func serve(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 		w.WriteHeader(answer.status)
 		fmt.Fprint(w, answer.body)
-	}))
+	})
+}
+
+// serveWith starts a server that the engine asks instead of AWS, with credentials of its own.
+func serveWith(t *testing.T, handle http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	return server
 }
 
 func TestSecretsManager(t *testing.T) {
@@ -95,23 +102,12 @@ func TestRetriedErrors(t *testing.T) {
 // TestEndlessAnswer checks that an answer without an end is not read into memory.
 func TestEndlessAnswer(t *testing.T) {
 	sent := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := serveWith(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		_, err := fmt.Fprint(w, `{"SecretString":"`)
-		for chunk := strings.Repeat("x", 1<<20); err == nil && sent < 1<<30; sent += len(chunk) {
-			_, err = fmt.Fprint(w, chunk)
-		}
-	}))
-	t.Setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.URL)
-	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+		sent = secrettest.WriteEndless(w, `{"SecretString":"`)
+	})
 	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{})
 	_, err := r.Load(t.Context()).Resolve("encrypted:secrets-manager!r:eu-west-1!s:prod/db")
-	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "more than 4 MiB") || strings.Contains(err.Error(), "xxx") {
-		t.Errorf("got error %.300v, want that the answer is too large", err)
-	}
 	server.Close() // waits for the handler
-	if sent > 64<<20 {
-		t.Errorf("%d bytes were read", sent)
-	}
+	secrettest.ExpectTooLarge(t, sent, err)
 }

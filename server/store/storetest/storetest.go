@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -46,9 +45,7 @@ func Open(t testing.TB, url string) *store.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// MariaDB closes connections that were idle for long, which a busy machine may cause. The
-		// driver does not export all of its errors for that.
-		if err := s.Close(); err != nil && !strings.HasSuffix(err.Error(), "bad connection") {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,11 +1,8 @@
-// Package configreload has what both programs share when they reload their configuration.
 package configreload
 
 import (
 	"context"
 	"log/slog"
-	"os"
-	"slices"
 	"time"
 )
 
@@ -18,9 +15,9 @@ type refresher interface {
 	RefreshSecrets(ctx context.Context) ([]string, error)
 }
 
-// RefreshSecrets fetches the secrets of the current configuration again until ctx ends, and says that
+// refreshSecrets fetches the secrets of the current configuration again until ctx ends, and says that
 // some have changed. It is apart from reloads, because an engine that does not answer takes time.
-func RefreshSecrets[C refresher](ctx context.Context, current func() C, changed chan<- struct{}, log *slog.Logger) {
+func refreshSecrets[C refresher](ctx context.Context, current func() C, changed chan<- struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(refreshInterval)
 	defer ticker.Stop()
 	failure := ""
@@ -46,16 +43,4 @@ func RefreshSecrets[C refresher](ctx context.Context, current func() C, changed 
 			}
 		}
 	}
-}
-
-// FirstIrregular returns the first file that can be read only once, such as a pipe, or "".
-func FirstIrregular(files []string) string {
-	at := slices.IndexFunc(files, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.Mode().IsRegular()
-	})
-	if at < 0 {
-		return ""
-	}
-	return files[at]
 }

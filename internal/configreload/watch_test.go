@@ -42,7 +42,7 @@ func TestRefreshSecrets(t *testing.T) {
 		changed := make(chan struct{}, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute+time.Second)
 		defer cancel()
-		RefreshSecrets(ctx, func() *secrets { return s }, changed, slog.New(slog.NewTextHandler(&logged, nil)))
+		refreshSecrets(ctx, func() *secrets { return s }, changed, slog.New(slog.NewTextHandler(&logged, nil)))
 		if s.asked != 10 || len(changed) != 1 {
 			t.Errorf("asked %d times, with %d changes to report", s.asked, len(changed))
 		}
@@ -62,10 +62,10 @@ func TestFirstIrregular(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := FirstIrregular([]string{file, filepath.Join(dir, "missing"), pipe}); got != pipe {
+	if got := firstIrregular([]string{file, filepath.Join(dir, "missing"), pipe}); got != pipe {
 		t.Errorf("got %q", got)
 	}
-	if got := FirstIrregular([]string{file}); got != "" {
+	if got := firstIrregular([]string{file}); got != "" {
 		t.Errorf("got %q", got)
 	}
 }

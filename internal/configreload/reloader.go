@@ -1,0 +1,162 @@
+// Package configreload applies changes of configuration files while a program runs.
+package configreload
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/logging"
+)
+
+// Config is a configuration that can be loaded again. C is its own type.
+type Config[C any] interface {
+	files
+	refresher
+	successor[C]
+	// LogLevel returns the lowest level to log.
+	LogLevel() string
+	// SecretValues returns what must not be logged.
+	SecretValues() []string
+	// NeedRestart returns the keys that differ and count from the next start on only.
+	NeedRestart(started C) []string
+	// InEffect returns the settings that are in effect in a program that was started with another
+	// configuration.
+	InEffect(started C) []configfile.KeyValue
+}
+
+// files are those of a configuration.
+type files interface {
+	Files() []configfile.File
+	ReadFiles() []string
+}
+
+// successor is a configuration that another one follows.
+type successor[C any] interface {
+	Next() (C, []configfile.File, error)
+	Adopt() error
+	Close() error
+}
+
+// Metrics measures the configuration.
+type Metrics interface {
+	ConfigInEffect(since time.Time)
+	ConfigApplied()
+	ConfigRejected()
+}
+
+// Options is what is different in each program. Apply, Metrics and Log must be set. The functions are
+// called by the goroutine of New, and later of Watch.
+type Options[C any] struct {
+	Name string // of the agent or server
+	// Apply puts into effect what can change while the program runs, besides the log level, and returns
+	// the keys that have changed.
+	Apply func(ctx context.Context, before, next C) []string
+	// Report is told what is in effect after each reload; may be nil.
+	Report func(s configstatus.Status)
+	// Rejected returns the names of accounts that are invalid; may be nil.
+	Rejected func(current C) []string
+	// Credentials returns further files to watch; may be nil. FilesChanged is called after a reload
+	// because of changed files, also of a configuration that cannot be used; may be nil.
+	Credentials  func() []string
+	FilesChanged func()
+	Metrics      Metrics
+	Log          *slog.Logger
+}
+
+// Reloader applies changes of a configuration. Its fields belong to the goroutine of Watch, but for
+// those that are atomic.
+type Reloader[C Config[C]] struct {
+	o                Options[C]
+	started, current C         // at the start, and now
+	since            time.Time // when the last change took effect
+	logged           struct{ failure, restart string }
+	inEffect         atomic.Pointer[inEffect[C]]
+}
+
+// inEffect is what the program was started with, and what it uses now.
+type inEffect[C any] struct {
+	started, current C
+	status           configstatus.Status
+}
+
+// New returns a reloader for a program that was started with a configuration.
+func New[C Config[C]](started C, o Options[C]) *Reloader[C] {
+	r := &Reloader[C]{o: o, started: started, current: started, since: time.Now()}
+	r.reportSuccess()
+	return r
+}
+
+// Reload reads the configuration again, after files have changed, and returns the files to watch.
+func (r *Reloader[C]) Reload(ctx context.Context, changed []string) []string {
+	next, looked, err := r.current.Next()
+	if err != nil {
+		r.reject(err)
+	} else {
+		r.apply(ctx, next)
+	}
+	if len(changed) > 0 && r.o.FilesChanged != nil {
+		r.o.FilesChanged()
+	}
+	return r.watched(looked)
+}
+
+// reject keeps the configuration that is in effect.
+func (r *Reloader[C]) reject(err error) {
+	if r.logged.failure == err.Error() {
+		return
+	}
+	r.logged.failure = err.Error()
+	r.o.Log.Error("the changed configuration cannot be used, the one before stays in effect", "since", r.since, "error", err)
+	r.o.Metrics.ConfigRejected()
+	status := r.status()
+	status.Error, status.PublicError = err.Error(), configfile.WithoutValues(err, r.current)
+	r.report(status)
+}
+
+// apply puts a configuration into effect.
+func (r *Reloader[C]) apply(ctx context.Context, next C) {
+	changed := r.o.Apply(ctx, r.current, next)
+	if next.LogLevel() != r.current.LogLevel() {
+		changed = append(changed, "logging.level")
+		r.setLevel(next.LogLevel())
+	}
+	r.warnRestart(next)
+	logging.SetSecrets(r.o.Log, next.SecretValues())
+	if err := next.Adopt(); err != nil {
+		r.o.Log.Warn("cannot clean up after the configuration before", "error", err)
+	}
+	r.current = next
+	r.logSuccess(changed)
+	r.reportSuccess()
+}
+
+func (r *Reloader[C]) setLevel(level string) {
+	if err := logging.SetLevel(r.o.Log, level); err != nil {
+		r.o.Log.Warn("cannot change the log level", "error", err)
+	}
+}
+
+// warnRestart warns of changes that count from the next start on only: in one line, and once.
+func (r *Reloader[C]) warnRestart(next C) {
+	keys := strings.Join(next.NeedRestart(r.started), ", ")
+	if keys != "" && keys != r.logged.restart {
+		r.o.Log.Warn("changed settings take effect after a restart", "keys", keys)
+	}
+	r.logged.restart = keys
+}
+
+func (r *Reloader[C]) logSuccess(changed []string) {
+	if len(changed) > 0 {
+		r.since = time.Now()
+		r.o.Metrics.ConfigApplied()
+		r.o.Log.Info("the changed configuration is in effect", "config", strings.Join(r.current.ReadFiles(), ", "), "changed", changed)
+	} else if r.logged.failure != "" {
+		r.o.Log.Info("the configuration files agree again with what is in effect", "since", r.since)
+	}
+	r.logged.failure = ""
+}
