@@ -33,3 +33,6 @@ const (
 	FeedFailing FeedState = "failing" // the API server does not answer; retried
 	FeedDenied  FeedState = "denied"  // RBAC forbids list or watch; retried at long intervals
 )
+
+// FeedStates are all states of a feed.
+var FeedStates = []FeedState{FeedPending, FeedSyncing, FeedLive, FeedFailing, FeedDenied}

@@ -53,7 +53,7 @@ func (m *accountMetrics) sampleAccount(account string, l assignment.AccountLoad,
 		return
 	}
 	objects := int64(0)
-	for _, state := range feedStates {
+	for _, state := range vedette.FeedStates {
 		m.to.Feeds.Set(float64(counts[state].Feeds), account, string(state))
 		objects += counts[state].Objects
 	}

@@ -82,8 +82,6 @@ func (s *Server) countFleet(ctx context.Context, st *store.Store, each *accountM
 	}
 }
 
-var feedStates = []vedette.FeedState{vedette.FeedPending, vedette.FeedSyncing, vedette.FeedLive, vedette.FeedFailing, vedette.FeedDenied}
-
 func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet, each *accountMetrics) error {
 	names, err := st.AccountNames(ctx)
 	if err != nil {
@@ -94,7 +92,7 @@ func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet, eac
 		return err
 	}
 	objects := int64(0)
-	for _, state := range feedStates {
+	for _, state := range vedette.FeedStates {
 		to.Feeds.WithLabelValues(string(state)).Set(float64(counts[state].Feeds))
 		objects += counts[state].Objects
 	}

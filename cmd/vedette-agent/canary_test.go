@@ -144,8 +144,21 @@ kubernetes.accounts:
 }
 
 // TestCanary runs the agent with all logging and secrets in every place, against a server, API servers, a
-// Vault and a plugin that quote them, and searches everything that the agent shows for the secrets.
+// Vault and a plugin that quote them, and searches everything that the agent shows for the secrets. They
+// are references first, and then stand in the file as they are.
 func TestCanary(t *testing.T) {
+	for name, convert := range map[string]func(string) string{
+		"references": func(config string) string { return config },
+		"literals": func(config string) string {
+			config = strings.ReplaceAll(config, "encrypted:noop!c4n4ry-type", "visible") // what is no boolean is quoted
+			return strings.ReplaceAll(config, "encrypted:noop!", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testCanary(t, convert) })
+	}
+}
+
+func testCanary(t *testing.T, convert func(string) string) {
 	t.Setenv("TMPDIR", t.TempDir())
 	port, profiles, metrics := freePort(t), freePort(t), freePort(t)
 	file := filepath.Join(t.TempDir(), "agent.yml")
@@ -154,7 +167,7 @@ func TestCanary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(canaryConfig(t, port, profiles, metrics))
+	write(convert(canaryConfig(t, port, profiles, metrics)))
 	cfg, err := config.Load(file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +181,7 @@ func TestCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	logging.SetSecrets(log, cfg.SecretValues()) // as package program does
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg, log) }()

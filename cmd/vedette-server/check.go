@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/server/config"
 	"github.com/vedette-io/vedette/server/store"
@@ -31,16 +32,20 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 		return store.Probe(ctx, settings.Store)
 	})}
 	if fiat := settings.Fiat; fiat != nil {
-		all = append(all, probe.One("Fiat "+fiat.BaseURL, func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))
+		all = append(all, probe.One(named("Fiat", fiat.BaseURL), func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))
 	}
 	if front50 := cfg.Front50.Client(); front50 != nil {
-		all = append(all, probe.One("Front50 "+cfg.Front50.BaseURL, func(ctx context.Context) (string, error) { return "", front50.Probe(ctx) }))
+		all = append(all, probe.One(named("Front50", cfg.Front50.BaseURL),
+			func(ctx context.Context) (string, error) { return "", front50.Probe(ctx) }))
 	}
 	if remote := settings.Upstream; remote != nil {
-		all = append(all, probe.One("upstream Clouddriver "+remote.BaseURL, func(ctx context.Context) (string, error) {
+		all = append(all, probe.One(named("upstream Clouddriver", remote.BaseURL), func(ctx context.Context) (string, error) {
 			accounts, err := upstream.Probe(ctx, *remote)
 			return fmt.Sprintf("%d accounts", accounts), err
 		}))
 	}
 	return all, nil
 }
+
+// named returns the name of a service with its address.
+func named(service, address string) string { return service + " " + mask.URLPasswords(address) }

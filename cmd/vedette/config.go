@@ -79,7 +79,7 @@ func printContexts(cmd *cobra.Command, shown []contexts.Context, current, format
 	out := output.NewPrinter(cmd.OutOrStdout())
 	for _, c := range shown {
 		if format == "name" {
-			out.Line(output.Sanitize(c.Name))
+			out.Line(c.Name)
 		}
 		rows = append(rows, []string{map[bool]string{true: "*"}[c.Name == current], c.Name, c.Server, c.User})
 	}

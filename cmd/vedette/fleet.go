@@ -181,7 +181,7 @@ func printAccountErrors(cmd *cobra.Command, agents []client.Item[client.Agent]) 
 
 func printAccountError(cmd *cobra.Command, account, message string) {
 	if message != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", account, message)
+		fmt.Fprintln(cmd.ErrOrStderr(), output.Sanitize(account+": "+message)) // one line, because it would look like another account
 	}
 }
 

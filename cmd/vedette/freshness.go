@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/server/views"
 )
@@ -28,7 +29,7 @@ func (g *getter) warnStale(fresh client.Freshness) {
 			more++
 			continue
 		}
-		fmt.Fprintln(g.errOut, text)
+		fmt.Fprintln(g.errOut, output.Sanitize(text))
 	}
 	if more > 0 { // there are more reasons than feeds with the same ones
 		fmt.Fprintf(g.errOut, "and %d more: see `vedette accounts` and `vedette feeds`\n", more+fresh.Unlisted)

@@ -50,7 +50,7 @@ func printList[T any](cmd *cobra.Command, format listFormat, items []client.Item
 		return printDocument(cmd, map[string]any{"items": raw}, format.value)
 	case "name":
 		for _, item := range items {
-			out.Line(output.Sanitize(layout.name(item.Value)))
+			out.Line(layout.name(item.Value))
 		}
 		return out.Flush()
 	}
@@ -64,7 +64,7 @@ func printDocument(cmd *cobra.Command, document any, format string) error {
 		return err
 	}
 	out := output.NewPrinter(cmd.OutOrStdout())
-	out.Line(text)
+	out.Document(text)
 	return out.Flush()
 }
 

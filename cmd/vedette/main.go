@@ -6,28 +6,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/vedette-io/vedette/internal/cli/fanout"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newRoot().ExecuteContext(ctx)
+	root := newRoot()
+	err := root.ExecuteContext(ctx)
 	var summary fanout.FailedError
 	switch {
 	case err == nil:
 	case errors.As(err, &summary): // each failure was printed when it happened
 		if summary.Total > 1 {
-			fmt.Fprintln(os.Stderr, summary)
+			fmt.Fprintln(root.ErrOrStderr(), summary)
 		}
 		os.Exit(1)
 	case errors.Is(err, context.Canceled):
 		os.Exit(130)
 	default:
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
 		os.Exit(1)
 	}
 }

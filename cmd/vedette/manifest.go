@@ -64,6 +64,6 @@ func (g *getter) printDocument(document any) error {
 	if err != nil {
 		return err
 	}
-	g.out.Line(text)
+	g.out.Document(text)
 	return g.out.Flush()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/connect"
 	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/views"
 )
 
@@ -124,13 +125,13 @@ func newOpsGet() *cobra.Command {
 			case "":
 				printOperation(out, p, time.Now())
 			case "json":
-				out.Line(string(raw))
+				out.Document(textcheck.EscapeJSON(string(raw)))
 			case "yaml":
 				text, err := yaml.JSONToYAML(raw)
 				if err != nil {
 					return fmt.Errorf("write YAML: %w", err)
 				}
-				out.Line(strings.TrimSuffix(string(text), "\n"))
+				out.Document(strings.TrimSuffix(string(text), "\n"))
 			default:
 				return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o json or yaml", format)
 			}
@@ -155,7 +156,7 @@ func printOperation(out *output.Printer, p client.HistoryEntry, now time.Time) {
 			value = output.Sanitize(value)
 		}
 		if value != "" {
-			out.Line(fmt.Sprintf("%-10s %s", row[0]+":", value))
+			out.Document(fmt.Sprintf("%-10s %s", row[0]+":", value))
 		}
 	}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/vedette-io/vedette/internal/cli/connect"
+	"github.com/vedette-io/vedette/internal/cli/output"
 )
 
 func newRoot() *cobra.Command {
@@ -13,6 +16,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true, // most errors come from clusters, not from the command line
 		SilenceErrors: true, // main prints it
 	}
+	root.SetErr(output.SafeWriter{To: os.Stderr})
 	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
 		newAccounts(), newAgents(), newFeeds(), newCompareClouddriver(), newConfig(), newUp(), newVersion())

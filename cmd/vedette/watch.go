@@ -160,7 +160,7 @@ func (w *watcher) handleManifestChange(data []byte) error {
 	if w.output == "yaml" {
 		text = "---\n" + text
 	}
-	w.out.Line(text)
+	w.out.Document(text)
 	return w.flush()
 }
 

@@ -56,10 +56,12 @@ type Report struct {
 	// Base is the file that was read first; empty if there was none.
 	Base string
 
-	foreign  []keyPosition       // keys of other products
-	settings map[string]setting  // settings with a value, by path
-	entries  map[string]Position // entries of lists, by path
-	secrets  secrets
+	foreign   []keyPosition       // keys of other products
+	settings  map[string]setting  // settings with a value, by path
+	entries   map[string]Position // entries of lists, by path
+	secrets   secrets
+	literals  []string        // secrets that are not references
+	openTexts map[string]bool // values that are no secrets, for SecretTexts
 }
 
 // setting records where a setting was set, in the file or the environment.

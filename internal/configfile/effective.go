@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	masking "github.com/vedette-io/vedette/internal/mask"
 )
 
 // KeyValue is the effective value of one setting, and where it comes from. The
@@ -139,5 +141,5 @@ func formatValue(v reflect.Value) string {
 			return s.String()
 		}
 	}
-	return fmt.Sprint(v.Interface())
+	return masking.URLPasswords(fmt.Sprint(v.Interface()))
 }

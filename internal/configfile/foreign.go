@@ -44,7 +44,7 @@ func (r *Report) addForeign(at Position, path string) {
 // another product. A key at the top that resembles one of ours is an error, because a misspelt
 // group would lose all its settings.
 func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
-	path := joinPath(p.path, f.key)
+	path := joinPath(p.path, withoutValue(f.key))
 	if d.isForeign(path) {
 		d.report.addForeign(f.at, path)
 		return
@@ -62,6 +62,16 @@ func (d *decoder) handleUnknownKey(p location, f field, target reflect.Type) {
 	default:
 		d.report.addAboutKey(f.at, path, "unknown key %q: did you mean %q?", path, hint)
 	}
+}
+
+// withoutValue returns a key that is not known without what follows a colon in it. YAML takes a key, a
+// colon and a value without a space for one key, and the value may be a password.
+func withoutValue(key string) string {
+	name, value, found := strings.Cut(key, ":")
+	if !found || value == "" {
+		return key
+	}
+	return name + ":" + mask
 }
 
 // hintFor returns the key that a user may have meant, or "". At the top, keys without an effect are

@@ -20,6 +20,7 @@ func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 	if !ok || !isSensitive && !d.isUTF8(p, n, text) { // a password may be of any bytes
 		return
 	}
+	d.report.addLiterals(p, text, isSensitive)
 	if err := parseScalar(text, target); err != nil {
 		if isSensitive || d.report.secrets.isWithin(p.path) {
 			d.report.Add(n.at, p.path, "%q must be %s (the value is not shown, because it may contain a secret)", p.path, err)

@@ -71,7 +71,7 @@ func New(cfg Config, stdout, stderr io.Writer) (*slog.Logger, error) {
 	case Text, "":
 		h.Handler = slog.NewTextHandler(h.secrets, options)
 	case JSON:
-		h.Handler = slog.NewJSONHandler(h.secrets, options)
+		h.Handler = slog.NewJSONHandler(visibleJSON{h.secrets}, options)
 	default:
 		return nil, fmt.Errorf("the log format must be text or json, got %q", cfg.Format)
 	}

@@ -72,6 +72,9 @@ const (
 	// tokens with the same header, all that begins so is masked up to its end.
 	maxSamePrefix = 16
 	maxForms      = 100_000
+	// maxFormsBytes is the length of a secret that is masked in all its forms. Longer ones, such as the keys
+	// in the kubeconfigs of hundreds of accounts, are masked as they are: copies would take too much memory.
+	maxFormsBytes = 1024
 )
 
 // secretIndex finds secrets by their first bytes.
@@ -146,6 +149,9 @@ func secretParts(value string) []string {
 // formsOf returns how a secret may be written in a line. Errors quote what they got, and the line quotes
 // the error, so a secret may be escaped twice.
 func formsOf(secret string) []string {
+	if len(secret) > maxFormsBytes {
+		return []string{secret}
+	}
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret))}
 	once := escaped(secret)

@@ -101,12 +101,12 @@ func (p Probe) run(ctx context.Context) []Result {
 // String returns the line of a result: "ok", or "failed" with what to do.
 func (r Result) String() string {
 	if r.Err != nil {
-		return "failed  " + r.Name + ": " + oneLine(r.Err.Error())
+		return "failed  " + oneLine(r.Name) + ": " + oneLine(r.Err.Error())
 	}
 	if r.Detail == "" {
-		return "ok      " + r.Name
+		return "ok      " + oneLine(r.Name)
 	}
-	return "ok      " + r.Name + ": " + oneLine(r.Detail)
+	return "ok      " + oneLine(r.Name) + ": " + oneLine(r.Detail)
 }
 
 // oneLine replaces line breaks and other control characters, because texts come from servers.

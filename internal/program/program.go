@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/internal/version"
 )
@@ -59,7 +60,7 @@ func (p Program[C]) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := p.run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, mask.URLPasswords(err.Error()))
 		os.Exit(1)
 	}
 }

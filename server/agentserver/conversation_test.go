@@ -2,6 +2,7 @@ package agentserver_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -177,6 +178,9 @@ func (ts *testServer) runCommand(args []string) {
 	case "rows":
 		ts.recordRows(args[1])
 		return
+	case "messages":
+		ts.recordMessages(args[1])
+		return
 	case "account":
 		ts.recordAccount(args[1])
 		return
@@ -282,6 +286,17 @@ func (ts *testServer) recordRows(account string) {
 	}
 	for _, f := range feeds {
 		ts.record("feed %s is %s at %q with %d objects", f.Feed, f.State, f.Mark, f.Objects)
+	}
+}
+
+// recordMessages records the messages of an account's feeds.
+func (ts *testServer) recordMessages(account string) {
+	feeds, err := ts.store.Feeds(ts.ctx, vedette.AccountName(account))
+	if err != nil {
+		ts.record("error: %v", err)
+	}
+	for _, f := range feeds {
+		ts.record("feed %s: %q and %d more bytes", f.Feed, f.Message[:min(len(f.Message), 200)], max(0, len(f.Message)-200))
 	}
 }
 
@@ -451,16 +466,23 @@ func (ta *testAgent) showAlive(args []string) {
 	}()
 }
 
-// sendRecord sends one record: verb account [name[@version]] [term=N].
+// sendRecord sends one record: verb account [name[@version]] [term=N] [uid=UID] [kind=KIND].
 func (ta *testAgent) sendRecord(verb string, args []string) {
 	rec := &wire.Record{Account: args[0], Term: ta.terms[args[0]], Feed: &wire.Feed{Kind: &wire.Kind{Name: "Pod"}}}
-	var name, version string
+	var name, version, uid string
 	for _, w := range args[1:] {
-		if _, err := fmt.Sscanf(w, "term=%d", &rec.Term); err != nil {
+		switch option, value, _ := strings.Cut(w, "="); option {
+		case "term":
+			_, _ = fmt.Sscan(value, &rec.Term)
+		case "uid":
+			uid = value
+		case "kind":
+			rec.Feed.Kind.Name = value
+		default:
 			name, version, _ = strings.Cut(w, "@")
 		}
 	}
-	upsert := &wire.Upsert{Namespace: "default", Name: name, Uid: "uid-" + name, ResourceVersion: version, ApiVersion: "v1", Body: []byte(`{"v":` + version + `}`)}
+	upsert := &wire.Upsert{Namespace: "default", Name: name, Uid: cmp.Or(uid, "uid-"+name), ResourceVersion: version, ApiVersion: "v1", Body: []byte(`{"v":` + version + `}`)}
 	switch verb {
 	case "declare":
 		rec.Feed, rec.Step = nil, &wire.Record_Declare{Declare: &wire.Declare{Feeds: []*wire.DeclaredFeed{

@@ -1,13 +1,18 @@
 package agentserver
 
 import (
+	"slices"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/wire"
 )
 
-// decodeStep converts a record. A step that this server does not know becomes a
+// maxFeedMessage is the maximum length in bytes of the message of a feed.
+const maxFeedMessage = 4096
+
+// decodeStep converts a record. A step or a state that this server does not know becomes a
 // bookmark without a mark, which changes nothing but is acknowledged.
 func decodeStep(rec *wire.Record, size int) ingest.Step {
 	s := ingest.Step{
@@ -32,7 +37,9 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 	case *wire.Record_End:
 		s.Type, s.Mark = ingest.End, vedette.Mark(step.End.GetResourceVersion())
 	case *wire.Record_Status:
-		s.Type, s.State, s.Message = ingest.Status, vedette.FeedState(step.Status.GetState()), step.Status.GetMessage()
+		if state := vedette.FeedState(step.Status.GetState()); slices.Contains(vedette.FeedStates, state) {
+			s.Type, s.State, s.Message = ingest.Status, state, vedette.CleanText(step.Status.GetMessage(), maxFeedMessage)
+		}
 	case *wire.Record_Declare:
 		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, declaredFeeds(step.Declare), step.Declare.GetUnknownGroups()
 	case *wire.Record_Heartbeat:

@@ -62,8 +62,10 @@ func (c *Config) Close() error { return c.secrets.Close() }
 // again.
 func (c *Config) RefreshSecrets(ctx context.Context) ([]string, error) { return c.secrets.Refresh(ctx) }
 
-// SecretValues returns the secrets that the configuration refers to.
-func (c *Config) SecretValues() []string { return c.secrets.Values() }
+// SecretValues returns the secrets that the configuration contains or refers to.
+func (c *Config) SecretValues() []string {
+	return append(c.report.SecretTexts(), c.secrets.Values()...)
+}
 
 // Unused lists the keys that are set and have no effect in this version, as
 // "vedette-server.yml:7:3: redis".

@@ -47,7 +47,7 @@ func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched m
 	for _, o := range omitted {
 		p.ingest.omitted.Add(1)
 		if n, ok := p.ingest.omissionLog.Allow(); ok { // omissions that are not logged are still named in the feeds' messages
-			p.log.Error("object left out: the database cannot store it", "account", b.Account, "object", o.key.String(), "error", o.reason, "count",
+			p.log.Error("object left out: the database cannot store it", "account", b.Account, "object", o.describe(), "error", o.reason, "count",
 				n)
 		}
 	}

@@ -1,7 +1,10 @@
 package ingest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/vedette-io/vedette"
@@ -22,21 +25,44 @@ type accountFeed struct {
 
 // feedOmissions records the omitted objects of one feed.
 type feedOmissions struct {
-	keys   map[vedette.Key]bool // at most maxNamedOmissions
+	keys   map[vedette.Key]bool // at most maxNamedOmissions, shortened
 	others int                  // how many more
-	last   omittedObject
+	last   string               // the object and the reason
 }
 
 const maxNamedOmissions = 100
+
+// shortKey returns a key for the memory of omissions, because objects may be omitted for the length of
+// their names. Names that are too long are represented by their digests.
+func shortKey(key vedette.Key) vedette.Key {
+	key.Namespace, key.Name = shortName(key.Namespace), shortName(key.Name)
+	return key
+}
+
+const maxOmittedName = 512 // bytes; a longer name cannot be stored
+
+func shortName(name string) string {
+	if len(name) <= maxOmittedName {
+		return strings.Clone(name) // not the record that it was read from
+	}
+	digest := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(digest[:])
+}
+
+// describe describes the object for messages.
+func (o omittedObject) describe() string {
+	o.key.Namespace, o.key.Name = vedette.CleanText(o.key.Namespace, maxOmittedName), vedette.CleanText(o.key.Name, maxOmittedName)
+	return o.key.String()
+}
 
 func (o *feedOmissions) message() string {
 	switch n := len(o.keys) + o.others; n {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("1 object is left out because the database cannot store it: %s: %v", o.last.key, o.last.reason)
+		return fmt.Sprintf("1 object is left out because the database cannot store it: %s", o.last)
 	default:
-		return fmt.Sprintf("%d objects are left out because the database cannot store them; the last one is %s: %v", n, o.last.key, o.last.reason)
+		return fmt.Sprintf("%d objects are left out because the database cannot store them; the last one is %s", n, o.last)
 	}
 }
 
@@ -66,7 +92,7 @@ func (l *omissions) removeStored(b *store.Batch, touched map[vedette.Feed]bool) 
 
 func (l *omissions) removeLocked(account vedette.AccountName, touched map[vedette.Feed]bool, key vedette.Key) {
 	if o := l.feeds[accountFeed{account, feedOf(touched, key)}]; o != nil {
-		delete(o.keys, key)
+		delete(o.keys, shortKey(key))
 	}
 }
 
@@ -84,12 +110,13 @@ func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted [
 			o = &feedOmissions{keys: map[vedette.Key]bool{}}
 			l.feeds[key] = o
 		}
+		short := shortKey(object.key)
 		if len(o.keys) < maxNamedOmissions {
-			o.keys[object.key] = true
-		} else if !o.keys[object.key] {
+			o.keys[short] = true
+		} else if !o.keys[short] {
 			o.others++
 		}
-		o.last = object
+		o.last = fmt.Sprintf("%s: %v", object.describe(), object.reason)
 	}
 	l.writeNotesLocked(b, touched)
 }

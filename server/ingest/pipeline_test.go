@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -155,6 +156,40 @@ func TestUnstorableObjectIsOmittedFromItsBatch(t *testing.T) {
 		feeds, err := st.Feeds(context.Background(), "prod")
 		if err != nil || feeds[0].Mark != "20" {
 			t.Errorf("got mark %+v, error %v, want mark 20", feeds, err)
+		}
+	})
+}
+
+// TestOmittedNamesCostLittleMemory omits objects for the length of their names. What is kept of them,
+// and the message about them, must be short.
+func TestOmittedNamesCostLittleMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, p, _, term := newTestPipeline(t, passThrough)
+		defer st.Close()
+		name := strings.Repeat("x", 1<<20)
+		for i := range 3 {
+			putAll(t, p, upsert(term, fmt.Sprint(name, i), i+1))
+		}
+		run(t, p)
+		omitted := p.omissions.feeds[accountFeed{"prod", pods}]
+		if omitted == nil || len(omitted.keys) != 3 {
+			t.Fatalf("got %d omitted objects, want 3", p.ingest.Omitted())
+		}
+		for key := range omitted.keys {
+			if len(key.Name) > maxOmittedName {
+				t.Errorf("kept %d bytes of a name", len(key.Name))
+			}
+		}
+		if n := len(omitted.message()); n > 4096 {
+			t.Errorf("got a message of %d bytes", n)
+		}
+		touched := map[vedette.Feed]bool{pods: true}
+		for i := range 3 { // deleted in the cluster
+			p.omissions.removeStored(&store.Batch{Account: "prod", Deletes: []store.Deletion{
+				{Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: fmt.Sprint(name, i)}}}}, touched)
+		}
+		if left := p.omissions.feeds[accountFeed{"prod", pods}]; left != nil {
+			t.Errorf("got %d omitted objects after their deletion, want none", len(left.keys))
 		}
 	})
 }

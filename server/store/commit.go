@@ -25,6 +25,9 @@ import (
 // returned with an error are stored.
 func (s *Store) Commit(ctx context.Context, b Batch) ([]Change, error) {
 	action := "commit to account " + string(b.Account)
+	if err := checkMarks(b.Feeds); err != nil {
+		return nil, s.wrapError(action, err)
+	}
 	// An object that cannot be stored need not be deleted.
 	b.Deletes = slices.DeleteFunc(slices.Clone(b.Deletes), func(d Deletion) bool { return checkKey(d.Key) != nil })
 	prepared, err := s.prepareBatch(ctx, b)

@@ -57,6 +57,19 @@ func checkObject(o *vedette.Object) error {
 	return nil
 }
 
+// checkMarks rejects marks that no API server sends. They would be kept in memory, and a database that
+// rejects them would be asked again for ever.
+func checkMarks(feeds []FeedUpdate) error {
+	for i := range feeds {
+		u := &feeds[i]
+		if u.Mark != nil && !isValidText(string(*u.Mark), maxVersion) || !isValidText(string(u.SnapshotMark), maxVersion) {
+			return vedette.Errorf(vedette.Invalid, "the resourceVersion of the feed %.300s cannot be stored: it must have at most %d bytes of UTF-8 and no NUL",
+				u.Feed.String(), maxVersion)
+		}
+	}
+	return nil
+}
+
 func checkID(what, id string) error {
 	if id == "" || len(id) > maxID || !isValidText(id, maxID) {
 		return vedette.Errorf(vedette.Invalid, "the id %.60q of the %s is not a ULID", id, what)

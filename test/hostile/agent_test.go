@@ -79,6 +79,7 @@ var attacks = []struct {
 	{"indexes that are not read", (*attacker).ignoreAnswers},
 	{"heartbeats from the future", (*attacker).sendWrongTimes},
 	{"large objects in its own accounts", (*attacker).sendLargeObjects},
+	{"lies about its own objects", (*attacker).sendLies},
 }
 
 // slowAttack is the attack in TestSlowAgent.

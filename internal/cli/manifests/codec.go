@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // AccountAnnotation is the annotation for the account of a printed object: the object itself
@@ -85,5 +86,9 @@ func Encode(document any, format string) (string, error) {
 			return "", fmt.Errorf("write YAML: %w", err)
 		}
 	}
-	return string(bytes.TrimRight(text, "\n")), nil
+	encoded := string(bytes.TrimRight(text, "\n"))
+	if format == "yaml" {
+		return encoded, nil
+	}
+	return textcheck.EscapeJSON(encoded), nil
 }

@@ -40,7 +40,7 @@ func (p *LogPrinter) Print(ctx context.Context, logs []client.LogQuery, concurre
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			failed++
-			fmt.Fprintf(p.ErrOut, "Error from %s: log of %s: %v\n", l.Account, logName(l), err)
+			fmt.Fprintln(p.ErrOut, Sanitize(fmt.Sprintf("Error from %s: log of %s: %v", l.Account, logName(l), err)))
 			return nil
 		})
 	}
@@ -67,7 +67,7 @@ func (p *LogPrinter) copyLog(ctx context.Context, l client.LogQuery) error {
 	defer log.Close()
 	prefix := ""
 	if p.Prefix {
-		prefix = "[" + l.Account + "/" + logName(l) + "] "
+		prefix = Sanitize("[" + l.Account + "/" + logName(l) + "] ")
 	}
 	var from io.Reader = log
 	if p.LimitBytes > 0 {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // ErrWrite is joined to the error of a write to the command's output.
@@ -35,14 +37,19 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// Line writes a line. Errors are returned by Flush, because bufio keeps the first one.
-func (p *Printer) Line(text string) {
+// Line writes a line without hidden characters. Errors are returned by Flush, because bufio keeps the
+// first one.
+func (p *Printer) Line(text string) { p.Document(Sanitize(text)) }
+
+// Document writes lines as they are: a document that is encoded already, or sanitized and coloured text.
+func (p *Printer) Document(text string) {
 	_, _ = p.w.WriteString(text)
 	_ = p.w.WriteByte('\n')
 }
 
 // Status returns a status in its colour, if the output is a terminal.
 func (p *Printer) Status(text string) string {
+	text = Sanitize(text)
 	if p.colour {
 		return colourize(text)
 	}
@@ -61,15 +68,29 @@ func (p *Printer) Table(t *Table) {
 	t.lines = nil
 }
 
-// Sanitize replaces control characters by "?". Anybody who may write to a cluster could
-// otherwise move the cursor of the reader's terminal.
-func Sanitize(text string) string {
+// Sanitize replaces hidden characters by "?". Anybody who may write to a cluster could
+// otherwise move the cursor of the reader's terminal, or change the order of what it shows.
+func Sanitize(text string) string { return sanitizeExcept(text, "") }
+
+func sanitizeExcept(text, kept string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if textcheck.IsHidden(r) && !strings.ContainsRune(kept, r) {
 			return '?'
 		}
 		return r
 	}, text)
+}
+
+// SafeWriter sanitizes what is written, besides line feeds and tabs. Commands write their errors
+// to one, because errors quote servers and clusters. Each write must be whole characters.
+type SafeWriter struct{ To io.Writer }
+
+// Write writes a text without hidden characters.
+func (w SafeWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.To, sanitizeExcept(string(text), "\n\t")); err != nil {
+		return 0, errors.Join(ErrWrite, err)
+	}
+	return len(text), nil
 }
 
 // SanitizeCells sanitizes a line but keeps its tabs.

@@ -30,7 +30,11 @@ type task struct {
 // quietPeriod is how long a task runs before the spinner shows it.
 const quietPeriod = 2 * time.Second
 
+// NewSpinner returns a spinner that writes to w, or to the writer behind it, because it moves the cursor.
 func NewSpinner(w io.Writer) *Spinner {
+	if safe, ok := w.(SafeWriter); ok {
+		w = safe.To
+	}
 	s := &Spinner{w: w}
 	if isTerminal(w) {
 		s.start()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
@@ -125,10 +124,14 @@ func (t *Table) Add(cells []string) {
 		if i == len(t.widths) {
 			t.widths = append(t.widths, 0)
 		}
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+		t.widths[i] = max(t.widths[i], min(displayWidth(cell), maxColumnWidth))
 	}
 	t.lines = append(t.lines, cells)
 }
+
+// maxColumnWidth is the width up to which rows are aligned with a cell. A longer one moves what follows in
+// its own row only. No name in Kubernetes is longer.
+const maxColumnWidth = 253
 
 // columnGap is how many spaces separate columns: as many as kubectl's.
 const columnGap = 3
@@ -152,7 +155,7 @@ func (t *Table) writeRow(w rowWriter, cells []string, colour bool) {
 		if i == last {
 			return
 		}
-		for range t.widths[i] - utf8.RuneCountInString(cell) + columnGap {
+		for range max(0, t.widths[i]-displayWidth(cell)) + columnGap {
 			_ = w.WriteByte(' ')
 		}
 	}

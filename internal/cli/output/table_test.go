@@ -3,7 +3,9 @@ package output
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/client"
@@ -52,5 +54,26 @@ func BenchmarkTable(b *testing.B) {
 		if err := out.Flush(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestHostileCells checks that columns stay aligned on a terminal, whatever cells contain, and that a
+// very long cell does not make other rows long.
+func TestHostileCells(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	table := NewTextTable([]string{"NAME", "STATUS"})
+	for _, name := range []string{"a", "日本", "e\u0301", "a\x1b[2J\u202e\u200b", "🚀", "\xff", long} {
+		table.Add([]string{name, "ok"})
+	}
+	want := []string{"NAME" + strings.Repeat(" ", 249+3) + "STATUS"}
+	for _, cell := range []struct {
+		text  string
+		width int
+	}{{"a", 1}, {"日本", 4}, {"e\u0301", 1}, {"a?[2J??", 7}, {"🚀", 2}, {"\uFFFD", 1}} {
+		want = append(want, cell.text+strings.Repeat(" ", 253-cell.width+3)+"ok")
+	}
+	want = append(want, long+"   ok")
+	if got := table.Text(); !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }

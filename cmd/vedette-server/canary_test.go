@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/probe"
+	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/test/ports"
+)
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(line)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+// serveEcho starts a web server that accepts nobody and quotes the credentials that it gets.
+func serveEcho(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintf(w, `{"message":"no access with %q, %q, %q"}`, r.Header.Get("Authorization"), password, r.Header.Get("X-Gateway"))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// canaryConfig has a secret in every kind of place, as it is; each begins with c4n4ry-.
+const canaryConfig = `
+logging.level: trace
+server: {port: %d, adminToken: c4n4ry-admin-token}
+grpc.server: {port: %d}
+pprof: {enabled: true, port: %d}
+prometheus: {enabled: true, port: %d}
+sql: {url: %q}
+upstream:
+  baseUrl: %q
+  username: somebody
+  password: c4n4ry-upstream-password
+  headers: {X-Gateway: Bearer c4n4ry-header}
+services.front50: {enabled: true, baseUrl: %q}
+secrets.vault: {enabled: true, url: %q, authMethod: USERPASS, username: somebody, password: c4n4ry-vault}
+artifacts:
+  network.allowedAddresses: [127.0.0.1]
+  http.enabled: true
+  http.accounts:
+  - {name: web, username: somebody, password: c4n4ry-http-password, urlRestrictions: {allowedHostnamesRegex: ".*", rejectLocalhost: false, rejectVerbatimIps: false}}
+  github.enabled: true
+  github.accounts:
+  - {name: hub, token: c4n4ry-github-token, urlRestrictions: {allowedHostnamesRegex: ".*", rejectLocalhost: false, rejectVerbatimIps: false}}
+  s3.enabled: true
+  s3.accounts:
+  - {name: bucket, apiEndpoint: %q, apiRegion: r, awsAccessKeyId: key, awsSecretAccessKey: c4n4ry-s3}
+`
+
+// TestCanary runs the server with all logging and secrets in its file, against services that quote them,
+// and searches everything that the server shows for the secrets.
+func TestCanary(t *testing.T) {
+	dir, shown := t.TempDir(), &lockedBuffer{}
+	t.Setenv("TMPDIR", t.TempDir())
+	file, open := filepath.Join(dir, "vedette-server.yml"), reservePorts(t, 4)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	echo := serveEcho(t)
+	configWith := func(database string) string {
+		withPassword := strings.Replace(echo, "http://", "http://somebody:c4n4ry-userinfo@", 1)
+		return fmt.Sprintf(canaryConfig, open[0], open[1], open[2], open[3], database, echo, withPassword, echo, echo)
+	}
+
+	write(configWith("postgres://somebody:c4n4ry-database@127.0.0.1:1/name?sslmode=disable"))
+	cfg := loadCanary(t, file, shown)
+	all, err := probes(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := probe.Run(t.Context(), all, shown); err == nil {
+		t.Error("all probes succeeded")
+	}
+
+	write(configWith("sqlite:" + filepath.Join(dir, "v.db")))
+	cfg = loadCanary(t, file, shown)
+	log, err := logging.New(cfg.Logging.Config(), shown, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logging.SetSecrets(log, cfg.SecretValues()) // as package program does
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, cfg, log) }()
+	rest := fmt.Sprint("http://127.0.0.1:", open[0])
+	await(t, "the server answers", func() bool {
+		response, err := http.Get(rest + "/health")
+		if err == nil {
+			response.Body.Close()
+		}
+		return err == nil
+	})
+	for _, path := range []string{"/health", "/ready", "/credentials", "/applications", "/vedette/v1/accounts", "/vedette/v1/agents"} {
+		shown.Write(fetch(t, http.MethodGet, rest+path, ""))
+	}
+	for _, account := range []string{`"http/file","artifactAccount":"web"`, `"github/file","artifactAccount":"hub"`, `"s3/object","artifactAccount":"bucket"`} {
+		reference := echo + "/file"
+		if strings.Contains(account, "s3") {
+			reference = "s3://bucket/file"
+		}
+		shown.Write(fetch(t, http.MethodPut, rest+"/artifacts/fetch", fmt.Sprintf(`{"type":%s,"reference":%q}`, account, reference)))
+	}
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[3], "/metrics"), ""))
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[2], "/debug/pprof/goroutine?debug=2"), ""))
+	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[2], "/debug/pprof/cmdline"), ""))
+	for _, broken := range []string{"sql: {password:c4n4ry-key}\n", "password:c4n4ry-top: 1\nsql.url: {}\n", "server.adminToken: [c4n4ry-list\n"} {
+		before := strings.Count(shown.String(), "cannot be used")
+		write(broken)
+		await(t, "the server rejects the file", func() bool { return strings.Count(shown.String(), "cannot be used") > before })
+	}
+	shown.Write(fetch(t, http.MethodGet, rest+"/health", ""))
+	cancel()
+	fmt.Fprintln(shown, <-ended)
+	expectNoCanary(t, "output", shown.String())
+	stored, err := os.ReadFile(filepath.Join(dir, "v.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectNoCanary(t, "database", string(stored))
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
+		t.Errorf("got the files %q after the end", left)
+	}
+}
+
+func reservePorts(t *testing.T, n int) []int {
+	t.Helper()
+	var all []int
+	for range n {
+		port, err := ports.Reserve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, port)
+	}
+	return all
+}
+
+// loadCanary loads a configuration and shows what `check` shows of it.
+func loadCanary(t *testing.T, file string, shown io.Writer) *config.Config {
+	t.Helper()
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cfg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	fmt.Fprintln(shown, cfg.Effective(), cfg.Unused(), remarks(cfg), check(cfg))
+	return cfg
+}
+
+func fetch(t *testing.T, method, url, body string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "%s: %s\n%s\n", url, response.Status, answer)
+}
+
+// await waits until a condition is true.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("timeout waiting until %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// expectNoCanary checks that a text contains no secret in any of the usual encodings.
+func expectNoCanary(t *testing.T, what, text string) {
+	t.Helper()
+	for _, form := range []string{"c4n4ry-", base64.StdEncoding.EncodeToString([]byte("c4n4ry-"))[:8], fmt.Sprintf("%x", "c4n4ry-")} {
+		for rest := text; ; {
+			i := strings.Index(rest, form)
+			if i < 0 {
+				break
+			}
+			t.Errorf("got a secret in the %s: %q", what, rest[max(0, i-300):min(len(rest), i+60)])
+			rest = rest[i+len(form):]
+		}
+	}
+}
