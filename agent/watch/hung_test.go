@@ -47,6 +47,36 @@ func TestHungClustersDoNotBlockOthers(t *testing.T) {
 	})
 }
 
+// TestTrickleDoesNotUseUpBudgetOfOne lets a cluster with several kinds send its lists byte by byte. With a
+// budget of one, a healthy cluster must become live after one of its requests.
+func TestTrickleDoesNotUseUpBudgetOfOne(t *testing.T) {
+	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Total: 1}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	begun := make(chan struct{}, 1)
+	trickling := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for text := `{"kind":"List","metadata":{"resourceVersion":"`; r.Context().Err() == nil; text = "5" {
+			fmt.Fprint(w, text)
+			_ = http.NewResponseController(w).Flush()
+			<-ticker.C
+		}
+	})
+	kinds := watch.Selection{Kinds: []string{"configmap", "secret"}}
+	r := newRecorder()
+	start(t, kubetest.Connect(t, trickling, kube.Options{ProgressTimeout: 100 * time.Millisecond}), kinds, r, cfg, nil)
+	<-begun
+	healthy := newRecorder()
+	start(t, kubetest.Connect(t, newAPIServer(t, serveEmptyCluster), kube.Options{}), kinds, healthy, cfg, nil)
+	healthy.await(t, "the healthy cluster to be live", func() bool {
+		return healthy.state(configMapFeed) == vedette.FeedLive && healthy.state(secretFeed) == vedette.FeedLive
+	})
+	r.await(t, "the reason", func() bool { return strings.Contains(r.account.Message, "almost no data arrived") })
+}
+
 // TestHungClusterReportsReason checks that feeds and account report why an API server that
 // stops in the middle of lists fails, and that both recover with it.
 func TestHungClusterReportsReason(t *testing.T) {

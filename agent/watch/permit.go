@@ -44,16 +44,15 @@ type snapshotPermit struct {
 func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, error) {
 	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout}
 	t.timer = time.AfterFunc(time.Hour, func() {
-		w.slow.Store(true)
+		w.setSlow(true)
 		t.releaseShared()
 	})
 	t.timer.Stop()
-	slow := w.slow.Load()
 	var err error
-	if t.ticket, err = w.acquireTicket(ctx, slow); err != nil {
+	if t.ticket, err = w.acquireTicket(ctx, w.slow.Load()); err != nil {
 		return t, err
 	}
-	if slow {
+	if t.ticket.slow { // the API server may have fallen silent while the feed waited
 		return t, t.acquireSlow(ctx)
 	}
 	t.holdsShared = true
@@ -137,7 +136,7 @@ func (t *snapshotPermit) releaseSlow(complete bool) {
 		return
 	}
 	if complete && t.remaining > 0 {
-		t.w.slow.Store(false)
+		t.w.setSlow(false)
 	}
 	<-t.w.cfg.Limiter.slowPermits
 	<-t.w.slowPermit

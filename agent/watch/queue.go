@@ -8,7 +8,8 @@ import (
 
 // turnLength is how many snapshots an account begins before the next account has its turn. An
 // ordinary account completes its first sync in one turn, so that some accounts are live early. An
-// account with thousands of feeds does not delay the others.
+// account with thousands of feeds does not delay the others. The turn of an account whose API server is
+// silent is one snapshot.
 const turnLength = 16
 
 // snapshotQueue decides which feed reads its snapshot next, within a Budget. Accounts take turns, in
@@ -33,7 +34,7 @@ type accountQueue struct {
 
 // ticket is the place of one feed in the queue.
 type ticket struct {
-	slow    bool          // begins without a shared permit
+	slow    bool          // begins without a shared permit; settled once granted
 	granted chan struct{} // closed when the feed may read
 }
 
@@ -46,11 +47,40 @@ func (q *snapshotQueue) enqueue(a *accountQueue, slow bool) *ticket {
 		if a.running == 0 {
 			a.granted = 0
 		}
-		q.order = append(q.order, a)
+		q.order = slices.Insert(q.order, q.placeLocked(slow), a)
 	}
 	a.waiting = append(a.waiting, t)
 	q.dispatchLocked()
 	return t
+}
+
+// placeLocked returns the place of an account that comes: the last one, or before the silent ones that
+// are last, because each of them takes as long as a request may hang.
+func (q *snapshotQueue) placeLocked(slow bool) int {
+	place := len(q.order)
+	for !slow && place > 0 && q.order[place-1].waiting[0].slow {
+		place--
+	}
+	return place
+}
+
+// setSlow notes whether the API server of the account is silent, also for its feeds that wait already. A
+// silent one lets all other accounts go first: with a small budget, each of its lists holds them up until
+// the request times out.
+func (w *Watcher) setSlow(slow bool) {
+	q := &w.cfg.Limiter.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.slow.Swap(slow) == slow {
+		return
+	}
+	for _, t := range w.queue.waiting {
+		t.slow = slow
+	}
+	if slow && len(w.queue.waiting) > 0 {
+		q.endTurnLocked(&w.queue)
+	}
+	q.dispatchLocked()
 }
 
 // cancel removes a feed that no longer waits.
@@ -129,10 +159,15 @@ func (q *snapshotQueue) grantLocked(a *accountQueue, i int) {
 	}
 	close(t.granted)
 	q.removeLocked(a, i)
-	if a.granted >= turnLength && len(a.waiting) > 0 {
-		a.granted = 0
-		q.order = append(removeAccount(q.order, a), a)
+	if (t.slow || a.granted >= turnLength) && len(a.waiting) > 0 {
+		q.endTurnLocked(a)
 	}
+}
+
+// endTurnLocked puts an account that waits behind all others.
+func (q *snapshotQueue) endTurnLocked(a *accountQueue) {
+	a.granted = 0
+	q.order = append(removeAccount(q.order, a), a)
 }
 
 func (q *snapshotQueue) removeLocked(a *accountQueue, i int) {

@@ -1,0 +1,93 @@
+package watch
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// requestTimeout is how long the API servers of these tests hang.
+const requestTimeout = 70 * time.Second
+
+// hangingFeed reads a snapshot from an API server that hangs until the request times out.
+func hangingFeed(t *testing.T, w *Watcher) {
+	permit := acquireTestPermit(t, w)
+	permit.StartWait()
+	time.Sleep(requestTimeout)
+	permit.release(false)
+}
+
+// TestHungClusterTakesShortTurns checks with a budget of one that a cluster that hangs holds up the others
+// for one request, and not for one per feed, although all its feeds wait before theirs.
+func TestHungClusterTakesShortTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := NewLimiter(Budget{Total: 1})
+		began := time.Now()
+		var feeds, others sync.WaitGroup
+		hung, _ := newQueueWatcher(limiter)
+		for range turnLength {
+			feeds.Go(func() { hangingFeed(t, hung) })
+		}
+		synctest.Wait()
+		for range 500 {
+			w, _ := newQueueWatcher(limiter)
+			for range 3 {
+				others.Go(func() {
+					permit := acquireTestPermit(t, w)
+					time.Sleep(time.Millisecond)
+					permit.release(true)
+				})
+			}
+		}
+		others.Wait()
+		if got, want := time.Since(began), requestTimeout+1500*time.Millisecond; got != want {
+			t.Errorf("the others have read after %v, want %v", got, want)
+		}
+		feeds.Wait()
+	})
+}
+
+// TestHungClusterLetsLaterOnesPass checks that an account that comes while a cluster hangs waits for the
+// request that runs, and for no other.
+func TestHungClusterLetsLaterOnesPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := NewLimiter(Budget{Total: 1})
+		var feeds sync.WaitGroup
+		hung, _ := newQueueWatcher(limiter)
+		for range 5 {
+			feeds.Go(func() { hangingFeed(t, hung) })
+		}
+		time.Sleep(2*requestTimeout + time.Second) // the third one runs
+		began := time.Now()
+		late, _ := newQueueWatcher(limiter)
+		acquireTestPermit(t, late).release(true)
+		if got, want := time.Since(began), requestTimeout-time.Second; got != want {
+			t.Errorf("the account waited for %v, want %v", got, want)
+		}
+		feeds.Wait()
+	})
+}
+
+// TestRecoveredClusterReadsOn checks that the feeds that wait are no longer held up by their account when
+// its API server responds again.
+func TestRecoveredClusterReadsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newQueueWatcher(NewLimiter(Budget{Total: 4, PerAccount: 1}))
+		var feeds sync.WaitGroup
+		feeds.Go(func() { hangingFeed(t, w) })
+		synctest.Wait()
+		begunSlow := make(chan bool, 3)
+		for range 3 {
+			feeds.Go(func() {
+				permit := acquireTestPermit(t, w)
+				begunSlow <- permit.holdsSlow
+				permit.release(true)
+			})
+		}
+		feeds.Wait()
+		if first, second, third := <-begunSlow, <-begunSlow, <-begunSlow; !first || second || third {
+			t.Errorf("got slow starts %v, %v, %v, want only the first one", first, second, third)
+		}
+	})
+}
