@@ -16,19 +16,19 @@ const turnLength = 16
 type snapshotQueue struct {
 	budget Budget
 
-	mu    sync.Mutex
-	fast  int // snapshots that run with a shared permit
-	slow  int // snapshots that run and began without a shared permit
-	total int // all that run
-	order []*accountQueue
-	waits waits // of all accounts
+	mu     sync.Mutex
+	fast   int // snapshots that run with a shared permit
+	slow   int // snapshots that run and began without a shared permit
+	total  int // all that run
+	order  []*accountQueue
+	counts waitCounts // of all accounts
 }
 
-// waits counts feeds that wait. With hundreds of accounts, tens of thousands of feeds wait, and most
+// waitCounts counts feeds that wait. With hundreds of accounts, tens of thousands of feeds wait, and most
 // calls can grant nothing: the counts show that without a look at each ticket.
-type waits struct{ fast, slow int }
+type waitCounts struct{ fast, slow int }
 
-func (w *waits) add(t *ticket, n int) {
+func (w *waitCounts) add(t *ticket, n int) {
 	if t.slow {
 		w.slow += n
 	} else {
@@ -40,9 +40,9 @@ func (w *waits) add(t *ticket, n int) {
 // has the account in order while a feed waits.
 type accountQueue struct {
 	waiting       []*ticket
-	waits         waits // of waiting
-	running, slow int   // see snapshotQueue
-	granted       int   // in the current turn
+	counts        waitCounts // of waiting
+	running, slow int        // see snapshotQueue
+	granted       int        // in the current turn
 }
 
 // ticket is the place of one feed in the queue.
@@ -63,8 +63,8 @@ func (q *snapshotQueue) enqueue(a *accountQueue, slow bool) *ticket {
 		q.order = append(q.order, a)
 	}
 	a.waiting = append(a.waiting, t)
-	a.waits.add(t, 1)
-	q.waits.add(t, 1)
+	a.counts.add(t, 1)
+	q.counts.add(t, 1)
 	q.dispatchLocked()
 	return t
 }
@@ -110,14 +110,14 @@ func (q *snapshotQueue) releaseLocked(a *accountQueue, t *ticket) {
 
 // dispatchLocked grants as many tickets as the budget allows.
 func (q *snapshotQueue) dispatchLocked() {
-	for i := 0; i < len(q.order) && q.hasRoomLocked(q.waits); {
+	for i := 0; i < len(q.order) && q.hasRoomLocked(q.counts); {
 		a := q.order[i]
-		if !q.allowsLocked(a, a.waits) {
+		if !q.allowsLocked(a, a.counts) {
 			i++ // the others need not wait for this account
 			continue
 		}
 		q.grantLocked(a, slices.IndexFunc(a.waiting, func(t *ticket) bool {
-			one := waits{}
+			one := waitCounts{}
 			one.add(t, 1)
 			return q.allowsLocked(a, one)
 		}))
@@ -127,14 +127,14 @@ func (q *snapshotQueue) dispatchLocked() {
 
 // hasRoomLocked reports whether one of some waiting feeds may begin, as far as the limits for all
 // accounts are concerned.
-func (q *snapshotQueue) hasRoomLocked(w waits) bool {
+func (q *snapshotQueue) hasRoomLocked(w waitCounts) bool {
 	return q.total < q.budget.Total &&
 		(w.fast > 0 && q.fast < q.budget.Fast || w.slow > 0 && q.slow < q.budget.maxSlowStarts())
 }
 
 // allowsLocked reports whether one of some waiting feeds of an account may begin. Only one slow snapshot
 // of an account begins, because it waits for the slow permit of the account.
-func (q *snapshotQueue) allowsLocked(a *accountQueue, w waits) bool {
+func (q *snapshotQueue) allowsLocked(a *accountQueue, w waitCounts) bool {
 	if a.slow > 0 {
 		w.slow = 0
 	}
@@ -161,8 +161,8 @@ func (q *snapshotQueue) grantLocked(a *accountQueue, i int) {
 }
 
 func (q *snapshotQueue) removeLocked(a *accountQueue, i int) {
-	a.waits.add(a.waiting[i], -1)
-	q.waits.add(a.waiting[i], -1)
+	a.counts.add(a.waiting[i], -1)
+	q.counts.add(a.waiting[i], -1)
 	a.waiting = slices.Delete(a.waiting, i, i+1)
 	if len(a.waiting) == 0 {
 		q.order = removeAccount(q.order, a)

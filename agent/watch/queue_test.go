@@ -127,8 +127,8 @@ func (c *budgetCheck) runFeed(w *Watcher, account, feed int) {
 
 func (c *budgetCheck) done(l *Limiter) {
 	q := &l.queue
-	if q.waits != (waits{}) {
-		c.t.Errorf("got %+v waiting feeds at the end, want none", q.waits)
+	if q.counts != (waitCounts{}) {
+		c.t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
 	}
 	if q.fast+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
 		c.t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
