@@ -112,15 +112,19 @@ type accountRuns struct {
 // start runs an account, after the run before it of the same name has ended: the account's old
 // cluster must not report under the new registration. No other account waits for that.
 func (r *accountRuns) start(ctx context.Context, account *account) {
-	name, before := account.cfg.Name, r.byName[account.cfg.Name]
+	name := account.cfg.Name
+	var ended <-chan struct{} // of the run before; not the run itself, which would keep its account in memory
+	if before := r.byName[name]; before != nil {
+		ended = before.done
+	}
 	runCtx, cancel := context.WithCancel(ctx)
 	run := &accountRun{account: account, cancel: cancel, done: make(chan struct{})}
 	r.byName[name] = run
 	r.group.Go(func() {
 		defer close(run.done)
 		defer cancel()
-		if before != nil {
-			<-before.done
+		if ended != nil {
+			<-ended
 		}
 		account.run(runCtx)
 		if ctx.Err() == nil { // the account was removed or replaced; it may have an error that the server shows

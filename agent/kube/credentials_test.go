@@ -158,8 +158,9 @@ func TestBadKeysOfGoogle(t *testing.T) {
 		"another kind":        {`{"type": "authorized_user", "refresh_token": "secret"}`, "is not the key of a service account", vedette.Invalid},
 		"half a key":          {`{"type": "service_account", "client_email": "secret"}`, "is not the key of a service account", vedette.Invalid},
 		"a key that is none":  {`{"type": "service_account", "client_email": "a", "private_key": "secret", "token_uri": "` + google.url + `"}`, "there are no credentials for", vedette.Denied},
-		"a rejected account":  {stranger, "returned 400 Bad Request for the service account", vedette.Denied},
+		"a rejected account":  {stranger, "returned 400 Bad Request for the service account: \"invalid_grant\" \"no such account\"", vedette.Denied},
 		"no such endpoint":    {strings.Replace(good, google.url, "http://no-such-host.invalid/token", 1), "there are no credentials for", vedette.Denied},
+		"a quoted request":    {strings.Replace(good, google.url, google.url+"/quote", 1), "returned 403 Forbidden for the service account: the answer is not that of Google", vedette.Denied},
 		"an endpoint of HTML": {strings.Replace(good, google.url, google.url+"/html", 1), "there are no credentials for", vedette.Denied},
 	} {
 		c, err := kube.Connect(kube.Access{KubeconfigContents: fmt.Appendf(nil, oneContext, "", ""), OAuthServiceAccount: writeFile(t, "key", tt.key)}, kube.Options{})
@@ -209,6 +210,10 @@ func (e *tokenEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "<html>sign in</html>")
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/quote") {
+		http.Error(w, "denied: refresh_token=secret", http.StatusForbidden)
+		return
+	}
 	assertion := r.PostFormValue("assertion")
 	signed := assertion[:max(0, strings.LastIndex(assertion, "."))]
 	_, payload, _ := strings.Cut(signed, ".")
@@ -218,7 +223,7 @@ func (e *tokenEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var c struct{ Iss, Scope, Aud string }
 	if rsa.VerifyPKCS1v15(&e.key.PublicKey, crypto.SHA256, digest[:], signature) != nil || json.Unmarshal(claims, &c) != nil ||
 		c.Aud != e.url || strings.HasPrefix(c.Iss, "stranger") {
-		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
+		http.Error(w, `{"error": "invalid_grant", "error_description": "no such account"}`, http.StatusBadRequest)
 		return
 	}
 	e.scopes.Store(&c.Scope)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -112,14 +113,27 @@ func (g *googleTokens) readKey() (*jwt.Config, error) {
 	return config, nil
 }
 
-// explain shortens the error of a token endpoint, which may quote whole pages.
+// explain shortens the error of a token endpoint.
 func (g *googleTokens) explain(err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response != nil {
 		return fmt.Errorf("%s returned %s for the service account: %s", answer.Response.Request.URL.Host, answer.Response.Status,
-			quoteBody(answer.Body))
+			reasonOf(answer.Body))
 	}
 	return fmt.Errorf("get an access token of Google: %w", err)
+}
+
+// reasonOf returns the reason in the answer of a token endpoint. It shows nothing of other answers,
+// because those of proxies may quote the request, which has credentials.
+func reasonOf(body []byte) string {
+	var answer struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == "" {
+		return "the answer is not that of Google"
+	}
+	return fmt.Sprintf("%.120q %.120q", answer.Error, answer.Description)
 }
 
 // contextTransport ends requests with ctx, because package jwt sends them without a context.

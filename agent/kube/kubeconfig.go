@@ -3,6 +3,7 @@ package kube
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type kubeconfigCache struct {
 // kubeconfigFile is one file of the cache.
 type kubeconfigFile struct {
 	path string
+	used time.Time // guarded by the lock of the cache
 
 	mu     sync.Mutex        // held while the file is parsed, so that its other readers wait for the result
 	parsed *parsedKubeconfig // nil before the first time
@@ -39,15 +41,24 @@ type parsedKubeconfig struct {
 // modTimeResolution is how far apart two changes with the same modification time may be.
 const modTimeResolution = 2 * time.Second
 
+// maxUnused is for how long the cache keeps a file that nobody reads, for example because its account was
+// removed.
+const maxUnused = time.Hour
+
 // file returns the entry of a file. Each has a lock of its own, because a file system that does not
 // answer must not stop accounts with other files.
 func (c *kubeconfigCache) file(path string) *kubeconfigFile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.files[path] == nil {
-		c.files[path] = &kubeconfigFile{path: path}
+	now := time.Now()
+	f := c.files[path]
+	if f == nil {
+		maps.DeleteFunc(c.files, func(_ string, other *kubeconfigFile) bool { return now.Sub(other.used) > maxUnused })
+		f = &kubeconfigFile{path: path}
+		c.files[path] = f
 	}
-	return c.files[path]
+	f.used = now
+	return f
 }
 
 // load returns the content of a file. Callers share it and must not change it.

@@ -2,10 +2,13 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -51,4 +54,22 @@ func TestSharedKubeconfigIsParsedOnce(t *testing.T) {
 	// A file may change again without a new modification time, so a fresh one is not cached.
 	write("c", time.Now().Add(time.Hour))
 	expect("c", 40)
+}
+
+// TestUnusedKubeconfigsAreForgotten checks that the cache does not keep the files of removed accounts.
+func TestUnusedKubeconfigsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := kubeconfigCache{files: map[string]*kubeconfigFile{}}
+		cache.file("removed")
+		used := cache.file("used")
+		time.Sleep(maxUnused)
+		if cache.file("used") != used {
+			t.Error("a file that is used was forgotten")
+		}
+		time.Sleep(time.Second)
+		cache.file("new")
+		if cache.files["removed"] != nil || cache.files["used"] != used || len(cache.files) != 2 {
+			t.Errorf("got the files %v, want those that are used and new", slices.Collect(maps.Keys(cache.files)))
+		}
+	})
 }

@@ -17,19 +17,33 @@ const turnLength = 16
 type snapshotQueue struct {
 	budget Budget
 
-	mu    sync.Mutex
-	fast  int // snapshots that run with a shared permit
-	slow  int // snapshots that run and began without a shared permit
-	total int // all that run
-	order []*accountQueue
+	mu     sync.Mutex
+	fast   int // snapshots that run with a shared permit
+	slow   int // snapshots that run and began without a shared permit
+	total  int // all that run
+	order  []*accountQueue
+	counts waitCounts // of all accounts
+}
+
+// waitCounts counts feeds that wait. With hundreds of accounts, tens of thousands of feeds wait, and most
+// calls can grant nothing: the counts show that without a look at each ticket.
+type waitCounts struct{ fast, slow int }
+
+func (w *waitCounts) add(t *ticket, n int) {
+	if t.slow {
+		w.slow += n
+	} else {
+		w.fast += n
+	}
 }
 
 // accountQueue holds the waiting feeds of one account. Its fields belong to the snapshotQueue, which
 // has the account in order while a feed waits.
 type accountQueue struct {
 	waiting       []*ticket
-	running, slow int // see snapshotQueue
-	granted       int // in the current turn
+	counts        waitCounts // of waiting
+	running, slow int        // see snapshotQueue
+	granted       int        // in the current turn
 }
 
 // ticket is the place of one feed in the queue.
@@ -50,6 +64,8 @@ func (q *snapshotQueue) enqueue(a *accountQueue, slow bool) *ticket {
 		q.order = slices.Insert(q.order, q.placeLocked(slow), a)
 	}
 	a.waiting = append(a.waiting, t)
+	a.counts.add(t, 1)
+	q.counts.add(t, 1)
 	q.dispatchLocked()
 	return t
 }
@@ -124,26 +140,35 @@ func (q *snapshotQueue) releaseLocked(a *accountQueue, t *ticket) {
 
 // dispatchLocked grants as many tickets as the budget allows.
 func (q *snapshotQueue) dispatchLocked() {
-	for i := 0; i < len(q.order) && q.total < q.budget.Total; {
+	for i := 0; i < len(q.order) && q.hasRoomLocked(q.counts); {
 		a := q.order[i]
-		next := slices.IndexFunc(a.waiting, func(t *ticket) bool { return q.allowsLocked(a, t) })
-		if next < 0 {
+		if !q.allowsLocked(a, a.counts) {
 			i++ // the others need not wait for this account
 			continue
 		}
-		q.grantLocked(a, next)
+		q.grantLocked(a, slices.IndexFunc(a.waiting, func(t *ticket) bool {
+			one := waitCounts{}
+			one.add(t, 1)
+			return q.allowsLocked(a, one)
+		}))
 		i = 0
 	}
 }
 
-func (q *snapshotQueue) allowsLocked(a *accountQueue, t *ticket) bool {
-	switch {
-	case a.running >= q.budget.PerAccount:
-		return false
-	case t.slow: // one of the account, because it waits for the slow permit of the account
-		return a.slow == 0 && q.slow < q.budget.maxSlowStarts()
+// hasRoomLocked reports whether one of some waiting feeds may begin, as far as the limits for all
+// accounts are concerned.
+func (q *snapshotQueue) hasRoomLocked(w waitCounts) bool {
+	return q.total < q.budget.Total &&
+		(w.fast > 0 && q.fast < q.budget.Fast || w.slow > 0 && q.slow < q.budget.maxSlowStarts())
+}
+
+// allowsLocked reports whether one of some waiting feeds of an account may begin. Only one slow snapshot
+// of an account begins, because it waits for the slow permit of the account.
+func (q *snapshotQueue) allowsLocked(a *accountQueue, w waitCounts) bool {
+	if a.slow > 0 {
+		w.slow = 0
 	}
-	return q.fast < q.budget.Fast
+	return a.running < q.budget.PerAccount && q.hasRoomLocked(w)
 }
 
 func (q *snapshotQueue) grantLocked(a *accountQueue, i int) {
@@ -171,6 +196,8 @@ func (q *snapshotQueue) endTurnLocked(a *accountQueue) {
 }
 
 func (q *snapshotQueue) removeLocked(a *accountQueue, i int) {
+	a.counts.add(a.waiting[i], -1)
+	q.counts.add(a.waiting[i], -1)
 	a.waiting = slices.Delete(a.waiting, i, i+1)
 	if len(a.waiting) == 0 {
 		q.order = removeAccount(q.order, a)

@@ -127,6 +127,9 @@ func (c *budgetCheck) runFeed(w *Watcher, account, feed int) {
 
 func (c *budgetCheck) done(l *Limiter) {
 	q := &l.queue
+	if q.counts != (waitCounts{}) {
+		c.t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
+	}
 	if q.fast+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
 		c.t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
 	}
@@ -257,4 +260,18 @@ func TestAccountsStartInGroups(t *testing.T) {
 			t.Errorf("got starts %v, want %v", started, want)
 		}
 	})
+}
+
+// BenchmarkSnapshotQueue makes all feeds of an agent with 500 accounts wait, and ends them.
+func BenchmarkSnapshotQueue(b *testing.B) {
+	for b.Loop() {
+		q, accounts := &snapshotQueue{budget: Budget{}.withDefaults()}, make([]accountQueue, 500)
+		var tickets []*ticket
+		for i := range 60 * len(accounts) {
+			tickets = append(tickets, q.enqueue(&accounts[i%len(accounts)], false))
+		}
+		for i, t := range tickets {
+			q.cancel(&accounts[i%len(accounts)], t)
+		}
+	}
 }

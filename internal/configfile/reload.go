@@ -30,8 +30,10 @@ func CheckLostFiles(before, after *Report, program string) error {
 func ChangedKeys(now, before []KeyValue) []string {
 	values, earlier := valuesByKey(now), valuesByKey(before)
 	var keys []string
+	seen := map[string]bool{} // a configuration may have tens of thousands of keys
 	for _, kv := range slices.Concat(now, before) {
-		if values[kv.Key] != earlier[kv.Key] && !slices.Contains(keys, kv.Key) {
+		if values[kv.Key] != earlier[kv.Key] && !seen[kv.Key] {
+			seen[kv.Key] = true
 			keys = append(keys, kv.Key)
 		}
 	}

@@ -18,7 +18,12 @@ type files struct {
 	lock    *os.File          // in dir, held as long as the process lives
 	paths   map[string]string // by the text of the reference
 	content map[string]string // by the text of the reference
+	closed  bool              // by removeAll
 }
+
+// errClosed ends a refresh during which another configuration took effect. A file that it wrote would
+// stay until the process ends.
+var errClosed = errors.New("the configuration that refers to the secret is no longer in effect")
 
 // write returns the path of the file of a reference, and writes it if its content has changed. The
 // path stays the same, and the file is replaced as a whole, so that whoever watches it finds
@@ -26,6 +31,9 @@ type files struct {
 func (f *files) write(text, content string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closed {
+		return "", errClosed
+	}
 	if path := f.paths[text]; path != "" && f.content[text] == content && exists(path) {
 		return path, nil
 	}
@@ -110,10 +118,11 @@ func (f *files) removeOthers(used map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// removeAll removes the directory with all files.
+// removeAll removes the directory with all files. None can be written afterwards.
 func (f *files) removeAll() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.closed = true
 	if f.dir == "" {
 		return nil
 	}

@@ -300,6 +300,30 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
+// TestRefreshDuringClose checks that a refresh that is under way writes no file after Close.
+func TestRefreshDuringClose(t *testing.T) {
+	m := newMemory()
+	r := newResolver(t, map[string]secret.Engine{"memory": m})
+	synctest.Test(t, func(t *testing.T) {
+		mustResolve(t, r.Load(t.Context()), "encryptedFile:memory!d:a!k:x")
+		refreshed := make(chan error)
+		go func() {
+			_, err := r.Refresh(t.Context())
+			refreshed <- err
+		}()
+		synctest.Wait() // the engine has not answered yet
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-refreshed; err == nil || !strings.Contains(err.Error(), "no longer in effect") {
+			t.Errorf("got error %v, want that the configuration is no longer in effect", err)
+		}
+		if left := tempFiles(t); len(left) > 0 {
+			t.Errorf("got %q after Close, want no files", left)
+		}
+	})
+}
+
 func TestCloseEndsEngines(t *testing.T) {
 	m := newMemory()
 	if err := secret.New(map[string]secret.Engine{"memory": m, "noop": secret.Noop{}}, secret.Timing{}).Close(); err != nil || !m.closed {
