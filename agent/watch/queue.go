@@ -90,13 +90,21 @@ func (w *Watcher) setSlow(slow bool) {
 	if w.slow.Swap(slow) == slow {
 		return
 	}
-	for _, t := range w.queue.waiting {
-		t.slow = slow
-	}
+	q.setSlowLocked(&w.queue, slow)
 	if slow && len(w.queue.waiting) > 0 {
 		q.endTurnLocked(&w.queue)
 	}
 	q.dispatchLocked()
+}
+
+func (q *snapshotQueue) setSlowLocked(a *accountQueue, slow bool) {
+	for _, t := range a.waiting {
+		a.counts.add(t, -1)
+		q.counts.add(t, -1)
+		t.slow = slow
+		a.counts.add(t, 1)
+		q.counts.add(t, 1)
+	}
 }
 
 // cancel removes a feed that no longer waits.

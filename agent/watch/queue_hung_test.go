@@ -45,6 +45,7 @@ func TestHungClusterTakesShortTurns(t *testing.T) {
 			t.Errorf("the others have read after %v, want %v", got, want)
 		}
 		feeds.Wait()
+		expectEmptyQueue(t, limiter)
 	})
 }
 
@@ -66,6 +67,7 @@ func TestHungClusterLetsLaterOnesPass(t *testing.T) {
 			t.Errorf("the account waited for %v, want %v", got, want)
 		}
 		feeds.Wait()
+		expectEmptyQueue(t, limiter)
 	})
 }
 
@@ -73,7 +75,8 @@ func TestHungClusterLetsLaterOnesPass(t *testing.T) {
 // its API server responds again.
 func TestRecoveredClusterReadsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _ := newQueueWatcher(NewLimiter(Budget{Total: 4, PerAccount: 1}))
+		limiter := NewLimiter(Budget{Total: 4, PerAccount: 1})
+		w, _ := newQueueWatcher(limiter)
 		var feeds sync.WaitGroup
 		feeds.Go(func() { hangingFeed(t, w) })
 		synctest.Wait()
@@ -89,5 +92,6 @@ func TestRecoveredClusterReadsOn(t *testing.T) {
 		if first, second, third := <-begunSlow, <-begunSlow, <-begunSlow; !first || second || third {
 			t.Errorf("got slow starts %v, %v, %v, want only the first one", first, second, third)
 		}
+		expectEmptyQueue(t, limiter)
 	})
 }

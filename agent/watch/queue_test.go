@@ -126,15 +126,21 @@ func (c *budgetCheck) runFeed(w *Watcher, account, feed int) {
 }
 
 func (c *budgetCheck) done(l *Limiter) {
-	q := &l.queue
-	if q.counts != (waitCounts{}) {
-		c.t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
-	}
-	if q.fast+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
-		c.t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
-	}
+	expectEmptyQueue(c.t, l)
 	if c.most < c.budget.Fast {
 		c.t.Errorf("got at most %d snapshots, want the budget to be used: %+v", c.most, c.budget)
+	}
+}
+
+// expectEmptyQueue checks that no feed waits, and none reads, also by the counts.
+func expectEmptyQueue(t *testing.T, l *Limiter) {
+	t.Helper()
+	q := &l.queue
+	if q.counts != (waitCounts{}) {
+		t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
+	}
+	if q.fast+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
+		t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
 	}
 }
 
