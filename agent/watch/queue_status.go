@@ -53,7 +53,7 @@ func (s *queueStatus) report(ctx context.Context, w *Watcher) error {
 	defer s.mu.Unlock()
 	message := ""
 	if before, of, waits := w.cfg.Limiter.queue.position(&w.queue); waits {
-		message = fmt.Sprintf("waits to list its objects: %d of %d waiting accounts are before it; tasks.totalBudget bounds how many lists run at the same time",
+		message = fmt.Sprintf("waits to list its objects: %d of the %d accounts with lists that wait are before it; tasks.totalBudget bounds how many lists run at the same time",
 			before, of)
 	}
 	return s.setLocked(ctx, w, message)
