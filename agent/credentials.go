@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -18,8 +19,9 @@ type credentialFollower struct {
 	lastError string // that was logged
 }
 
-// errAnotherCluster means that changed credentials lead, or may lead, to another cluster.
-var errAnotherCluster = errors.New("the changed credentials may lead to another cluster")
+// errAnotherCluster means that changed credentials lead, or may lead, to another cluster. What wraps it
+// says why.
+var errAnotherCluster = errors.New("they may lead to another cluster")
 
 // maxRotationDelay bounds the random pause before changed credentials are used, because accounts
 // often share a file.
@@ -51,7 +53,7 @@ func (f *credentialFollower) mustReconnect(ctx context.Context) bool {
 		err = f.rotate(ctx)
 	}
 	if errors.Is(err, errAnotherCluster) {
-		f.account.log.Info("credentials changed, reconnecting to the cluster")
+		f.account.log.Info("credentials changed, reconnecting to the cluster", "reason", err)
 		return true
 	}
 	if ctx.Err() == nil {
@@ -80,7 +82,7 @@ func (f *credentialFollower) rotate(ctx context.Context) error {
 		return err
 	}
 	if !rotated {
-		return errAnotherCluster
+		return fmt.Errorf("%w: the address or the namespace differs", errAnotherCluster)
 	}
 	f.account.log.Info("credentials changed, using the new ones")
 	f.account.mu.Lock()
@@ -107,8 +109,13 @@ func (f *credentialFollower) verify(ctx context.Context, rotated *kube.Cluster) 
 		return err
 	}
 	registered, known := f.account.registration()
-	if identity.UID == "" || identity.UID != registered.UID || (namespaces == nil) != (known == nil) {
-		return errAnotherCluster
+	switch {
+	case identity.UID == "":
+		return fmt.Errorf("%w: the account may not read the namespace kube-system, whose uid identifies a cluster", errAnotherCluster)
+	case identity.UID != registered.UID:
+		return fmt.Errorf("%w: the uid of its namespace kube-system differs", errAnotherCluster)
+	case (namespaces == nil) != (known == nil):
+		return fmt.Errorf("%w: the account may list all namespaces now, or no longer", errAnotherCluster)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type countedCluster struct {
 	mu     sync.Mutex
 	counts map[string]int    // "LIST /api/v1/pods"
 	tokens map[string]string // of the last request
+	hidden string            // the path of an object that is denied; empty for none
 }
 
 // startCluster starts a cluster with one pod and one ConfigMap.
@@ -47,7 +48,12 @@ func startCluster(t *testing.T, name string) *countedCluster {
 	}
 	c := &countedCluster{counts: map[string]int{}, tokens: map[string]string{}}
 	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.count(r)
+		if c.count(r) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not for you"}`)
+			return
+		}
 		cluster.ServeHTTP(w, r)
 	}))
 	apiServer.EnableHTTP2 = true
@@ -60,7 +66,8 @@ func startCluster(t *testing.T, name string) *countedCluster {
 	return c
 }
 
-func (c *countedCluster) count(r *http.Request) {
+// count counts a request, and reports whether it is denied.
+func (c *countedCluster) count(r *http.Request) (isDenied bool) {
 	verb := "LIST"
 	if r.URL.Query().Get("watch") != "" {
 		verb = "WATCH"
@@ -69,6 +76,14 @@ func (c *countedCluster) count(r *http.Request) {
 	defer c.mu.Unlock()
 	c.counts[verb+" "+r.URL.Path]++
 	c.tokens[verb+" "+r.URL.Path] = r.Header.Get("Authorization")
+	return r.URL.Path == c.hidden
+}
+
+// hide denies an object from now on.
+func (c *countedCluster) hide(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden = path
 }
 
 // token returns the credentials of the last request.
@@ -152,27 +167,34 @@ func TestAccountsChange(t *testing.T) {
 	ready("plane", 1)
 }
 
+// accountWithTokens returns an account of the cluster whose kubeconfig is a file, and what sets the token
+// in it.
+func (c *countedCluster) accountWithTokens(t *testing.T, name vedette.AccountName, kinds ...string) (account agent.Account, setToken func(string)) {
+	account = c.account(name, kinds...)
+	contents := string(account.Access.KubeconfigContents)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	account.Access = kube.Access{KubeconfigFile: file}
+	return account, func(token string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(strings.Replace(contents, "token: t", "token: "+token, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestCredentialsRotate checks that an account with another token goes on without a list and without a
 // new connection to the server, and that other accounts are not disturbed.
 func TestCredentialsRotate(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
 	steady, rotated := startCluster(t, "steady"), startCluster(t, "rotated")
-	account := rotated.account("rotated", "pods")
-	contents := string(account.Access.KubeconfigContents)
-	account.Access = kube.Access{KubeconfigFile: filepath.Join(t.TempDir(), "kubeconfig")}
-	write := func(token string) {
-		t.Helper()
-		if err := os.WriteFile(account.Access.KubeconfigFile, []byte(strings.Replace(contents, "token: t", "token: "+token, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("t1")
+	account, setToken := rotated.accountWithTokens(t, "rotated", "pods")
+	setToken("t1")
 	h.agent.SetAccounts(t.Context(), []agent.Account{steady.account("steady", "pods"), account})
 	for _, name := range []string{"steady", "rotated"} {
 		h.await(name+" to be live", func() bool { return h.account(name).Feeds["live"] == 1 })
 	}
 	h.agent.RereadCredentials() // nothing has changed
-	write("t2")
+	setToken("t2")
 	h.agent.RereadCredentials()
 	h.await("the watch with the new token", func() bool { return rotated.token("WATCH /api/v1/pods") == "Bearer t2" })
 	h.await("rotated to be Ready", func() bool { return h.account("rotated").Status == "Ready" })
@@ -182,6 +204,33 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	if strings.Contains(h.log.String(), "reconnecting to the cluster") {
 		t.Error("the account was registered again")
+	}
+}
+
+// TestCredentialsRotateWithoutUID checks that an account that may not read the uid of its cluster connects
+// again once with other credentials, says why, and disturbs no other.
+func TestCredentialsRotateWithoutUID(t *testing.T) {
+	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
+	steady, rotated := startCluster(t, "steady"), startCluster(t, "rotated")
+	rotated.hide("/api/v1/namespaces/kube-system")
+	account, setToken := rotated.accountWithTokens(t, "rotated", "pods")
+	setToken("t1")
+	h.agent.SetAccounts(t.Context(), []agent.Account{steady.account("steady", "pods"), account})
+	for _, name := range []string{"steady", "rotated"} {
+		h.await(name+" to be live", func() bool { return h.account(name).Feeds["live"] == 1 })
+	}
+	setToken("t2")
+	h.agent.RereadCredentials()
+	h.await("the watch with the new token", func() bool { return rotated.token("WATCH /api/v1/pods") == "Bearer t2" })
+	h.await("rotated to be Ready", func() bool { return h.account("rotated").Status == "Ready" })
+	if n := rotated.lists("pods"); n != 1 {
+		t.Errorf("got %d lists of the account, want that of the beginning", n)
+	}
+	if want := "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"; steady.requests() != want {
+		t.Errorf("the other account: got %s, want %s", steady.requests(), want)
+	}
+	if n := strings.Count(h.log.String(), "reconnecting to the cluster"); n != 1 || !strings.Contains(h.log.String(), "may not read the namespace kube-system") {
+		t.Errorf("the account reconnected %d times, want once and why", n)
 	}
 }
 
