@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,7 +16,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,46 +25,19 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
-
-// logBuffer is a log that tests can read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// matching returns the lines that contain all parts.
-func (l *logBuffer) matching(parts ...string) (lines []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
 
 // awaitLine returns the first line that contains all parts. It waits, because the server may log a
 // refusal shortly after the client has noticed it.
-func (l *logBuffer) awaitLine(t *testing.T, parts ...string) string {
+func awaitLine(t *testing.T, l *logbuffer.Buffer, parts ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		if lines := l.matching(parts...); len(lines) > 0 {
+		if lines := l.Lines(parts...); len(lines) > 0 {
 			return lines[0]
 		}
 	}
-	t.Fatalf("no log line with %q:\n%s", parts, strings.Join(l.matching(), ""))
+	t.Fatalf("no log line with %q:\n%s", parts, strings.Join(l.Lines(), ""))
 	return ""
 }
 
@@ -127,9 +98,9 @@ func (s testCA) pool() *x509.CertPool {
 }
 
 // startLoggedServer starts a server whose log can be read.
-func startLoggedServer(t *testing.T, cfg Config) (*Server, *logBuffer) {
+func startLoggedServer(t *testing.T, cfg Config) (*Server, *logbuffer.Buffer) {
 	t.Helper()
-	logs := &logBuffer{}
+	logs := &logbuffer.Buffer{}
 	s, err := Listen(cfg, slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
@@ -201,13 +172,13 @@ func TestRefusedAgentsAreLogged(t *testing.T) {
 						t.Errorf("got error %v", err)
 					}
 					if tt.reason == nil {
-						if refused := logs.matching("level=WARN"); len(refused) > 0 {
+						if refused := logs.Lines("level=WARN"); len(refused) > 0 {
 							t.Errorf("unexpected log lines %q", refused)
 						}
 						return
 					}
-					line := logs.awaitLine(t, append(tt.reason, "level=WARN", "agent connection refused", "peer=127.0.0.1:")...)
-					if refused := logs.matching("agent connection refused"); len(refused) != 1 {
+					line := awaitLine(t, logs, append(tt.reason, "level=WARN", "agent connection refused", "peer=127.0.0.1:")...)
+					if refused := logs.Lines("agent connection refused"); len(refused) != 1 {
 						t.Errorf("got log lines %q, want only %q", refused, line)
 					}
 				})
@@ -224,7 +195,7 @@ func TestTLSAgentAtPlaintextPort(t *testing.T) {
 	if err := checkHealth(t, s, credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})); err == nil {
 		t.Error("a plaintext port accepted TLS")
 	}
-	logs.awaitLine(t, "level=WARN", "the agent speaks TLS, but this port is plaintext")
+	awaitLine(t, logs, "level=WARN", "the agent speaks TLS, but this port is plaintext")
 }
 
 // TestSubjectsAreRefusedByName checks that a subject that no filter accepts is a reason of its own, with
@@ -252,7 +223,7 @@ func TestHealthChecksAreNotLogged(t *testing.T) {
 	if err := checkHealth(t, s, credentials.NewTLS(&tls.Config{RootCAs: ca.pool(), MinVersion: tls.VersionTLS12})); err != nil {
 		t.Error(err)
 	}
-	if found := logs.matching("level=WARN"); len(found) > 0 {
+	if found := logs.Lines("level=WARN"); len(found) > 0 {
 		t.Errorf("unexpected log lines %q", found)
 	}
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,28 +25,11 @@ import (
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
 
 // canary begins each secret of TestCanary.
 const canary = "c4n4ry-"
-
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(line)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
 
 // freePort returns a port that nothing listens on.
 func freePort(t *testing.T) int {
@@ -172,7 +153,7 @@ func testCanary(t *testing.T, convert func(string) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := &lockedBuffer{}
+	shown := &logbuffer.Buffer{}
 	fmt.Fprintln(shown, cfg.Effective(), cfg.Unused(), cfg.Notices(), check(cfg))
 	fmt.Fprintf(shown, "%+v %#v", cfg, *cfg)
 	logConfig := cfg.Logging.Config()
@@ -230,7 +211,7 @@ func expectNoCanary(t *testing.T, text string) {
 }
 
 // awaitText waits until a log has a text a number of times.
-func awaitText(t *testing.T, log *lockedBuffer, text string, count int) {
+func awaitText(t *testing.T, log *logbuffer.Buffer, text string, count int) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for strings.Count(log.String(), text) < count {

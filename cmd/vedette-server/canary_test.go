@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -11,33 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/test/logbuffer"
 	"github.com/vedette-io/vedette/test/ports"
 )
-
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(line)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
 
 // serveEcho starts a web server that accepts nobody and quotes the credentials that it gets.
 func serveEcho(t *testing.T) string {
@@ -81,7 +62,7 @@ artifacts:
 // TestCanary runs the server with all logging and secrets in its file, against services that quote them,
 // and searches everything that the server shows for the secrets.
 func TestCanary(t *testing.T) {
-	dir, shown := t.TempDir(), &lockedBuffer{}
+	dir, shown := t.TempDir(), &logbuffer.Buffer{}
 	t.Setenv("TMPDIR", t.TempDir())
 	file, open := filepath.Join(dir, "vedette-server.yml"), reservePorts(t, 4)
 	write := func(text string) {

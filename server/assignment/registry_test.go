@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
 
 // memoryStore is a store in memory that can hang.
@@ -179,45 +179,24 @@ func (r *roleRecorder) last() Role {
 	return r.roles[len(r.roles)-1]
 }
 
-// logBuffer is a log that tests can read.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// hasLine reports whether one line contains all parts.
-func (l *logBuffer) hasLine(parts ...string) bool { return l.countLines(parts...) > 0 }
-
-// countLines returns how many lines contain all parts.
-func (l *logBuffer) countLines(parts ...string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.text.String()) {
-		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
-			n++
-		}
-	}
-	return n
-}
-
 // fixture is a registry that runs in a synctest bubble.
 type fixture struct {
 	*Registry
 	*memoryStore
-	*logBuffer
-	t *testing.T
+	log *logbuffer.Buffer
+	t   *testing.T
 }
+
+// hasLine reports whether a line of the log contains all parts.
+func (w fixture) hasLine(parts ...string) bool { return w.countLines(parts...) > 0 }
+
+// countLines returns how many lines of the log contain all parts.
+func (w fixture) countLines(parts ...string) int { return len(w.log.Lines(parts...)) }
 
 func withFixture(t *testing.T, test func(t *testing.T, w fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &memoryStore{rows: map[vedette.AccountName]*store.AccountRow{}}
-		logs := &logBuffer{}
+		logs := &logbuffer.Buffer{}
 		w := fixture{New("s1", memory, memory, slog.New(slog.NewTextHandler(logs, nil))), memory, logs, t}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -392,14 +371,14 @@ func TestWiderPermissionsWait(t *testing.T) {
 			t.Errorf("notice for operators: got %q", notice)
 		}
 		if !w.hasLine("level=WARN", "standby registers other account properties", "agent=a2", "open to everyone") {
-			t.Errorf("the log does not name the standby:\n%s", w.text.String())
+			t.Errorf("the log does not name the standby:\n%s", w.log.String())
 		}
 		first.Leave(t.Context())
 		if recorder.last() != Cacher {
 			t.Fatal("the second agent did not take over")
 		}
 		if !w.hasLine("level=WARN", "security: wider permissions pending", "agent=a2", "author=a1") || w.hasLine("permissions widened") {
-			t.Errorf("log of the pending permissions:\n%s", w.text.String())
+			t.Errorf("log of the pending permissions:\n%s", w.log.String())
 		}
 		w.register(second, nil) // registering again must not end the wait
 		time.Sleep(maxWideningTicks*time.Second - 10*time.Second)
@@ -414,7 +393,7 @@ func TestWiderPermissionsWait(t *testing.T) {
 			t.Errorf("the permissions are still %s, but the first agent has not come back", p)
 		}
 		if !w.hasLine("level=WARN", "security: account permissions widened", "agent=a2", `before="READ [dev]"`, `after="open to everyone"`) {
-			t.Errorf("log of the widened permissions:\n%s", w.text.String())
+			t.Errorf("log of the widened permissions:\n%s", w.log.String())
 		}
 	})
 }
@@ -435,8 +414,8 @@ func TestNoticesAreLoggedOnce(t *testing.T) {
 				t.Fatalf("the agent of another cluster got role %q, error %v", recorder.last(), err)
 			}
 		}
-		if n := strings.Count(w.text.String(), "level=WARN"); n != 2 {
-			t.Errorf("got %d warnings, want one for each agent:\n%s", n, w.text.String())
+		if n := strings.Count(w.log.String(), "level=WARN"); n != 2 {
+			t.Errorf("got %d warnings, want one for each agent:\n%s", n, w.log.String())
 		}
 	})
 }

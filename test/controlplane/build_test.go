@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
 
 // newTinyTarget returns a target with one small program of the given source.
@@ -29,21 +31,9 @@ func newTinyTarget(t *testing.T, source string) buildTarget {
 
 const hello = "package main\n\nfunc main() { println(\"hello\") }\n"
 
-// lockedBuffer is a buffer that several goroutines may write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
 func TestConcurrentBuildsBuildOnce(t *testing.T) {
 	b, dir := newTinyTarget(t, hello), filepath.Join(t.TempDir(), "tiny")
-	var log lockedBuffer
+	var log logbuffer.Buffer
 	var builds sync.WaitGroup
 	for range 8 {
 		builds.Go(func() {

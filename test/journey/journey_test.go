@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
 	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
 
 var plane *controlplane.Plane
@@ -50,29 +50,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// logBuffer collects the logs of agent and server.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 // stack is a server, and an agent of the test's control plane.
 type stack struct {
 	t   *testing.T
 	srv *server.Server
-	log *logBuffer
+	log *logbuffer.Buffer
 	dir string
 
 	spans   *tracetest.InMemoryExporter
@@ -110,7 +92,7 @@ func startWithDialOptions(t *testing.T, account agent.Account, rules redact.Conf
 // startServer starts a server without an agent.
 func startServer(t *testing.T, balance assignment.BalanceConfig) *stack {
 	t.Helper()
-	h := &stack{t: t, log: &logBuffer{}, dir: t.TempDir(), spans: tracetest.NewInMemoryExporter()}
+	h := &stack{t: t, log: &logbuffer.Buffer{}, dir: t.TempDir(), spans: tracetest.NewInMemoryExporter()}
 	h.tracing = sdktrace.NewTracerProvider(sdktrace.WithSyncer(h.spans))
 	log := h.newLogger("server")
 	srv, err := server.Listen(server.Config{

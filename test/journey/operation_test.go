@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/test/logbuffer"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -51,7 +52,7 @@ func newOperationsEnv(t *testing.T) *operationsEnv {
 // newOperationsServer is like newOperationsEnv, without the agent.
 func newOperationsServer(t *testing.T) *operationsEnv {
 	t.Helper()
-	logs := &logBuffer{}
+	logs := &logbuffer.Buffer{}
 	w := &operationsEnv{t: t, log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var err error
 	w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})

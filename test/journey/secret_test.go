@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/logbuffer"
 	"github.com/vedette-io/vedette/test/programs"
 	"github.com/vedette-io/vedette/wire"
 )
@@ -40,7 +41,7 @@ func createSecret(t *testing.T, name, canary string) {
 
 // messageTap copies everything that an agent sends.
 type messageTap struct {
-	messages logBuffer // length-prefixed messages, as sent
+	messages logbuffer.Buffer // length-prefixed messages, as sent
 }
 
 func (p *messageTap) intercept(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
