@@ -4,6 +4,7 @@ package configreload
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -56,7 +57,7 @@ type Options[C any] struct {
 	// Apply puts into effect what can change while the program runs, besides the log level, and returns
 	// the keys that have changed.
 	Apply func(ctx context.Context, before, next C) []string
-	// Report is told what is in effect after each reload; may be nil.
+	// Report gets what is in effect after each reload; may be nil.
 	Report func(s configstatus.Status)
 	// Rejected returns the names of accounts that are invalid; may be nil.
 	Rejected func(current C) []string
@@ -120,13 +121,14 @@ func (r *Reloader[C]) reject(err error) {
 
 // apply puts a configuration into effect.
 func (r *Reloader[C]) apply(ctx context.Context, next C) {
+	// What uses the new secrets may log them at once, and what still uses the old ones until it ends.
+	logging.SetSecrets(r.o.Log, slices.Concat(r.current.SecretValues(), next.SecretValues()))
 	changed := r.o.Apply(ctx, r.current, next)
 	if next.LogLevel() != r.current.LogLevel() {
 		changed = append(changed, "logging.level")
 		r.setLevel(next.LogLevel())
 	}
 	r.warnRestart(next)
-	logging.SetSecrets(r.o.Log, next.SecretValues())
 	if err := next.Adopt(); err != nil {
 		r.o.Log.Warn("cannot clean up after the configuration before", "error", err)
 	}
