@@ -71,8 +71,8 @@ func TestHungClusterLetsLaterOnesPass(t *testing.T) {
 	})
 }
 
-// TestRecoveredClusterReadsOn checks that the feeds that wait are no longer held up by their account when
-// its API server responds again.
+// TestRecoveredClusterReadsOn checks that waiting feeds count as fast again as soon as the API server of
+// their account responds.
 func TestRecoveredClusterReadsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := NewLimiter(Budget{Total: 4, PerAccount: 1})

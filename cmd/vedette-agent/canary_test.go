@@ -131,7 +131,7 @@ func TestCanary(t *testing.T) {
 	for name, convert := range map[string]func(string) string{
 		"references": func(config string) string { return config },
 		"literals": func(config string) string {
-			config = strings.ReplaceAll(config, "encrypted:noop!c4n4ry-type", "visible") // what is no boolean is quoted
+			config = strings.ReplaceAll(config, "encrypted:noop!c4n4ry-type", "visible") // errors quote a value that is not a boolean
 			return strings.ReplaceAll(config, "encrypted:noop!", "")
 		},
 	} {

@@ -61,7 +61,7 @@ type Report struct {
 	entries   map[string]Position // entries of lists, by path
 	secrets   secrets
 	literals  []string        // secrets that are not references
-	openTexts map[string]bool // values that are no secrets, for SecretTexts
+	openTexts map[string]bool // values of settings that are not secret, for SecretTexts
 }
 
 // setting records where a setting was set, in the file or the environment.

@@ -283,7 +283,7 @@ func (s *slot) move(ctx context.Context, from, to *Member) bool {
 	}
 	if err := s.takeOver(ctx, to); err != nil {
 		s.registry.log.Warn("retrying to assign cacher", "account", s.account, "agent", to.ID, "error", err)
-		if !slices.Contains(s.queued(), to) { // it has left, and hands over only what it has got
+		if !slices.Contains(s.queued(), to) { // it has left without being the cacher, so nobody else would promote the next one
 			s.promoteNext(ctx)
 		}
 	}

@@ -150,8 +150,8 @@ func (s *Store) acquireLease(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// Close waits for transactions in progress and closes the database. It is no error that the server of a
-// database has closed idle connections before: it could not be told to close them, and nothing is lost.
+// Close waits for transactions in progress and closes the database. Idle connections that the database
+// has closed before are not an error, because nothing is lost.
 func (s *Store) Close() error {
 	errs := []error{s.writeStatements.close(), s.readStatements.close()}
 	for i := len(s.cleanup) - 1; i >= 0; i-- {
