@@ -233,7 +233,8 @@ func TestVersionAmongThousandConfigMaps(t *testing.T) {
 	t.Logf("two versions took %v", time.Since(start))
 }
 
-// TestDigestComparisonEndsByDeadline gives a series more salts than can be compared in time.
+// TestDigestComparisonEndsByDeadline gives a series more salts than can be compared in time. That no
+// comparison starts after the deadline is checked by the tests of the artifact package.
 func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for i := range 40 {
@@ -242,11 +243,10 @@ func TestDigestComparisonEndsByDeadline(t *testing.T) {
 		o["metadata"].(object)["annotations"].(object)[contentAnnotation] = "1000000." + salt + "." + strings.Repeat("A", 43)
 		must(t, plane.Create(t.Context(), b.path(core, "secrets", ""), o))
 	}
-	start := time.Now()
 	out := b.op.Execute(context.Background(), vedette.Operation{Deadline: time.Now().Add(time.Second),
 		Args: vedette.VersionArgs{Manifest: encode(t, secretManifest("y")), Namespace: b.namespace}})
-	if out.State != vedette.Failed || out.Status != 504 || time.Since(start) > 10*time.Second {
-		t.Errorf("after %v: got %+v", time.Since(start), out)
+	if out.State != vedette.Failed || out.Status != 504 {
+		t.Errorf("got %+v", out)
 	}
 }
 

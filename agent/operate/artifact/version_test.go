@@ -1,7 +1,9 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -39,6 +41,49 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, err, tt.want)
 		}
 	}
+}
+
+// TestChooseEndsByDeadline checks that no digest is derived after the deadline, and that a salt that
+// was compared before costs nothing.
+func TestChooseEndsByDeadline(t *testing.T) {
+	m, err := manifest.Parse([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"MQ=="}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const salts, perSalt, inTime = 20, 3, 5
+	var candidates []Candidate
+	for i := range salts * perSalt {
+		d := digest{rounds: 1, salt: bytes.Repeat([]byte{byte(i / perSalt)}, saltBytes), tag: make([]byte, tagBytes)}
+		candidates = append(candidates, Candidate{name: fmt.Sprintf("s-v%03d", i), number: i, digest: sensitiveBytes(d.encode())})
+	}
+	c := Chooser{Series: Series{Kind: secretKind, Namespace: "n", Name: "s"}, Manifest: m, Salts: &SaltCache{}}
+	for _, tt := range []struct {
+		remaining, want int // number of checks of the context
+		err             error
+	}{
+		{salts, salts, nil},
+		{inTime, inTime + 1, context.DeadlineExceeded},
+		{0, 1, context.DeadlineExceeded},
+	} {
+		ctx := &expiringContext{Context: t.Context(), remaining: tt.remaining}
+		if _, err := c.Choose(ctx, candidates); !errors.Is(err, tt.err) || ctx.checks != tt.want {
+			t.Errorf("deadline after %d checks: got %v after %d checks, want %v after %d", tt.remaining, err, ctx.checks, tt.err, tt.want)
+		}
+	}
+}
+
+// expiringContext is a context whose deadline passes after a number of checks.
+type expiringContext struct {
+	context.Context
+	remaining, checks int
+}
+
+func (c *expiringContext) Err() error {
+	c.checks++
+	if c.checks > c.remaining {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 func TestParseCandidate(t *testing.T) {
