@@ -40,7 +40,7 @@ func sampleLoad(to *metrics.State, l assignment.Load) {
 		state    string
 		accounts int
 	}{
-		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"waiting", l.Waiting},
+		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"orphaned", l.Orphaned},
 		{"refused", l.Refused}, {"unreachable", l.Unreachable},
 	} {
 		to.Accounts.Set(float64(s.accounts), s.state)

@@ -83,7 +83,7 @@ func (m *Metrics) addFleet() {
 	m.State.Agents = m.SampledGauge("vedette_server_agents", "Agents that are connected to this server.")
 	m.State.Accounts = m.SampledGauge("vedette_server_accounts",
 		"Accounts by state. reported: an agent reports it; failing: one does, with an error; stalled: its changes wait for the database; "+
-			"waiting: no agent reports it at present; refused and unreachable: of one agent, another one may report it.", "state")
+			"orphaned: no agent reports it at present; refused and unreachable: of one agent, another one may report it.", "state")
 	m.State.FreshnessAge = m.SampledGauge("vedette_server_freshness_oldest_seconds",
 		"How far behind its cluster the account is that is furthest behind, among those that an agent reports.")
 	const sampled = " Read from the database every 30 s."
