@@ -18,6 +18,10 @@ func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, a
 	ingester *ingest.Ingest, tasks *task.Tasks) {
 	m.OnScrape(func() {
 		sampleLoad(&m.State, assignments.Load())
+		for reason, n := range assignments.CacherChanges() {
+			m.State.CacherChanges.Set(float64(n.Done), string(reason), "done")
+			m.State.CacherChanges.Set(float64(n.Failed), string(reason), "failed")
+		}
 		if each.isEnabled() {
 			each.sample(assignments.AccountLoads())
 		}

@@ -326,5 +326,8 @@ func TestFailedMoveIsToldToTheFormerCacher(t *testing.T) {
 		if second.roles.last() != Cacher {
 			t.Errorf("the new cacher was told to be %q", second.roles.last())
 		}
+		if n := w.CacherChanges()[FellSilent]; n.Done != 1 || n.Failed < 1 {
+			t.Errorf("got %+v counted, want one change after some failures", n)
+		}
 	})
 }
