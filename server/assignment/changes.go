@@ -2,7 +2,6 @@ package assignment
 
 import (
 	"cmp"
-	"maps"
 	"sync"
 )
 
@@ -48,12 +47,9 @@ func (c *changeCounter) add(reason ChangeReason, n CacherChanges) {
 func (r *Registry) CacherChanges() map[ChangeReason]CacherChanges {
 	r.changes.mu.Lock()
 	defer r.changes.mu.Unlock()
-	counts := maps.Clone(r.changes.counts)
-	if counts == nil {
-		counts = map[ChangeReason]CacherChanges{}
-	}
+	counts := map[ChangeReason]CacherChanges{}
 	for _, reason := range changeReasons {
-		counts[reason] = counts[reason] // those that are 0, too
+		counts[reason] = r.changes.counts[reason]
 	}
 	return counts
 }
