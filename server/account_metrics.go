@@ -32,7 +32,7 @@ func (m *accountMetrics) sample(loads []assignment.AccountLoad) {
 	}
 	byName := map[vedette.AccountName]assignment.AccountLoad{}
 	for name := range counts {
-		byName[name] = assignment.AccountLoad{State: assignment.Waiting}
+		byName[name] = assignment.AccountLoad{State: assignment.Orphaned}
 	}
 	for _, l := range loads {
 		byName[l.Account] = l
@@ -46,7 +46,7 @@ func (m *accountMetrics) sample(loads []assignment.AccountLoad) {
 
 func (m *accountMetrics) sampleAccount(account string, l assignment.AccountLoad, counts map[vedette.FeedState]store.FeedCount) {
 	m.to.State.Set(1, account, string(l.State))
-	if l.State != assignment.Waiting {
+	if l.State != assignment.Orphaned {
 		m.to.Freshness.Set(l.Age.Seconds(), account)
 	}
 	if counts == nil {

@@ -19,12 +19,12 @@ func TestMetricsByAccount(t *testing.T) {
 	m.Accounts.Limit = 3
 	each := &accountMetrics{to: &m.Accounts}
 	loads := []assignment.AccountLoad{
-		{Account: "reported", State: assignment.Reported, Age: 2 * time.Second}, {Account: "gone", State: assignment.Waiting},
+		{Account: "reported", State: assignment.Reported, Age: 2 * time.Second}, {Account: "gone", State: assignment.Orphaned},
 		{Account: "z\xff", State: assignment.Failing},
 	}
 	m.OnScrape(func() { each.sample(loads) })
 	metricstest.WantLines(t, m, `vedette_server_account_state{account="reported",state="reported"} 1`,
-		`vedette_server_account_freshness_seconds{account="reported"} 2`, `vedette_server_account_state{account="gone",state="waiting"} 1`,
+		`vedette_server_account_freshness_seconds{account="reported"} 2`, `vedette_server_account_state{account="gone",state="orphaned"} 1`,
 		`no vedette_server_account_freshness_seconds{account="gone"}`, `no vedette_server_account_objects{`,
 		"vedette_server_accounts_without_metrics 1")
 	each.counts.Store(&accountCounts{
@@ -32,10 +32,10 @@ func TestMetricsByAccount(t *testing.T) {
 	})
 	metricstest.WantLines(t, m, `vedette_server_account_feeds{account="reported",state="live"} 2`, `vedette_server_account_feeds{account="reported",state="syncing"} 0`,
 		`vedette_server_account_objects{account="reported"} 30`, `vedette_server_account_objects{account="stored"} 4`,
-		`vedette_server_account_state{account="stored",state="waiting"} 1`, "vedette_server_accounts_without_metrics 1")
+		`vedette_server_account_state{account="stored",state="orphaned"} 1`, "vedette_server_accounts_without_metrics 1")
 	loads = append(loads, assignment.AccountLoad{Account: "another", State: assignment.Reported})
 	metricstest.WantLines(t, m, `vedette_server_account_state{account="another",state="reported"} 1`,
-		`vedette_server_account_state{account="gone",state="waiting"} 1`, `vedette_server_account_state{account="reported",state="reported"} 1`, `no account="stored"`,
+		`vedette_server_account_state{account="gone",state="orphaned"} 1`, `vedette_server_account_state{account="reported",state="reported"} 1`, `no account="stored"`,
 		"vedette_server_accounts_without_metrics 2")
 }
 

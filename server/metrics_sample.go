@@ -18,6 +18,10 @@ func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, a
 	ingester *ingest.Ingest, tasks *task.Tasks) {
 	m.OnScrape(func() {
 		sampleLoad(&m.State, assignments.Load())
+		for reason, n := range assignments.CacherChanges() {
+			m.State.CacherChanges.Set(float64(n.Done), string(reason), "done")
+			m.State.CacherChanges.Set(float64(n.Failed), string(reason), "failed")
+		}
 		if each.isEnabled() {
 			each.sample(assignments.AccountLoads())
 		}
@@ -40,7 +44,7 @@ func sampleLoad(to *metrics.State, l assignment.Load) {
 		state    string
 		accounts int
 	}{
-		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"waiting", l.Waiting},
+		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"orphaned", l.Orphaned},
 		{"refused", l.Refused}, {"unreachable", l.Unreachable},
 	} {
 		to.Accounts.Set(float64(s.accounts), s.state)

@@ -58,7 +58,8 @@ func TestMetricsOfServer(t *testing.T) {
 		`vedette_server_http_requests_total{code="503",route="passed on"} 1`,
 		"vedette_server_upstream_requests_total ", `vedette_server_upstream_failures_total{reason="unreachable"} `,
 		`vedette_server_store_transactions_total{result="committed"} `, `vedette_server_database_connections{pool="read"} `,
-		"vedette_server_tasks_running 0\n")
+		"vedette_server_tasks_running 0\n", `vedette_server_cacher_changes_total{reason="balance",result="done"} 0`+"\n",
+		`vedette_server_cacher_changes_total{reason="silent",result="failed"} 0`+"\n")
 }
 
 // TestMetricsWithoutDatabase checks that a server whose database does not answer has metrics.

@@ -120,7 +120,7 @@ func (f *feed) runAttempt(ctx context.Context) error {
 		return f.publishSynthetic(ctx)
 	}
 	if f.mark == "" {
-		if err := f.readSnapshot(ctx); err != nil {
+		if err := retryYielded(ctx, f.readSnapshot); err != nil {
 			return err
 		}
 	}

@@ -47,6 +47,26 @@ func TestHungClustersDoNotBlockOthers(t *testing.T) {
 	})
 }
 
+// TestSilentClusterYieldsBudgetOfOne lets a cluster answer no list. With a budget of one, a healthy cluster must
+// become live although no request of the silent one ends.
+func TestSilentClusterYieldsBudgetOfOne(t *testing.T) {
+	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Total: 1}), PagePermitTimeout: 2 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	asked := make(chan struct{}, 100)
+	silent := newAPIServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	})
+	kinds := watch.Selection{Kinds: []string{"configmap", "secret"}}
+	start(t, kubetest.Connect(t, silent, kube.Options{HeaderTimeout: time.Hour}), kinds, newRecorder(), cfg, nil)
+	<-asked
+	healthy := newRecorder()
+	start(t, kubetest.Connect(t, newAPIServer(t, serveEmptyCluster), kube.Options{}), kinds, healthy, cfg, nil)
+	healthy.await(t, "the healthy cluster to be live", func() bool {
+		return healthy.state(configMapFeed) == vedette.FeedLive && healthy.state(secretFeed) == vedette.FeedLive
+	})
+	<-asked // again, after the others
+}
+
 // TestTrickleDoesNotUseUpBudgetOfOne lets a cluster with several kinds send its lists byte by byte. With a
 // budget of one, a healthy cluster must become live after one of its requests.
 func TestTrickleDoesNotUseUpBudgetOfOne(t *testing.T) {

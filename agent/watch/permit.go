@@ -10,6 +10,7 @@ import (
 const (
 	maxSnapshotWait = time.Minute // of waiting for the API server; Config.PagePermitTimeout bounds it per page
 	maxSharedBytes  = 256 << 20
+	minKeptBytes    = 16 << 10 // a snapshot with fewer bytes may have to begin again
 )
 
 // snapshotPermit is the right to read one snapshot. It counts in the Budget until the snapshot
@@ -26,6 +27,7 @@ type snapshotPermit struct {
 	w      *Watcher
 	timer  *time.Timer
 	ticket *ticket // nil before the snapshot may begin
+	yield  func()  // ends the request, because the snapshots of other accounts go first
 
 	// Owned by the goroutine of the feed:
 	waitStart  time.Time     // of the current wait
@@ -37,16 +39,14 @@ type snapshotPermit struct {
 
 	mu          sync.Mutex
 	holdsShared bool // it holds a shared permit
+	arrived     int  // bytes of the snapshot
 }
 
 // acquireSnapshotPermit waits for a permit. The caller must release the result even if
-// there is an error.
-func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, error) {
-	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout}
-	t.timer = time.AfterFunc(time.Hour, func() {
-		w.setSlow(true)
-		t.releaseShared()
-	})
+// there is an error. yield is called at most once, from another goroutine.
+func (w *Watcher) acquireSnapshotPermit(ctx context.Context, yield func()) (*snapshotPermit, error) {
+	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout, yield: yield}
+	t.timer = time.AfterFunc(time.Hour, t.handleSilence)
 	t.timer.Stop()
 	var err error
 	if t.ticket, err = w.acquireTicket(ctx, w.slow.Load()); err != nil {
@@ -57,6 +57,19 @@ func (w *Watcher) acquireSnapshotPermit(ctx context.Context) (*snapshotPermit, e
 	}
 	t.holdsShared = true
 	return t, nil
+}
+
+// handleSilence gives up the shared permit. If the snapshot uses up the budget while other accounts wait, and
+// has hardly begun, it begins again after theirs.
+func (t *snapshotPermit) handleSilence() {
+	t.w.setSlow(true)
+	t.mu.Lock()
+	arrived := t.arrived
+	t.mu.Unlock()
+	if arrived < minKeptBytes && t.w.cfg.Limiter.queue.isBlocked() {
+		t.yield()
+	}
+	t.releaseShared()
 }
 
 func (t *snapshotPermit) acquireSlow(ctx context.Context) error {
@@ -96,6 +109,9 @@ func (t *snapshotPermit) EndWait(ctx context.Context, n int) error {
 	t.timer.Stop()
 	waited := time.Since(t.waitStart)
 	t.remaining, t.waited, t.bytes = t.remaining-waited, t.waited+waited, t.bytes+n
+	t.mu.Lock()
+	t.arrived += n
+	t.mu.Unlock()
 	if t.holdsSlow {
 		return nil
 	}

@@ -15,7 +15,7 @@ func newPermitWatcher(t *testing.T, shared *Limiter) *Watcher {
 
 func acquireTestPermit(t *testing.T, w *Watcher) *snapshotPermit {
 	t.Helper()
-	permit, err := w.acquireSnapshotPermit(t.Context())
+	permit, err := w.acquireSnapshotPermit(t.Context(), func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestStoppedFeedReleasesPermit(t *testing.T) {
 		first := acquireTestPermit(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		second, err := w.acquireSnapshotPermit(ctx)
+		second, err := w.acquireSnapshotPermit(ctx, func() {})
 		if err == nil || vedette.KindOf(err) != "" {
 			t.Errorf("second slow permit of an account: got error %v, want that of the context", err)
 		}

@@ -143,6 +143,13 @@ func (q *snapshotQueue) position(a *accountQueue) (before, of int, waits bool) {
 	return before, len(q.order), before >= 0 && a.running == 0
 }
 
+// isBlocked reports whether feeds of API servers that respond wait only because the whole budget is used.
+func (q *snapshotQueue) isBlocked() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.counts.fast > 0 && q.total >= q.budget.Total
+}
+
 // running returns how many snapshots run.
 func (q *snapshotQueue) running() int {
 	q.mu.Lock()

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,6 +49,83 @@ func TestHungClusterTakesShortTurns(t *testing.T) {
 		feeds.Wait()
 		expectEmptyQueue(t, limiter)
 	})
+}
+
+// readHung reads a snapshot of an API server that hangs, as a feed does.
+func readHung(t *testing.T, w *Watcher) {
+	_ = retryYielded(t.Context(), func(ctx context.Context, yield func()) error {
+		permit, err := w.acquireSnapshotPermit(ctx, yield)
+		if err != nil {
+			return err
+		}
+		defer permit.release(false)
+		permit.StartWait()
+		select {
+		case <-time.After(requestTimeout):
+			return errors.New("no response")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// TestManyHungClusters checks with a budget of one that 20 clusters that hang, and were first, delay 480 others
+// by less than one request's limit, although each of them is only known to hang once it was asked. Then they
+// have their own turns, with the whole limit.
+func TestManyHungClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := NewLimiter(Budget{Total: 1})
+		began := time.Now()
+		var hung, others sync.WaitGroup
+		for range 20 {
+			w, _ := newQueueWatcher(limiter)
+			hung.Go(func() { readHung(t, w) })
+			hung.Go(func() { readHung(t, w) })
+			synctest.Wait()
+		}
+		for range 480 {
+			w, _ := newQueueWatcher(limiter)
+			others.Go(func() { acquireTestPermit(t, w).release(true) })
+		}
+		others.Wait()
+		if got, want := time.Since(began), 20*time.Second; got != want { // one second each: Config.PagePermitTimeout
+			t.Errorf("the others have read after %v, want %v", got, want)
+		}
+		hung.Wait()
+		if got, want := time.Since(began), 20*time.Second+40*requestTimeout; got != want {
+			t.Errorf("the clusters that hang were asked for %v, want %v", got, want)
+		}
+		expectEmptyQueue(t, limiter)
+	})
+}
+
+// TestLongListDoesNotYield checks that a snapshot of which much has arrived does not begin again.
+func TestLongListDoesNotYield(t *testing.T) {
+	for arrived, want := range map[int]bool{minKeptBytes - 1: true, minKeptBytes: false} {
+		synctest.Test(t, func(t *testing.T) {
+			limiter := NewLimiter(Budget{Total: 1})
+			w, _ := newQueueWatcher(limiter)
+			yielded := false
+			permit, err := w.acquireSnapshotPermit(t.Context(), func() { yielded = true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, _ := newQueueWatcher(limiter)
+			var group sync.WaitGroup
+			group.Go(func() { acquireTestPermit(t, other).release(true) })
+			synctest.Wait()
+			permit.StartWait()
+			endWait(t, permit, arrived)
+			permit.StartWait()
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if yielded != want {
+				t.Errorf("after %d bytes: got yielded %v, want %v", arrived, yielded, want)
+			}
+			permit.release(false)
+			group.Wait()
+		})
+	}
 }
 
 // TestHungClusterLetsLaterOnesPass checks that an account that comes while a cluster hangs waits for the

@@ -112,7 +112,7 @@ func (c *budgetCheck) runFeed(w *Watcher, account, feed int) {
 		if feed%5 == 4 {
 			time.AfterFunc(rand.N(time.Minute), cancel)
 		}
-		permit, err := w.acquireSnapshotPermit(ctx)
+		permit, err := w.acquireSnapshotPermit(ctx, func() {})
 		if err == nil {
 			c.add(account, 1)
 			permit.StartWait()
@@ -193,7 +193,7 @@ func TestPositionIsReported(t *testing.T) {
 				if i == 0 {
 					waitCtx = ctx
 				}
-				permit, err := w.acquireSnapshotPermit(waitCtx)
+				permit, err := w.acquireSnapshotPermit(waitCtx, func() {})
 				if err == nil {
 					time.Sleep(20 * time.Second)
 				}

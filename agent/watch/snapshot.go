@@ -24,10 +24,27 @@ const defaultPageSize = 500
 // maxPageSize bounds how far pages grow after a continue token expired.
 const maxPageSize = 16 * defaultPageSize
 
+// errYield interrupts a snapshot of an API server that is silent while other accounts wait.
+var errYield = errors.New("other accounts list their objects first")
+
+// retryYielded reads a snapshot, and again if it had to yield. The second time its account counts as slow,
+// waits until no others do, and does not yield.
+func retryYielded(ctx context.Context, read func(ctx context.Context, yield func()) error) error {
+	for {
+		attempt, cancel := context.WithCancelCause(ctx)
+		err := read(attempt, func() { cancel(errYield) })
+		yielded := err != nil && errors.Is(context.Cause(attempt), errYield)
+		cancel(nil)
+		if !yielded {
+			return err
+		}
+	}
+}
+
 // readSnapshot reads all objects and sets the mark of the snapshot. It holds its permit
 // only while it reads, not during a pause between attempts.
-func (f *feed) readSnapshot(ctx context.Context) (err error) {
-	f.permit, err = f.w.acquireSnapshotPermit(ctx)
+func (f *feed) readSnapshot(ctx context.Context, yield func()) (err error) {
+	f.permit, err = f.w.acquireSnapshotPermit(ctx, yield)
 	defer func() {
 		f.permit.release(err == nil)
 		f.permit = nil // a feed lives for long after its snapshot

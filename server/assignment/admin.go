@@ -45,7 +45,7 @@ func (r *Registry) Vacate(ctx context.Context, name vedette.AccountName, remove 
 			return err
 		}
 		for _, m := range s.queued() {
-			s.removeMember(m)
+			s.removeMember(m, Joined)
 			m.setAssignment(Assignment{Account: name, Role: Refused, Message: "an operator has removed the account: it is registered again, unless it leaves the agent's configuration"})
 			agents = append(agents, m.ID)
 		}

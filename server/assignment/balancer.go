@@ -116,7 +116,7 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 	}
 	b.last = nil
 	m.slot.stay(now.Add(stayAfterFail))
-	moved := m.slot.move(ctx, m.to, m.from)
+	moved := m.slot.move(ctx, m.to, m.from, BalancedBack)
 	b.registry.log.Warn("an account is not up to date since it was moved between agents: see its feeds", "account", m.slot.account,
 		"agent", m.to.ID, "former", m.from.ID, "back", moved)
 	return false
@@ -125,7 +125,7 @@ func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
 // try moves an account if nothing is in the way.
 func (b *Balancer) try(ctx context.Context, m move, now time.Time) bool {
 	denied, isLive := b.readFeeds(ctx, m.slot.account)
-	if !isLive || b.isBusy(m.slot.account) || !m.slot.move(ctx, m.from, m.to) {
+	if !isLive || b.isBusy(m.slot.account) || !m.slot.move(ctx, m.from, m.to, Balancing) {
 		m.slot.stay(now.Add(retryMove))
 		return false
 	}

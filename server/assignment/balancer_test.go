@@ -209,7 +209,7 @@ func TestWhatKeepsAccounts(t *testing.T) {
 	}
 }
 
-func (w *balanceFixture) set(change func()) {
+func (w fixture) set(change func()) {
 	w.memoryStore.mu.Lock()
 	defer w.memoryStore.mu.Unlock()
 	change()
@@ -240,6 +240,7 @@ func TestFailedMoveIsUndone(t *testing.T) {
 		if firstRoles.last() != Cacher || secondRoles.last() != Standby || !w.hasLine("level=WARN", "account-0000", "back=true") {
 			t.Errorf("got roles %v and %v, want the account back and a warning", firstRoles.roles, secondRoles.roles)
 		}
+		w.expectChanges("moved and back", map[ChangeReason]CacherChanges{Joined: {Done: 2}, Balancing: {Done: 1}, BalancedBack: {Done: 1}})
 		w.set(func() { w.notLive["account-0000"] = false })
 		time.Sleep(stayAfterFail - 2*time.Minute)
 		if m, _ := w.Cacher("account-0000"); m == nil || m.ID != "a1" {
@@ -311,7 +312,7 @@ func TestLeaveDuringMove(t *testing.T) {
 		w.register(second, nil)
 		w.hang()
 		moved := make(chan bool, 1)
-		go func() { moved <- w.findSlot("prod").move(t.Context(), first, second) }()
+		go func() { moved <- w.findSlot("prod").move(t.Context(), first, second, Balancing) }()
 		synctest.Wait()
 		second.Leave(t.Context())
 		w.resume()
@@ -322,5 +323,6 @@ func TestLeaveDuringMove(t *testing.T) {
 		if m, _ := w.Cacher("prod"); m != first || firstRoles.last() != Cacher {
 			t.Errorf("got cacher %v and roles %v, want a1", m, firstRoles.roles)
 		}
+		w.expectChanges("moved to an agent that left", map[ChangeReason]CacherChanges{Joined: {Done: 1}, Balancing: {Failed: 1}})
 	})
 }

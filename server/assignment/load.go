@@ -11,8 +11,8 @@ type Load struct {
 	Agents int
 	// Reported accounts have an agent that reports them and has no error, or waits for its turn to
 	// list them. Failing ones have one with an error, Stalled ones one whose changes wait for the
-	// database. Waiting accounts have none at present.
-	Reported, Failing, Stalled, Waiting int
+	// database. Orphaned accounts have none at present.
+	Reported, Failing, Stalled, Orphaned int
 	// Refused and Unreachable are roles of agents in accounts, which other agents may report.
 	Refused, Unreachable int
 	// Oldest is how long ago the account that is furthest behind was complete, among those that an
@@ -28,7 +28,7 @@ const (
 	Reported AccountState = "reported"
 	Failing  AccountState = "failing"
 	Stalled  AccountState = "stalled"
-	Waiting  AccountState = "waiting"
+	Orphaned AccountState = "orphaned"
 )
 
 // AccountLoad is what an agent of this server does for one account.
@@ -51,8 +51,8 @@ func (r *Registry) Load() Load {
 			l.Failing++
 		case Stalled:
 			l.Stalled++
-		case Waiting:
-			l.Waiting++
+		case Orphaned:
+			l.Orphaned++
 		}
 		l.Oldest = max(l.Oldest, a.Age)
 	})
@@ -74,7 +74,7 @@ func (r *Registry) eachAccount(yield func(AccountLoad)) {
 	for _, s := range r.allSlots() {
 		m, _ := s.current()
 		if m == nil {
-			yield(AccountLoad{Account: s.account, State: Waiting})
+			yield(AccountLoad{Account: s.account, State: Orphaned})
 			continue
 		}
 		yield(m.accountLoad(s, now))

@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, Load{Agents: 2, Reported: 2, Failing: 1, Unreachable: 1, Refused: 1}},
-			{"the agent leaves", func() { first.Leave(t.Context()) }, Load{Agents: 1, Waiting: 3, Unreachable: 1, Refused: 1}},
+			{"the agent leaves", func() { first.Leave(t.Context()) }, Load{Agents: 1, Orphaned: 3, Unreachable: 1, Refused: 1}},
 		} {
 			step.do()
 			if got := w.Load(); got != step.want {
@@ -93,8 +93,8 @@ func TestAccountLoads(t *testing.T) {
 			t.Errorf("got %+v for operators, want that the account is not stalled", role)
 		}
 		agent.Leave(t.Context())
-		want("the agent left", AccountLoad{Account: "failing", State: Waiting}, AccountLoad{Account: "reported", State: Waiting},
-			AccountLoad{Account: "stalled", State: Waiting})
+		want("the agent left", AccountLoad{Account: "failing", State: Orphaned}, AccountLoad{Account: "reported", State: Orphaned},
+			AccountLoad{Account: "stalled", State: Orphaned})
 	})
 }
 

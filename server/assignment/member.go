@@ -78,7 +78,7 @@ func (m *Member) Leave(ctx context.Context) {
 	m.mu.Unlock()
 	var vacated []*slot // leave all slots before waiting for the store
 	for name := range accounts {
-		if s := m.registry.findSlot(name); s != nil && s.removeMember(m) {
+		if s := m.registry.findSlot(name); s != nil && s.removeMember(m, Left) {
 			vacated = append(vacated, s)
 		}
 	}

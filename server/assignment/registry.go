@@ -71,6 +71,7 @@ type Registry struct {
 	store     termStore
 	registrar registrar
 	log       *slog.Logger
+	changes   changeCounter
 
 	storedFreshness map[vedette.AccountName]store.LastSeen // freshness as stored; used by storeFreshness only
 

@@ -35,6 +35,7 @@ type slot struct {
 	assignedAt     time.Time // when the cacher was assigned
 	stayUntil      time.Time // the Balancer does not move the account before
 	takenOverAt    time.Time // when a standby last took over from a silent cacher
+	vacancy        vacancy
 }
 
 func (s *slot) current() (*Member, vedette.Term) {
@@ -115,6 +116,9 @@ func (s *slot) register(ctx context.Context, m *Member, namespaces []string) err
 func (s *slot) takeOver(ctx context.Context, m *Member) error {
 	account := m.registration(s.account)
 	row, err := s.admit(ctx, m, account)
+	if err != nil {
+		s.countFailure()
+	}
 	if err != nil || row == nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (s *slot) refuse(ctx context.Context, m *Member, reason error) {
 	if m.lastNotice(s.account) != reason.Error() {
 		s.registry.log.Warn("account refused", "account", s.account, "agent", m.ID, "error", reason)
 	}
-	wasCacher := s.removeMember(m)
+	wasCacher := s.removeMember(m, Rejected)
 	registered := m.registration(s.account)
 	refusal := Assignment{Account: s.account, Role: Refused, Message: refusalMessage(registered, reason), Notice: reason.Error()}
 	if vedette.KindOf(reason) == vedette.Conflict {
@@ -199,8 +203,13 @@ func (s *slot) assignStandby(m *Member, row *store.AccountRow) {
 // assignCacher makes an agent the cacher in a new term, and fills in the rest of h. The caller must
 // hold the lock. An agent that left while the store was asked does not become the cacher, and
 // assignCacher fails.
-func (s *slot) assignCacher(ctx context.Context, m *Member, row *store.AccountRow, h store.Holder) error {
+func (s *slot) assignCacher(ctx context.Context, m *Member, row *store.AccountRow, h store.Holder) (err error) {
 	s.clearCacher()
+	defer func() {
+		if err != nil {
+			s.countFailure()
+		}
+	}()
 	change := s.checkWidening(m, row)
 	h.Agent, h.Server, h.Shape, h.KeepPermissions = m.ID, s.registry.server, h.Account.Shape, change.isWaiting()
 	term, err := s.registry.store.Acquire(ctx, s.account, h)
@@ -241,6 +250,9 @@ func (s *slot) marks(ctx context.Context) (map[vedette.Feed]vedette.Mark, error)
 func (s *slot) clearCacher() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.cacher != nil {
+		s.vacancy.former = s.cacher
+	}
 	s.replaceCacherLocked(nil)
 }
 
@@ -273,7 +285,7 @@ func (s *slot) stay(until time.Time) {
 
 // move makes a standby the cacher, and the cacher a standby. It reports false if another change of
 // the account is under way, or if one of the agents has left or was refused.
-func (s *slot) move(ctx context.Context, from, to *Member) bool {
+func (s *slot) move(ctx context.Context, from, to *Member, reason ChangeReason) bool {
 	if !s.tryLock() {
 		return false
 	}
@@ -281,6 +293,7 @@ func (s *slot) move(ctx context.Context, from, to *Member) bool {
 	if cacher, _ := s.current(); cacher != from || !slices.Contains(s.queued(), to) {
 		return false
 	}
+	s.beginMove(reason)
 	if err := s.takeOver(ctx, to); err != nil {
 		s.registry.log.Warn("retrying to assign cacher", "account", s.account, "agent", to.ID, "error", err)
 		if !slices.Contains(s.queued(), to) { // it has left without being the cacher, so nobody else would promote the next one
@@ -296,7 +309,9 @@ func (s *slot) move(ctx context.Context, from, to *Member) bool {
 func (s *slot) finishMove(from, to *Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cacher != from && slices.Contains(s.queue, from) {
+	if s.cacher == from {
+		s.vacancy = vacancy{} // nothing has changed
+	} else if slices.Contains(s.queue, from) {
 		from.setAssignment(Assignment{Account: s.account, Role: Standby})
 	}
 	return s.cacher == to
@@ -312,6 +327,7 @@ func (s *slot) setCacher(m *Member, a Assignment, pending *widening) bool {
 		return false
 	}
 	s.replaceCacherLocked(m)
+	s.countChangeLocked(m)
 	s.assignedAt = time.Now()
 	s.term, s.releasePending, s.termUncertain, s.pending = a.Term, false, false, pending
 	m.setAssignment(a)
@@ -336,7 +352,7 @@ func (s *slot) markTermUncertain(term vedette.Term) {
 // remove removes an agent from the queue, and hands the slot over if the agent was the cacher. The
 // agent is removed when remove returns, even if ctx ends before the handover.
 func (s *slot) remove(ctx context.Context, m *Member) {
-	if s.removeMember(m) {
+	if s.removeMember(m, Left) {
 		s.handOver(ctx)
 	}
 }
@@ -357,7 +373,7 @@ func (s *slot) revoke(ctx context.Context, m *Member, term vedette.Term, reason 
 	s.mu.Lock()
 	wasCacher := s.cacher == m && s.term == term
 	if wasCacher {
-		s.removeMemberLocked(m)
+		s.removeMemberLocked(m, Rejected)
 		m.setAssignment(Assignment{Account: s.account, Role: Refused, Message: publicMessage(reason)})
 	}
 	s.mu.Unlock()
@@ -376,14 +392,15 @@ func publicMessage(err error) string {
 }
 
 // removeMember removes an agent from the queue, and reports whether it was the cacher.
-func (s *slot) removeMember(m *Member) bool {
+func (s *slot) removeMember(m *Member, reason ChangeReason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.removeMemberLocked(m)
+	return s.removeMemberLocked(m, reason)
 }
 
-func (s *slot) removeMemberLocked(m *Member) bool {
+func (s *slot) removeMemberLocked(m *Member, reason ChangeReason) bool {
 	s.queue = slices.DeleteFunc(s.queue, func(other *Member) bool { return other == m })
+	s.vacateLocked(m, reason)
 	if s.cacher != m {
 		return false
 	}

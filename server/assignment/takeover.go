@@ -132,7 +132,7 @@ func (r *Registry) takeOverFromSilent(ctx context.Context) {
 // the account stays.
 func (s *slot) takeOverFromSilent(ctx context.Context, now time.Time) *Member {
 	from, to := s.findTakeover(now)
-	if to == nil || !s.move(ctx, from, to) {
+	if to == nil || !s.move(ctx, from, to, FellSilent) {
 		return nil
 	}
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package assignment
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -326,5 +327,40 @@ func TestFailedMoveIsToldToTheFormerCacher(t *testing.T) {
 		if second.roles.last() != Cacher {
 			t.Errorf("the new cacher was told to be %q", second.roles.last())
 		}
+		if n := w.CacherChanges()[FellSilent]; n.Done != 1 || n.Failed < 1 {
+			t.Errorf("got %+v counted, want one change after some failures", n)
+		}
 	})
+}
+
+// TestWrongClockDecidesNothing lets one of two agents have a clock that is wrong by hours, so that its data
+// seems to be old, or from the future. Nothing moves, times in the future count as now, and takeovers take
+// as long as ever.
+func TestWrongClockDecidesNothing(t *testing.T) {
+	for _, wrong := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
+		withBalancer(t, func(t *testing.T, w *balanceFixture) {
+			w.addAccounts(1000, 1000)
+			first := w.speak("a1")
+			second := w.speak("a2")
+			time.Sleep(BalanceConfig{}.withDefaults().Tenure + 10*time.Second)
+			w.expectAccounts("shared", "a1", 1)
+			before := w.CacherChanges()
+			for range 600 {
+				first.SetFreshness(time.Now().Add(wrong))
+				second.SetFreshness(time.Now())
+				time.Sleep(time.Second)
+			}
+			if after := w.CacherChanges(); !maps.Equal(before, after) {
+				t.Errorf("a clock wrong by %v: got changes %v, want %v", wrong, after, before)
+			}
+			if at := first.Freshness(); at.After(time.Now()) || at.IsZero() {
+				t.Errorf("a clock wrong by %v: got the freshness %v at %v", wrong, at, time.Now())
+			}
+			for _, s := range []*speaker{first, second} {
+				s.freezeFor(3 * time.Second)
+				w.expectAccounts("frozen", s.ID, 0)
+				time.Sleep(20 * time.Minute) // until accounts are shared again
+			}
+		})
+	}
 }

@@ -34,7 +34,7 @@ type Artifacts struct {
 	// Halyard's templates for Jenkins messages, which other services use.
 	Templates configfile.Ignored `config:"templates,ignored"`
 	// The server does not fetch charts from OCI registries; a Clouddriver behind it (upstream) does.
-	HelmOCI configfile.Ignored `config:"helm-oci,alias=helmOci,ignored"`
+	HelmOCI configfile.Ignored `config:"helm-oci,alias=helmOci,ignored,warn"`
 	// The server does not fetch from Maven repositories; a Clouddriver behind it (upstream) does.
 	Maven configfile.Ignored `config:"maven,ignored,warn"`
 	// The server does not fetch from Ivy repositories; a Clouddriver behind it (upstream) does.

@@ -15,7 +15,7 @@ func (m *Metrics) addAccounts() {
 	const optional = " Only with prometheus.maxAccounts."
 	m.Accounts = Accounts{
 		State: m.SampledGauge("vedette_server_account_state",
-			"Always 1; the label says the state of the account: reported, failing, stalled or waiting, as in vedette_server_accounts."+optional,
+			"Always 1; the label says the state of the account: reported, failing, stalled or orphaned, as in vedette_server_accounts."+optional,
 			"account", "state"),
 		Freshness: m.SampledGauge("vedette_server_account_freshness_seconds",
 			"How far behind its cluster the account is, if an agent reports it."+optional, "account"),

@@ -50,6 +50,7 @@ type ingest struct {
 // State has the metrics that are read for each scrape, from memory.
 type State struct {
 	Ready, Agents, Accounts, FreshnessAge            *metricset.Sampled
+	CacherChanges                                    *metricset.Sampled
 	Omitted                                          *metricset.Sampled
 	PoolOpen, PoolInUse, PoolLimit                   *metricset.Sampled
 	PoolWaits, PoolWaitTime                          *metricset.Sampled
@@ -83,9 +84,14 @@ func (m *Metrics) addFleet() {
 	m.State.Agents = m.SampledGauge("vedette_server_agents", "Agents that are connected to this server.")
 	m.State.Accounts = m.SampledGauge("vedette_server_accounts",
 		"Accounts by state. reported: an agent reports it; failing: one does, with an error; stalled: its changes wait for the database; "+
-			"waiting: no agent reports it at present; refused and unreachable: of one agent, another one may report it.", "state")
+			"orphaned: no agent reports it at present; refused and unreachable: of one agent, another one may report it.", "state")
 	m.State.FreshnessAge = m.SampledGauge("vedette_server_freshness_oldest_seconds",
 		"How far behind its cluster the account is that is furthest behind, among those that an agent reports.")
+	m.State.CacherChanges = m.SampledCounter("vedette_server_cacher_changes_total",
+		"Accounts of which another agent became the cacher, which reports them, by reason and result (done or failed; what failed is tried again). "+
+			"joined: no agent reported the account; left: its agent disconnected, or no longer has it; rejected: its agent's registration or writes were; "+
+			"silent: its agent was, for example frozen; balance: moved so that agents share the work; returned: moved back, because it was not up to "+
+			"date with the other agent.", "reason", "result")
 	const sampled = " Read from the database every 30 s."
 	m.Fleet.Accounts = m.Gauge("vedette_server_stored_accounts", "Accounts in the database, with and without an agent."+sampled)
 	m.Fleet.Feeds = m.Gauge("vedette_server_feeds", "Feeds by state: pending, syncing, live, failing or denied."+sampled, "state")

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -27,8 +28,21 @@ func (h *Handler) newProxy() *httputil.ReverseProxy {
 			// Clouddriver has no other protocols, and a switched connection would have no limits.
 			r.Out.Header.Del("Connection")
 			r.Out.Header.Del("Upgrade")
+			acceptKnownEncodings(r.Out.Header)
 			h.client.complete(r.In.Context(), r.Out.Header)
 		},
+	}
+}
+
+// acceptKnownEncodings asks for no encoding but gzip, so that credentials are found in what comes back.
+func acceptKnownEncodings(header http.Header) {
+	accepted := strings.Join(header.Values("Accept-Encoding"), ",")
+	switch {
+	case accepted == "": // the transport decodes the answer
+	case strings.Contains(accepted, "gzip"):
+		header.Set("Accept-Encoding", "gzip")
+	default:
+		header.Set("Accept-Encoding", "identity")
 	}
 }
 
@@ -66,6 +80,13 @@ type streamWriter struct {
 
 // Unwrap is called by http.ResponseController.
 func (w *streamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader passes on no informational responses, which Clouddriver does not send.
+func (w *streamWriter) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
 
 func (w *streamWriter) Write(p []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.timeout)) // an error means that deadlines are not supported

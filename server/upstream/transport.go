@@ -33,11 +33,12 @@ type transport struct {
 	http    *http.Transport
 	stats   *stats
 	timeout time.Duration
+	added   credentials
 }
 
 func newTransport(cfg Config, s *stats) *transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
-	return &transport{stats: s, timeout: cfg.Timeout, http: &http.Transport{
+	return &transport{stats: s, timeout: cfg.Timeout, added: newCredentials(&cfg), http: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: cfg.TLS, TLSHandshakeTimeout: 5 * time.Second,
 		ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConns: 128, MaxIdleConnsPerHost: 128, IdleConnTimeout: time.Minute, ExpectContinueTimeout: time.Second,
@@ -45,6 +46,8 @@ func newTransport(cfg Config, s *stats) *transport {
 }
 
 var errPaused = errors.New("the upstream Clouddriver paused for too long in the middle of an answer")
+
+var errEncoding = errors.New("the answer cannot be read")
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -62,7 +65,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.stats.succeed(time.Since(start))
 	}
 	response.Body = &watchedBody{body: response.Body, cancel: cancel, timeout: t.timeout}
-	return response, nil
+	hidden, err := t.added.hide(response)
+	if err != nil {
+		response.Body.Close()
+		t.stats.reject(reasonInvalid, err)
+		return nil, fmt.Errorf("%w: %w", errEncoding, err)
+	}
+	return hidden, nil
 }
 
 // countFailure counts an error, unless the caller caused it.
@@ -92,6 +101,8 @@ func reasonOf(err error) string {
 		return reasonTimeout
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return reasonCutOff
+	case errors.Is(err, errEncoding):
+		return reasonInvalid
 	}
 	return reasonUnreachable
 }
