@@ -18,9 +18,13 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 )
 
-// minCredentialBytes is how long a credential must be to be masked. Shorter texts, and numbers, are in
-// answers for other reasons, too, and a masked number would not be JSON.
+// minCredentialBytes is how long a credential must be to be masked in an error. Shorter texts, and
+// numbers, are in answers for other reasons, too, and a masked number would not be JSON.
 const minCredentialBytes = 6
+
+// minTaskCredentialBytes is how long a credential must be to be masked in a task. A task contains
+// names and annotations that pipelines use, and a short password may be part of one.
+const minTaskCredentialBytes = 16
 
 // credentials finds what this server has added to requests in answers that repeat it, as error pages
 // and gateways do. Users of Spinnaker may not see it.
@@ -38,10 +42,37 @@ func newCredentials(cfg *Config) credentials {
 		c.headers = append(c.headers, "Authorization")
 	}
 	for name, value := range cfg.Headers {
+		if !isCredential(name) {
+			continue
+		}
 		c = c.with(value)
 		c.headers = append(c.headers, name)
 	}
 	return c
+}
+
+// isCredential reports whether a header may hold a credential. Those that tell only who asks, from
+// where, or for what have values that occur in answers for other reasons.
+func isCredential(header string) bool {
+	name := strings.ToLower(header)
+	for _, prefix := range []string{"accept", "host", "user-agent", "x-forwarded-", "x-spinnaker-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// inTasks returns the credentials that are masked in tasks.
+func (c credentials) inTasks() credentials {
+	tasks := credentials{headers: c.headers, starts: &[256]bool{}}
+	for _, form := range c.forms {
+		if len(form) >= minTaskCredentialBytes {
+			tasks.forms = append(tasks.forms, form)
+			tasks.starts[form[0]] = true
+		}
+	}
+	return tasks
 }
 
 // with returns the credentials with one more, which may begin with a scheme, as in "Bearer token".

@@ -18,8 +18,9 @@ import (
 // newLyingWorld starts an upstream Clouddriver that repeats the headers of requests in its answers.
 func newLyingWorld(t *testing.T, answer func(http.ResponseWriter, []byte)) *world {
 	w := newWorld(t, func(c *Config) {
-		c.Username, c.Password = "vedette", `pa"ss/w<rd=`
-		c.Headers = map[string]string{"X-Gateway-Token": "Bearer gw-token-123", "X-Tenant": "t"}
+		c.Username, c.Password = "vedette", `pa"ss/w<rd=and=more`
+		c.Headers = map[string]string{"X-Gateway-Token": "Bearer gw-token-123-and-more", "X-Tenant": "t",
+			"X-Spinnaker-User": "spinnaker", "X-Short": "cluster"}
 	})
 	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
 		for name, values := range r.Header {
@@ -82,7 +83,7 @@ func TestEchoedCredentialsAreHidden(t *testing.T) {
 			_, _ = rw.Write(echo)
 		}, false},
 		{"a redirect", "identity", func(rw http.ResponseWriter, echo []byte) {
-			rw.Header().Set("Location", "/x?token=gw-token-123")
+			rw.Header().Set("Location", "/x?token=gw-token-123-and-more")
 			rw.WriteHeader(http.StatusFound)
 			_, _ = rw.Write(echo)
 		}, true},
@@ -136,9 +137,9 @@ func TestTasksRepeatNoCredentials(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
 		w := newLyingWorld(t, func(rw http.ResponseWriter, echo []byte) {
 			rw.WriteHeader(status)
-			_, _ = io.WriteString(rw, `{"message":"caller-secret and gw-token-123","status":{"status":"caller-secret","completed":true},"resultObjects":[`+string(echo)+`]}`)
+			_, _ = io.WriteString(rw, `{"message":"caller-secret-and-more and gw-token-123-and-more","status":{"status":"caller-secret-and-more, moniker.spinnaker.io/cluster","completed":true},"resultObjects":[`+string(echo)+`]}`)
 		})
-		remote := &callerRemote{Remote: &Remote{client: w.handler.client, accounts: w.handler.accounts}, header: http.Header{"Authorization": {"Bearer caller-secret"}}}
+		remote := &callerRemote{Remote: &Remote{client: w.handler.client, accounts: w.handler.accounts}, header: http.Header{"Authorization": {"Bearer caller-secret-and-more"}}}
 		got, err := remote.Get(t.Context(), "a")
 		if (err == nil) != (status == http.StatusOK) || (err == nil) != got.Completed {
 			t.Errorf("%d: got %+v, %v", status, got, err)
@@ -150,6 +151,9 @@ func TestTasksRepeatNoCredentials(t *testing.T) {
 		expectHidden(t, "a task", nil, string(text))
 		if strings.Contains(string(text), "caller-secret") || !strings.Contains(string(text), "***") {
 			t.Errorf("%d: got %s, want the caller's credentials masked", status, text)
+		}
+		if err == nil && !strings.Contains(string(text), "moniker.spinnaker.io/cluster") {
+			t.Errorf("got %s, want names that are no credentials", text)
 		}
 	}
 }

@@ -153,19 +153,18 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 	case err != nil:
 		return unavailable(reasonOf(err))
 	case response.StatusCode != http.StatusOK:
-		return statusError(response.StatusCode, r.shown(raw))
+		return statusError(response.StatusCode, r.added().mask(raw))
 	case bytes.Count(raw, []byte(",")) > maxElements: // lists of small values take much more memory than bytes
 		return unavailable(reasonTooLarge)
-	case json.Unmarshal(r.shown(raw), into) != nil:
+	case json.Unmarshal(r.added().inTasks().mask(raw), into) != nil:
 		return unavailable(reasonInvalid)
 	}
 	return nil
 }
 
-// shown returns an answer without the credentials of this server and of the caller, because other users
-// can read a task, too.
-func (r *callerRemote) shown(answer []byte) []byte {
-	return r.client.transport.added.with(r.header.Get("Authorization")).mask(answer)
+// added returns the credentials of this server and of the caller, because other users can read a task, too.
+func (r *callerRemote) added() credentials {
+	return r.client.transport.added.with(r.header.Get("Authorization"))
 }
 
 // maxMessage bounds what is repeated of an error, and maxErrorBytes what is decoded.
