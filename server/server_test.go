@@ -48,7 +48,7 @@ func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 // awaitHealth requests the health endpoint until the response matches, and returns it.
 func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bool) {
 	t.Helper()
-	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for last := ""; ; {
 		resp, err := http.Get("http://" + s.REST().String() + "/health")
@@ -103,7 +103,7 @@ func TestInvalidDatabaseEndsServer(t *testing.T) {
 			if vedette.KindOf(err) == "" || vedette.KindOf(err) == vedette.Unavailable {
 				t.Errorf("%s: got %v, want a permanent error", url, err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%s: the server retries a permanent error", url)
 		}
 	}

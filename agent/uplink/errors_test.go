@@ -133,7 +133,7 @@ func awaitError(t *testing.T, target string, creds credentials.TransportCredenti
 		cfg.Creds = insecure.NewCredentials()
 	}
 	u := New(cfg, outbox.New(1<<20), nil, nil, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {

@@ -71,7 +71,7 @@ func (c *echoClient) expectLine(line string, timeout time.Duration) error {
 	return err
 }
 
-const longTimeout, shortTimeout = 10 * time.Second, 100 * time.Millisecond
+const longTimeout, shortTimeout = time.Minute, 100 * time.Millisecond
 
 func TestForward(t *testing.T) {
 	c := dial(t, New(t, echo(t)))

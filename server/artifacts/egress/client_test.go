@@ -67,7 +67,7 @@ func TestDeniedAddresses(t *testing.T) {
 	requests := 0
 	server := serve(t, func(http.ResponseWriter, *http.Request) { requests++ })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server, "http://"))
-	c := egress.New(egress.Policy{}, egress.Limits{ConnectTimeout: time.Second})
+	c := egress.New(egress.Policy{}, egress.Limits{ConnectTimeout: time.Minute})
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "169.254.169.254"} {
 		var denied *egress.AddressError
 		if _, err := get(t, c, "http://"+host+":"+port+"/", nil); !errors.As(err, &denied) {
