@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 func config(url string) Config {
@@ -69,12 +70,7 @@ func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bo
 // TestUnreachableDatabaseIsReported checks that the server starts without a database, reports the
 // reason, and does not return empty lists.
 func TestUnreachableDatabaseIsReported(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := ports.Unused(t)
 	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	awaitHealth(t, s, func(code int, body string) bool {
 		if strings.Contains(body, "hidden") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // rawAnswer returns a handler that writes bytes to the connection and closes it.
@@ -227,7 +227,7 @@ func checkUnavailable(t *testing.T, response *http.Response, body, reason string
 
 // TestUpstreamIsDown checks all modes without anything at upstream.baseUrl.
 func TestUpstreamIsDown(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.BaseURL = "http://" + unusedAddress(t) })
+	w := newWorld(t, func(c *Config) { c.BaseURL = "http://" + ports.Unused(t) })
 	w.own.answer = answerJSON(http.StatusOK, `[]`)
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -252,16 +252,6 @@ func TestUpstreamIsDown(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unusedAddress returns an address at which nothing listens.
-func unusedAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // TestOwnErrorDoesNotWait checks that an error of this server is sent without waiting for the
