@@ -19,6 +19,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -66,12 +67,7 @@ const allServices = ",vedette.wire.v1.Caching,vedette.wire.v1.Operations,"
 // TestProbesWhileServerStarts checks that a server without a database is alive, so that it is not
 // restarted, and not ready, so that it gets no requests.
 func TestProbesWhileServerStarts(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := ports.Unused(t)
 	cfg := config("postgres://me:hidden@" + address + "/vedette?sslmode=disable")
 	cfg.ConfigHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "settings") })
 	s, _ := startServer(t, cfg)

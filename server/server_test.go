@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 func config(url string) Config {
@@ -48,7 +49,7 @@ func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 // awaitHealth requests the health endpoint until the response matches, and returns it.
 func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bool) {
 	t.Helper()
-	deadline, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for last := ""; ; {
 		resp, err := http.Get("http://" + s.REST().String() + "/health")
@@ -69,12 +70,7 @@ func awaitHealth(t *testing.T, s *Server, matches func(code int, body string) bo
 // TestUnreachableDatabaseIsReported checks that the server starts without a database, reports the
 // reason, and does not return empty lists.
 func TestUnreachableDatabaseIsReported(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := ports.Unused(t)
 	s, _ := startServer(t, config("postgres://me:hidden@"+address+"/vedette?sslmode=disable"))
 	awaitHealth(t, s, func(code int, body string) bool {
 		if strings.Contains(body, "hidden") {
@@ -103,7 +99,7 @@ func TestInvalidDatabaseEndsServer(t *testing.T) {
 			if vedette.KindOf(err) == "" || vedette.KindOf(err) == vedette.Unavailable {
 				t.Errorf("%s: got %v, want a permanent error", url, err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%s: the server retries a permanent error", url)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
@@ -24,7 +25,7 @@ func TestMayHaveBeenSent(t *testing.T) {
 		sent bool
 	}{
 		"answered by a broken connection":        {broken.URL, true},
-		"nothing listens":                        {closedAddress(t), false},
+		"nothing listens":                        {"https://" + ports.Unused(t), false},
 		"closed before TLS":                      {acceptAndClose(t, func(*net.TCPConn) {}), false},
 		"reset before TLS":                       {acceptAndClose(t, func(c *net.TCPConn) { _ = c.SetLinger(0) }), false},
 		"plain HTTP instead of TLS":              {acceptAndClose(t, func(c *net.TCPConn) { _, _ = c.Write([]byte("HTTP/1.1 503 \r\n\r\n")) }), false},

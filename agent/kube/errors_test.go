@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // certificate returns a self-signed certificate for hosts.
@@ -70,14 +71,6 @@ func silentServer(t *testing.T) string {
 	return "https://" + l.Addr().String()
 }
 
-// closedAddress returns an address where nothing listens.
-func closedAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return "https://" + l.Addr().String()
-}
-
 func TestIdentifyErrors(t *testing.T) {
 	local := net.IPv4(127, 0, 0, 1)
 	tomorrow, yesterday := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
@@ -93,7 +86,7 @@ func TestIdentifyErrors(t *testing.T) {
 		kind vedette.ErrorKind
 		want []string
 	}{
-		{"nothing listens", closedAddress(t), goodCA, vedette.Unavailable, []string{"nothing listens at https://127.0.0.1:"}},
+		{"nothing listens", "https://" + ports.Unused(t), goodCA, vedette.Unavailable, []string{"nothing listens at https://127.0.0.1:"}},
 		{"no such name", "https://no-such-host.invalid:6443", goodCA, vedette.Unavailable, []string{"cannot be resolved", "no-such-host.invalid"}},
 		{"the wrong CA", tlsServer(t, &good, 200, "{}"), otherCA, vedette.Invalid, []string{`"CN=good" issued by "CN=good"`, "certificate-authority-data (CN=another)"}},
 		{"this machine's CAs", tlsServer(t, &good, 200, "{}"), nil, vedette.Invalid, []string{`"CN=good"`, "this machine's CAs"}},
@@ -113,7 +106,11 @@ func TestIdentifyErrors(t *testing.T) {
 			c, err := kube.Connect(kube.Access{KubeconfigContents: kubetest.Kubeconfig(tt.url, tt.ca)}, kube.Options{})
 			must(t, err)
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			limit := time.Minute
+			if tt.name == "silence" {
+				limit = time.Second / 2
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
 			_, _, err = c.Identify(ctx)
 			if vedette.KindOf(err) != tt.kind {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
@@ -53,8 +52,10 @@ func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
 	o := configMap("stuck", nil)
 	o["metadata"].(object)["finalizers"] = []any{"example.com/never"}
 	b.apply(vedette.StrategyDefault, o)
-	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(4 * time.Second),
-		Args: vedette.DeleteArgs{Target: b.target("cm", "stuck")}})
+	out := b.executeBriefly(vedette.DeleteArgs{Target: b.target("cm", "stuck")},
+		func(out vedette.Outcome) bool {
+			return len(out.UIDs) > 0 && strings.Contains(out.Message, "example.com/never")
+		})
 	if out.State != vedette.Failed || out.Status != 504 {
 		t.Errorf("got %+v", out)
 	}
@@ -106,7 +107,7 @@ func TestDeleteGracePeriod(t *testing.T) {
 	if got := dig(b.live(core, "pods", "q"), "metadata", "deletionGracePeriodSeconds"); got != float64(7) {
 		t.Errorf("grace period: got %v", got)
 	}
-	out = b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: vedette.DeleteArgs{Target: b.target("pod", "q")}})
+	out = b.executeBriefly(vedette.DeleteArgs{Target: b.target("pod", "q")}, func(out vedette.Outcome) bool { return strings.Contains(out.Message, "grace period is") })
 	if out.State != vedette.Failed || out.Status != 504 {
 		t.Errorf("pod that does not end: got %+v", out)
 	}

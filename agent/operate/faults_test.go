@@ -169,13 +169,14 @@ func TestRetryLimit(t *testing.T) {
 }
 
 func TestRetryAfterIsRespected(t *testing.T) {
-	var last atomic.Int64
+	var last, retryAfter atomic.Int64
+	retryAfter.Store(1)
 	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		if !isWrite(r) || last.Load() != 0 {
 			return false
 		}
 		last.Store(time.Now().UnixMilli())
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", fmt.Sprint(retryAfter.Load()))
 		writeStatus(w, 429, "TooManyRequests", "slow down")
 		return true
 	})
@@ -184,7 +185,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 		t.Errorf("waited %d ms", waited)
 	}
 	last.Store(0)
-	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(500 * time.Millisecond),
+	retryAfter.Store(120)
+	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Minute),
 		Args: vedette.ApplyArgs{Manifest: encode(t, configMap("c", object{"b": "2"})), Namespace: b.namespace}})
 	if out.State != vedette.Failed || out.Status != 429 || out.Message != "slow down" {
 		t.Errorf("Retry-After after the deadline: got %+v", out)
@@ -229,6 +231,10 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 	refuse := func(code int, reason, message string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { writeStatus(w, code, reason, message) }
 	}
+	down := func(w http.ResponseWriter) { // for longer than the operation may take
+		w.Header().Set("Retry-After", "3600")
+		writeStatus(w, 503, "ServiceUnavailable", "not ready")
+	}
 	for _, tt := range []struct {
 		name        string
 		args        vedette.ApplyArgs
@@ -236,7 +242,7 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 		state       vedette.OutcomeState
 		wantMessage string
 	}{
-		{"broken off, then down", apply, abort, refuse(503, "ServiceUnavailable", "not ready"), vedette.Lost, "not ready"},
+		{"broken off, then down", apply, abort, down, vedette.Lost, "not ready"},
 		{"broken off, then refused", apply, abort, refuse(422, "Invalid", "not like this"), vedette.Lost, "not like this"},
 		{"out of time, then refused", apply, refuse(504, "Timeout", "no time"), refuse(403, "Forbidden", "not you"), vedette.Lost, "not you"},
 		{"etcd is gone", create, refuse(500, "", "etcdserver: request timed out"), nil, vedette.Lost, "etcdserver: request timed out"},
@@ -260,7 +266,7 @@ func TestUncertainOutcomeIsLost(t *testing.T) {
 				return true
 			})
 			tt.args.Namespace = b.namespace
-			out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Second), Args: tt.args})
+			out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(time.Minute), Args: tt.args})
 			if out.State != tt.state || !strings.Contains(out.Message, tt.wantMessage) {
 				t.Errorf("got %s %d after %d requests: %s", out.State, out.Status, requests.Load(), out.Message)
 			}
@@ -279,8 +285,8 @@ func TestUnavailableAPIService(t *testing.T) {
 	must(t, plane.Await(t.Context(), "/apis/apiregistration.k8s.io/v1/apiservices/v1.down.example.com", func(o object) bool {
 		return dig(o, "status", "conditions", 0, "status") == "False"
 	}))
-	out := b.op.Execute(t.Context(), vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.ApplyArgs{Namespace: b.namespace,
-		Manifest: []byte(`{"apiVersion":"down.example.com/v1","kind":"Thing","metadata":{"name":"a"}}`)}})
+	out := b.executeBriefly(vedette.ApplyArgs{Namespace: b.namespace, Manifest: []byte(`{"apiVersion":"down.example.com/v1","kind":"Thing","metadata":{"name":"a"}}`)},
+		func(out vedette.Outcome) bool { return out.Status == 503 })
 	if out.State != vedette.Failed || out.Status != 503 {
 		t.Errorf("got %+v", out)
 	}

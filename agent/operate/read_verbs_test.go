@@ -82,7 +82,7 @@ func TestFollowLogs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, all := range []bool{false, true} {
-		out := b.op.Execute(ctx, vedette.Operation{Deadline: time.Now().Add(2 * time.Second), Args: vedette.LogsArgs{
+		out := b.op.Execute(ctx, vedette.Operation{Deadline: time.Now().Add(time.Minute), Args: vedette.LogsArgs{
 			Target: b.target("pod", "p"), Follow: true, TailLines: &none, AllContainers: all}})
 		if out.State != vedette.Done {
 			t.Fatalf("got %+v", out)

@@ -24,6 +24,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/vedette-io/vedette/agent/outbox"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // certificate returns a self-signed certificate for names, valid until a time.
@@ -89,12 +90,6 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	plainHTTP := strings.TrimPrefix(web.URL, "http://")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closedAddress := closed.Addr().String()
-	closed.Close()
 	tests := []struct {
 		name    string
 		address string
@@ -109,7 +104,7 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 		{"an expired certificate", serveTLS(expired), trustCreds(expiredPool), "has expired"},
 		{"a certificate of another host", serveTLS(other), trustCreds(otherPool), "set clouddriver.tls.serverName"},
 		{"a client certificate is missing", mutualTLS, trustCreds(pool), "requires a client certificate"},
-		{"closed port", closedAddress, nil, "nothing listens at this address"},
+		{"closed port", ports.Unused(t), nil, "nothing listens at this address"},
 		{"no such host", "nowhere.invalid:9091", nil, "cannot be resolved"},
 		{"another gRPC server", serveWithoutVedette(t, insecure.NewCredentials()), nil, "not a Vedette server"},
 	}
@@ -133,7 +128,7 @@ func awaitError(t *testing.T, target string, creds credentials.TransportCredenti
 		cfg.Creds = insecure.NewCredentials()
 	}
 	u := New(cfg, outbox.New(1<<20), nil, nil, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {

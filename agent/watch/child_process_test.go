@@ -114,7 +114,7 @@ func startChild(t testing.TB, kubeconfig, kinds string, accounts int) *childProc
 func (c *childProcess) await(t testing.TB, prefix string) {
 	t.Helper()
 	var seen []string
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute) // a hundred accounts take a while on a busy machine
 	for {
 		select {
 		case line, ok := <-c.lines:

@@ -14,7 +14,7 @@ import (
 // TestMemoryOfHundredAccountsIsBounded watches the default kinds a hundred times, as an
 // agent with a hundred clusters does.
 func TestMemoryOfHundredAccountsIsBounded(t *testing.T) {
-	p := controlplane.New(t, controlplane.Options{})    // not in parallel, because the child must be live in a minute
+	p := controlplane.New(t, controlplane.Options{})    // not in parallel, because the child needs the processors
 	const accounts, limit = 100, 200 * raceMemoryFactor // MiB
 	child := startChild(t, p.Kubeconfig(), strings.ToLower(strings.Join(vedette.DefaultKinds, ",")), accounts)
 	child.await(t, fmt.Sprintf("live %d ", accounts*len(vedette.DefaultKinds)))

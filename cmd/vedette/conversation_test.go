@@ -20,7 +20,7 @@ import (
 func serveClusters(t *testing.T, c *fakeClusters) string {
 	w := newShopWorld(t)
 	seedHistory(t, w.Store)
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: c, Accounts: fakeAccounts{}, Version: "v1.2.3"}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, StaleAfter: time.Hour, Dispatch: c, Accounts: fakeAccounts{}, Version: "v1.2.3"}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

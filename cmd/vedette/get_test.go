@@ -21,7 +21,7 @@ var rewrite = flag.Bool("rewrite", false, "write the output into testdata")
 
 // serve returns the address of a server of a world.
 func serve(t *testing.T, w *readtest.Fixture) string {
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Dispatch: newFakeClusters(), Version: "v1.2.3"}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, StaleAfter: time.Hour, Dispatch: newFakeClusters(), Version: "v1.2.3"}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

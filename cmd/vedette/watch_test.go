@@ -37,7 +37,7 @@ func (s *outputBuffer) Write(b []byte) (int, error) {
 // lines waits for n lines and returns all lines, with runs of spaces replaced by one space.
 func (s *outputBuffer) lines(t *testing.T, n int) []string {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		s.mu.Lock()
 		text := strings.TrimRight(s.text.String(), "\n")
@@ -84,7 +84,7 @@ var webPod = vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Nam
 
 func TestWatch(t *testing.T) {
 	w := newShopWorld(t)
-	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet}))
+	server := httptest.NewServer(api.New(api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, StaleAfter: time.Hour}))
 	t.Cleanup(server.Close)
 	out, errOut := startCommand(t, "get", "pods", "--account", "prod-1", "-w", "--server", server.URL)
 	want := []string{
@@ -128,7 +128,7 @@ func TestWatchNameAndYAMLOutput(t *testing.T) {
 		t.Errorf("got names %q", got)
 	}
 	count := func() int { return strings.Count(strings.Join(manifests.lines(t, 10), "\n"), "---\n") }
-	for deadline := time.Now().Add(20 * time.Second); count() < 2; <-manifests.written {
+	for deadline := time.Now().Add(time.Minute); count() < 2; <-manifests.written {
 		if time.Now().After(deadline) {
 			t.Fatal("got one document, want two")
 		}

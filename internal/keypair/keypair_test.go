@@ -307,7 +307,7 @@ func handshake(t *testing.T, client, server *tls.Config) (string, error) {
 		}
 		name <- clientName
 	}()
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", listener.Addr().String(), client)
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", listener.Addr().String(), client)
 	if err == nil {
 		_, err = io.ReadFull(conn, make([]byte, 1)) // with TLS 1.3 a rejected client gets the error on its first read
 		conn.Close()

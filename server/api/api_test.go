@@ -199,8 +199,10 @@ func shopWorldOf(t testing.TB, accounts ...vedette.AccountName) *readtest.Fixtur
 	return w
 }
 
+// configOf returns a configuration in which accounts do not become stale, however slow the test is:
+// the agents of a fixture send no heartbeats.
 func configOf(w *readtest.Fixture) api.Config {
-	return api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, Version: "v1.2.3"}
+	return api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, StaleAfter: time.Hour, Version: "v1.2.3"}
 }
 
 func TestObjects(t *testing.T) {

@@ -79,7 +79,7 @@ func (p *Pipeline) hasQueue(account vedette.AccountName) bool {
 
 func eventually(t *testing.T, message string, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

@@ -124,7 +124,7 @@ func (r *proxiedStore) queryInt(t *testing.T, query string) (n int64) {
 // waitForLock waits until a transaction waits for the lock of another one.
 func (r *proxiedStore) waitForLock(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for r.countLockWaits(t) == 0 {
 		if ctx.Err() != nil {
@@ -245,7 +245,7 @@ func TestStrandedConnections(t *testing.T) {
 // be vedette.Unavailable.
 func (r *proxiedStore) retryCommit(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	began := time.Now()
 	tries := 0

@@ -189,10 +189,10 @@ func testKilled(t *testing.T, server *databases.Server) {
 // may take one try.
 func waitForStore(t *testing.T, s *store.Store) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for s.Ping(t.Context()) != nil {
 		if time.Now().After(deadline) {
-			t.Fatal("got errors for 30 seconds, want a working store")
+			t.Fatal("got errors for a minute, want a working store")
 		}
 	}
 }

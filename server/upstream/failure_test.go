@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // rawAnswer returns a handler that writes bytes to the connection and closes it.
@@ -98,15 +98,23 @@ var badUpstreams = []struct {
 const smallMemory = 6 << 20 // an answer may have a third of the half of it
 
 // newWorldFor returns a world with little memory. Its times are short only for an upstream
-// Clouddriver that hangs, so that a busy machine does not change the reason of a failure.
+// Clouddriver that hangs, so that a busy machine does not change the reason of a failure. The time
+// to write an answer to the caller is long for all.
 func newWorldFor(t *testing.T, reason string) *world {
-	return newWorld(t, func(c *Config) {
+	w := newWorld(t, func(c *Config) {
 		c.MergeBytes, c.MergeTimeout, c.Timeout = smallMemory, time.Minute, time.Minute
 		if reason == reasonTimeout {
-			c.MergeTimeout, c.Timeout = 50*time.Millisecond, 50*time.Millisecond
+			c.MergeTimeout = hangTimeout
 		}
 	})
+	if reason == reasonTimeout {
+		w.handler.client.transport.http.ResponseHeaderTimeout = hangTimeout
+	}
+	return w
 }
+
+// hangTimeout is after how long an upstream Clouddriver hangs that does so for ever.
+const hangTimeout = 50 * time.Millisecond
 
 // TestMergeWithABadUpstream checks that agents' accounts are not affected, and that the answer says
 // what it lacks.
@@ -219,7 +227,7 @@ func checkUnavailable(t *testing.T, response *http.Response, body, reason string
 
 // TestUpstreamIsDown checks all modes without anything at upstream.baseUrl.
 func TestUpstreamIsDown(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.BaseURL = "http://" + unusedAddress(t) })
+	w := newWorld(t, func(c *Config) { c.BaseURL = "http://" + ports.Unused(t) })
 	w.own.answer = answerJSON(http.StatusOK, `[]`)
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -244,16 +252,6 @@ func TestUpstreamIsDown(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unusedAddress returns an address at which nothing listens.
-func unusedAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // TestOwnErrorDoesNotWait checks that an error of this server is sent without waiting for the
@@ -323,8 +321,11 @@ func TestForwardedAnswerEndsEarly(t *testing.T) {
 		"half an answer, by its chunks": rawAnswer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n[{\"a\"\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorldFor(t, map[string]string{"it stops in the middle": reasonTimeout}[name])
+			w := newWorldFor(t, "")
 			w.theirs.answer = answer
+			if name == "it stops in the middle" {
+				w.handler.client.transport.timeout = hangTimeout // only for pauses: the header of the answer has a minute
+			}
 			response, err := http.Get(w.url + "/subnets")
 			if err != nil {
 				t.Fatal(err)

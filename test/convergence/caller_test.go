@@ -83,7 +83,7 @@ func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcom
 	if err != nil {
 		panic(err) // cannot happen: texts and numbers can be encoded
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout+30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout+time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		out, err := c.post(ctx, raw)

@@ -162,7 +162,7 @@ func (e *operationLoad) verify() map[string]int {
 // that the caller received. The state is "" if the operation was never accepted.
 func (e *operationLoad) awaitResult(ctx context.Context, o *sentOperation) (result outcome) {
 	err := fmt.Errorf("not read")
-	if !e.w.eventually(10*time.Second, func(context.Context) bool {
+	if !e.w.eventually(time.Minute, func(context.Context) bool {
 		result, err = e.w.history(ctx, o.id)
 		return err == nil && result.State != "pending"
 	}) {

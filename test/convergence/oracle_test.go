@@ -145,7 +145,7 @@ func formatUID(uid []byte) string {
 
 // differences describes the differences between store and clusters.
 func (w *world) differences(ctx context.Context) []string {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	want, feeds, err := w.listed(ctx)
 	if err != nil {

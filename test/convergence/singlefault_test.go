@@ -151,8 +151,9 @@ func TestServerRestartCausesNoAPIRequest(t *testing.T) {
 	})
 }
 
+// That this takes three seconds on a machine that is not busy is checked by package assignment.
 func TestStandbyTakesOver(t *testing.T) {
-	const timeout = 3 * time.Second
+	const timeout = time.Minute
 	runAlone(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		cacher, term := w.holder(t.Context())
 		standby := w.otherAgent(cacher)
@@ -176,10 +177,10 @@ func (w *world) otherAgent(a *agent) *agent {
 	return w.agents[0]
 }
 
-// The server's heartbeat interval is one second. A silent side is disconnected after three, and
-// both sides check once per interval.
+// The server's heartbeat interval is one second. A silent side is disconnected after three. The
+// limit is for a busy machine, and far below the kernel's timeout of a quarter of an hour.
 func TestHalfOpenLinkIsDetected(t *testing.T) {
-	const timeout = 6 * time.Second
+	const timeout = time.Minute
 	runAlone(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		for _, d := range [][]proxy.Direction{{proxy.Up, proxy.Down}, {proxy.Up}, {proxy.Down}} {
 			cacher, term := w.holder(t.Context())
@@ -206,7 +207,7 @@ func TestBlackholedLinkIsReplaced(t *testing.T) {
 	runAlone(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		_, term := w.holder(t.Context())
 		w.agents[0].link.Blackhole()
-		took, ok := w.awaitHolder(w.agents[0], term, 15*time.Second)
+		took, ok := w.awaitHolder(w.agents[0], term, time.Minute)
 		if !ok {
 			t.Fatalf("the agent has not opened another connection after %v", took)
 		}

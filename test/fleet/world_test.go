@@ -188,7 +188,7 @@ func identity(raw []byte) string {
 // waitFor waits until a condition on the log is true.
 func (s *eventLog) waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		s.mu.Lock()
 		ok, changed := condition(), s.changed

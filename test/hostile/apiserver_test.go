@@ -261,7 +261,7 @@ func awaitVisible(t *testing.T, url string, version int) {
 
 func awaitCondition(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !condition(); {
+	for deadline := time.Now().Add(5 * time.Minute); !condition(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("timeout waiting for %s", what)
 		}

@@ -145,7 +145,7 @@ func await(t *testing.T, what string, condition func() error) {
 	}
 }
 
-var client = http.Client{Timeout: 20 * time.Second}
+var client = http.Client{Timeout: 2 * time.Minute}
 
 // get returns a response of the REST API.
 func (s *server) get(path string) ([]byte, error) {

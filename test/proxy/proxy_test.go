@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/test/tcpserver"
 )
 
@@ -71,7 +72,7 @@ func (c *echoClient) expectLine(line string, timeout time.Duration) error {
 	return err
 }
 
-const longTimeout, shortTimeout = 10 * time.Second, 100 * time.Millisecond
+const longTimeout, shortTimeout = time.Minute, 100 * time.Millisecond
 
 func TestForward(t *testing.T) {
 	c := dial(t, New(t, echo(t)))
@@ -233,12 +234,7 @@ func TestStallAfter(t *testing.T) {
 }
 
 func TestUnreachableTarget(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	p := New(t, listener.Addr().String())
+	p := New(t, ports.Unused(t))
 	wantRefused(t, p) // no program listens at the target
 	p.SetTarget(echo(t))
 	if err := dial(t, p).expectEcho("hello", longTimeout); err != nil {

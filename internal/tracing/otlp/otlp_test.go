@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/vedette-io/vedette/internal/tracing"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // receiver is a collector that keeps what it receives.
@@ -83,14 +84,8 @@ func TestExport(t *testing.T) {
 // TestCollectorThatIsAway checks that spans of a collector that does not answer are dropped, with one
 // line of the log.
 func TestCollectorThatIsAway(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
 	var out strings.Builder
-	exporter, err := New(t.Context(), Config{Endpoint: address, Insecure: true, SampleRatio: 1}, slog.New(slog.NewTextHandler(&out, nil)))
+	exporter, err := New(t.Context(), Config{Endpoint: ports.Unused(t), Insecure: true, SampleRatio: 1}, slog.New(slog.NewTextHandler(&out, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
