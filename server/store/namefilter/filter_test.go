@@ -92,3 +92,11 @@ func TestFilterWears(t *testing.T) {
 		t.Error("it is worn after Compact")
 	}
 }
+
+// BenchmarkAdd is what each new object costs its writer.
+func BenchmarkAdd(b *testing.B) {
+	f := New()
+	for b.Loop() {
+		f.Add(1, "production", "front-7f8c9d6b5-x2k4p")
+	}
+}
