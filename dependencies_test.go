@@ -95,6 +95,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/metricset", module + "/agent", "both programs use it"},
 		{"./internal/metricset", module + "/server", "both programs use it"},
 		{"./server/store/admission", "database/sql", "admission decides who may write, and when; only the store itself uses SQL"},
+		{"./server/store/namefilter", "database/sql", "a filter has names in memory; only the store itself uses SQL"},
 		{"./server/store/overlay", "database/sql", "the overlay decides which changes are stale; only the store itself uses SQL"},
 		{"./server/store/overlay", module + "/server/store/codec", "the overlay compares versions; it must not decode rows"},
 		{"./server/...", module + "/bench", "benchmarks measure the programs; only tests may use their data"},

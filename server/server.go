@@ -210,6 +210,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return st.RunNameFilters(ctx) })
 	group.Go(func() error { return accountRules.Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
 	group.Go(func() error { return balancer.Run(ctx) })

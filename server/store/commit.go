@@ -191,6 +191,7 @@ func (s *Store) writePlan(ctx context.Context, p *plan, write writeFunc) ([]Chan
 		defer s.versions.accountLog.note(p.batch.Account)
 	}
 	effect := p.effect()
+	s.nameFilters.add(p)
 	err := write(ctx, p.apply)
 	s.versions.publishOutcome(effect, err)
 	if err != nil {

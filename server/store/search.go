@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/namefilter"
 )
 
 // SearchQuery selects objects by their keys in Clouddriver's cache:
@@ -63,7 +64,8 @@ type SearchRow struct {
 }
 
 // Search returns a page of objects. Their order is the same for each page, but otherwise undefined.
-// It takes one statement, and one more if accounts have changed since the last call. The error is
+// It takes one statement, or none if no account can have what is searched for, and one more if
+// accounts have changed since the last call. The error is
 // vedette.Invalid if the limit or the offset is out of range.
 func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
 	if q.Limit < 0 || q.Offset < 0 {
@@ -137,6 +139,7 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 		return nil, err
 	}
 	kinds := sortedIDs(c.kinds)
+	c.leaveOutAccounts(ctx, s, q, kinds)
 	c.empty = !isValidText(q.Text, maxSearchText) || len(c.accounts) == 0 || len(kinds) == 0 ||
 		q.Related != nil && len(q.Related.Applications) == 0
 	if c.empty {
@@ -184,6 +187,32 @@ func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *Search
 		c.accountCondition = s.dialect.notIn("o.account_id", names.hidden)
 	}
 	return nil
+}
+
+// leaveOutAccounts leaves out the accounts that cannot have what is searched for. If most may have
+// it, all are read: the condition would cost more than the rows of the others.
+func (c *searchConditions) leaveOutAccounts(ctx context.Context, s *Store, q *SearchQuery, kinds []int64) {
+	if q.Related != nil || !s.isOnlyWriter() || s.CheckLease(ctx) != nil {
+		return
+	}
+	pattern, candidates := q.namePattern(c), map[int64]vedette.AccountName{}
+	for id, name := range c.accounts {
+		if len(pattern) > 0 && strings.Contains(string(name), q.Text) || s.nameFilters.mayContain(id, pattern, kinds) {
+			candidates[id] = name
+		}
+	}
+	if len(candidates) <= len(c.accounts)/2 {
+		c.accounts, c.accountCondition = candidates, s.dialect.in("o.account_id", sortedIDs(candidates))
+	}
+}
+
+// namePattern returns what names or namespaces must contain, unless the name of their account does.
+// It is empty if other parts of a key may contain the text or a part of it.
+func (q *SearchQuery) namePattern(c *searchConditions) namefilter.Pattern {
+	if isSpanning(q.Text) || strings.Contains(q.KeyPrefix, q.Text) || len(idsContaining(c.names, q.Text)) > 0 {
+		return nil
+	}
+	return namefilter.NewPattern(q.Text)
 }
 
 // readKinds reads the kinds if another server may have inserted one.

@@ -51,6 +51,7 @@ type Store struct {
 	overlay         overlay.Overlay
 	labelGC         labelGC
 	versions        versions
+	nameFilters     nameFilters
 	cachedNames     atomic.Pointer[accountNames]
 	writeStatements statements     // of db
 	readStatements  statements     // of reader

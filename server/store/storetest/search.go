@@ -41,8 +41,13 @@ func searchableObjects() []vedette.Object {
 
 func fillForSearch(t *testing.T, s *store.Store) {
 	t.Helper()
-	for _, account := range []vedette.AccountName{"prod", "Staging"} {
-		newWriter(t, s, account).put(searchableObjects()...)
+	for i, account := range []vedette.AccountName{"prod", "Staging"} {
+		w := newWriter(t, s, account)
+		w.put(searchableObjects()[:i*3]...)
+		if err := s.BuildNameFilters(t.Context()); err != nil { // half of the names are written afterwards
+			t.Fatal(err)
+		}
+		w.put(searchableObjects()...)
 	}
 }
 
