@@ -157,7 +157,8 @@ func New(cfg Config) http.Handler {
 		Applications: cfg.Applications, OnRead: cfg.OnViewRead})
 	a := &api{Config: cfg, views: reader}
 	a.credentials = newCredentialCache(a)
-	return middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
+	checked := middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { checked.ServeHTTP(w, middleware.LiteralSemicolons(r)) })
 }
 
 // router returns the routes in the order in which they are matched. They mirror the

@@ -22,6 +22,7 @@ func TestInvalidTextIsRejected(t *testing.T) {
 		{"a job to delete", "DELETE", "/applications/web/jobs/prod/shop/job%20%ff", "", "", "0xff"},
 		{"a request's name", "POST", "/kubernetes/ops?clientRequestId=%ff", "[]", "", "the query must not contain"},
 		{"an incomplete escape in the query", "GET", "/credentials?expand=%f", "", "", "the query"},
+		{"very many parameters", "GET", "/credentials?" + strings.Repeat("a&", 20_000), "", "", "the query"},
 		{"a user", "GET", "/manifests/prod/shop/configMap%20x", "", "J\xfcrgen", "the header X-Spinnaker-User must not contain the byte 0xfc"},
 		{"a body", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment ` + "\xff" + `","location":"shop","replicas":3}}]`, "", "the body must not contain the byte 0xff"},
 		{"an escaped control character", "POST", "/kubernetes/ops", `[{"scaleManifest":{"account":"prod","manifestName":"deployment a\u0000","location":"shop","replicas":3}}]`, "",
@@ -45,6 +46,18 @@ func TestInvalidTextIsRejected(t *testing.T) {
 				t.Errorf("got the requests %q at the agent, want none", requests)
 			}
 		})
+	}
+}
+
+// TestSemicolonsAreText checks that a parameter with a semicolon counts. Without it, the request
+// would be one for all server groups.
+func TestSemicolonsAreText(t *testing.T) {
+	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store})
+	if _, body := get(t, url+"/applications/shop/serverGroups?clusters=prod:a;b"); string(body) != "[]\n" {
+		t.Errorf("a cluster that does not exist: got %s, want []", body)
+	}
+	if _, body := get(t, url+"/search?type=pod&q=shop;x"); !strings.Contains(string(body), `"query":"shop;x"`) {
+		t.Errorf("a search: got %s, want the query shop;x", body)
 	}
 }
 

@@ -35,6 +35,9 @@ func checkText(r *http.Request) error {
 		return vedette.Errorf(vedette.Invalid, "the path must not contain %w", err)
 	}
 	query, err := url.QueryUnescape(r.URL.RawQuery)
+	if err == nil {
+		_, err = url.ParseQuery(r.URL.RawQuery) // handlers would miss parameters that it cannot read, without an error
+	}
 	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "the query %.200q cannot be read: %w", r.URL.RawQuery, err)
 	}

@@ -23,7 +23,7 @@ func TestForwardKeepsHeaders(t *testing.T) {
 		rw.Header().Set("ETag", `"1"`)
 		rw.WriteHeader(http.StatusAccepted)
 	}
-	response, _ := w.send(t, http.MethodPut, "/admin/db/truncate/ns?x=%20y&x=2", "body", "Authorization", "Bearer caller", "Connection", "X-Private, Upgrade",
+	response, _ := w.send(t, http.MethodPut, "/admin/db/truncate/ns?x=%20y&x=2;z", "body", "Authorization", "Bearer caller", "Connection", "X-Private, Upgrade",
 		"X-Private", "1", "Upgrade", "websocket", "Accept-Encoding", "gzip", "If-None-Match", `"0"`, "X-SPINNAKER-REQUEST-ID", "r-1", "X-Gateway-Token", "caller's",
 		"Proxy-Authorization", "Basic x")
 	if got := response.Header; response.StatusCode != http.StatusAccepted || strings.Join(got["X-Many"], ",") != "a,b" || got.Get("Keep-Alive") != "" || got.Get("ETag") != `"1"` {
@@ -39,7 +39,7 @@ func TestForwardKeepsHeaders(t *testing.T) {
 	if user, password, _ := seen.BasicAuth(); user != "vedette" || password != "s3cret" {
 		t.Errorf("got the user %q, want the configured one", user)
 	}
-	if seen.URL.RawQuery != "x=%20y&x=2" || !strings.HasPrefix(w.handler.client.BaseURL, "http://"+seen.Host+"/") {
+	if seen.URL.RawQuery != "x=%20y&x=2%3Bz" || !strings.HasPrefix(w.handler.client.BaseURL, "http://"+seen.Host+"/") {
 		t.Errorf("got the query %s at the host %s", seen.URL.RawQuery, seen.Host)
 	}
 }

@@ -33,6 +33,7 @@ func New(remote *Remote, own http.Handler) http.Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = middleware.LiteralSemicolons(r)
 	found := findRoute(h.table, r.Method, r.URL.EscapedPath())
 	middleware.SetRoute(r, found.name())
 	if found.Mode == Own {

@@ -58,14 +58,16 @@ func (e *AddressError) Error() string {
 // an IPv4 address must be allowed as both.
 func (p Policy) Check(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
-	if embedded, _ := embeddedIPv4(address); contains(p.Rejected, address) || contains(p.Rejected, embedded) {
+	embedded := embeddedIPv4(address)
+	isRejected := func(a netip.Addr) bool { return contains(p.Rejected, a) }
+	if isRejected(address) || slices.ContainsFunc(embedded, isRejected) {
 		return &AddressError{address, "an address that the account rejects"}
 	}
 	if contains(p.Allowed, address) {
 		return nil
 	}
-	if embedded, ok := embeddedIPv4(address); ok {
-		if err := p.Check(embedded); err != nil {
+	for _, e := range embedded {
+		if err := p.Check(e); err != nil {
 			return err
 		}
 	}
@@ -91,19 +93,40 @@ var (
 	oldMapped = netip.MustParsePrefix("::/96")
 )
 
-// embeddedIPv4 returns the IPv4 address to which a gateway translates an IPv6 address.
-func embeddedIPv4(address netip.Addr) (netip.Addr, bool) {
+// embeddedIPv4 returns the IPv4 addresses to which a gateway may translate an IPv6 address.
+func embeddedIPv4(address netip.Addr) []netip.Addr {
 	if !address.Is6() || address.IsUnspecified() || address.IsLoopback() {
-		return netip.Addr{}, false
+		return nil
 	}
 	b := address.As16()
 	switch {
-	case nat64.Contains(address), localNAT.Contains(address), oldMapped.Contains(address):
-		return netip.AddrFrom4([4]byte(b[12:])), true
+	case nat64.Contains(address), oldMapped.Contains(address):
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
+	case localNAT.Contains(address):
+		return translations(b)
 	case sixToFour.Contains(address):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
 	}
-	return netip.Addr{}, false
+	return nil
+}
+
+// translations returns the IPv4 addresses that an address of a local NAT64 can stand for. A site
+// chooses the length of its prefix, which decides where the IPv4 address is (RFC 6052, 2.2). The
+// ninth byte is never part of it, and is 0 unless the prefix has 96 bits. Addresses that begin with
+// 0 are parts of the prefix, and lead nowhere.
+func translations(b [16]byte) []netip.Addr {
+	last := netip.AddrFrom4([4]byte(b[12:]))
+	list := []netip.Addr{last}
+	if withoutNinth := append(b[:8:8], b[9:]...); b[8] == 0 {
+		for _, prefixBytes := range []int{6, 7, 8} {
+			list = append(list, netip.AddrFrom4([4]byte(withoutNinth[prefixBytes:])))
+		}
+	}
+	list = slices.DeleteFunc(list, func(a netip.Addr) bool { return a.As4()[0] == 0 })
+	if len(list) == 0 {
+		return []netip.Addr{last}
+	}
+	return list
 }
 
 // Control checks the address of each connection of a net.Dialer. It runs after the name was
