@@ -24,5 +24,6 @@ func newRoot() *cobra.Command {
 	connect.AddFlags(root)
 	root.AddCommand(newGet(), newApply(), newDelete(), newScale(), newRollout(), newLogs(), newOps(),
 		newAccounts(), newAgents(), newFeeds(), newCompareClouddriver(), newConfig(), newUp(), newVersion())
+	explainUsageErrors(root)
 	return root
 }
