@@ -123,8 +123,8 @@ func fetchArtifacts(t *testing.T, rest, echo string) (answers []byte) {
 			fmt.Sprintf(`{"type":%q,"artifactAccount":%q,"name":%q,"reference":%q,"version":"main"}`, artifactType, account, name, reference))...)
 	}
 	ask("s3/object", "bucket", "", "s3://bucket/file")
-	for _, ssh := range []string{"git-ssh", "git-ssh-wrong", "git-ssh-program"} {
-		ask("git/repo", ssh, "", "ssh://git@127.0.0.1:1/repo")
+	for _, account := range []string{"git-ssh", "git-ssh-wrong", "git-ssh-program"} {
+		ask("git/repo", account, "", "ssh://git@127.0.0.1:1/repo")
 	}
 	for _, path := range []string{"unauthorized", "forbidden", "redirect"} {
 		for _, helm := range []string{"helm-", "helm-file-"} {
@@ -251,9 +251,9 @@ func loadCanary(t *testing.T, file string, shown io.Writer) *config.Config {
 	return cfg
 }
 
-func fetch(t *testing.T, method, url, body string) []byte {
+func fetch(t *testing.T, method, address, body string) []byte {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func fetch(t *testing.T, method, url, body string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(nil, "%s: %s\n%s\n", url, response.Status, answer)
+	return fmt.Appendf(nil, "%s: %s\n%s\n", address, response.Status, answer)
 }
 
 // await waits until a condition is true.

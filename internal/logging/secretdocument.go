@@ -3,7 +3,6 @@ package logging
 import (
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -112,5 +111,6 @@ func (d *documentSecrets) addText(text string) {
 
 // isSecretFlag reports whether the next argument of a program is secret.
 func isSecretFlag(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Value, "-") && !slices.Contains([]byte(n.Value), '=') && secretName.MatchString(n.Value)
+	flag := n.Value // "" for what is not a text
+	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && secretName.MatchString(flag)
 }
