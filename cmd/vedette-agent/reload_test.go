@@ -5,15 +5,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 )
@@ -262,6 +265,65 @@ func TestWatchConfig(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAccountsWrittenInPieces rewrites a file of 500 accounts in place. Each piece is valid YAML with fewer
+// accounts, and none of them ends.
+func TestAccountsWrittenInPieces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	entries := func(from, to int) (text string) {
+		for i := from; i < to; i++ {
+			text += fmt.Sprintf("- {name: account-%d, kubeconfigFile: /k}\n", i)
+		}
+		return text
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := os.WriteFile(file, []byte("kubernetes.accounts:\n"+entries(0, 500)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := &recordedAgent{accounts: settings.Accounts}
+		r := &reloader{agent: recorded, log: slog.New(slog.DiscardHandler), accounts: settings.Accounts}
+		r.Reloader = configreload.New(cfg, configreload.Options[*config.Config]{Name: "a", Apply: r.apply, Report: recorded.SetConfigStatus,
+			WithoutNotifications: true, Metrics: metrics.New("test"), Log: r.log})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Watch(ctx) }()
+		time.Sleep(10 * time.Second) // in the time of the bubble, as all below
+		written, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer written.Close()
+		pieces := []string{"kubernetes.accounts:\n"}
+		for i := range 21 {
+			pieces = append(pieces, entries(25*i, 25*(i+1)))
+		}
+		for _, piece := range pieces {
+			time.Sleep(900 * time.Millisecond)
+			if recorded.sets > 0 || recorded.status.Error != "" {
+				t.Fatalf("got %d accounts, error %q before the file was complete", len(recorded.accounts), recorded.status.Error)
+			}
+			if _, err := written.WriteString(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if recorded.sets != 1 || len(recorded.accounts) != 525 {
+			t.Errorf("got %d accounts after %d changes, want 525 after one", len(recorded.accounts), recorded.sets)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // notifiedAgent says what a reloader does to an agent.

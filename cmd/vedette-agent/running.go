@@ -10,6 +10,6 @@ import (
 // running returns what `check --effective` says about the agent that runs on this machine.
 func running(ctx context.Context, cfg *config.Config) []string {
 	s := cfg.Server
-	endpoint := configstatus.Endpoint{Host: s.Host, Port: s.Port, TLS: s.SSL.Enabled, Token: s.AdminToken.Reveal()}
+	endpoint := configstatus.Endpoint{Host: s.Host, Port: s.Port, TLS: s.SSL.Enabled, Guard: s.Guard(nil)}
 	return configstatus.Remarks(ctx, "agent", endpoint, cfg.Effective())
 }

@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/probe"
@@ -20,11 +26,20 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// serveEcho starts a web server that accepts nobody and quotes the credentials that it gets.
+// serveEcho starts a web server that accepts nobody and quotes the credentials that it gets: with status 401,
+// below /forbidden with 403, and below /redirect in a redirect to where nobody listens.
 func serveEcho(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
-		w.WriteHeader(http.StatusUnauthorized)
+		status := http.StatusUnauthorized
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/forbidden"):
+			status = http.StatusForbidden
+		case strings.HasPrefix(r.URL.Path, "/redirect"):
+			status = http.StatusFound
+			w.Header().Set("Location", "http://somebody:"+password+"@127.0.0.1:1/"+password+"?token="+url.QueryEscape(r.Header.Get("Authorization")))
+		}
+		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"message":"no access with %q, %q, %q"}`, r.Header.Get("Authorization"), password, r.Header.Get("X-Gateway"))
 	}))
 	t.Cleanup(server.Close)
@@ -59,6 +74,73 @@ artifacts:
   - {name: bucket, apiEndpoint: %q, apiRegion: r, awsAccessKeyId: key, awsSecretAccessKey: c4n4ry-s3}
 `
 
+// canaryAccounts returns the accounts of Helm repositories and Git servers. Some secrets are in files.
+func canaryAccounts(t *testing.T, echo string) (text string) {
+	t.Helper()
+	dir := t.TempDir()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("c4n4ry-passphrase"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(name, content string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	login, token, key := file("login", "somebody:c4n4ry-login-file"), file("token", "c4n4ry-token-file\n"), file("key", string(pem.EncodeToMemory(block)))
+	program := file("program", "#!/bin/sh\necho c4n4ry-program\necho c4n4ry-program >&2\nexit 1\n")
+	if err := os.Chmod(program, 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	text = "  helm.enabled: true\n  helm.accounts:\n"
+	for _, path := range []string{"unauthorized", "forbidden", "redirect"} {
+		text += fmt.Sprintf("  - {name: helm-%[1]s, repository: %[2]s/%[1]s, username: somebody, password: c4n4ry-helm-password}\n", path, echo)
+		text += fmt.Sprintf("  - {name: helm-file-%[1]s, repository: %[2]s/%[1]s, usernamePasswordFile: %[3]s}\n", path, echo, login)
+	}
+	return text + "  git-repo.enabled: true\n  git-repo.accounts:\n" +
+		"  - {name: git-password, username: somebody, password: c4n4ry-git-password}\n" +
+		"  - {name: git-token, token: c4n4ry-git-token}\n" +
+		"  - {name: git-login-file, usernamePasswordFile: " + login + "}\n" +
+		"  - {name: git-token-file, tokenFile: " + token + "}\n" +
+		"  - {name: git-ssh, sshPrivateKeyFilePath: " + key + ", sshPrivateKeyPassphrase: c4n4ry-passphrase, sshTrustUnknownHosts: true}\n" +
+		"  - {name: git-ssh-wrong, sshPrivateKeyFilePath: " + key + ", sshPrivateKeyPassphrase: c4n4ry-wrong-passphrase, sshTrustUnknownHosts: true}\n" +
+		"  - {name: git-ssh-program, sshPrivateKeyFilePath: " + key + ", sshPrivateKeyPassphraseCmd: " + program + ", sshTrustUnknownHosts: true}\n"
+}
+
+// fetchArtifacts asks for artifacts with all accounts, and returns the answers.
+func fetchArtifacts(t *testing.T, rest, echo string) (answers []byte) {
+	t.Helper()
+	ask := func(artifactType, account, name, reference string) {
+		t.Helper()
+		answers = append(answers, fetch(t, http.MethodPut, rest+"/artifacts/fetch",
+			fmt.Sprintf(`{"type":%q,"artifactAccount":%q,"name":%q,"reference":%q,"version":"main"}`, artifactType, account, name, reference))...)
+	}
+	ask("s3/object", "bucket", "", "s3://bucket/file")
+	for _, account := range []string{"git-ssh", "git-ssh-wrong", "git-ssh-program"} {
+		ask("git/repo", account, "", "ssh://git@127.0.0.1:1/repo")
+	}
+	for _, path := range []string{"unauthorized", "forbidden", "redirect"} {
+		for _, helm := range []string{"helm-", "helm-file-"} {
+			ask("helm/chart", helm+path, "chart", "")
+			ask("helm/index", helm+path, "", "")
+			answers = append(answers, fetch(t, http.MethodGet, rest+"/artifacts/account/"+helm+path+"/names?type=helm/chart", "")...)
+		}
+		for _, git := range []string{"git-password", "git-token", "git-login-file", "git-token-file"} {
+			ask("git/repo", git, "", echo+"/"+path+"/repo")
+		}
+		ask("http/file", "web", "", echo+"/"+path)
+		ask("github/file", "hub", "", echo+"/"+path)
+	}
+	return answers
+}
+
 // TestCanary runs the server with all logging and secrets in its file, against services that quote them,
 // and searches everything that the server shows for the secrets.
 func TestCanary(t *testing.T) {
@@ -72,9 +154,10 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	echo := serveEcho(t)
+	accounts := canaryAccounts(t, echo)
 	configWith := func(database string) string {
 		withPassword := strings.Replace(echo, "http://", "http://somebody:c4n4ry-userinfo@", 1)
-		return fmt.Sprintf(canaryConfig, open[0], open[1], open[2], open[3], database, echo, withPassword, echo, echo)
+		return fmt.Sprintf(canaryConfig, open[0], open[1], open[2], open[3], database, echo, withPassword, echo, echo) + accounts
 	}
 
 	write(configWith("postgres://somebody:c4n4ry-database@127.0.0.1:1/name?sslmode=disable"))
@@ -99,21 +182,22 @@ func TestCanary(t *testing.T) {
 	go func() { ended <- run(ctx, cfg, log) }()
 	rest := fmt.Sprint("http://127.0.0.1:", open[0])
 	await(t, "the server answers", func() bool {
-		response, err := http.Get(rest + "/health")
-		if err == nil {
-			response.Body.Close()
+		response, err := http.Get(rest + "/artifacts/credentials")
+		if err != nil {
+			return false
 		}
-		return err == nil
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK // not that the server is starting
 	})
 	for _, path := range []string{"/health", "/ready", "/config", "/credentials", "/applications", "/vedette/v1/accounts", "/vedette/v1/agents"} {
 		shown.Write(fetch(t, http.MethodGet, rest+path, ""))
 	}
-	for _, account := range []string{`"http/file","artifactAccount":"web"`, `"github/file","artifactAccount":"hub"`, `"s3/object","artifactAccount":"bucket"`} {
-		reference := echo + "/file"
-		if strings.Contains(account, "s3") {
-			reference = "s3://bucket/file"
+	answers := fetchArtifacts(t, rest, echo)
+	shown.Write(answers)
+	for _, want := range []string{"401", "403", "connection refused", "helm-redirect", "git-token-file", "not a usable SSH key", "run the program"} {
+		if !strings.Contains(string(answers), want) {
+			t.Errorf("no artifact failed with %q: %s", want, answers)
 		}
-		shown.Write(fetch(t, http.MethodPut, rest+"/artifacts/fetch", fmt.Sprintf(`{"type":%s,"reference":%q}`, account, reference)))
 	}
 	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[3], "/metrics"), ""))
 	shown.Write(fetch(t, http.MethodGet, fmt.Sprint("http://127.0.0.1:", open[2], "/debug/pprof/goroutine?debug=2"), ""))
@@ -167,9 +251,9 @@ func loadCanary(t *testing.T, file string, shown io.Writer) *config.Config {
 	return cfg
 }
 
-func fetch(t *testing.T, method, url, body string) []byte {
+func fetch(t *testing.T, method, address, body string) []byte {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +267,7 @@ func fetch(t *testing.T, method, url, body string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(nil, "%s: %s\n%s\n", url, response.Status, answer)
+	return fmt.Appendf(nil, "%s: %s\n%s\n", address, response.Status, answer)
 }
 
 // await waits until a condition is true.

@@ -21,6 +21,6 @@ func configHandler(cfg *config.Config, r *reloader, log *slog.Logger) http.Handl
 func running(ctx context.Context, cfg *config.Config) []string {
 	s := cfg.Server
 	host, _, _ := net.SplitHostPort(cfg.RESTListen().Address) // RESTListen has joined them
-	endpoint := configstatus.Endpoint{Host: host, Port: s.Port, TLS: s.SSL.Enabled, Token: s.AdminToken.Reveal()}
+	endpoint := configstatus.Endpoint{Host: host, Port: s.Port, TLS: s.SSL.Enabled, Guard: s.Guard(nil)}
 	return configstatus.Remarks(ctx, "server", endpoint, cfg.Effective())
 }

@@ -74,3 +74,20 @@ func TestRunning(t *testing.T) {
 		t.Errorf("got %s, %v", body, err)
 	}
 }
+
+// TestRunningWithTokenFile checks that the token of a file is meant to be sent, as the one in the configuration is.
+func TestRunningWithTokenFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "server.yml")
+	text := "sql: {url: 'postgres://u@h/d', password: hunter2}\nserver: {address: 192.0.2.1, adminTokenFile: " + filepath.Join(dir, "absent") + "}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(running(t.Context(), cfg), "\n"); !strings.Contains(got, "server.adminTokenFile") || !strings.Contains(got, "absent") {
+		t.Errorf("got %s, want why the file cannot be read", got)
+	}
+}

@@ -103,7 +103,7 @@ func (g Guard) hasToken(r *http.Request) bool {
 	if !g.HasToken() || !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	token, err := g.token()
+	token, err := g.ReadToken()
 	if err != nil {
 		g.logError(err)
 		return false
@@ -111,9 +111,9 @@ func (g Guard) hasToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(strings.TrimSpace(sent)), []byte(token)) == 1
 }
 
-// token returns the token, which is never empty.
-func (g Guard) token() (string, error) {
-	if g.Token != "" {
+// ReadToken returns the token; "" if there is none. One from a file is never empty.
+func (g Guard) ReadToken() (string, error) {
+	if g.Token != "" || g.TokenFile == "" {
 		return g.Token, nil
 	}
 	file, err := os.Open(g.TokenFile)

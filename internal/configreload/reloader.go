@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/reload"
 )
 
 // Config is a configuration that can be loaded again. C is its own type.
@@ -65,8 +66,10 @@ type Options[C any] struct {
 	// because of changed files, also of a configuration that cannot be used; may be nil.
 	Credentials  func() []string
 	FilesChanged func()
-	Metrics      Metrics
-	Log          *slog.Logger
+	// WithoutNotifications looks at files every few seconds only, as where the kernel does not notify.
+	WithoutNotifications bool
+	Metrics              Metrics
+	Log                  *slog.Logger
 }
 
 // Reloader applies changes of a configuration. Its fields belong to the goroutine of Watch, but for
@@ -94,16 +97,34 @@ func New[C Config[C]](started C, o Options[C]) *Reloader[C] {
 
 // Reload reads the configuration again, after files have changed, and returns the files to watch.
 func (r *Reloader[C]) Reload(ctx context.Context, changed []string) []string {
+	return r.reload(ctx, reload.Change{Paths: changed})
+}
+
+// reload is Reload for a change that may not be complete anymore when the files are read. Nothing
+// happens then: another change follows.
+func (r *Reloader[C]) reload(ctx context.Context, change reload.Change) []string {
 	next, looked, err := r.current.Next()
-	if err != nil {
+	isCurrent := change.IsCurrent(paths(looked))
+	switch {
+	case !isCurrent && err == nil:
+		r.discard(next)
+	case !isCurrent:
+	case err != nil:
 		r.reject(err)
-	} else {
+	default:
 		r.apply(ctx, next)
 	}
-	if len(changed) > 0 && r.o.FilesChanged != nil {
+	if len(change.Paths) > 0 && r.o.FilesChanged != nil {
 		r.o.FilesChanged()
 	}
 	return r.watched(looked)
+}
+
+// discard closes a configuration that is not used.
+func (r *Reloader[C]) discard(next C) {
+	if err := next.Close(); err != nil {
+		r.o.Log.Warn("cannot clean up after a configuration that is not used", "error", err)
+	}
 }
 
 // reject keeps the configuration that is in effect.

@@ -22,22 +22,27 @@ func (r *Reloader[C]) Watch(ctx context.Context) error {
 	refreshing.Go(func() {
 		refreshSecrets(ctx, func() C { return r.inEffect.Load().current }, secretsChanged, r.o.Log)
 	})
-	reload.Watch(ctx, reload.Config{Also: secretsChanged, Log: r.o.Log}, r.watched(r.current.Files()), r.Reload)
+	files := reload.Config{Also: secretsChanged, WithoutNotifications: r.o.WithoutNotifications, Log: r.o.Log}
+	reload.Watch(ctx, files, r.watched(r.current.Files()), r.reload)
 	refreshing.Wait()
 	return r.current.Close()
 }
 
 // watched returns the files whose change may change what is in effect, besides those of a configuration.
 func (r *Reloader[C]) watched(files []configfile.File) []string {
-	var paths []string
-	for _, file := range files {
-		paths = append(paths, file.Path)
-	}
+	all := paths(files)
 	if r.o.Credentials != nil {
-		paths = append(paths, r.o.Credentials()...)
+		all = append(all, r.o.Credentials()...)
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func paths(files []configfile.File) (all []string) {
+	for _, file := range files {
+		all = append(all, file.Path)
+	}
+	return all
 }
 
 // firstIrregular returns the first file that can be read only once, such as a pipe, or "".

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/admin"
 )
 
 // Endpoint is where a program on this machine serves operators.
@@ -22,7 +23,7 @@ type Endpoint struct {
 	Host  string // address on which it listens; empty for all
 	Port  int
 	TLS   bool
-	Token string // for operators; sent only if the program does not listen on the loopback address
+	Guard admin.Guard // has the token for operators; sent only if the program does not listen on the loopback address
 }
 
 const (
@@ -42,8 +43,8 @@ func Ask(ctx context.Context, e Endpoint) (Effective, error) {
 	if err != nil {
 		return Effective{}, fmt.Errorf("ask %s: %w", e.url(), err)
 	}
-	if e.Token != "" && !e.isLoopback() {
-		request.Header.Set("Authorization", "Bearer "+e.Token)
+	if err := e.authorize(request); err != nil {
+		return Effective{}, err
 	}
 	client := newClient()
 	defer client.CloseIdleConnections()
@@ -53,6 +54,21 @@ func Ask(ctx context.Context, e Endpoint) (Effective, error) {
 	}
 	defer response.Body.Close()
 	return decode(response)
+}
+
+// authorize adds the token, unless requests from this machine are trusted without one.
+func (e Endpoint) authorize(request *http.Request) error {
+	if e.isLoopback() {
+		return nil
+	}
+	token, err := e.Guard.ReadToken()
+	if err != nil {
+		return vedette.Errorf(vedette.Invalid, "server.adminTokenFile, %s: %w", e.Guard.TokenFile, err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return nil
 }
 
 // newClient returns a client for this machine. The certificate is not verified, because it belongs to

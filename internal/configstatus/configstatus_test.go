@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,9 +110,35 @@ func TestTokenIsSentToOwnAddressesOnly(t *testing.T) {
 	}
 	sent := "nothing"
 	endpoint := endpointOf(t, httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header.Get("Authorization") })))
-	endpoint.Token = "a-token-of-20-letters"
+	endpoint.Guard.Token = token
 	if _, err := Ask(t.Context(), endpoint); err == nil || sent != "" {
 		t.Errorf("got %v, and sent %q", err, sent)
+	}
+}
+
+const token = "a-token-of-20-letters"
+
+// TestTokenOfAFile checks that the program trusts a request from another address of this machine.
+func TestTokenOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	guard := admin.Guard{TokenFile: path}
+	request := httptest.NewRequest(http.MethodGet, Path, nil)
+	request.RemoteAddr = "10.0.0.7:4711"
+	for _, loopback := range []bool{true, false} {
+		if err := (Endpoint{Host: map[bool]string{true: "127.0.0.1", false: "10.0.0.7"}[loopback], Guard: guard}).authorize(request); (err == nil) != loopback {
+			t.Errorf("without the file, loopback %t: got %v", loopback, err)
+		}
+	}
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host string
+		want bool
+	}{{"127.0.0.1", false}, {"10.0.0.7", true}} {
+		if err := (Endpoint{Host: tt.host, Guard: guard}).authorize(request); err != nil || guard.Trusts(request) != tt.want {
+			t.Errorf("%s: got %v, trusted %t", tt.host, err, guard.Trusts(request))
+		}
 	}
 }
 

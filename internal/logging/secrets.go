@@ -19,8 +19,8 @@ import (
 // ***: those that are given, and those of the call before, which connections may still use. It masks
 //
 //   - a value of one line, of 6 bytes or more;
-//   - in a value of several lines, what stands at names such as token, password and key, and the lines
-//     of a certificate or a key;
+//   - in a value of several lines, and in YAML or JSON on one line, what stands at names such as token,
+//     password and key, and the lines of a certificate or a key;
 //
 // as it is, quoted, in JSON, in URLs and in base64. The time that a line takes depends on its length,
 // and not on the number of secrets.
@@ -45,7 +45,7 @@ type secretWriter struct {
 func (w *secretWriter) set(values []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	index := newSecretIndex(slices.Concat(values, w.last))
+	index := newSecretIndex(slices.Concat(values, w.last)) // a list of its own, which it may sort
 	w.last = slices.Clone(values)
 	if len(index.forms) == 0 {
 		index = nil
@@ -86,7 +86,8 @@ type secretIndex struct {
 
 func newSecretIndex(values []string) *secretIndex {
 	x, count := &secretIndex{forms: map[string][]string{}}, 0
-	for _, value := range values {
+	slices.Sort(values) // a value that two configurations have is parsed once
+	for _, value := range slices.Compact(values) {
 		for _, part := range secretParts(value) {
 			for _, form := range formsOf(part) {
 				if count < maxForms && x.add(form) {
@@ -126,10 +127,10 @@ var pemLine = regexp.MustCompile(`^[A-Za-z0-9+/=]{40,}$`)
 // names, too, which must stay readable in the log.
 func secretParts(value string) []string {
 	value = strings.TrimSpace(value)
+	parts := documentParts(value)
 	if !strings.Contains(value, "\n") {
-		return []string{value}
+		return append(parts, value)
 	}
-	var parts []string
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
 		if pemLine.MatchString(line) {

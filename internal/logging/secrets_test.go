@@ -3,12 +3,16 @@ package logging
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const (
@@ -66,6 +70,67 @@ func TestSecretsAreMasked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSecretsInDocuments checks that each secret of a kubeconfig is masked by itself, however it is written, and
+// that names and addresses stay readable.
+func TestSecretsInDocuments(t *testing.T) {
+	const flow = `{apiVersion: v1, clusters: [{name: prod-eu, cluster: {server: "https://10.0.0.1:6443", proxy-url: "http://me:s3cr3t-proxy@proxy.example:3128"}}], ` +
+		`users: [{name: kubernetes-admin, user: {token: s3cr3t-token, password: "s3cr3t-password", client-key-data: s3cr3tClientKeyData, ` +
+		`auth-provider: {name: oidc-provider, config: {id-token: s3cr3t-id, refresh-token: s3cr3t-refresh}}, ` +
+		`exec: {command: aws-iam, args: [--region, eu-west-1, --token=s3cr3t-flag, --password, s3cr3t-next], env: [{name: AWS_SECRET_ACCESS_KEY, value: s3cr3t-env}, {name: AWS_REGION, value: eu-west-1}]}}}]}`
+	var tree any
+	if err := yaml.Unmarshal([]byte(flow), &tree); err != nil {
+		t.Fatal(err)
+	}
+	block, err := yaml.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onOneLine, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indented, err := json.MarshalIndent(tree, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed := strings.ReplaceAll(flow, ", users:", ",\n users:")
+	scalars := "users:\n- user:\n    token: >-\n      s3cr3t-token\n    password: &p 's3cr3t-password'\n    other-password: *p\n"
+	for name, document := range map[string]string{"flow": flow, "block": string(block), "JSON": string(onOneLine), "indented JSON": string(indented), "mixed": mixed, "scalars": scalars} {
+		index := newSecretIndex([]string{document})
+		secrets := []string{"s3cr3t-token", "s3cr3t-password"}
+		if name != "scalars" {
+			secrets = append(secrets, "s3cr3tClientKeyData", "s3cr3t-id", "s3cr3t-refresh", "s3cr3t-flag", "s3cr3t-next", "s3cr3t-env", "s3cr3t-proxy")
+		}
+		for _, secret := range secrets {
+			if got := string(index.mask([]byte("it says " + secret + ", again"))); got != "it says ***, again" {
+				t.Errorf("%s: got %s", name, got)
+			}
+		}
+		for _, open := range []string{"prod-eu", "kubernetes-admin", "https://10.0.0.1:6443", "proxy.example", "eu-west-1", "oidc-provider", "aws-iam"} {
+			if got := string(index.mask([]byte(open))); got != open {
+				t.Errorf("%s: got %s for %s", name, got, open)
+			}
+		}
+	}
+}
+
+// FuzzSecretDocument checks that no document is a problem, and that a token is found whatever stands beside it.
+func FuzzSecretDocument(f *testing.F) {
+	for _, document := range []string{"{token: abcdef}", "token: |\n  a\n  b", "a: &a [*a, *a]", "&a {key: *a}", "[[[[[[", "? {token: x}\n: y", "a: b\n---\nc", "\x00", "{}", "--- >-"} {
+		f.Add(document)
+	}
+	f.Fuzz(func(t *testing.T, document string) {
+		newSecretIndex([]string{document})
+		quoted, err := json.Marshal(map[string]string{"note": document, "token": "s3cr3t-token"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := documentParts(string(quoted)); !slices.Contains(parts, "s3cr3t-token") {
+			t.Errorf("got %q beside %q, want the token", parts, document)
+		}
+	})
 }
 
 // TestSecretsChange checks that the secrets of the call before are still masked, and those before them

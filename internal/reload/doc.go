@@ -6,5 +6,6 @@
 // symbolic links into other folders, is found by looking every few seconds.
 //
 // Programs write files in steps, and Kubernetes replaces the files of a ConfigMap or Secret by
-// replacing one symbolic link. So nothing is reported until no file has changed for a moment.
+// replacing one symbolic link. So what is written in place is reported once it has looked the same for a
+// moment, and what is replaced as a whole at once. See writing.
 package reload

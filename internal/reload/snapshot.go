@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type fileState struct {
 	info   fs.FileInfo // nil if it cannot be read
 	looked time.Time
 	sum    [sha256.Size]byte // of the content; of the reason if it cannot be read
+	target string            // the path without symbolic links; "" if it cannot be read
 }
 
 // modTimeResolution is how far apart two changes with the same modification time may be.
@@ -35,7 +37,7 @@ func stateOf(path string, before fileState) fileState {
 		state.sum = sha256.Sum256([]byte("it is not a regular file"))
 		return state
 	case before.looksLike(info):
-		state.info, state.sum = info, before.sum
+		state.info, state.sum, state.target = info, before.sum, before.target
 		return state
 	}
 	content, err := readStart(path)
@@ -44,6 +46,7 @@ func stateOf(path string, before fileState) fileState {
 		return state
 	}
 	state.info, state.sum = info, sha256.Sum256(content)
+	state.target, _ = filepath.EvalSymlinks(path) // fails if the file was removed just now
 	return state
 }
 
@@ -82,4 +85,15 @@ func (s snapshot) take(paths []string) (now snapshot, changed []string) {
 		}
 	}
 	return now, changed
+}
+
+// isCurrent reports whether files have the states of s, which has all of them.
+func (s snapshot) isCurrent(paths []string) bool {
+	for _, path := range paths {
+		before, known := s[path]
+		if !known || stateOf(path, before).sum != before.sum {
+			return false
+		}
+	}
+	return true
 }

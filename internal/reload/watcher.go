@@ -4,16 +4,22 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 )
 
 // Config configures a Watcher. Zero values mean the defaults.
 type Config struct {
-	// Quiet is how long files must not change before a change is reported; 250 ms.
+	// Quiet is how long the kernel must not notify of anything before files are looked at; 250 ms.
 	Quiet time.Duration
-	// Longest is how long a change is kept back while files go on changing; 2 s.
+	// Longest is how long files are not looked at while notifications go on; 2 s.
 	Longest time.Duration
+	// Still is how long a file that is written in place must look the same before it is reported; 1 s.
+	// Files that are replaced as a whole are reported at once.
+	Still time.Duration
+	// MaxWait is how long a change is kept back while files go on changing; 30 s.
+	MaxWait time.Duration
 	// Interval is how often to look without a notification; 3 s.
 	Interval time.Duration
 	// WithoutNotifications looks by Interval only.
@@ -26,6 +32,8 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Quiet = cmp.Or(c.Quiet, 250*time.Millisecond)
 	c.Longest = cmp.Or(c.Longest, 2*time.Second)
+	c.Still = cmp.Or(c.Still, time.Second)
+	c.MaxWait = cmp.Or(c.MaxWait, 30*time.Second)
 	c.Interval = cmp.Or(c.Interval, 3*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -33,37 +41,52 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Watch calls changed with the files that have changed, and goes on with the files that it returns,
-// until ctx ends. Files need not exist. It calls changed at once if files is what changed returned
-// before, because files may have changed between reading and watching them; the list is empty then.
-func Watch(ctx context.Context, cfg Config, files []string, changed func(ctx context.Context, paths []string) []string) {
+// Change is what Watch reports.
+type Change struct {
+	// Paths are the files that have changed. There are none at the start, and if further files are
+	// watched, or Config.Also asked for the report.
+	Paths []string
+	// isCurrent is nil if everything is.
+	isCurrent func(paths []string) bool
+}
+
+// IsCurrent reports whether files still have the content that they had when they were found complete.
+// If not, what was read from them meanwhile may be half of a file: another report follows when they are
+// complete again. It returns false for files that are not watched yet, and true if they go on changing.
+func (c Change) IsCurrent(paths []string) bool { return c.isCurrent == nil || c.isCurrent(paths) }
+
+// Watch calls changed when files have changed and are complete, and goes on with the files that it
+// returns, until ctx ends. Files need not exist. It calls changed at once if files is what changed
+// returned before, because files may have changed between reading and watching them.
+func Watch(ctx context.Context, cfg Config, files []string, changed func(ctx context.Context, c Change) []string) {
 	cfg = cfg.withDefaults()
-	w := &watcher{cfg: cfg, changed: changed, settling: settling{quiet: cfg.Quiet, longest: cfg.Longest}}
+	w := &watcher{cfg: cfg, changed: changed, due: true, last: snapshot{},
+		settling: settling{quiet: cfg.Quiet, longest: cfg.Longest}, writing: writing{still: cfg.Still, maxWait: cfg.MaxWait}}
 	if !cfg.WithoutNotifications {
 		w.notifications = newNotifications(cfg.Log)
 		defer w.notifications.close()
 	}
 	w.setFiles(files)
-	w.report(ctx, nil)
 	w.run(ctx)
 }
 
 // watcher belongs to the goroutine of Watch.
 type watcher struct {
 	cfg           Config
-	changed       func(ctx context.Context, paths []string) []string
+	changed       func(ctx context.Context, c Change) []string
 	files         []string
-	last          snapshot
+	last          snapshot // of what was reported
+	due           bool     // a report is, even if no file has changed
 	settling      settling
+	writing       writing
 	notifications *notifications // nil for none
 }
 
 func (w *watcher) run(ctx context.Context) {
 	ticker := time.NewTicker(w.cfg.Interval)
 	defer ticker.Stop()
-	settled := time.NewTimer(time.Hour)
+	settled := time.NewTimer(0)
 	defer settled.Stop()
-	settled.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -75,10 +98,13 @@ func (w *watcher) run(ctx context.Context) {
 				settled.Reset(w.settling.notified(time.Now()))
 			}
 		case <-w.cfg.Also:
-			w.report(ctx, nil)
+			w.due = true
+			settled.Reset(0)
 		case <-settled.C:
 			w.settling.looked()
-			w.look(ctx)
+			if wait := w.look(ctx); wait > 0 {
+				settled.Reset(wait)
+			}
 		}
 	}
 }
@@ -93,42 +119,64 @@ func (w *watcher) hasChanged() bool {
 	return len(changed) > 0
 }
 
-// look reports the files that have changed.
-func (w *watcher) look(ctx context.Context) {
-	now, changed := w.last.take(w.files)
-	w.last = now
-	if len(changed) > 0 {
-		w.report(ctx, changed)
-	}
-	w.notifications.watch(w.files) // a folder may have been created, or replaced
-}
-
 // maxReports bounds how often a change is reported again because it leads to further files.
 const maxReports = 3
 
-// report calls changed until it names no further files. What is named by a file is read after the
-// file, so it may have changed before its state was known.
-func (w *watcher) report(ctx context.Context, paths []string) {
+// look reports the files that have changed, and then the further ones. It returns when to look again;
+// 0 if nothing is known to change. What is named by a file is read after the file, so it may have changed
+// before its state was known: therefore further files are reported, too.
+func (w *watcher) look(ctx context.Context) time.Duration {
+	defer func() { w.notifications.watch(w.files) }() // a folder may have been created, or replaced
 	for range maxReports {
-		if !w.setFiles(w.changed(ctx, paths)) {
-			return
+		now, changed := w.last.take(w.files)
+		if len(changed) == 0 && !w.due {
+			w.last, w.writing.since, w.writing.seen = now, time.Time{}, nil
+			return 0
 		}
-		paths = nil
+		wait, goesOn := w.writing.look(time.Now(), w.last, now, changed)
+		if wait > 0 {
+			return wait
+		}
+		paths := slices.DeleteFunc(changed, func(path string) bool { _, isKnown := w.last[path]; return !isKnown })
+		w.last = now
+		if w.report(ctx, paths, goesOn) {
+			return w.cfg.Quiet
+		}
+	}
+	w.addUnknown()
+	return 0
+}
+
+// addUnknown takes further files for reported.
+func (w *watcher) addUnknown() {
+	for _, path := range w.files {
+		if _, isKnown := w.last[path]; !isKnown {
+			w.last[path] = stateOf(path, fileState{})
+		}
 	}
 }
 
-// setFiles replaces the files, and reports whether there are further ones.
-func (w *watcher) setFiles(files []string) (more bool) {
-	w.files = files
-	states := snapshot{}
-	for _, path := range files {
-		before, known := w.last[path]
-		if !known {
-			more, before = true, stateOf(path, fileState{})
+// report calls changed, and reports whether it found files that were being written again.
+func (w *watcher) report(ctx context.Context, paths []string, goesOn bool) (isStale bool) {
+	change := Change{Paths: paths}
+	if !goesOn {
+		change.isCurrent = func(paths []string) bool {
+			isStale = !w.last.isCurrent(paths)
+			return !isStale
 		}
-		states[path] = before
 	}
-	w.last = states
-	w.notifications.watch(slices.Clone(files))
-	return more
+	w.setFiles(w.changed(ctx, change))
+	w.due = isStale
+	return isStale
+}
+
+// setFiles replaces the files.
+func (w *watcher) setFiles(files []string) {
+	w.files = slices.Clone(files)
+	wanted := map[string]bool{}
+	for _, path := range files {
+		wanted[path] = true
+	}
+	maps.DeleteFunc(w.last, func(path string, _ fileState) bool { return !wanted[path] })
+	w.notifications.watch(w.files)
 }

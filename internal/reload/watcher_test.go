@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,13 +27,13 @@ func watchFiles(t *testing.T, cfg Config, files ...string) <-chan report {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		Watch(ctx, cfg, files, func(_ context.Context, paths []string) []string {
+		Watch(ctx, cfg, files, func(_ context.Context, change Change) []string {
 			var content strings.Builder
 			for _, file := range files {
 				data, _ := os.ReadFile(file)
 				content.Write(data)
 			}
-			reports <- report{paths, content.String()}
+			reports <- report{change.Paths, content.String()}
 			return files
 		})
 	}()
@@ -89,8 +90,8 @@ func swap(t *testing.T, dir, version, content string) {
 
 // modes are with notifications alone, and without them.
 var modes = map[string]Config{
-	"notifications": {Quiet: 20 * time.Millisecond, Interval: time.Hour},
-	"intervals":     {Quiet: 20 * time.Millisecond, Interval: 5 * time.Millisecond, WithoutNotifications: true},
+	"notifications": {Quiet: 20 * time.Millisecond, Still: 50 * time.Millisecond, Interval: time.Hour},
+	"intervals":     {Quiet: 20 * time.Millisecond, Still: 50 * time.Millisecond, Interval: 5 * time.Millisecond, WithoutNotifications: true},
 }
 
 // TestConfigMap checks that each replacement of a ConfigMap is reported once.
@@ -148,7 +149,7 @@ func TestFiles(t *testing.T) {
 func TestMissingFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "later", "agent.yml")
-	reports := watchFiles(t, Config{Quiet: time.Millisecond, Interval: 5 * time.Millisecond}, file)
+	reports := watchFiles(t, Config{Quiet: time.Millisecond, Still: 20 * time.Millisecond, Interval: 5 * time.Millisecond}, file)
 	expectReport(t, reports, "")
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
@@ -162,7 +163,24 @@ func TestMissingFolder(t *testing.T) {
 	expectReport(t, reports, "b", file)
 }
 
-// TestHalfWrittenFile checks that a file that is written in steps is reported once it is complete.
+// writeInPlace truncates a file and writes it in pieces, with a pause before each.
+func writeInPlace(t *testing.T, path string, pause time.Duration, pieces ...string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, piece := range pieces {
+		time.Sleep(pause) // in the time of the bubble
+		if _, err := file.WriteString(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHalfWrittenFile checks that a file that is written in pieces is reported once it is complete, within
+// 5 seconds, and that its content is the one that was reported.
 func TestHalfWrittenFile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,13 +188,98 @@ func TestHalfWrittenFile(t *testing.T) {
 		write(t, file, "complete")
 		reports := watchFiles(t, Config{WithoutNotifications: true}, file)
 		expectReport(t, reports, "complete")
-		time.Sleep(2900 * time.Millisecond) // in the time of the bubble
-		write(t, file, "")
-		time.Sleep(200 * time.Millisecond) // the change is noticed, and has not settled
-		write(t, file, "complete again")
-		expectReport(t, reports, "complete again", file)
-		write(t, file, "complete")
-		expectReport(t, reports, "complete", file)
+		for i, pause := range []time.Duration{0, 10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
+			number := fmt.Sprint(i)
+			writeInPlace(t, file, pause, "complete ", "again ", "and ", "once ", "more ", number)
+			written := time.Now()
+			expectReport(t, reports, "complete again and once more "+number, file)
+			if took := time.Since(written); took > 5*time.Second {
+				t.Errorf("pauses of %s: reported after %s", pause, took)
+			}
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(700 * time.Millisecond)
+		writeInPlace(t, file, 900*time.Millisecond, "a new ", "file")
+		expectReport(t, reports, "a new file", file)
+	})
+}
+
+// TestReplacedFilesAreComplete checks that files that are replaced as a whole are not waited for.
+func TestReplacedFilesAreComplete(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent.yml")
+	never := writing{still: time.Hour, maxWait: 2 * time.Hour}
+	swap(t, dir, "1", "one")
+	last, _ := snapshot{}.take([]string{file})
+	swap(t, dir, "2", "two")
+	now, changed := last.take([]string{file})
+	if wait, _ := never.look(time.Now(), last, now, changed); wait != 0 || len(changed) != 1 {
+		t.Errorf("a ConfigMap: got %d changes and a wait of %s", len(changed), wait)
+	}
+	for name, tt := range map[string]struct {
+		replace func(path string) error
+		waits   bool
+	}{
+		"a file that was moved":      {func(path string) error { return os.Rename(path+".new", path) }, runtime.GOOS != "linux"},
+		"a file that was written to": {func(path string) error { return os.WriteFile(path, []byte("new"), 0o600) }, true},
+		"another file, written":      {func(path string) error { _ = os.Remove(path); return os.WriteFile(path, []byte("new"), 0o600) }, true},
+		"no file":                    {os.Remove, true},
+		"an empty file":              {func(path string) error { return os.Truncate(path, 0) }, true},
+	} {
+		path := filepath.Join(t.TempDir(), "k")
+		for _, each := range []string{path, path + ".new"} {
+			if err := os.WriteFile(each, []byte(each), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := time.Now().Add(-time.Minute)
+		if err := os.Chtimes(path+".new", old, old); err != nil {
+			t.Fatal(err)
+		}
+		last, _ := snapshot{}.take([]string{path})
+		if err := tt.replace(path); err != nil {
+			t.Fatal(err)
+		}
+		now, changed := last.take([]string{path})
+		w := never
+		if wait, _ := w.look(time.Now(), last, now, changed); wait > 0 != tt.waits || len(changed) != 1 {
+			t.Errorf("%s: got %d changes and a wait of %s, want one: %t", name, len(changed), wait, tt.waits)
+		}
+	}
+}
+
+// TestStaleChanges checks that a change says so if a file is written again while it is read, and that
+// another report follows.
+func TestStaleChanges(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yml")
+	synctest.Test(t, func(t *testing.T) {
+		write(t, file, "one")
+		ctx, cancel := context.WithCancel(t.Context())
+		var read []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Watch(ctx, Config{WithoutNotifications: true}, []string{file}, func(_ context.Context, change Change) []string {
+				if len(read) == 1 {
+					writeInPlace(t, file, 0, "thr") // before it is read
+				}
+				content, _ := os.ReadFile(file)
+				read = append(read, fmt.Sprint(string(content), " ", change.IsCurrent([]string{file})))
+				return []string{file}
+			})
+		}()
+		time.Sleep(5 * time.Second)
+		write(t, file, "two")
+		time.Sleep(5 * time.Second)
+		write(t, file, "three")
+		time.Sleep(5 * time.Second)
+		cancel()
+		<-done
+		if want := []string{"one true", "thr false", "thr true", "three true"}; !slices.Equal(read, want) {
+			t.Errorf("got %q, want %q", read, want)
+		}
 	})
 }
 
@@ -189,8 +292,8 @@ func TestFurtherFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := make(chan []string, 100)
-	go Watch(ctx, Config{Quiet: time.Millisecond, Interval: 5 * time.Millisecond}, []string{base}, func(_ context.Context, paths []string) []string {
-		calls <- paths
+	go Watch(ctx, Config{Quiet: time.Millisecond, Still: 20 * time.Millisecond, Interval: 5 * time.Millisecond}, []string{base}, func(_ context.Context, change Change) []string {
+		calls <- change.Paths
 		return []string{base, imported}
 	})
 	for range 2 {
@@ -253,8 +356,8 @@ func TestFilesAreReadOnce(t *testing.T) {
 		if err := os.Chtimes(file, time.Now(), time.Now()); err != nil { // the bubble's clock
 			t.Fatal(err)
 		}
-		w := &watcher{}
-		w.setFiles([]string{file})
+		w := &watcher{files: []string{file}, last: snapshot{}}
+		w.addUnknown()
 		time.Sleep(3 * time.Second)
 		if w.hasChanged() {
 			t.Error("the file counts as changed")
@@ -280,7 +383,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Watch(ctx, Config{WithoutNotifications: true}, []string{file}, func(context.Context, []string) []string {
+			Watch(ctx, Config{WithoutNotifications: true}, []string{file}, func(context.Context, Change) []string {
 				content, _ := os.ReadFile(file)
 				contents = append(contents, string(content))
 				return []string{file}
@@ -289,12 +392,12 @@ func TestChangesWithoutEnd(t *testing.T) {
 		const changes = 600
 		for i := range changes {
 			time.Sleep(100 * time.Millisecond) // the bubble's clock
-			write(t, file, fmt.Sprint(i+1))
+			writeInPlace(t, file, 0, fmt.Sprint(i+1))
 		}
 		time.Sleep(5 * time.Second)
 		cancel()
 		<-done
-		if n := len(contents); n < 60/5 || n > 60 {
+		if n := len(contents); n < 2 || n > 60/30+2 { // at the start, each 30 s, at the end
 			t.Errorf("got %d reports in a minute", n)
 		}
 		if last := contents[len(contents)-1]; last != fmt.Sprint(changes) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -93,18 +92,9 @@ func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, di
 	clone := newGitClone(dir, s.limits, s.unpacking)
 	commit, err := clone.fetch(ctx, session, version, func() (gitSession, error) { return s.connect(ctx, endpoint) })
 	if err != nil {
-		return nil, gitError(endpoint, err)
+		return nil, s.hideLogin(gitError(endpoint, err))
 	}
 	return archiveCommit(ctx, commit, subPath, s.limits.bytes*expansion)
-}
-
-// gitError hides the URL of an error of HTTP, which may contain a password.
-func gitError(endpoint *transport.Endpoint, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	return fmt.Errorf("clone from %s: %w", endpoint.Host, err)
 }
 
 // clonedArchive removes the clone when the archive was read.
