@@ -201,3 +201,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90": 90 * time.Second, "1h30m": 90 * time.Minute, "14d": 14 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "100ms": 100 * time.Millisecond,
+		"PT5S": 5 * time.Second, "PT1H30M": 90 * time.Minute, "p2d": 48 * time.Hour, "P1W": 7 * 24 * time.Hour,
+		"": -1, "P": -1, "PT": -1, "P5": -1, "p-1d": -1, "-1s": -1, "5 parsecs": -1, "ptpt5s": -1, "9999999999": -1, "99999w": -1, "P1Y": -1,
+	} {
+		var d Duration
+		err := d.UnmarshalText([]byte(text))
+		if (err == nil) != (want >= 0) || err == nil && time.Duration(d) != want {
+			t.Errorf("%q: got %s, %v, want %s", text, d, err, want)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (d *decoder) hintFor(p location, key string, target reflect.Type) string {
 		specs = slices.DeleteFunc(slices.Clone(specs), func(s keySpec) bool { return s.status != ActiveKey })
 	}
 	first, _, _ := strings.Cut(key, ".")
-	hints := nearest.Matches(first, keyNames(specs))
+	hints := nearest.Matches(first, append(keyNames(specs), d.renamedKeys(p)...))
 	if hints == nil && p.path == "" {
 		hints = uniquePathOf(target, key)
 	}
@@ -92,8 +92,19 @@ func (d *decoder) hintFor(p location, key string, target reflect.Type) string {
 	return hints[0]
 }
 
-// isForeign reports whether a path is one of Options.Foreign or below one. As in Spring, case and
-// dashes do not matter.
+// renamedKeys returns the keys of a group that are read as others, as a user writes them.
+func (d *decoder) renamedKeys(p location) (keys []string) {
+	for _, rename := range d.options.Renames {
+		if rest, ok := strings.CutPrefix(rename.From, p.path+"."); ok {
+			key, _, _ := strings.Cut(rest, ".")
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// isForeign reports whether a path is one of Options.Foreign or below one. The
+// notation does not matter.
 func (d *decoder) isForeign(path string) bool {
 	path = relaxed(path)
 	return slices.ContainsFunc(d.options.Foreign, func(foreign string) bool {
@@ -101,8 +112,6 @@ func (d *decoder) isForeign(path string) bool {
 		return found && (rest == "" || rest[0] == '.')
 	})
 }
-
-func relaxed(path string) string { return strings.ToLower(strings.ReplaceAll(path, "-", "")) }
 
 // withoutForeign removes the groups that another product has where we have a single value: Spring's
 // logging.level has a key for each logger. Options.Foreign must name such a key itself.

@@ -10,6 +10,7 @@ import (
 )
 
 func TestUnknownKeys(t *testing.T) {
+	renames := []Rename{{From: "server.listenOnPort", To: "server.port"}, {From: "older.key", To: "server.port"}}
 	for _, tt := range []struct {
 		name, file string
 		foreign    []string
@@ -18,8 +19,9 @@ func TestUnknownKeys(t *testing.T) {
 		{"groups of other products", "cats: {x: 1}\nswagger.title: y", []string{"cats", "swagger.title"}, ""},
 		{"a misspelt group", "sever: {port: 1}", nil, `a.yml:1:1: unknown key "sever": did you mean "server"?`},
 		{"a key in the wrong place", "tryTimes: 2\ndepth: 1\nport: 7", nil, `a.yml:3:1: unknown key "port": did you mean "server.port"?`},
+		{"like a key that is renamed", "server.listen-port: 1", nil, `unknown key "server.listen-port": did you mean "listenOnPort"?`},
 		{"in our group", "server: {porcelain: 1}", nil, `a.yml:1:10: unknown key "server.porcelain"`},
-		{"in our group, of another product", "server: {tomcat: {x: 1}, Tom-Cat.y: 2}", []string{"server.tomcat.x", "server.Tom-Cat.y"}, ""},
+		{"in our group, of another product", "server: {tomcat: {x: 1}, Tom-Cat.y: 2}", []string{"server.tomcat.x", "server.tomcat.y"}, ""},
 		{"our value below a group of both", "server.tomcat.ours: {x: y}", nil, `"server.tomcat.ours" must be a single value`},
 		{"not only the same first letters", "server: {tomcatt: 1}", nil, `unknown key "server.tomcatt"`},
 		{"next to a key of ours", "spring: {application.name: x, config: {name: y}}", []string{"spring.application.name", "spring.config.name"}, ""},
@@ -31,7 +33,7 @@ func TestUnknownKeys(t *testing.T) {
 		{"spaces, unicode and SQL", "\"a b\": 1\n\"ü'; DROP TABLE x; --\": 2\n\"\": 3", []string{"a b", "ü'; DROP TABLE x; --", ""}, ""},
 	} {
 		var s sample
-		r := Parse("a.yml", []byte(tt.file), Options{Foreign: sampleOptions.Foreign}, &s)
+		r := Parse("a.yml", []byte(tt.file), Options{Foreign: sampleOptions.Foreign, Renames: renames}, &s)
 		if got := r.UnknownKeys(); !slices.Equal(got, tt.foreign) {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.foreign)
 		}

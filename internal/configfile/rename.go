@@ -34,17 +34,17 @@ func (n *node) withUnit(unit string) *node {
 }
 
 // removePath removes and returns the fields at a path, whose keys may be nested or dotted in any
-// mix. It also removes groups that become empty.
+// mix, and in any notation. It also removes groups that become empty.
 func (n *node) removePath(path string) (removed []field) {
 	if n.kind != mappingNode {
 		return nil
 	}
 	var kept []field
 	for _, f := range n.fields {
-		rest, matches := cutFold(path, f.key)
+		rest, matches := cutRelaxed(path, f.key)
 		switch {
 		case !matches:
-			if extended, extends := cutFold(f.key, path); extends && extended != "" {
+			if extended, extends := cutRelaxed(f.key, path); extends && extended != "" {
 				f.value = &node{kind: mappingNode, at: f.at, fields: []field{{key: extended, at: f.at, value: f.value}}}
 				removed = append(removed, f)
 				continue

@@ -90,8 +90,8 @@ func (s *keySpec) parseTag(tag string) {
 
 func (s keySpec) names() []string { return append([]string{s.name}, s.aliases...) }
 
-// matchKey finds the spec for a key: by its exact name, ignoring case, or by the first words of a
-// dotted key. It returns the rest of a dotted key.
+// matchKey finds the spec for a key: by its exact name, by another notation of it, or by the first words
+// of a dotted key. It returns the rest of a dotted key.
 func matchKey(specs []keySpec, key string) (found int, rest string) {
 	for i, s := range specs {
 		for _, name := range s.names() {
@@ -103,7 +103,7 @@ func matchKey(specs []keySpec, key string) (found int, rest string) {
 	found = -1
 	for i, s := range specs {
 		for _, name := range s.names() {
-			if below, ok := cutFold(key, name); ok && (found < 0 || len(below) < len(rest)) {
+			if below, ok := cutRelaxed(key, name); ok && (found < 0 || len(below) < len(rest)) {
 				found, rest = i, below
 			}
 		}

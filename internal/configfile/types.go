@@ -100,21 +100,22 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Duration is a duration, written as 10m, 1h30m, 14d, 2w or a number of seconds.
+// Duration is a duration, written as 10m, 1h30m, 14d, 2w, PT10M or a number of seconds.
 type Duration time.Duration
 
 // UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
-	s := strings.TrimSpace(string(text))
+	s := strings.ToLower(strings.TrimSpace(string(text)))
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		s = strconv.FormatInt(n, 10) + "s"
 	}
 	for unit, hours := range map[string]int64{"d": 24, "w": 7 * 24} {
-		if n, err := strconv.ParseInt(strings.TrimSuffix(s, unit), 10, 16); err == nil {
+		number, hasUnit := strings.CutSuffix(strings.TrimPrefix(s, "p"), unit)
+		if n, err := strconv.ParseInt(number, 10, 16); err == nil && hasUnit {
 			s = strconv.FormatInt(n*hours, 10) + "h"
 		}
 	}
-	v, err := time.ParseDuration(s)
+	v, err := time.ParseDuration(strings.TrimPrefix(s, "pt")) // as in ISO 8601
 	if err != nil || v < 0 {
 		return expectedError("a duration like 10m or a number of seconds")
 	}

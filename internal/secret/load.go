@@ -28,8 +28,13 @@ type result struct {
 }
 
 // Load begins to resolve the references of a configuration. Documents that were fetched before are
-// not fetched again.
-func (r *Resolver) Load(ctx context.Context) *Load { return r.load(ctx, false) }
+// not fetched again. Only what this configuration misses is tried again by Refresh.
+func (r *Resolver) Load(ctx context.Context) *Load {
+	r.mu.Lock()
+	clear(r.missing)
+	r.mu.Unlock()
+	return r.load(ctx, false)
+}
 
 func (r *Resolver) load(ctx context.Context, refresh bool) *Load {
 	return &Load{resolver: r, ctx: ctx, patience: r.timing.start(), refresh: refresh, results: map[string]result{},
@@ -90,6 +95,14 @@ func (l *Load) resolve(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	secret, err := l.fetch(at)
+	if err != nil {
+		l.resolver.markMissing(text)
+	}
+	return secret, err
+}
+
+func (l *Load) fetch(at located) (string, error) {
 	document, err := l.document(at)
 	if err != nil {
 		return "", named(at.Reference, err)

@@ -22,6 +22,7 @@ type Resolver struct {
 	mu        sync.Mutex
 	documents map[string][]byte // by engine and document
 	secrets   map[string]string // by the text of the reference
+	missing   map[string]bool   // references that could not be resolved; Refresh tries them again
 	fetching  map[string]*fetch // by engine and document
 }
 
@@ -29,7 +30,7 @@ type Resolver struct {
 // temporary files, which TMPDIR names.
 func New(engines map[string]Engine, timing Timing) *Resolver {
 	return &Resolver{engines: engines, timing: timing.withDefaults(), files: &files{}, documents: map[string][]byte{},
-		secrets: map[string]string{}, fetching: map[string]*fetch{}}
+		secrets: map[string]string{}, missing: map[string]bool{}, fetching: map[string]*fetch{}}
 }
 
 // Close removes the files and ends the sessions of engines.
@@ -83,26 +84,39 @@ func (r *Resolver) finish(l located, document []byte) (string, error) {
 	if err != nil {
 		return "", named(l.Reference, err)
 	}
+	value := text
+	if l.IsFile {
+		value, err = r.files.write(l.text, text)
+		if err != nil {
+			return "", named(l.Reference, err)
+		}
+	}
 	r.mu.Lock()
 	r.secrets[l.text] = text
+	delete(r.missing, l.text)
 	r.mu.Unlock()
-	if !l.IsFile {
-		return text, nil
-	}
-	path, err := r.files.write(l.text, text)
-	if err != nil {
-		return "", named(l.Reference, err)
-	}
-	return path, nil
+	return value, nil
 }
 
-// Refresh fetches all secrets again and returns the references of those that have changed, in order.
-// Files are replaced at once. A secret that cannot be fetched stays as it is, and is in the error.
+// markMissing remembers a reference that could not be resolved. Otherwise, what needs it would stay out of
+// effect when the engine is back, until somebody changes a file.
+func (r *Resolver) markMissing(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, isKept := r.secrets[text]; !isKept {
+		r.missing[text] = true
+	}
+}
+
+// Refresh fetches all secrets again, tries those again that could not be fetched, and returns the references
+// of those that have changed or were found, in order. Files are replaced at once. A secret that cannot be
+// fetched stays as it is, and is in the error.
 func (r *Resolver) Refresh(ctx context.Context) ([]string, error) {
 	r.mu.Lock()
 	before := maps.Clone(r.secrets)
-	r.mu.Unlock()
 	references := slices.Sorted(maps.Keys(before))
+	references = append(references, slices.Sorted(maps.Keys(r.missing))...)
+	r.mu.Unlock()
 	l := r.load(ctx, true)
 	l.Prefetch(references)
 	var changed []string
@@ -113,7 +127,7 @@ func (r *Resolver) Refresh(ctx context.Context) ([]string, error) {
 			continue
 		}
 		r.mu.Lock()
-		if r.secrets[text] != before[text] {
+		if old, isKnown := before[text]; !isKnown || r.secrets[text] != old {
 			changed = append(changed, text)
 		}
 		r.mu.Unlock()

@@ -300,6 +300,47 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
+// TestMissingSecretsAreFetchedLater checks that what an engine that was down did not give is found when it is
+// back, and that it is not searched anymore when the configuration does not need it.
+func TestMissingSecretsAreFetchedLater(t *testing.T) {
+	m := newMemory()
+	r := newResolver(t, map[string]secret.Engine{"memory": m})
+	synctest.Test(t, func(t *testing.T) {
+		const value, file = "encrypted:memory!d:a!k:x", "encryptedFile:memory!d:new!k:x"
+		m.setDown(true)
+		l := r.Load(t.Context())
+		for _, reference := range []string{value, file} {
+			if _, err := l.Resolve(reference); err == nil {
+				t.Fatalf("%s: got no error from an engine that is down", reference)
+			}
+		}
+		if err := l.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := r.Refresh(t.Context()); len(changed) > 0 || err == nil {
+			t.Errorf("engine down: got %q, %v, want an error", changed, err)
+		}
+		m.setDown(false)
+		if changed, err := r.Refresh(t.Context()); !slices.Equal(changed, []string{value}) || err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("engine back: got %q, %v, want %s found and %s missing", changed, err, value, file)
+		}
+		m.set("new", `{"x":""}`)
+		if changed, err := r.Refresh(t.Context()); !slices.Equal(changed, []string{file}) || err != nil {
+			t.Errorf("new secret: got %q, %v, want %s found", changed, err, file)
+		}
+		if changed, err := r.Refresh(t.Context()); len(changed) > 0 || err != nil {
+			t.Errorf("nothing new: got %q, %v", changed, err)
+		}
+		if _, err := r.Load(t.Context()).Resolve("encrypted:memory!d:other!k:x"); err == nil {
+			t.Error("got no error for a document that does not exist")
+		}
+		mustResolve(t, r.Load(t.Context()), value) // the next configuration does not need it
+		if changed, err := r.Refresh(t.Context()); len(changed) > 0 || err != nil {
+			t.Errorf("not needed: got %q, %v, want no attempt", changed, err)
+		}
+	})
+}
+
 // TestRefreshDuringClose checks that a refresh that is under way writes no file after Close.
 func TestRefreshDuringClose(t *testing.T) {
 	m := newMemory()

@@ -323,9 +323,9 @@ func TestReference(t *testing.T) {
 			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
 			"- Values may contain `${NAME:default}`, where NAME is another key or an environment variable.\n" +
 			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
-			"- The server reads its files once, at start: restart it after a change.\n" +
+			"- The server uses [changes of some settings](configuration.md#changes-while-a-server-runs) at once; others need a restart.\n" +
 			"- The file may be Clouddriver's or one of the [predecessor's plugin](configuration.md#the-plugins-keys).\n\n" +
-			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`) or are seconds.",
+			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`, `PT30S`) or are seconds.",
 	}, Config{})
 	if err != nil {
 		t.Fatal(err)

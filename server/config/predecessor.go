@@ -13,7 +13,7 @@ var renames = slices.Concat([]configfile.Rename{
 	{From: "logging.level.root", To: "logging.level"},
 	{From: "armory.kubesvc", To: "kubesvc"},
 }, belowKubesvc("cluster", "cluster-kubernetes", "cluster-database", "disableV2Provider", "dynamicAccounts", "heartbeat", "loadBalancer",
-	"locks", "operations", "ops", "runtime", "v2-cache-eviction", "jobs.operation-history", "jobs.operationHistory",
+	"locks", "operations", "ops", "runtime", "v2-cache-eviction", "jobs.operation-history",
 	"cache.accountCleanupFrequencySeconds", "cache.agentCleanupFrequencySeconds", "cache.cacheAll", "cache.cacheDefaults",
 	"cache.cacheKinds", "cache.cacheOmitKinds", "cache.cacheStreamingPoolCoreSize", "cache.cacheStreamingPoolMaxSize",
 	"cache.cleanDataWithUnusedAccounts", "cache.eventsCleanupFrequencySeconds", "cache.namespaceExpiryMinutes",
@@ -26,24 +26,17 @@ var renames = slices.Concat([]configfile.Rename{
 	{From: "kubesvc.cache.cacheAll", To: "cache.all"},
 	{From: "kubesvc.cache.operationWaitMs", To: "tasks.timeout", Unit: "ms"},
 	{From: "kubesvc.jobs.operation-history.purge.weeks", To: "history.keep", Unit: "w"},
-	{From: "kubesvc.jobs.operationHistory.purge.weeks", To: "history.keep", Unit: "w"},
 	{From: "kubesvc.cache.accountCleanupFrequencySeconds", To: "accounts.gracePeriod"},
 	{From: "kubesvc.cache.cleanDataWithUnusedAccounts", To: "accounts.removeData"},
 	{From: "services.fiat", To: "services.fiat"}, // separate from the other services, which have no effect
 	{From: "services.front50", To: "services.front50"},
 	{From: "kubernetes.cache.checkApplicationInFront50", To: "cache.checkApplicationInFront50"},
 	{From: "kubernetes.v2.applyAppLabels", To: "manifests.appLabels"},
-	{From: "kubernetes.v2.apply-app-labels", To: "manifests.appLabels"},
 	{From: "kubernetes.v2.managedBySuffix", To: "manifests.managedBySuffix"},
-	{From: "kubernetes.v2.managed-by-suffix", To: "manifests.managedBySuffix"},
 	{From: "kubernetes.artifactBinding.dockerImage", To: "manifests.dockerImages"},
-	{From: "kubernetes.artifact-binding.docker-image", To: "manifests.dockerImages"},
 	{From: "kubernetes.jobExecutor.persistTaskOutput", To: "tasks.persistOutput"},
 	{From: "kubernetes.jobExecutor.enableTaskOutputForAllAccounts", To: "tasks.persistOutputForAllAccounts"},
-	{From: "kubernetes.jobExecutor.persist-task-output", To: "tasks.persistOutput"},
-	{From: "kubernetes.jobExecutor.enable-task-output-for-all-accounts", To: "tasks.persistOutputForAllAccounts"},
 	{From: "kubernetes.jobs.detailedPodStatus", To: "jobs.detailedPodStatus"},
-	{From: "kubernetes.jobs.detailed-pod-status", To: "jobs.detailedPodStatus"},
 })
 
 // belowKubesvc returns renames that move keys below kubesvc.
