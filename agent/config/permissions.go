@@ -101,9 +101,9 @@ func (p *Permissions) readRoles(name string, f configfile.Field) (ok bool) {
 	return false
 }
 
-// rolesOf reads a list of roles or a single role. It does not trim white space,
-// because roles with white space must be rejected. It returns false if it added a
-// problem.
+// rolesOf reads a list of roles, or one value with a role or, as in Spring, with several and commas between
+// them. It does not trim white space but beside commas, because roles with white space must be rejected. It
+// returns false if it added a problem.
 func rolesOf(v configfile.Value) (roles []string, ok bool) {
 	items, isList := v.Items()
 	if !isList {
@@ -115,7 +115,22 @@ func rolesOf(v configfile.Value) (roles []string, ok bool) {
 			item.AddProblem("%q must be a role, got %s", item.Path(), item)
 			return nil, false
 		}
-		roles = append(roles, role)
+		if isList {
+			roles = append(roles, role)
+		} else {
+			roles = splitRoles(role)
+		}
 	}
 	return roles, true
+}
+
+func splitRoles(text string) []string {
+	roles := strings.Split(text, ",")
+	if len(roles) == 1 {
+		return roles
+	}
+	for i, role := range roles {
+		roles[i] = strings.TrimSpace(role)
+	}
+	return roles
 }

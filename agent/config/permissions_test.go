@@ -19,6 +19,9 @@ func TestPermissionProblems(t *testing.T) {
 		"{READ: []}":                          "must contain at least one role",
 		"[{READ: [dev]}, {read: [operator]}]": "must contain READ only once",
 		"{READ: [dev], WRITE: ops}":           "",
+		"{READ: 'dev, ops'}":                  "",
+		"{READ: 'dev,, ops'}":                 "must not be empty",
+		"{READ: ['dev, ops']}":                "white space",
 		"[]":                                  "",
 	} {
 		c, err := parse("c.yml", []byte("kubernetes.accounts: [{name: a, permissions: "+value+"}, {name: b}]"), testEnv)
