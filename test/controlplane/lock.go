@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,10 @@ var errLocked = errors.New("locked by another process")
 // fileLock is an advisory lock on a file. It ends with its process in all cases, and children do
 // not inherit it.
 type fileLock struct{ file *os.File }
+
+// heldLocks keeps the files of locks that are held. A file that nobody refers to is closed by the
+// garbage collector, which ends its lock.
+var heldLocks sync.Map // of *os.File
 
 // tryLock opens a file with O_RDWR and flag, and locks it. It fails with errLocked if the lock is
 // held, even in this process. It also fails if the file was removed meanwhile, because another
@@ -27,6 +32,7 @@ func tryLock(path string, flag int) (*fileLock, error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil && isSameFile(file, path) {
+		heldLocks.Store(file, nil)
 		return &fileLock{file}, nil
 	}
 	file.Close()
@@ -66,4 +72,7 @@ func waitLock(ctx context.Context, path string, onWait func()) (*fileLock, error
 }
 
 // release releases the lock. The file remains.
-func (l *fileLock) release() { l.file.Close() }
+func (l *fileLock) release() {
+	heldLocks.Delete(l.file)
+	l.file.Close()
+}
