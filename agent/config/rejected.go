@@ -58,6 +58,9 @@ func (c *Config) checkAccount(path string, a *Account) {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
 	c.checkName(path+".name", a.Name)
+	if a.Name == "." || a.Name == ".." {
+		c.addProblem(path+".name", "%q must not be %q, because no URL of Spinnaker's services can name it", path+".name", a.Name)
+	}
 	c.checkNamespaces(path+".namespaces", a.Namespaces)
 	c.checkNamespaces(path+".omitNamespaces", a.OmitNamespaces)
 	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/vedette-io/vedette"
 )
 
 // Cluster identifies a cluster.
@@ -31,23 +33,26 @@ func (c *Client) AcceptAccount(ctx context.Context, name, agent string) (Account
 	if agent != "" {
 		body["agent"] = agent
 	}
-	return c.decide(ctx, http.MethodPost, accountPath(name)+"/accept", body)
+	return c.decide(ctx, http.MethodPost, name, "/accept", body)
 }
 
 // ReleaseAccount removes an account that no agent serves.
 func (c *Client) ReleaseAccount(ctx context.Context, name string) error {
-	_, err := c.decide(ctx, http.MethodPost, accountPath(name)+"/release", map[string]string{})
+	_, err := c.decide(ctx, http.MethodPost, name, "/release", map[string]string{})
 	return err
 }
 
 // RemoveAccount removes an account with its data.
 func (c *Client) RemoveAccount(ctx context.Context, name string) (AccountDecision, error) {
-	return c.decide(ctx, http.MethodDelete, accountPath(name), map[string]string{})
+	return c.decide(ctx, http.MethodDelete, name, "", map[string]string{})
 }
 
-func accountPath(name string) string { return "/accounts/" + url.PathEscape(name) }
-
-func (c *Client) decide(ctx context.Context, method, path string, body map[string]string) (decision AccountDecision, err error) {
+// decide sends a decision about an account. No account has a name that a URL cannot contain.
+func (c *Client) decide(ctx context.Context, method, name, action string, body map[string]string) (decision AccountDecision, err error) {
+	if name == "" || name == "." || name == ".." {
+		return decision, vedette.Errorf(vedette.NotFound, "no account can have the name %q: `vedette accounts` lists all", name)
+	}
+	path := "/accounts/" + url.PathEscape(name) + action
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return decision, fmt.Errorf("encode the request: %w", err)

@@ -55,6 +55,8 @@ func checkRegister(r *wire.Register) error {
 	switch c := r.GetCluster(); {
 	case len(r.GetAccount()) > maxNameBytes || !isPrintable(r.GetAccount()):
 		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxNameBytes)
+	case r.GetAccount() == "." || r.GetAccount() == "..":
+		return vedette.Errorf(vedette.Invalid, "an account must not have the name %q, because no URL can name it", r.GetAccount())
 	case len(r.GetProperties()) > maxPropertiesBytes:
 		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; the maximum is %d", len(r.GetProperties()),
 			maxPropertiesBytes)
