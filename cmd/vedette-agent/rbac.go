@@ -74,7 +74,6 @@ func findAccount(cfg *config.Config, args []string) (config.Account, error) {
 // print writes the rules to out, and to errOut what they do not show.
 func (o rulesOptions) print(ctx context.Context, cfg *config.Config, account config.Account, out, errOut io.Writer) error {
 	settings := newAccount(cfg, account)
-	settings.Selection.DefaultKinds = splitKinds(o.kinds)
 	cluster, err := kube.Connect(settings.Access, kube.Options{})
 	if err != nil {
 		return fmt.Errorf("account %s: %w", account.Name, err)
@@ -102,6 +101,9 @@ func (o rulesOptions) print(ctx context.Context, cfg *config.Config, account con
 // needs returns what the flags and the selection of an account ask for, and the kinds that are not
 // served.
 func (o rulesOptions) needs(s watch.Selection, catalogue kube.Catalogue) (needs rbac.Needs, unserved []string) {
+	if len(s.Kinds) == 0 {
+		s.Kinds = splitKinds(o.kinds)
+	}
 	needs = rbac.Needs{OnlyNamespaced: s.OnlyNamespaced, ReadOnly: o.readOnly}
 	needs.Cached, unserved = s.Feeds(catalogue)
 	for _, namespace := range s.Namespaces {

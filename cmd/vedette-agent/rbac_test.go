@@ -66,4 +66,8 @@ func TestNeedsOfSelection(t *testing.T) {
 	if !slices.Equal(unserved, []string{"Podd", "cm", "Gadget"}) {
 		t.Errorf("got unserved kinds %q", unserved)
 	}
+	needs, unserved = rulesOptions{kinds: "configmap,Podd"}.needs(watch.Selection{}, catalogue)
+	if len(needs.Cached) != 1 || !slices.Equal(unserved, []string{"Podd"}) {
+		t.Errorf("kinds of the server: got %+v and unserved kinds %q", needs, unserved)
+	}
 }
