@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"flag"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -292,11 +293,12 @@ func TestSecretWatchReconnectsAfterConnectionLoss(t *testing.T) {
 	}
 }
 
-// resetConnection ends the connection of a request with a TCP RST.
+// resetConnection ends the connection of a request with a TCP RST, unless it has ended already: the
+// client closes connections too, and requests of one connection end together.
 func resetConnection(t *testing.T, r *http.Request) {
 	conn, _ := kubetest.Conn(r)
 	raw := conn.(*tls.Conn).NetConn()
-	if err := raw.(*net.TCPConn).SetLinger(0); err != nil {
+	if err := raw.(*net.TCPConn).SetLinger(0); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
 	raw.Close()
