@@ -3,8 +3,8 @@ package watch_test
 import (
 	"context"
 	"crypto/tls"
-	"flag"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
