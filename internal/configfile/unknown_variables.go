@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,18 +40,16 @@ func UnknownVariables(config any, prefix string, environment []string) []string 
 	return unknown
 }
 
-// variableNames returns the names of the variables that set keys.
+// variableNames returns the names of the variables that set keys of a configuration.
 func variableNames(config any, prefix string) []string {
 	var names []string
-	for _, key := range Keys(config) {
-		if key.Type == "" || strings.Contains(key.Path, "[]") {
-			continue
+	settings := reflect.New(indirect(reflect.TypeOf(config))).Elem()
+	new(decoder).walkLeaves(location{}, settings, func(p location, s keySpec, _ reflect.Value) {
+		names = append(names, prefix+variableName(p.path))
+		if s.env != "" {
+			names = append(names, s.env)
 		}
-		names = append(names, prefix+variableName(key.Path))
-		if key.Env != "" {
-			names = append(names, key.Env)
-		}
-	}
+	})
 	return names
 }
 

@@ -11,15 +11,21 @@ func TestUnknownVariables(t *testing.T) {
 		GRPC string `config:"grpc"`
 	}
 	type settings struct {
-		Group group   `config:"clouddriver"`
-		List  []group `config:"list"`
-		Level string  `config:"logging-level" env:"VEDETTE_LEVEL"`
+		Group  group             `config:"clouddriver"`
+		List   []group           `config:"list"`
+		Words  []string          `config:"allowedZoneLabels"`
+		Fields map[string]string `config:"fields"`
+		Level  string            `config:"logging-level" env:"VEDETTE_LEVEL"`
 	}
 	const prefix = "VEDETTE_AGENT_"
 	for variable, want := range map[string]string{
 		"VEDETTE_AGENT_CLOUDDRIVER_GRPC=x":        "",
 		"VEDETTE_AGENT_CLOUDDRIVER_GRCP=secret":   "VEDETTE_AGENT_CLOUDDRIVER_GRCP: did you mean VEDETTE_AGENT_CLOUDDRIVER_GRPC?",
 		"VEDETTE_AGENT_LIST_GRPC=x":               "VEDETTE_AGENT_LIST_GRPC",
+		"VEDETTE_AGENT_LIST=x":                    "VEDETTE_AGENT_LIST",
+		"VEDETTE_AGENT_FIELDS=x":                  "VEDETTE_AGENT_FIELDS",
+		"VEDETTE_AGENT_FIELDZ=x":                  "VEDETTE_AGENT_FIELDZ",
+		"VEDETTE_AGENT_ALLOWEDZONELABELS=a,b":     "",
 		"VEDETTE_AGENT_LOGGINGLEVEL=x":            "",
 		"VEDETTE_LEVEL=x":                         "",
 		"VEDETTE_USRE=x":                          "VEDETTE_USRE: did you mean VEDETTE_USER, VEDETTE_CERT or VEDETTE_KEY?",
