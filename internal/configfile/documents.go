@@ -14,8 +14,9 @@ const maxDocuments = 100
 
 // document is one YAML document of a file. Clouddriver's own file has several, each for a profile.
 type document struct {
-	root *node    // a mapping with at least one key
-	at   Position // where the document starts
+	root      *node      // a mapping; at first with at least one key
+	at        Position   // where the document starts
+	condition *condition // nil until appliesTo is called
 }
 
 // parseDocuments parses a file into its documents, without empty ones. It reports invalid YAML and
@@ -41,7 +42,7 @@ func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
 			return documents
 		}
 		if root := b.document(&parsed); root != nil {
-			documents = append(documents, &document{root, b.position(&parsed)})
+			documents = append(documents, &document{root: root, at: b.position(&parsed)})
 		}
 	}
 	b.report.Add(Position{File: b.file}, "", "the file has more than %d YAML documents: split it", maxDocuments)
@@ -91,9 +92,26 @@ func isBlank(data []byte) bool {
 }
 
 // appliesTo reports whether a document applies with the active profiles. restricted is false if it
-// applies with all. Spring has two keys for it; the older one, spring.profiles, is a group of other
-// keys in other files.
+// applies with all. It removes the key that says so, which has had its effect then.
 func (d *document) appliesTo(active []string, r *Report) (applies, restricted bool) {
+	if d.condition == nil {
+		path := ""
+		d.condition = &condition{}
+		d.condition.applies, path = d.evaluate(active, r)
+		d.condition.restricted = path != ""
+		if path != "" {
+			d.root.removePath(path)
+		}
+	}
+	return d.condition.applies, d.condition.restricted
+}
+
+// condition is what the key of a document that names profiles says.
+type condition struct{ applies, restricted bool }
+
+// evaluate returns whether a document applies, and the path of the key that names profiles, or "".
+// Spring has two keys for it; the older one, spring.profiles, is a group of other keys in other files.
+func (d *document) evaluate(active []string, r *Report) (applies bool, path string) {
 	for _, path := range []string{"spring.config.activate.on-profile", "spring.profiles"} {
 		n := d.root.lookup(path)
 		if n == nil || n.kind == mappingNode {
@@ -106,9 +124,9 @@ func (d *document) appliesTo(active []string, r *Report) (applies, restricted bo
 		for _, name := range names {
 			applies = matchesProfile(name, active, path, r) || applies
 		}
-		return applies, true
+		return applies, path
 	}
-	return true, false
+	return true, ""
 }
 
 // matchesProfile evaluates names of profiles with commas; a name may be negated with "!".
