@@ -19,19 +19,28 @@ const (
 	maxDir = 104 - len("/"+etcdPeerSocket) - 1
 )
 
+// maxClaims is how often to try to claim a directory. Another process that sweeps may have the lock of
+// a new directory for a moment, and removes it.
+const maxClaims = 10
+
 // claimDir creates dir, or a temporary directory if dir is "", and locks it. While the lock is
 // held, no process sweeps the directory.
-func claimDir(dir string) (string, *fileLock, error) {
+func claimDir(dir string) (claimed string, lock *fileLock, err error) {
 	removeStaleDirs()
 	if dir != "" {
 		return claimNamedDir(dir)
 	}
-	dir, err := os.MkdirTemp("", tempPrefix)
-	if err != nil {
-		return "", nil, fmt.Errorf("create the plane's directory: %w", err)
+	for range maxClaims {
+		claimed, err = os.MkdirTemp("", tempPrefix)
+		if err != nil {
+			return "", nil, fmt.Errorf("create the plane's directory: %w", err)
+		}
+		lock, err = lockOwner(claimed)
+		if !errors.Is(err, errLocked) {
+			break
+		}
 	}
-	lock, err := lockOwner(dir)
-	return dir, lock, err
+	return claimed, lock, err
 }
 
 // NamedDir returns the directory of a plane with a name that a person has chosen, so that other

@@ -3,10 +3,12 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 )
 
@@ -25,5 +27,30 @@ func TestLockOutlivesItsReferences(t *testing.T) {
 			lock.release()
 			t.Fatalf("got error %v, want that the lock is held", err)
 		}
+	}
+}
+
+// TestClaimWhileOthersSweep claims directories while others look for stale ones all the time.
+func TestClaimWhileOthersSweep(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	var sweepers sync.WaitGroup
+	defer sweepers.Wait()
+	defer cancel()
+	for range 2 {
+		sweepers.Go(func() {
+			for ctx.Err() == nil {
+				removeStaleDirs()
+			}
+		})
+	}
+	for range 200 {
+		dir, lock, err := claimDir("")
+		must(t, err)
+		if !exists(dir) {
+			t.Error("a claimed directory was swept")
+		}
+		must(t, os.RemoveAll(dir))
+		lock.release()
 	}
 }
