@@ -13,7 +13,7 @@ const maxDocumentBytes = 1 << 20
 
 // documentParts returns what is secret in a YAML or JSON document, such as a kubeconfig, however it is
 // written: what stands at names such as token, password and key, values of environment variables with such
-// names, and passwords in URLs and arguments. It returns nil for a value that is no document.
+// names, and passwords in URLs and arguments. It returns nil if the value is not such a document.
 func documentParts(value string) []string {
 	if len(value) > maxDocumentBytes || !strings.ContainsAny(value, ":[{") {
 		return nil

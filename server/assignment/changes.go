@@ -77,7 +77,7 @@ func (s *slot) countChangeLocked(m *Member) {
 	s.vacancy = vacancy{}
 }
 
-// vacateLocked notes why the cacher has left. If there is no standby, the next cacher has joined.
+// vacateLocked notes why the cacher has left. Without a standby, the reason of the next change is Joined.
 func (s *slot) vacateLocked(m *Member, reason ChangeReason) {
 	if m != s.cacher && m != s.vacancy.former {
 		return

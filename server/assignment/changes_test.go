@@ -23,7 +23,7 @@ func (w fixture) expectChanges(step string, want map[ChangeReason]CacherChanges)
 	}
 }
 
-// TestChangesAreCountedByReason lets two accounts change hands for one reason after the other.
+// TestChangesAreCountedByReason gives two accounts other cachers, for one reason after the other.
 func TestChangesAreCountedByReason(t *testing.T) {
 	withBalancer(t, func(t *testing.T, w *balanceFixture) {
 		w.addAccounts(1000, 1000)

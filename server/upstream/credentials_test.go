@@ -153,7 +153,7 @@ func TestTasksRepeatNoCredentials(t *testing.T) {
 			t.Errorf("%d: got %s, want the caller's credentials masked", status, text)
 		}
 		if err == nil && !strings.Contains(string(text), "moniker.spinnaker.io/cluster") {
-			t.Errorf("got %s, want names that are no credentials", text)
+			t.Errorf("got %s, want the annotation unchanged, because it is not a credential", text)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestKindsAreDenied(t *testing.T) {
 	}
 	for text, kinds := range map[string][]int64{"": {5}, "web": {5, 6}, "wob": {3, 7}, "x": nil} {
 		if f.MayContain(NewPattern(text), kinds) {
-			t.Errorf("%q in kinds %v is not denied, but there is no such name", text, kinds)
+			t.Errorf("%q in kinds %v: got true, but no such name was added", text, kinds)
 		}
 	}
 }
