@@ -3,6 +3,7 @@
 # make test      all tests, with what they need
 # make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
+# make hostile DURATION=10m  attacks every entry point of docs/security.md at once
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
 # make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
@@ -22,7 +23,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -32,10 +33,11 @@ build:
 
 # On a terminal the demo is a job of its own (set -m), so that Ctrl-C ends the demo only:
 # make would otherwise end by the signal too. The colon keeps bash from replacing itself by
-# the demo. `go run` is not used, because it ends with 1 when it is interrupted.
+# the demo. `go run` is not used, because it ends with 1 when it is interrupted. A signal that only make
+# gets does not reach the demo, so it watches make, whose process id is PPID.
 demo: build
 	@go build -tags $(TAGS) -o bin/demo ./test/demo
-	@if [ -t 0 ]; then set -m; fi; bin/demo $(if $(CHECK),--check); :
+	@if [ -t 0 ]; then set -m; fi; bin/demo --starter $$PPID $(if $(CHECK),--check); :
 
 # Programs of the control planes that tests and the demo run: some ten minutes
 # once, then from the cache.
@@ -80,6 +82,12 @@ SKEW ?= 0s
 OBJECTS ?= 50000
 convergence: controlplane test-databases
 	go test ./test/convergence -run 'TestConvergence|TestLargeResync|TestStaleDataIsMarkedStale' -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) -objects $(OBJECTS) $(if $(DB),-db $(DB)) -v
+
+# Every entry point of docs/security.md attacked at once for DURATION, beside honest agents and readers. It prints
+# how long these waited, and the maximum memory of server and agents.
+DURATION ?= 10m
+hostile:
+	go test ./test/hostile -tags $(TAGS) -run 'TestAllEntryPoints|TestEveryEntryPointIsAttacked' -timeout 24h -duration $(DURATION) -v
 
 # Random manifests through kubectl and through us: SEEDS sequences of each mode, from
 # FROM on; MODE is client, server or mixed, and all of them if not given.

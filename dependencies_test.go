@@ -76,6 +76,7 @@ func TestForbiddenImports(t *testing.T) {
 		{"./internal/keypair", "google.golang.org/grpc", "certificates are for HTTP too; only internal/keypair/grpctls knows gRPC"},
 		{"./internal/command", module + "/agent", "command runs any program; it must not know whose credentials it prints"},
 		{"./internal/command", module + "/internal/configfile", "command runs any program; it must not know whose credentials it prints"},
+		{"./internal/fair", module, "a line counts units of anything; it must not depend on what they are"},
 		{"./internal/reload", module, "reload watches files, whatever they contain; it must not depend on what is read from them"},
 		{"./internal/configload", module + "/agent", "both programs load their configurations by it; it must not depend on either"},
 		{"./internal/configload", module + "/server", "both programs load their configurations by it; it must not depend on either"},

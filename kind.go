@@ -64,6 +64,26 @@ func (r Resource) Matches(name string) bool {
 	return false
 }
 
+// PreferExact returns those of the resources that a name matches whose kind is exactly the name, as manifests
+// write it: one group can have kinds that differ by case, or one that another kind has as a short name. If there
+// is none, or if the resources are of several groups, it returns all of them.
+func PreferExact(matching []Resource, name string) []Resource {
+	name, _, _ = strings.Cut(name, ".")
+	var exact []Resource
+	for _, r := range matching {
+		if r.Kind.Group != matching[0].Kind.Group {
+			return matching
+		}
+		if r.Kind.Name == name {
+			exact = append(exact, r)
+		}
+	}
+	if exact == nil {
+		return matching
+	}
+	return exact
+}
+
 // DefaultKinds are the kinds that an agent caches if neither the server nor the account
 // configures kinds. The list is the predecessor's cacheKinds, so that its users see the
 // same objects. A name without a group means each kind of that name in the API groups

@@ -15,9 +15,16 @@ type Operation struct {
 	// DryRun makes the cluster validate the change without persisting it. The outcome
 	// holds the object as it would be. Read-only verbs ignore it.
 	DryRun bool
+	// Cluster is the cluster that the operation was accepted for. No other one executes it. It is empty if
+	// it is not known yet, or if the server is of an older release.
+	Cluster Cluster
 
 	User   string // on whose behalf; empty if unknown. For the history.
 	Origin string // what the operation belongs to: "task 01J…", "vedette apply". For the history.
+
+	// Digest tells the operation from others with its ID. It does not reveal documents, and stays on the server. It
+	// is empty if the ID is not the caller's. For the history.
+	Digest string
 
 	RequestID   string // of the request that caused it; empty if unknown. For logs.
 	TraceParent string // the span that it belongs to, in the format of W3C's traceparent; empty if it is not traced

@@ -28,6 +28,10 @@ const ReasonUnknownToAgent = "UnknownToAgent"
 // operation. The status is that of a missing object, 404.
 const ReasonKindNotServed = "KindNotServed"
 
+// ReasonAnotherCluster is the reason if the account, or its address, leads to another cluster than the one
+// that an operation was accepted for. The other cluster was not changed. The status is 409.
+const ReasonAnotherCluster = "AnotherCluster"
+
 // Outcome is the one end of an operation.
 type Outcome struct {
 	ID    OperationID
@@ -61,9 +65,23 @@ type Outcome struct {
 	// CacheObject is the one object that was written or read, in the form of its feed,
 	// so that it can be stored before the feed reports it; nil if there is none.
 	CacheObject *Object
+	// More has the objects after Objects. They are read from the cluster while the outcome is sent, so that
+	// the agent never holds a whole list. It can be read once, and must be closed. Nil if Objects has all;
+	// servers never have it.
+	More ObjectReader
 	// Stream is the log; nil for other verbs. The caller must close it. It ends when it
 	// is closed or when the context of the operation ends.
 	Stream io.ReadCloser
+}
+
+// ObjectReader reads objects one after the other. It is not safe for concurrent use.
+type ObjectReader interface {
+	// Next returns the next object, which is valid until the next call. The error is io.EOF after the
+	// last one. Any other error ends the outcome, which then has failed.
+	Next() (json.RawMessage, error)
+	// Failure returns the end of the operation for an error of Next.
+	Failure(error) Outcome
+	Close()
 }
 
 // Revision is one entry of a workload's history.

@@ -96,6 +96,27 @@ func TestResourceMatches(t *testing.T) {
 	}
 }
 
+// TestDigest checks which objects share a digest: the same version of one object, and no others.
+func TestDigest(t *testing.T) {
+	digests := map[uint64]string{}
+	for _, o := range [][4]string{
+		{"n", "a", "u1", "1"}, {"n", "a", "u1", "2"}, {"n", "b", "u2", "1"}, {"n", "a", "", "1"}, {"n", "a", "", "2"}, {"n", "b", "", "1"},
+		{"", "b", "", "1"}, {"na", "", "", "1"}, {"", "na", "", "1"}, {"n", "a1", "", ""}, {"n", "a", "", ""}, {"", "", "", "1"},
+	} {
+		d := vedette.Digest(o[0], o[1], o[2], o[3])
+		if other, ok := digests[d]; ok {
+			t.Errorf("%q has the digest of %s", o, other)
+		}
+		digests[d] = fmt.Sprintf("%q", o)
+	}
+	if vedette.Digest("n", "a", "u1", "1") != vedette.Digest("m", "b", "u1", "1") {
+		t.Error("an object with a uid: got a digest that depends on its name, want that of older agents and servers")
+	}
+	if vedette.Digest("n", "a", "u1", "1") != vedette.DigestWithoutName("u1", "1") {
+		t.Error("an object with a uid: got another digest than that of older agents and servers")
+	}
+}
+
 func TestPermissionsNormalize(t *testing.T) {
 	p := vedette.Permissions{Read: []string{"Dev"}, Write: []string{"ops"}}
 	if err := p.Normalize(); err != nil || p.Read[0] != "dev" {

@@ -30,6 +30,8 @@ type account struct {
 	cfg     Account
 	log     *slog.Logger
 	indexes indexes
+	// comparisons are questions about what the server stores.
+	comparisons comparisons
 	// Each of these holds a token while something waits.
 	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
@@ -42,6 +44,7 @@ type account struct {
 	properties vedette.Properties // of the latest configuration; those of cfg are of the first
 	pending    *uplink.Assignment // the latest one, which replaces all before it
 	operator   *operate.Operator  // nil until the cluster was reached
+	operatorOf vedette.Cluster    // what the cluster of operator was identified as
 	cluster    *kube.Cluster      // of operator
 	watcher    *watch.Watcher     // the last one that ran; nil before the first
 	feeds      *feedAnnouncements // of watcher
@@ -58,8 +61,8 @@ func newAccount(a *Agent, cfg Account) *account {
 		assignmentReady: make(chan struct{}, 1), propertiesChanged: make(chan struct{}, 1), rereadNow: make(chan struct{}, 1)}
 }
 
-// run serves the account until ctx ends. It starts over after the kubeconfig has changed,
-// because the kubeconfig may lead to another cluster.
+// run serves the account until ctx ends. It starts over after the kubeconfig has changed, because the
+// kubeconfig may lead to another cluster, and after the address did lead to another one.
 func (a *account) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		cluster, err := a.connect(ctx)
@@ -110,7 +113,9 @@ func newBackoff() *backoff.ExponentialBackOff {
 }
 
 func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
-	cluster, err := kube.Connect(a.cfg.Access, a.agent.cfg.ConnectOptions)
+	options := a.agent.cfg.ConnectOptions
+	options.OnReconnect, options.Namespaces = a.noteReconnect, a.cfg.Selection.Namespaces
+	cluster, err := kube.Connect(a.cfg.Access, options)
 	if err != nil {
 		return nil, err
 	}
@@ -127,16 +132,32 @@ func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster
 	if err != nil {
 		return err
 	}
-	if err := a.initOperator(cluster); err != nil {
+	if err := a.initOperator(cluster, identity); err != nil {
 		return err
 	}
 	a.setState("registered", nil)
 	return a.register(cluster, identity, namespaces)
 }
 
+// noteReconnect is called when watches of the account reach the same cluster over a new connection. The
+// API server may have been restarted, or etcd restored, so the feeds are compared with the cluster.
+func (a *account) noteReconnect() {
+	a.log.Debug("reached the cluster over a new connection")
+	if w := a.currentWatcher(); w != nil {
+		w.VerifyAll()
+	}
+}
+
+// logSwitched logs which clusters the address of the account has led to. Only the operators of the
+// agent see the log.
+func (a *account) logSwitched(cluster *kube.Cluster) {
+	is, found := cluster.Identities()
+	a.log.Warn("the address of the API server leads to another cluster, registering the account anew", "expected", is, "found", found)
+}
+
 func (a *account) register(cluster *kube.Cluster, identity vedette.Cluster, namespaces []string) error {
 	a.mu.Lock()
-	a.identity, a.namespaces = identity, namespaces
+	a.identity, a.operatorOf, a.namespaces = identity, identity, namespaces
 	properties := a.properties
 	a.mu.Unlock()
 	properties.DefaultNamespace = cluster.Namespace()
@@ -162,8 +183,8 @@ func (a *account) takeAssignment() *uplink.Assignment {
 	return as
 }
 
-// serve follows the assignments of the server until ctx ends or changed credentials may lead to
-// another cluster.
+// serve follows the assignments of the server until ctx ends, changed credentials may lead to another
+// cluster, or the address does.
 func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,6 +203,9 @@ func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
 		case <-ctx.Done():
 			return
 		case <-reconnect:
+			return
+		case <-cluster.Switched():
+			a.logSwitched(cluster)
 			return
 		case <-a.propertiesChanged:
 			a.registerProperties(cluster)
@@ -300,6 +324,7 @@ func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *
 		r = nil
 	}
 	restart := a.agent.box.Open(a.cfg.Name, as.Term, as.Marks)
+	a.comparisons.abandon()
 	a.setState("reporting", nil)
 	if r == nil {
 		return a.startWatching(ctx, cluster, settings, as)
@@ -326,15 +351,19 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 		close(r.done)
 		return r
 	}
-	a.setWatchErrors(nil, nil)
+	a.setClusterError(nil)
+	a.setSelectionError(nil)
 	a.setWaitReason("")
 	watchConfig := a.agent.cfg.Watch
 	watchConfig.Log = watchConfig.Log.With("account", a.cfg.Name)
+	if settings.Verifies {
+		watchConfig.Comparer = &comparer{account: a.cfg.Name, box: a.agent.box, comparisons: &a.comparisons}
+	}
 	selection := a.cfg.Selection
 	selection.DefaultKinds = settings.Kinds
 	r.watcher = watch.NewWatcher(cluster, selection, &sink{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
-		setWatchErrors: a.setWatchErrors, setClusterError: a.setClusterError, setWaitReason: a.setWaitReason,
+		setClusterError: a.setClusterError, setSelectionError: a.setSelectionError, setWaitReason: a.setWaitReason,
 		metrics: a.agent.cfg.Metrics,
 		log:     a.log, snapshots: map[vedette.Feed]*index{},
 	}, watchConfig)
@@ -356,9 +385,9 @@ func (a *account) setWaitReason(reason string) {
 	a.update(func() { a.waitReason = reason })
 }
 
-// setWatchErrors sets the errors that the watcher found; nil clears them.
-func (a *account) setWatchErrors(clusterErr, selectionErr error) {
-	a.update(func() { a.clusterErr, a.selectionErr = clusterErr, selectionErr })
+// setSelectionError sets what the configuration asks for that is not watched; nil clears it.
+func (a *account) setSelectionError(err error) {
+	a.update(func() { a.selectionErr = err })
 }
 
 func (a *account) setState(state string, err error) {

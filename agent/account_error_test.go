@@ -29,7 +29,7 @@ func TestAccountErrors(t *testing.T) {
 	expect("the kubeconfig is wrong", "no such context", vedette.Invalid)
 	a.setState("reporting", nil)
 	expect("it reports", "", "")
-	a.setWatchErrors(nil, selectionError("no kind Podd"))
+	a.setSelectionError(selectionError("no kind Podd"))
 	a.setState("reporting", nil) // a new assignment
 	expect("a kind is misspelt", "no kind Podd", vedette.Invalid)
 	a.setClusterError(clusterError(&watch.Event{State: vedette.FeedDenied, Message: "rejected"}))
@@ -43,7 +43,7 @@ func TestAccountErrors(t *testing.T) {
 	a.setState("standby", nil)
 	expect("another agent takes over", "", "")
 	a.setState("reporting", nil)
-	a.setWatchErrors(nil, nil)
+	a.setSelectionError(nil)
 	expect("only the wait is left", "waits", vedette.Waiting)
 	if a.load().err != nil {
 		t.Error("an account that waits counts as one with an error")

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/internal/admin"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // The states of an account by the predecessor's names.
@@ -169,8 +169,12 @@ func (a *account) clusterVersion(ctx context.Context) (clusterVersion, error) {
 	if response.StatusCode != http.StatusOK {
 		return v, vedette.Errorf(vedette.Unavailable, "GET /version: %s", response.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxVersionBytes)).Decode(&v); err != nil {
-		return v, fmt.Errorf("decode the response: %w", err)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxVersionBytes))
+	if err == nil {
+		err = exactjson.Unmarshal(body, &v, exactjson.Limits{})
+	}
+	if err != nil {
+		return v, fmt.Errorf("read the version: %w", err)
 	}
 	return v, nil
 }

@@ -178,7 +178,7 @@ func TestClusterVersionAndRunningOperations(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, want)
 		}
 	}
-	if err := a.accounts.get("healthy").initOperator(cluster); err != nil {
+	if err := a.accounts.get("healthy").initOperator(cluster, vedette.Cluster{UID: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	var version clusterVersion
@@ -189,10 +189,10 @@ func TestClusterVersionAndRunningOperations(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.executor.Run(ctx) }()
-	op := vedette.Operation{ID: "01J", Account: "healthy", RequestID: "r1", Deadline: time.Now().Add(time.Hour),
+	op := vedette.Operation{ID: "01J", Account: "healthy", Cluster: vedette.Cluster{UID: "u"}, RequestID: "r1", Deadline: time.Now().Add(time.Hour),
 		Args: vedette.GetArgs{Target: vedette.Target{Kind: "pod", Namespace: "shop", Name: "web-0"}}}
 	for submitted := false; !submitted; { // Run may not have begun
-		a.executor.Submit(op)
+		a.executor.Submit(op, nil)
 		submitted = a.executor.Running() == 1
 	}
 	<-arrived

@@ -19,6 +19,8 @@ type watchView struct {
 	State     vedette.FeedState   `json:"state"`
 	Message   string              `json:"message,omitempty"` // why it is not live
 	Since     time.Time           `json:"since"`             // when state or message changed
+	// Verified is when the feed was last found to equal its cluster, since it began to be watched.
+	Verified *time.Time `json:"verified,omitempty"`
 }
 
 func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +37,7 @@ func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, f := range account.feedStatuses() {
 			if q.Matches("state", string(f.State)) {
-				views = append(views, watchView{name, f.Feed.Kind.String(), f.Feed.Namespace, f.State, f.Message, f.Since})
+				views = append(views, watchView{name, f.Feed.Kind.String(), f.Feed.Namespace, f.State, f.Message, f.Since, timeOrNil(f.Verified)})
 			}
 		}
 	}
@@ -46,11 +48,17 @@ func (a *Agent) listWatches(w http.ResponseWriter, r *http.Request) {
 // feedStatuses returns the states of the account's feeds, sorted by kind; none while another agent reports
 // the account.
 func (a *account) feedStatuses() []watch.FeedStatus {
-	a.mu.Lock()
-	w := a.watcher
-	a.mu.Unlock()
+	w := a.currentWatcher()
 	if w == nil {
 		return nil
 	}
 	return w.Feeds()
+}
+
+// timeOrNil returns nil for the zero time, which JSON would show as a date.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }

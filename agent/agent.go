@@ -98,8 +98,11 @@ func New(cfg Config, log *slog.Logger) *Agent {
 	cfg.Uplink.Observer, cfg.ConnectOptions.OnResponse = cfg.Metrics, cfg.Metrics.RequestAnswered
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log,
 		accounts: accountSet{byName: map[vedette.AccountName]*account{}}, newAccounts: make(chan []Account)}
+	if cfg.Executor.Memory == nil {
+		cfg.Executor.Memory = newOperationMemory()
+	}
 	a.executor = executor.New(cfg.Executor, a.executeMeasured, func(out vedette.Outcome) { a.link.Answer(out) })
-	a.link = uplink.New(cfg.Uplink, a.box, a, a.executor, log)
+	a.link = uplink.New(cfg.Uplink, a.box, a, boundExecutor{a.executor, &a.accounts}, log)
 	for _, account := range cfg.Accounts {
 		a.accounts.put(newAccount(a, account))
 	}
@@ -120,6 +123,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// RunningOperations returns how many operations have been received and have not ended.
+func (a *Agent) RunningOperations() int { return a.executor.Running() }
+
 // Connected implements the uplink's handler.
 func (a *Agent) Connected(t uplink.ServerSettings) {
 	a.mu.Lock()
@@ -135,6 +141,7 @@ func (a *Agent) serverSettings() uplink.ServerSettings {
 
 // Assigned implements the uplink's handler.
 func (a *Agent) Assigned(as uplink.Assignment) {
+	a.box.Recall(as.Account)
 	if account := a.accounts.get(as.Account); account != nil {
 		account.setAssignment(as)
 	}
@@ -144,6 +151,13 @@ func (a *Agent) Assigned(as uplink.Assignment) {
 func (a *Agent) Indexed(i uplink.Index) {
 	if account := a.accounts.get(i.Account); account != nil {
 		account.indexes.add(i)
+	}
+}
+
+// VerifyAnswered implements the uplink's handler.
+func (a *Agent) VerifyAnswered(answer uplink.VerifyAnswer) {
+	if account := a.accounts.get(answer.Account); account != nil {
+		account.comparisons.answer(answer)
 	}
 }
 

@@ -19,21 +19,23 @@ import (
 const (
 	bookmarkKey = "\x00bookmark"
 	statusKey   = "\x00status"
+	verifyKey   = "\x00verify"
+	verifiedKey = "\x00verified"
 )
 
 // sink receives the events of an account's watcher, redacts them and puts them into the
 // outbox.
 type sink struct {
-	account         vedette.AccountName
-	box             *outbox.Box
-	redactor        *redact.Redactor
-	indexes         *indexes
-	announcements   *feedAnnouncements
-	setClusterError func(error)                          // nil clears it
-	setWaitReason   func(string)                         // "" clears it
-	setWatchErrors  func(clusterErr, selectionErr error) // nil clears them
-	metrics         *metrics.Metrics
-	log             *slog.Logger
+	account           vedette.AccountName
+	box               *outbox.Box
+	redactor          *redact.Redactor
+	indexes           *indexes
+	announcements     *feedAnnouncements
+	setClusterError   func(error)  // nil clears it
+	setSelectionError func(error)  // nil clears it
+	setWaitReason     func(string) // "" clears it
+	metrics           *metrics.Metrics
+	log               *slog.Logger
 
 	mu        sync.Mutex
 	snapshots map[vedette.Feed]*index // of feeds with a running snapshot
@@ -63,7 +65,7 @@ func (s *sink) Put(ctx context.Context, e watch.Event) error {
 	case watch.Declare:
 		return s.declare(ctx, &e)
 	case watch.Begin:
-		return s.begin(ctx, e.Feed)
+		return s.begin(ctx, &e)
 	case watch.Item:
 		return s.item(ctx, &e)
 	case watch.End:
@@ -149,17 +151,19 @@ func (s *sink) declare(ctx context.Context, e *watch.Event) error {
 	if err != nil {
 		return err
 	}
-	s.setWatchErrors(nil, selectionError(e.Problem))
+	s.setSelectionError(selectionError(e.Problem))
 	return s.announcements.declare(ctx, feeds, record)
 }
 
 // begin starts a snapshot. It discards unsent changes of the feed, and waits for the index
 // of the server, so that the agent sends only objects that differ.
-func (s *sink) begin(ctx context.Context, feed vedette.Feed) error {
+func (s *sink) begin(ctx context.Context, e *watch.Event) error {
+	feed := e.Feed
 	s.metrics.SnapshotBegan()
 	x := s.indexes.expect(feed)
 	s.box.DiscardFeed(s.account, feed)
-	if err := s.put(ctx, feed, outbox.Change{Priority: outbox.Live}, &wire.Record_Begin{Begin: &wire.Begin{}}); err != nil {
+	begin := &wire.Record_Begin{Begin: &wire.Begin{NamedDigests: true, Anew: e.Anew}}
+	if err := s.put(ctx, feed, outbox.Change{Priority: outbox.Live}, begin); err != nil {
 		return err
 	}
 	if err := x.wait(ctx); err != nil {
@@ -188,7 +192,7 @@ func (s *sink) item(ctx context.Context, e *watch.Event) error {
 		return err
 	}
 	header, err := redact.ReadMetadata(e.Raw)
-	if err == nil && x.has(vedette.Digest(header.UID, header.ResourceVersion)) {
+	if err == nil && x.has(header.Namespace, header.Name, header.UID, header.ResourceVersion) {
 		return nil
 	}
 	return s.upsert(ctx, e, outbox.Bulk)

@@ -24,7 +24,7 @@ func newSink(t *testing.T) *sink {
 	box.Open("a", 1, nil)
 	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, announcements: &feedAnnouncements{box: box, account: "a"},
 		metrics:         metrics.New("test"),
-		setClusterError: func(error) {}, setWaitReason: func(string) {}, setWatchErrors: func(error, error) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
+		setClusterError: func(error) {}, setWaitReason: func(string) {}, setSelectionError: func(error) {}, log: slog.New(slog.DiscardHandler), snapshots: map[vedette.Feed]*index{}}
 }
 
 // TestUnreadableObjectDoesNotStopWatcher checks that no object makes the sink fail, which

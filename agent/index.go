@@ -25,9 +25,21 @@ func (x *index) prepare() {
 	x.seen = make([]uint64, (len(x.digests)+63)/64)
 }
 
-// has reports whether the server has an object with this digest, and marks it as seen in
-// the cluster.
-func (x *index) has(digest uint64) bool {
+// has reports whether the server has an object, and marks it as seen in the cluster. An older
+// server may have another object with the digest of an object without uid. That digest is only
+// marked as seen: if it were dropped, the server would remove the object that it has just got.
+func (x *index) has(namespace, name, uid, resourceVersion string) bool {
+	if x.see(vedette.Digest(namespace, name, uid, resourceVersion)) {
+		return true
+	}
+	if uid == "" {
+		x.see(vedette.DigestWithoutName(uid, resourceVersion))
+	}
+	return false
+}
+
+// see reports whether the index has a digest, and marks it as seen.
+func (x *index) see(digest uint64) bool {
 	i, found := slices.BinarySearch(x.digests, digest)
 	if found {
 		x.seen[i/64] |= 1 << (i % 64)

@@ -29,7 +29,7 @@ func (a *Agent) sampleMetrics() {
 	to.OutboxLimit.Set(float64(a.cfg.OutboxBytes))
 	to.OutboxUnacked.Set(float64(a.box.Unacknowledged()))
 	to.OutboxAge.Set(max(0, time.Since(a.box.PendingSince()).Seconds()))
-	to.OperationsRunning.Set(float64(a.executor.Running()))
+	to.OperationsRunning.Set(float64(a.RunningOperations()))
 	running, limit := a.cfg.Watch.Limiter.Snapshots()
 	to.Snapshots.Set(float64(running))
 	to.SnapshotLimit.Set(float64(limit))

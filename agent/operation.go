@@ -11,32 +11,52 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/tracing"
 )
 
+// The memory of the operations of an agent in bytes: of all, and of one account. What an operation needs at first is
+// in a part of its own, so that the large operations of a few accounts leave others room for small ones.
+const (
+	operationMemory        = 64 << 20
+	accountOperationMemory = 40 << 20
+	maxMemoryWait          = 10 * time.Second // of an operation, for others to release theirs
+
+	smallOperationMemory        = 16 << 20
+	accountSmallOperationMemory = 4 << 20
+	maxSmallOperation           = 1 << 20
+)
+
+func newOperationMemory() *fair.Split {
+	return fair.NewSplit(fair.Config{Capacity: smallOperationMemory, Share: accountSmallOperationMemory},
+		fair.Config{Capacity: operationMemory, Share: accountOperationMemory, Wait: maxMemoryWait}, maxSmallOperation)
+}
+
 // executeMeasured executes an operation. The executor calls it.
-func (a *Agent) executeMeasured(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (a *Agent) executeMeasured(ctx context.Context, op vedette.Operation, c *executor.Control) vedette.Outcome {
 	start := time.Now()
-	out := a.execute(ctx, op)
+	out := a.execute(ctx, op, c)
 	a.cfg.Metrics.OperationEnded(verbOf(op), out.State, time.Since(start))
 	return out
 }
 
 // execute executes an operation, and logs its end. Log lines of the operation contain its id, and that
 // of the request that caused it.
-func (a *Agent) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (a *Agent) execute(ctx context.Context, op vedette.Operation, c *executor.Control) vedette.Outcome {
 	ctx = requestid.With(ctx, op.RequestID)
 	ctx = logging.WithAttrs(ctx, slog.String("operation", string(op.ID)))
 	ctx, span := a.startSpan(ctx, op)
 	defer span.End()
 	started, level := time.Now(), slog.LevelInfo
-	out := a.executeInCluster(ctx, op)
+	out := a.executeInCluster(ctx, op, c)
 	if out.State != vedette.Done {
 		tracing.SetFailed(span, out.Reason)
 	}
@@ -66,30 +86,59 @@ func verbOf(op vedette.Operation) vedette.Verb {
 }
 
 // executeInCluster executes an operation in the cluster of its account.
-func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *executor.Control) vedette.Outcome {
 	account := a.accounts.get(op.Account)
 	if account == nil {
 		return failedOutcome(op, http.StatusNotFound, "NotFound",
 			"agent "+string(a.cfg.Uplink.Agent)+" has no account "+string(op.Account)+" in its configuration")
 	}
-	operator, err := account.currentOperator()
-	if operator == nil {
+	operator, cluster, err := account.currentOperator()
+	switch {
+	case operator == nil:
 		message := "the agent has not reached the cluster of account " + string(op.Account) + " yet"
 		if err != nil {
 			message += ": " + err.Error()
 		}
 		return failedOutcome(op, http.StatusServiceUnavailable, "ServiceUnavailable", message)
+	case op.Cluster == vedette.Cluster{}:
+		return failedOutcome(op, http.StatusServiceUnavailable, "ServiceUnavailable", "the agent had not reached the cluster of account "+
+			string(op.Account)+" when the operation arrived, so it does not know for which cluster it was accepted. Nothing was done: try again")
+	case !op.Cluster.Same(cluster):
+		a.log.WarnContext(ctx, "operation refused: the account has another cluster than when the operation was accepted", "account", op.Account,
+			"expected", op.Cluster.String(), "found", cluster.String())
+		return failedOutcome(op, http.StatusConflict, vedette.ReasonAnotherCluster, "account "+string(op.Account)+
+			" has another cluster in the agent than when the operation was accepted. Nothing was done. The agent's log names both clusters")
 	}
-	return operator.Execute(ctx, op)
+	return operator.ExecuteControlled(ctx, op, operate.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
+}
+
+// boundExecutor executes each operation in the cluster that it was accepted for, or not at all.
+type boundExecutor struct {
+	*executor.Executor
+	accounts *accountSet
+}
+
+// Submit starts an operation that the uplink has received.
+func (x boundExecutor) Submit(op vedette.Operation, d *uplink.Delivery) {
+	x.Executor.Submit(x.bind(op), d)
+}
+
+// bind names the cluster of an operation of a server of an older release, which does not. It is the one that
+// the account has now: the account may get another one while the operation waits for a worker.
+func (x boundExecutor) bind(op vedette.Operation) vedette.Operation {
+	if account := x.accounts.get(op.Account); account != nil && op.Cluster == (vedette.Cluster{}) {
+		_, op.Cluster, _ = account.currentOperator()
+	}
+	return op
 }
 
 func failedOutcome(op vedette.Operation, status int, reason, message string) vedette.Outcome {
 	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: status, Reason: reason, Message: message}
 }
 
-// initOperator creates the account's operator. It also works while another agent reports
-// the account.
-func (a *account) initOperator(cluster *kube.Cluster) error {
+// initOperator creates the account's operator for the cluster that was identified. It also works while
+// another agent reports the account.
+func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) error {
 	cfg := a.agent.cfg.Operate
 	cfg.CoveredByFeed, cfg.Log = a.covers, a.log
 	var err error
@@ -103,17 +152,22 @@ func (a *account) initOperator(cluster *kube.Cluster) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.operator, a.cluster = operator, cluster
+	a.operator, a.operatorOf, a.cluster = operator, identity, cluster
 	return nil
 }
 
 // covers reports whether a feed of this agent reports an object. It returns false while
 // another agent reports the account.
 func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
-	a.mu.Lock()
-	w := a.watcher
-	a.mu.Unlock()
+	w := a.currentWatcher()
 	return w != nil && w.Covers(r, o)
+}
+
+// currentWatcher returns the last watcher; nil before the first one runs.
+func (a *account) currentWatcher() *watch.Watcher {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watcher
 }
 
 // setWatcher makes operations report objects in the same form as the feeds of a watcher.
@@ -124,10 +178,10 @@ func (a *account) setWatcher(w *watch.Watcher, feeds *feedAnnouncements, r *reda
 	a.operator.SetRedactor(r)
 }
 
-// currentOperator returns the operator, or nil and the reason why the cluster cannot be
-// reached.
-func (a *account) currentOperator() (*operate.Operator, error) {
+// currentOperator returns the operator and the identity of its cluster, or nil and the reason why the
+// cluster cannot be reached.
+func (a *account) currentOperator() (*operate.Operator, vedette.Cluster, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.operator, a.err
+	return a.operator, a.operatorOf, a.err
 }

@@ -58,6 +58,9 @@ func (a *fleetAgent) Assigned(assignment uplink.Assignment) { a.assigned <- assi
 // Indexed implements the uplink's listener.
 func (a *fleetAgent) Indexed(uplink.Index) {}
 
+// VerifyAnswered implements the uplink's handler. Nothing is verified.
+func (a *fleetAgent) VerifyAnswered(uplink.VerifyAnswer) {}
+
 // resume registers all accounts and continues their feeds from their marks.
 func (a *fleetAgent) resume(ctx context.Context, d dataset.Dataset) error {
 	for i := range d.Accounts {

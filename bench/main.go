@@ -28,7 +28,7 @@ type benchmark struct {
 }
 
 var benchmarks = []benchmark{
-	{"first-sync", firstSync, false}, {"memory", memory, false}, {"accounts", manyAccounts, false},
+	{"first-sync", firstSync, false}, {"memory", memory, false}, {"accounts", manyAccounts, false}, {"verification", verification, false},
 	{"latency", latency, false}, {"wire", wireBytes, false},
 	{"store", storeRates, false}, {"resume", resume, false}, {"operations", operations, false}, {"api", apiLatency, true},
 }

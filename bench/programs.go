@@ -162,9 +162,14 @@ type account struct {
 
 // startAgent runs an agent that reports to an address.
 func (b *bench) startAgent(serverAddress string, accounts ...account) (*process, error) {
+	return b.startVerifyingAgent(3600, serverAddress, accounts...)
+}
+
+// startVerifyingAgent starts an agent that verifies each feed at an interval in seconds.
+func (b *bench) startVerifyingAgent(interval int, serverAddress string, accounts ...account) (*process, error) {
 	var config strings.Builder
-	fmt.Fprintf(&config, "agentId: bench-%d\nclouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: %d\nlogging:\n  level: warn\nkubernetes:\n  accounts:\n",
-		freePort(), serverAddress, freePort())
+	fmt.Fprintf(&config, "agentId: bench-%d\nclouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: %d\nlogging:\n  level: warn\nkubernetes:\n  verifyIntervalSeconds: %d\n  accounts:\n",
+		freePort(), serverAddress, freePort(), interval)
 	for _, a := range accounts {
 		fmt.Fprintf(&config, "    - name: %s\n      kubeconfigFile: %s\n", a.name, a.kubeconfig)
 		if len(a.kinds) > 0 {

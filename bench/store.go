@@ -288,6 +288,9 @@ func (s *agentSender) Assigned(a uplink.Assignment) { s.assigned <- a }
 // Indexed implements the uplink's listener.
 func (s *agentSender) Indexed(uplink.Index) {}
 
+// VerifyAnswered implements the uplink's handler. Nothing is verified.
+func (s *agentSender) VerifyAnswered(uplink.VerifyAnswer) {}
+
 // register registers the account and declares its feeds.
 func (s *agentSender) register(ctx context.Context) error {
 	if err := s.link.Register(vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {

@@ -37,7 +37,7 @@ var sharedOptions = []tested{
 
 var agentOptions = []tested{
 	{"cmd/vedette-agent.TestSettingsCount", "", "agentId zoneId timeoutSeconds clouddriver.grpc clouddriver.insecure outbox.maxBytes"},
-	{"cmd/vedette-agent.TestSettingsCount", "kubernetes.", "wipeTLSBuffers cacheGroupSize cacheGroupDelayMs"},
+	{"cmd/vedette-agent.TestSettingsCount", "kubernetes.", "wipeTLSBuffers cacheGroupSize cacheGroupDelayMs maxFeedsPerAccount verifyIntervalSeconds"},
 	{"cmd/vedette-agent.TestSettingsCount", "tasks.", "totalBudget budgetPerAccount"},
 	{"cmd/vedette-agent.TestSettingsCount", "server.", "host port adminTokenFile"},
 	{"cmd/vedette-agent.TestSettingsCount", "prometheus.", "enabled host port maxAccounts"},
@@ -67,7 +67,7 @@ var agentOptions = []tested{
 
 var serverOptions = []tested{
 	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.connectionPools history.keep jobs.detailedPodStatus"},
-	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts readBytes"},
+	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts trustedCallers readBytes"},
 	{"cmd/vedette-server.TestSettingsCount", "grpc.server.", "port address"},
 	{"cmd/vedette-server.TestSettingsCount", "cache.", "kinds omitKinds all checkApplicationInFront50"},
 	{"cmd/vedette-server.TestSettingsCount", "kubesvc.cache.", "cacheDefaults"},

@@ -52,10 +52,12 @@ func (m *accountMetrics) sampleAccount(account string, l assignment.AccountLoad,
 	if counts == nil {
 		return
 	}
-	objects := int64(0)
+	objects, drift := int64(0), int64(0)
 	for _, state := range vedette.FeedStates {
 		m.to.Feeds.Set(float64(counts[state].Feeds), account, string(state))
 		objects += counts[state].Objects
+		drift += counts[state].Drift
 	}
 	m.to.Objects.Set(float64(objects), account)
+	m.to.Drift.Set(float64(drift), account)
 }

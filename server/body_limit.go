@@ -1,40 +1,146 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
-// bodyBytes limits the memory of all request bodies together. Each handler limits its own, but many
-// callers at once could fill the memory.
-const bodyBytes = 128 << 20
+const (
+	// bodyBytes limits the memory of all request bodies together. Each handler limits its own, but many
+	// callers at once could fill the memory. One source may have half.
+	bodyBytes = 128 << 20
+	// bodyCopies is how often the bytes of a body are in memory when its end has arrived: in the pieces that
+	// were read, and in one.
+	bodyCopies = 2
+	// bodyPiece is what a body pays in advance: at its begin, and whenever it has arrived. A body that
+	// announces no more is small.
+	bodyPiece = 64 << 10
+	// smallBodyBytes is the memory of small bodies, which most operations have. They do not wait until
+	// large ones have arrived, which takes as long as their senders want.
+	smallBodyBytes = 16 << 20
+)
 
-// maxBodyBytes is what a body counts as if its length is not known. No handler keeps a larger one.
-const maxBodyBytes = 32 << 20
+// bodyLimiter shares memory among bodies.
+type bodyLimiter struct{ small, large *readlimit.Limiter }
 
-// limitBodies reserves memory for the body of a request until the request has ended. Requests wait
-// for each other, and are rejected if that takes too long.
-func limitBodies(limiter *readlimit.Limiter, next http.Handler) http.Handler {
+func newBodyLimiter() bodyLimiter {
+	return bodyLimiter{small: readlimit.NewUniform(readlimit.Config{Bytes: smallBodyBytes, UserShare: smallBodyBytes / 2}),
+		large: readlimit.NewUniform(readlimit.Config{Bytes: bodyBytes, UserShare: bodyBytes / 2})}
+}
+
+// acquire waits for the first piece of a body.
+func (l bodyLimiter) acquire(r *http.Request) (grant *readlimit.Grant, piece int64, err error) {
+	limiter, piece := l.large, int64(bodyPiece)
+	if r.ContentLength > 0 && r.ContentLength <= bodyPiece {
+		limiter, piece = l.small, r.ContentLength // nothing more arrives
+	}
+	grant, err = limiter.AcquireGrant(r.Context(), readlimit.CallerOf(r), bodyCopies*piece)
+	return grant, piece, err
+}
+
+// limitBodies reserves memory for the body of a request while it arrives, until the request has ended. A
+// body that was announced and does not arrive costs next to nothing. Requests wait for each other, and are
+// rejected if that takes too long.
+func limitBodies(limiter bodyLimiter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		size := r.ContentLength
-		if size == 0 {
+		if r.ContentLength == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if size < 0 || size > maxBodyBytes {
-			size = maxBodyBytes
-		}
-		release, err := limiter.Acquire(r.Context(), readlimit.CallerKey(r), size)
+		grant, piece, err := limiter.acquire(r)
 		if err != nil {
-			w.Header().Set("Retry-After", "1")
-			writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, fmt.Sprintf("the bodies of other requests have used "+
-				"all %d MiB that this server has for them: try again, and send fewer large requests at a time", bodyBytes>>20))
+			rejectBody(w, r, err)
 			return
 		}
-		defer release()
-		next.ServeHTTP(w, r)
+		defer grant.Release()
+		body := &paidBody{ReadCloser: r.Body, ctx: r.Context(), grant: grant, paid: piece}
+		paid := *r
+		paid.Body = body
+		next.ServeHTTP(&paidBodyWriter{ResponseWriter: w, request: r, body: body}, &paid)
 	})
+}
+
+func rejectBody(w http.ResponseWriter, r *http.Request, err error) {
+	h := w.Header()
+	for _, name := range []string{"Content-Length", "Content-Encoding"} { // of a response that this one replaces
+		h.Del(name)
+	}
+	h.Set("Retry-After", "1")
+	writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, fmt.Sprintf("receive the body: %v", err))
+}
+
+// paidBody is a body that reads only what memory was granted for.
+type paidBody struct {
+	io.ReadCloser
+	ctx   context.Context // of the request
+	grant *readlimit.Grant
+	paid  int64 // bytes that may still be read
+
+	mu  sync.Mutex
+	err error // why memory was refused
+}
+
+func (b *paidBody) Read(p []byte) (int, error) {
+	if b.paid == 0 {
+		if err := b.grant.Grow(b.ctx, bodyCopies*bodyPiece); err != nil {
+			b.refuse(err)
+			return 0, err
+		}
+		b.paid = bodyPiece
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.paid)])
+	b.paid -= int64(n)
+	return n, err
+}
+
+func (b *paidBody) refuse(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
+func (b *paidBody) refusal() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// paidBodyWriter replaces the response to a request whose body was refused: handlers take that for an
+// error of the client.
+type paidBodyWriter struct {
+	http.ResponseWriter
+	request  *http.Request
+	body     *paidBody
+	begun    bool
+	replaced bool
+}
+
+// Unwrap is called by http.ResponseController.
+func (w *paidBodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *paidBodyWriter) WriteHeader(status int) {
+	if !w.begun && status >= http.StatusBadRequest {
+		if err := w.body.refusal(); err != nil {
+			w.replaced = true
+			rejectBody(w.ResponseWriter, w.request, err)
+		}
+	}
+	w.begun = true
+	if !w.replaced {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *paidBodyWriter) Write(p []byte) (int, error) {
+	w.begun = true
+	if w.replaced {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,53 +9,129 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/vedette-io/vedette/server/readlimit"
 )
 
-// TestBodiesShareMemory lets one caller send as many large bodies as possible, some of them without a
-// length. It must wait for itself, and others must not.
-func TestBodiesShareMemory(t *testing.T) {
+// bodyTest is a handler that reads bodies and holds them until it is released, as handlers hold manifests.
+type bodyTest struct {
+	*testing.T
+	handler http.Handler
+	read    map[string]int // requests whose body has arrived, by path
+	release chan struct{}
+}
+
+func runBodyTest(t *testing.T, test func(*bodyTest)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		finish, running := make(chan struct{}), make(chan string, 100)
-		handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			running <- r.Header.Get("X-Spinnaker-User")
-			<-finish
+		b := &bodyTest{T: t, read: map[string]int{}, release: make(chan struct{})}
+		arrived := make(chan string)
+		go func() {
+			for path := range arrived {
+				b.read[path]++
+			}
+		}()
+		b.handler = limitBodies(newBodyLimiter(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest) // as handlers take it
+				return
+			}
+			arrived <- r.URL.Path
+			<-b.release
 		}))
-		send := func(path, user string, length int64) *httptest.ResponseRecorder {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, io.NopCloser(strings.NewReader("")))
-			r.ContentLength = length
-			r.Header.Set("X-Spinnaker-User", user)
-			w := httptest.NewRecorder()
-			go handler.ServeHTTP(w, r)
-			synctest.Wait()
-			return w
-		}
-		send("/kubernetes/ops", "greedy", maxBodyBytes)
-		for _, length := range []int64{-1, maxBodyBytes, 1 << 40} {
-			waiting := send("/kubernetes/ops", "greedy", length)
-			if len(running) != 1 {
-				t.Fatalf("a second body of %d bytes: got %d requests at a time, want 1", length, len(running))
-			}
-			time.Sleep(time.Minute)
-			synctest.Wait() // for the request, which writes the response
-			if waiting.Code != http.StatusServiceUnavailable || waiting.Header().Get("Retry-After") == "" || !strings.Contains(waiting.Body.String(), `"status":503`) {
-				t.Errorf("a second body of %d bytes: got %d %s, want 503 with Retry-After", length, waiting.Code, waiting.Body)
-			}
-		}
-		if w := send("/vedette/v1/operations", "greedy", -1); len(running) != 1 {
-			t.Errorf("got %d, want a request that waits", w.Code)
-		}
-		send("/kubernetes/ops", "greedy", 1<<10) // small ones have memory of their own
-		send("/kubernetes/ops", "honest", maxBodyBytes)
-		send("/kubernetes/ops", "greedy", 0)
-		if len(running) != 4 {
-			t.Errorf("got %d requests at a time, want those of others, small ones and those without a body, too", len(running))
-		}
-		close(finish)
+		test(b)
+		close(b.release)
+		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(running) != 5 {
-			t.Errorf("got %d requests, want the waiting one, too", len(running))
+		close(arrived)
+	})
+}
+
+// send sends a body with an announced length from an address, as one of its users.
+func (b *bodyTest) send(path, address, user string, announced int64, body io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, path, io.NopCloser(body))
+	r.ContentLength, r.RemoteAddr = announced, address+":4000"
+	r.Header.Set("X-SPINNAKER-USER", user)
+	w := httptest.NewRecorder()
+	go b.handler.ServeHTTP(w, r)
+	synctest.Wait()
+	return w
+}
+
+func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
+
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// TestAnnouncedBodiesCostNothing lets one client announce many large bodies, of which nothing arrives. Other
+// clients must not notice, nor other requests of the client.
+func TestAnnouncedBodiesCostNothing(t *testing.T) {
+	runBodyTest(t, func(b *bodyTest) {
+		for i, announced := range []int64{32 << 20, -1, 1 << 40} {
+			for n := range 50 {
+				reader, writer := io.Pipe()
+				defer writer.Close()
+				b.send("/slow", "192.0.2.1", fmt.Sprint("user ", i, n), announced, reader)
+			}
+		}
+		b.send("/ops", "192.0.2.1", "honest", 20<<20, zeros(20<<20))
+		b.send("/ops", "192.0.2.2", "honest", 30<<20, zeros(30<<20))
+		if b.read["/ops"] != 2 {
+			t.Errorf("got %d bodies beside those that do not arrive, want 2", b.read["/ops"])
+		}
+	})
+}
+
+// TestBodiesShareMemory lets one client send more than its share, as many users. It must wait for itself, and
+// others must not.
+func TestBodiesShareMemory(t *testing.T) {
+	runBodyTest(t, func(b *bodyTest) {
+		var last *httptest.ResponseRecorder
+		for i, announced := range []int64{31 << 20, 31 << 20, -1} {
+			last = b.send("/ops", "192.0.2.1", fmt.Sprint("user ", i), announced, zeros(31<<20))
+		}
+		if b.read["/ops"] != 1 {
+			t.Errorf("got %d bodies of one client at a time, want 1", b.read["/ops"])
+		}
+		b.send("/others", "192.0.2.2", "user 0", 31<<20, zeros(31<<20))
+		b.send("/others", "192.0.2.1", "user 0", 0, zeros(0))
+		if b.read["/others"] != 2 {
+			t.Errorf("got %d requests of others and without bodies, want 2", b.read["/others"])
+		}
+		// What the second one has may be granted to the third in the moment in which both give up. Then that one
+		// waits again.
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if last.Code != http.StatusServiceUnavailable || last.Header().Get("Retry-After") == "" || !strings.Contains(last.Body.String(), "all 128 MiB of memory") {
+			t.Errorf("a body that waited for memory: got %d %s, want 503 with Retry-After", last.Code, last.Body)
+		}
+	})
+}
+
+// TestLargeBodiesFit checks that the largest body that a handler accepts is within one client's share.
+func TestLargeBodiesFit(t *testing.T) {
+	runBodyTest(t, func(b *bodyTest) {
+		if b.send("/ops", "192.0.2.1", "", 32<<20-1, zeros(32<<20-1)); b.read["/ops"] != 1 {
+			t.Error("a body of 32 MiB was not accepted")
+		}
+	})
+}
+
+// TestSmallBodiesDoNotWait lets clients with many addresses fill the memory of bodies with large ones that do not
+// end. A small body of somebody else must be read at once.
+func TestSmallBodiesDoNotWait(t *testing.T) {
+	runBodyTest(t, func(b *bodyTest) {
+		for i := range 10 {
+			reader, writer := io.Pipe()
+			defer writer.Close()
+			b.send("/slow", fmt.Sprint("192.0.2.", i+10), "", 32<<20, io.MultiReader(zeros(30<<20), reader))
+		}
+		b.send("/ops", "192.0.2.1", "", 500, zeros(500))
+		b.send("/ops", "192.0.2.1", "", 64<<10, zeros(64<<10))
+		if b.read["/ops"] != 2 {
+			t.Errorf("got %d small bodies beside large ones that do not end, want 2", b.read["/ops"])
 		}
 	})
 }

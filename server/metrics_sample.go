@@ -25,6 +25,11 @@ func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, a
 		if each.isEnabled() {
 			each.sample(assignments.AccountLoads())
 		}
+		drift := ingester.Drift()
+		m.State.Drift.Set(float64(drift.Missing), "missing")
+		m.State.Drift.Set(float64(drift.LeftOver), "left_over")
+		m.State.Drift.Set(float64(drift.Changed), "changed")
+		m.State.RestoredFeeds.Set(float64(drift.RestoredFeeds))
 		m.State.Omitted.Set(float64(ingester.Omitted()))
 		m.State.TasksRunning.Set(float64(tasks.Running()))
 		for pool, stats := range st.PoolStats() {

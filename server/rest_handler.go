@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,9 +29,9 @@ const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
 func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountAdmin, agentServer *agentserver.Server,
-	dispatcher *metrics.Dispatcher, tasks *task.Tasks) (http.Handler, error) {
+	dispatcher *metrics.Dispatcher, tasks *task.Tasks, log *slog.Logger) (http.Handler, error) {
 	assignments := admin.assignments
-	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: s.log,
+	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: log, HasSimilar: st.HasSimilarAccount,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
 			return row.Properties, err
@@ -42,12 +43,13 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher, Log: s.log, Version: s.cfg.Version,
+		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher,
+		OperationKey: s.operationKey(), Log: log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))
 	cfg := s.cfg.Clouddriver
 	cfg.ReadLimiter, cfg.OnViewRead = readLimiter, s.cfg.Metrics.ViewRead
-	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, s.log, authority, dispatcher, tasks
+	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, log, authority, dispatcher, tasks
 	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := assignments.Freshness(account)
 		return live
@@ -74,7 +76,7 @@ func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.H
 		return clouddriver.New(cfg), nil
 	}
 	upstreamConfig := *s.cfg.Upstream
-	upstreamConfig.Log = s.log
+	upstreamConfig.Log = cfg.Log
 	remote, err := upstream.NewRemote(upstreamConfig, st)
 	if err != nil {
 		return nil, err

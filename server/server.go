@@ -22,11 +22,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/connlimit"
+	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -43,12 +46,16 @@ type Config struct {
 	ID      vedette.ServerID
 	Host    string // host name of this machine
 	Version string
+	// DataDir is where the server keeps files of its own; empty for none.
+	DataDir string
 
 	REST    string // address to listen on, host:port
 	RESTTLS *tls.Config
 	// RESTHosts are additional host names that REST accepts if it listens on a loopback address. IP
 	// addresses and localhost are always accepted.
 	RESTHosts []string
+	// TrustedCallers are services whose users count as clients of their own.
+	TrustedCallers readlimit.TrustedCallers
 	// ReadBytes is the memory that all REST responses may take together; 0 means 64 MiB.
 	ReadBytes int64
 	// Metrics measures the server. Nil means metrics that nobody reads.
@@ -192,15 +199,16 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	ingester := ingest.New(s.cfg.Ingest, s.cfg.Metrics.MeasureIngest(st), hub, s.log)
 	s.cfg.AgentServer.ServerID, s.cfg.AgentServer.Version = s.cfg.ID, s.cfg.Version
 	s.cfg.Dispatch.Server = s.cfg.ID
-	dispatcher := dispatch.New(s.cfg.Dispatch, assignments, st, hub, s.log)
+	callersLog := logthrottle.Logger(s.log) // anybody who can send requests causes these lines
+	dispatcher := dispatch.New(s.cfg.Dispatch, assignments, st, hub, callersLog)
 	if err := s.recoverState(ctx, assignments, dispatcher); err != nil {
 		return err
 	}
 	balancer := assignment.NewBalancer(s.cfg.Balance, assignments, st, dispatcher.IsBusy)
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	measuredDispatcher := s.cfg.Metrics.MeasureOperations(dispatcher)
-	tasks := s.newTasks(st, measuredDispatcher)
-	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks)
+	tasks := s.newTasks(st, measuredDispatcher, callersLog)
+	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks, callersLog)
 	if err != nil {
 		return err
 	}
@@ -276,22 +284,38 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 }
 
 func (s *Server) serveREST(ctx context.Context) error {
-	handler := limitBodies(readlimit.New(readlimit.Config{Bytes: bodyBytes}), s.handler)
-	srv := &http.Server{
-		Handler:           middleware.Measure(s.withMiddleware(handler), s.cfg.Metrics.RequestEnded),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		TLSConfig: s.cfg.RESTTLS, Protocols: new(http.Protocols),
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection
-	if err := httpserver.Serve(ctx, srv, s.rest, 5*time.Second, s.log); err != nil {
+	answers := readlimit.New(readlimit.Config{Bytes: answerBytes, UserShare: answerBytes / 2})
+	handler := limitBodies(newBodyLimiter(), decodelimit.New(0, nil).Handler(answers.HoldAnswers(s.handler)))
+	listener := connlimit.New(s.rest, connlimit.Config{Refuse: refuseConnection, Log: logthrottle.Logger(s.log)})
+	srv := newRESTServer(middleware.Measure(listener.Handler(s.withMiddleware(handler)), s.cfg.Metrics.RequestEnded))
+	srv.ConnContext = listener.ConnContext
+	srv.TLSConfig = s.cfg.RESTTLS
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
+	if err := httpserver.Serve(ctx, srv, listener, 5*time.Second, s.log); err != nil {
 		return fmt.Errorf("serve REST on %s: %w", s.rest.Addr(), err)
 	}
 	return nil
 }
 
+// answerBytes limits the memory of clusters' answers to operations until they are written. The largest one
+// has 48 MiB, which is what one source may have.
+const answerBytes = 128 << 20
+
+// refuseConnection answers a request for which there is no connection, or no memory for its headers.
+func refuseConnection(w http.ResponseWriter, r *http.Request, message string) {
+	writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, message)
+}
+
+func newRESTServer(handler http.Handler) *http.Server {
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes,
+		Protocols: new(http.Protocols)}
+	srv.Protocols.SetHTTP1(true) // no HTTP/2: readers' deadlines and limits are those of a connection
+	return srv
+}
+
 // withMiddleware adds what is done with each REST request, from the outside to the inside.
 func (s *Server) withMiddleware(handler http.Handler) http.Handler {
+	handler = limitURLs(rejectAmbiguousIdentity(s.cfg.TrustedCallers.Handler(handler)))
 	handler = hostGuard(handler, s.rest.Addr(), s.cfg.RESTHosts)
 	if s.cfg.Tracing != nil {
 		handler = middleware.Trace(handler, s.cfg.Tracing)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +31,12 @@ var discardLogger = slog.New(slog.DiscardHandler)
 // startServer runs a server until the test ends, and returns a channel with the result of Run.
 func startServer(t *testing.T, cfg Config) (*Server, <-chan error) {
 	t.Helper()
-	s, err := Listen(cfg, discardLogger)
+	return startServerWithLog(t, cfg, discardLogger)
+}
+
+func startServerWithLog(t *testing.T, cfg Config, log *slog.Logger) (*Server, <-chan error) {
+	t.Helper()
+	s, err := Listen(cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,5 +187,44 @@ func TestOperationsAreValidated(t *testing.T) {
 	response, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(response), "credentials not found (name: nowhere)") {
 		t.Errorf("%d %s, %v", resp.StatusCode, response, err)
+	}
+}
+
+// safeBuffer is a buffer that several goroutines write to.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestLinesOfRequestsAreThrottled sends tasks without operations, which nobody needs a permission for.
+func TestLinesOfRequestsAreThrottled(t *testing.T) {
+	var lines safeBuffer
+	s, _ := startServerWithLog(t, config("sqlite:"+filepath.Join(t.TempDir(), "v.db")), slog.New(slog.NewTextHandler(&lines, nil)))
+	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
+	const requests = 100
+	for range requests {
+		response, err := http.Post("http://"+s.REST().String()+"/kubernetes/ops", "application/json", strings.NewReader("[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("got %d, want 200", response.StatusCode)
+		}
+	}
+	if n := strings.Count(lines.String(), "task started"); n == 0 || n >= requests/2 {
+		t.Errorf("%d requests caused %d lines, want at least one and few", requests, n)
 	}
 }

@@ -22,6 +22,9 @@ func FromOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 
 func encodeOperation(op vedette.Operation, now time.Time) (*Operation, error) {
 	o := &Operation{Id: string(op.ID), Account: string(op.Account), RequestId: op.RequestID, TraceParent: op.TraceParent}
+	if op.Cluster != (vedette.Cluster{}) {
+		o.Cluster = FromCluster(op.Cluster)
+	}
 	if !op.Deadline.IsZero() {
 		o.TimeoutMillis = max(1, op.Deadline.Sub(now).Milliseconds())
 	}
@@ -40,7 +43,8 @@ const maxRequestID, maxTraceParent = 128, 128
 // the verb.
 func ToOperation(o *Operation, now time.Time) vedette.Operation {
 	op := vedette.Operation{ID: vedette.OperationID(o.GetId()), Account: vedette.AccountName(o.GetAccount()), Args: o.args(),
-		RequestID: vedette.CleanText(o.GetRequestId(), maxRequestID), TraceParent: vedette.CleanText(o.GetTraceParent(), maxTraceParent)}
+		RequestID: vedette.CleanText(o.GetRequestId(), maxRequestID), TraceParent: vedette.CleanText(o.GetTraceParent(), maxTraceParent),
+		Cluster: ToCluster(o.GetCluster())}
 	if o.GetDryRun() != nil {
 		op.DryRun, op.Args = true, o.GetDryRun().GetOperation().args()
 	}

@@ -91,7 +91,8 @@ func TestOperationRoundTrip(t *testing.T) {
 		fillFields(filled, &n)
 		for _, args := range []vedette.Args{spec.Args, filled.Interface().(vedette.Args)} {
 			for _, dryRun := range []bool{false, true} {
-				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun, RequestID: "r1", TraceParent: "00-1-2-01"}
+				op := vedette.Operation{ID: "01J", Account: "prod", Deadline: now.Add(time.Second), Args: args, DryRun: dryRun, RequestID: "r1", TraceParent: "00-1-2-01",
+					Cluster: vedette.Cluster{UID: "u", Host: "https://a", Fingerprint: "AA", Version: "v1.36.3"}}
 				var decoded Operation
 				if err := proto.Unmarshal(mustEncode(t, op, now), &decoded); err != nil {
 					t.Fatal(err)
@@ -127,6 +128,18 @@ func mustEncode(t *testing.T, op vedette.Operation, now time.Time) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestOperationOfOlderServer checks that an operation without a cluster has none.
+func TestOperationOfOlderServer(t *testing.T) {
+	op := vedette.Operation{ID: "01J", Account: "prod", Args: vedette.DiscoverArgs{}}
+	encoded, err := FromOperation(op, time.Now())
+	if err != nil || encoded.Cluster != nil {
+		t.Errorf("got cluster %v, error %v", encoded.GetCluster(), err)
+	}
+	if got := ToOperation(encoded, time.Now()); !reflect.DeepEqual(got, op) {
+		t.Errorf("got %#v, want %#v", got, op)
+	}
 }
 
 // TestRequestIDIsCleaned checks that the id of a request cannot forge lines of an agent's log.

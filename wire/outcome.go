@@ -2,6 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/vedette-io/vedette"
 )
@@ -28,6 +31,20 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 		o.Objects = append(o.Objects, object)
 	}
 	return o
+}
+
+// outcomeObjects is the number of the field Outcome.objects.
+const outcomeObjects = 8
+
+// WriteOutcomeObject writes one object of an encoded Outcome. The rest of the outcome follows behind the objects:
+// concatenated encodings of a message are one message.
+func WriteOutcomeObject(w io.Writer, object []byte) error {
+	head := protowire.AppendTag(make([]byte, 0, 16), outcomeObjects, protowire.BytesType)
+	if _, err := w.Write(protowire.AppendVarint(head, uint64(len(object)))); err != nil {
+		return err
+	}
+	_, err := w.Write(object)
+	return err
 }
 
 // ToOutcome decodes an outcome. An unknown state is decoded as Lost, because this

@@ -85,7 +85,11 @@ func userTexts(m proto.Message) []userText {
 		if s := m.GetStatus(); s != nil {
 			return []userText{{&s.Message, maxNoteText}}
 		}
+		return textsOf(m.GetVerified().GetExamples())
 	case *ServerMessage:
+		if v := m.GetVerifyAnswer(); v != nil {
+			return append(textsOf(v.GetNames()), userText{&v.Refusal, maxNoteText})
+		}
 		if a := m.GetAssignment(); a != nil {
 			return []userText{{&a.Message, maxNoteText}}
 		}
@@ -106,6 +110,14 @@ func userTexts(m proto.Message) []userText {
 		return []userText{{&m.BrokeOff, maxNoteText}}
 	}
 	return nil
+}
+
+// textsOf returns the user texts of a list.
+func textsOf(list []string) (texts []userText) {
+	for i := range list {
+		texts = append(texts, userText{&list[i], maxNoteText})
+	}
+	return texts
 }
 
 // cleanedCopy returns the message, or a copy with cleaned texts if one is not clean.

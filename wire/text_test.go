@@ -124,7 +124,8 @@ func TestUnmarshalRepairsInvalidUTF8(t *testing.T) {
 // TestUserTextsHaveNoControlCharacters checks every field whose name says that it is a
 // user text.
 func TestUserTextsHaveNoControlCharacters(t *testing.T) {
-	userTextFields := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true}
+	userTextFields := map[protoreflect.Name]bool{"message": true, "reason": true, "broke_off": true, "warnings": true,
+		"examples": true, "names": true, "refusal": true}
 	forEachMessage(t, func(t *testing.T, empty func() proto.Message) {
 		for oneofCase := range maxOneofCases {
 			m := empty()

@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{56, 0}
 }
 
 type AgentMessage struct {
@@ -303,6 +303,7 @@ type ServerMessage struct {
 	//	*ServerMessage_Index
 	//	*ServerMessage_Heartbeat
 	//	*ServerMessage_Drain
+	//	*ServerMessage_VerifyAnswer
 	Message       isServerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,6 +400,15 @@ func (x *ServerMessage) GetDrain() *Drain {
 	return nil
 }
 
+func (x *ServerMessage) GetVerifyAnswer() *VerifyAnswer {
+	if x != nil {
+		if x, ok := x.Message.(*ServerMessage_VerifyAnswer); ok {
+			return x.VerifyAnswer
+		}
+	}
+	return nil
+}
+
 type isServerMessage_Message interface {
 	isServerMessage_Message()
 }
@@ -427,6 +437,10 @@ type ServerMessage_Drain struct {
 	Drain *Drain `protobuf:"bytes,6,opt,name=drain,proto3,oneof"`
 }
 
+type ServerMessage_VerifyAnswer struct {
+	VerifyAnswer *VerifyAnswer `protobuf:"bytes,7,opt,name=verify_answer,json=verifyAnswer,proto3,oneof"` // since protocol 2
+}
+
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
 
 func (*ServerMessage_Assignment) isServerMessage_Message() {}
@@ -438,6 +452,8 @@ func (*ServerMessage_Index) isServerMessage_Message() {}
 func (*ServerMessage_Heartbeat) isServerMessage_Message() {}
 
 func (*ServerMessage_Drain) isServerMessage_Message() {}
+
+func (*ServerMessage_VerifyAnswer) isServerMessage_Message() {}
 
 type Hello struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -1370,6 +1386,8 @@ type Record struct {
 	//	*Record_Bookmark
 	//	*Record_Status
 	//	*Record_Heartbeat
+	//	*Record_Verify
+	//	*Record_Verified
 	Step          isRecord_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1514,6 +1532,24 @@ func (x *Record) GetHeartbeat() *AgentHeartbeat {
 	return nil
 }
 
+func (x *Record) GetVerify() *Verify {
+	if x != nil {
+		if x, ok := x.Step.(*Record_Verify); ok {
+			return x.Verify
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetVerified() *Verified {
+	if x != nil {
+		if x, ok := x.Step.(*Record_Verified); ok {
+			return x.Verified
+		}
+	}
+	return nil
+}
+
 type isRecord_Step interface {
 	isRecord_Step()
 }
@@ -1554,6 +1590,14 @@ type Record_Heartbeat struct {
 	Heartbeat *AgentHeartbeat `protobuf:"bytes,12,opt,name=heartbeat,proto3,oneof"`
 }
 
+type Record_Verify struct {
+	Verify *Verify `protobuf:"bytes,13,opt,name=verify,proto3,oneof"` // since protocol 2
+}
+
+type Record_Verified struct {
+	Verified *Verified `protobuf:"bytes,14,opt,name=verified,proto3,oneof"` // since protocol 2
+}
+
 func (*Record_Declare) isRecord_Step() {}
 
 func (*Record_Begin) isRecord_Step() {}
@@ -1571,6 +1615,10 @@ func (*Record_Bookmark) isRecord_Step() {}
 func (*Record_Status) isRecord_Step() {}
 
 func (*Record_Heartbeat) isRecord_Step() {}
+
+func (*Record_Verify) isRecord_Step() {}
+
+func (*Record_Verified) isRecord_Step() {}
 
 // Declare lists all feeds of an account. The server deletes every other feed with its
 // objects, except feeds of groups that could not be discovered.
@@ -1713,7 +1761,13 @@ func (x *DeclaredFeed) GetNamespaced() bool {
 // Begin starts a snapshot. The server deletes the mark of the feed and answers with an
 // Index of the stored objects.
 type Begin struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The agent's digests of objects without uid cover namespace and name (vedette.Digest).
+	// Those of older agents do not (vedette.DigestWithoutName), and get an Index of such.
+	NamedDigests bool `protobuf:"varint,1,opt,name=named_digests,json=namedDigests,proto3" json:"named_digests,omitempty"`
+	// The cluster was restored, or what is stored is wrong for another reason: the server
+	// lists no object in the Index that the agent might have in another state.
+	Anew          bool `protobuf:"varint,2,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1746,6 +1800,20 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
 	return file_vedette_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Begin) GetNamedDigests() bool {
+	if x != nil {
+		return x.NamedDigests
+	}
+	return false
+}
+
+func (x *Begin) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
 }
 
 type Upsert struct {
@@ -2186,6 +2254,166 @@ func (x *Status) GetMessage() string {
 	return ""
 }
 
+// Verify asks what is stored of a feed, when everything before it is. The server answers
+// with a VerifyAnswer.
+type Verify struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // chosen by the agent
+	// How many of the highest bits of a digest choose its bucket; at most 12.
+	Bits uint32 `protobuf:"varint,2,opt,name=bits,proto3" json:"bits,omitempty"`
+	// For each bucket, the sum of the digests of the agent's objects. If it is empty, the
+	// agent wants the objects of some buckets.
+	Sums []uint64 `protobuf:"fixed64,3,rep,packed,name=sums,proto3" json:"sums,omitempty"`
+	// Whose objects are wanted. Numbers of a fixed size take no more memory than bytes.
+	Buckets       []uint32 `protobuf:"fixed32,4,rep,packed,name=buckets,proto3" json:"buckets,omitempty"`
+	Named         []uint64 `protobuf:"fixed64,5,rep,packed,name=named,proto3" json:"named,omitempty"` // digests of objects whose names are wanted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verify) Reset() {
+	*x = Verify{}
+	mi := &file_vedette_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verify) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verify) ProtoMessage() {}
+
+func (x *Verify) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verify.ProtoReflect.Descriptor instead.
+func (*Verify) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Verify) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Verify) GetBits() uint32 {
+	if x != nil {
+		return x.Bits
+	}
+	return 0
+}
+
+func (x *Verify) GetSums() []uint64 {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+func (x *Verify) GetBuckets() []uint32 {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *Verify) GetNamed() []uint64 {
+	if x != nil {
+		return x.Named
+	}
+	return nil
+}
+
+// Verified says that the feed was compared with its cluster, and is equal. If it was not
+// before, it says what was different and has been read anew.
+type Verified struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Missing       uint64                 `protobuf:"varint,1,opt,name=missing,proto3" json:"missing,omitempty"`                   // objects that were not stored
+	LeftOver      uint64                 `protobuf:"varint,2,opt,name=left_over,json=leftOver,proto3" json:"left_over,omitempty"` // objects that were stored, and not in the cluster
+	Changed       uint64                 `protobuf:"varint,3,opt,name=changed,proto3" json:"changed,omitempty"`                   // objects that were stored in another version
+	Examples      []string               `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`                  // names of some of these
+	Restored      bool                   `protobuf:"varint,5,opt,name=restored,proto3" json:"restored,omitempty"`                 // the cluster had been restored to an earlier state
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verified) Reset() {
+	*x = Verified{}
+	mi := &file_vedette_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verified) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verified) ProtoMessage() {}
+
+func (x *Verified) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verified.ProtoReflect.Descriptor instead.
+func (*Verified) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Verified) GetMissing() uint64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *Verified) GetLeftOver() uint64 {
+	if x != nil {
+		return x.LeftOver
+	}
+	return 0
+}
+
+func (x *Verified) GetChanged() uint64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
+func (x *Verified) GetExamples() []string {
+	if x != nil {
+		return x.Examples
+	}
+	return nil
+}
+
+func (x *Verified) GetRestored() bool {
+	if x != nil {
+		return x.Restored
+	}
+	return false
+}
+
 // AgentHeartbeat says that everything that the agent had read of its live feeds at a
 // point in time precedes the heartbeat in the stream.
 type AgentHeartbeat struct {
@@ -2199,14 +2427,17 @@ type AgentHeartbeat struct {
 	// stands for Welcome.
 	Stamp int64 `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	// How long ago the agent had received that Heartbeat, or Welcome, when this was sent.
-	HeldMillis    int64 `protobuf:"varint,4,opt,name=held_millis,json=heldMillis,proto3" json:"held_millis,omitempty"`
+	HeldMillis int64 `protobuf:"varint,4,opt,name=held_millis,json=heldMillis,proto3" json:"held_millis,omitempty"`
+	// Milliseconds since the agent began to connect, by a clock that only the agent reads. The
+	// server returns it in its next Heartbeat.
+	SentMillis    int64 `protobuf:"varint,5,opt,name=sent_millis,json=sentMillis,proto3" json:"sent_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AgentHeartbeat) Reset() {
 	*x = AgentHeartbeat{}
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2449,7 @@ func (x *AgentHeartbeat) String() string {
 func (*AgentHeartbeat) ProtoMessage() {}
 
 func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2462,7 @@ func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentHeartbeat.ProtoReflect.Descriptor instead.
 func (*AgentHeartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{27}
+	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AgentHeartbeat) GetUnixMillis() int64 {
@@ -2262,6 +2493,13 @@ func (x *AgentHeartbeat) GetHeldMillis() int64 {
 	return 0
 }
 
+func (x *AgentHeartbeat) GetSentMillis() int64 {
+	if x != nil {
+		return x.SentMillis
+	}
+	return 0
+}
+
 // Index answers Begin with the digests (vedette.Digest) of the feed's objects, in any
 // order, in one or more messages.
 type Index struct {
@@ -2276,7 +2514,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2526,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2539,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{28}
+	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Index) GetAccount() string {
@@ -2332,6 +2570,111 @@ func (x *Index) GetLast() bool {
 	return false
 }
 
+// VerifyAnswer answers a Verify.
+type VerifyAnswer struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Feed    *Feed                  `protobuf:"bytes,2,opt,name=feed,proto3" json:"feed,omitempty"`
+	Id      uint64                 `protobuf:"varint,3,opt,name=id,proto3" json:"id,omitempty"`                   // of the Verify
+	Buckets []uint32               `protobuf:"fixed32,4,rep,packed,name=buckets,proto3" json:"buckets,omitempty"` // whose sums differ
+	// The objects of the wanted buckets: their digests, and at the same places the hashes
+	// of their names.
+	Digests    []uint64 `protobuf:"fixed64,5,rep,packed,name=digests,proto3" json:"digests,omitempty"`
+	NameHashes []uint64 `protobuf:"fixed64,6,rep,packed,name=name_hashes,json=nameHashes,proto3" json:"name_hashes,omitempty"`
+	Names      []string `protobuf:"bytes,7,rep,name=names,proto3" json:"names,omitempty"` // of the named objects that are stored
+	// Why there is no answer: the server has too much to do, or too many objects share the
+	// buckets. The agent tries again later.
+	Refusal       string `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyAnswer) Reset() {
+	*x = VerifyAnswer{}
+	mi := &file_vedette_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyAnswer) ProtoMessage() {}
+
+func (x *VerifyAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyAnswer.ProtoReflect.Descriptor instead.
+func (*VerifyAnswer) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *VerifyAnswer) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *VerifyAnswer) GetFeed() *Feed {
+	if x != nil {
+		return x.Feed
+	}
+	return nil
+}
+
+func (x *VerifyAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *VerifyAnswer) GetBuckets() []uint32 {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *VerifyAnswer) GetDigests() []uint64 {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
+func (x *VerifyAnswer) GetNameHashes() []uint64 {
+	if x != nil {
+		return x.NameHashes
+	}
+	return nil
+}
+
+func (x *VerifyAnswer) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *VerifyAnswer) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 // Ack says that all records up to this number are stored.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2342,7 +2685,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2697,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2710,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{29}
+	return file_vedette_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Ack) GetRecords() uint64 {
@@ -2385,14 +2728,18 @@ type Heartbeat struct {
 	Stamp int64 `protobuf:"varint,2,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	// The interval in milliseconds at which the agent is to send Alive from now on, besides
 	// its heartbeats; 0 for never.
-	AliveMillis   uint32 `protobuf:"varint,3,opt,name=alive_millis,json=aliveMillis,proto3" json:"alive_millis,omitempty"`
+	AliveMillis uint32 `protobuf:"varint,3,opt,name=alive_millis,json=aliveMillis,proto3" json:"alive_millis,omitempty"`
+	// The sent_millis of the last heartbeat of the agent, and the stamp when the server had read
+	// it; 0 before the first. So the agent knows how late the server's messages are.
+	AgentMillis   int64 `protobuf:"varint,4,opt,name=agent_millis,json=agentMillis,proto3" json:"agent_millis,omitempty"`
+	AgentRead     int64 `protobuf:"varint,5,opt,name=agent_read,json=agentRead,proto3" json:"agent_read,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2751,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2764,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{30}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Heartbeat) GetUnixMillis() int64 {
@@ -2441,6 +2788,20 @@ func (x *Heartbeat) GetAliveMillis() uint32 {
 	return 0
 }
 
+func (x *Heartbeat) GetAgentMillis() int64 {
+	if x != nil {
+		return x.AgentMillis
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetAgentRead() int64 {
+	if x != nil {
+		return x.AgentRead
+	}
+	return 0
+}
+
 // Alive shows that the process of the agent runs. It says nothing about its data.
 type Alive struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2453,7 +2814,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2826,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2839,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Alive) GetIntervalMillis() uint32 {
@@ -2499,7 +2860,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2872,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2885,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Drain) GetReason() string {
@@ -2547,7 +2908,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2920,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2933,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2631,7 +2992,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2643,7 +3004,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2656,7 +3017,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -2743,7 +3104,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +3116,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +3129,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Attach) GetSession() string {
@@ -2798,7 +3159,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +3171,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +3184,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -2840,7 +3201,8 @@ func (x *Part) GetLast() bool {
 	return false
 }
 
-// Cancel says that no caller waits for an operation any more.
+// Cancel says that no caller waits for an operation any more. One that changes something
+// continues, but no longer waits until what it deleted is gone.
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2850,7 +3212,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3224,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3237,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Cancel) GetId() string {
@@ -2895,7 +3257,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3269,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3282,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Forget) GetId() string {
@@ -2962,16 +3324,21 @@ type Operation struct {
 	//	*Operation_DryRun
 	//	*Operation_DeleteChosen
 	//	*Operation_Prune
-	Verb          isOperation_Verb `protobuf_oneof:"verb"`
-	RequestId     string           `protobuf:"bytes,31,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`       // of the request that caused it, for logs
-	TraceParent   string           `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // the span that it belongs to, in the format of W3C's traceparent
+	Verb        isOperation_Verb `protobuf_oneof:"verb"`
+	RequestId   string           `protobuf:"bytes,31,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`       // of the request that caused it, for logs
+	TraceParent string           `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // the span that it belongs to, in the format of W3C's traceparent
+	// The cluster that the operation was accepted for, as the agent registered it. The agent refuses
+	// the operation if the account has another one. Older servers do not send it.
+	Cluster *Cluster `protobuf:"bytes,33,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The stamp (see Heartbeat) from which timeout_millis counts; 0 from an older server.
+	SentStamp     int64 `protobuf:"varint,34,opt,name=sent_stamp,json=sentStamp,proto3" json:"sent_stamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3350,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3363,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Operation) GetId() string {
@@ -3230,6 +3597,20 @@ func (x *Operation) GetTraceParent() string {
 	return ""
 }
 
+func (x *Operation) GetCluster() *Cluster {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+func (x *Operation) GetSentStamp() int64 {
+	if x != nil {
+		return x.SentStamp
+	}
+	return 0
+}
+
 type isOperation_Verb interface {
 	isOperation_Verb()
 }
@@ -3375,7 +3756,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3387,7 +3768,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3400,7 +3781,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3427,7 +3808,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3820,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3833,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Target) GetKind() string {
@@ -3494,7 +3875,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3887,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3900,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3558,7 +3939,7 @@ type Apply struct {
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3570,7 +3951,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3583,7 +3964,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -3632,7 +4013,7 @@ type Patch struct {
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +4025,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +4038,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -3710,7 +4091,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +4103,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +4116,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -3830,7 +4211,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3842,7 +4223,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3855,7 +4236,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -3917,7 +4298,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3929,7 +4310,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3942,7 +4323,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -3970,7 +4351,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4363,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4376,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -4036,7 +4417,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4429,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4442,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -4138,7 +4519,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4150,7 +4531,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4163,7 +4544,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4195,7 +4576,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4207,7 +4588,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4220,7 +4601,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 type Version struct {
@@ -4233,7 +4614,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4626,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4639,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4297,7 +4678,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4690,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4703,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Outcome) GetId() string {
@@ -4427,7 +4808,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4820,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4833,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4491,7 +4872,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4884,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4516,7 +4897,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{55}
+	return file_vedette_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4562,7 +4943,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[56]
+	mi := &file_vedette_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4955,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[56]
+	mi := &file_vedette_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4587,7 +4968,7 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{56}
+	return file_vedette_proto_rawDescGZIP(), []int{59}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
@@ -4605,7 +4986,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12.\n" +
 	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05alive\x12D\n" +
 	"\rconfig_status\x18\a \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
-	"\amessage\"\xd5\x02\n" +
+	"\amessage\"\x9b\x03\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
 	"\n" +
@@ -4614,7 +4995,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\x03ack\x18\x03 \x01(\v2\x14.vedette.wire.v1.AckH\x00R\x03ack\x12.\n" +
 	"\x05index\x18\x04 \x01(\v2\x16.vedette.wire.v1.IndexH\x00R\x05index\x12:\n" +
 	"\theartbeat\x18\x05 \x01(\v2\x1a.vedette.wire.v1.HeartbeatH\x00R\theartbeat\x12.\n" +
-	"\x05drain\x18\x06 \x01(\v2\x16.vedette.wire.v1.DrainH\x00R\x05drainB\t\n" +
+	"\x05drain\x18\x06 \x01(\v2\x16.vedette.wire.v1.DrainH\x00R\x05drain\x12D\n" +
+	"\rverify_answer\x18\a \x01(\v2\x1d.vedette.wire.v1.VerifyAnswerH\x00R\fverifyAnswerB\t\n" +
 	"\amessage\"\xce\x01\n" +
 	"\x05Hello\x12'\n" +
 	"\x0foldest_protocol\x18\x01 \x01(\rR\x0eoldestProtocol\x12'\n" +
@@ -4692,7 +5074,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04Data\x12\x12\n" +
 	"\x04zstd\x18\x01 \x01(\fR\x04zstd\x12 \n" +
 	"\fend_of_frame\x18\x02 \x01(\bR\n" +
-	"endOfFrame\"\xb9\x04\n" +
+	"endOfFrame\"\xa5\x05\n" +
 	"\x06Record\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12)\n" +
@@ -4706,7 +5088,9 @@ const file_vedette_proto_rawDesc = "" +
 	"\bbookmark\x18\n" +
 	" \x01(\v2\x19.vedette.wire.v1.BookmarkH\x00R\bbookmark\x121\n" +
 	"\x06status\x18\v \x01(\v2\x17.vedette.wire.v1.StatusH\x00R\x06status\x12?\n" +
-	"\theartbeat\x18\f \x01(\v2\x1f.vedette.wire.v1.AgentHeartbeatH\x00R\theartbeatB\x06\n" +
+	"\theartbeat\x18\f \x01(\v2\x1f.vedette.wire.v1.AgentHeartbeatH\x00R\theartbeat\x121\n" +
+	"\x06verify\x18\r \x01(\v2\x17.vedette.wire.v1.VerifyH\x00R\x06verify\x127\n" +
+	"\bverified\x18\x0e \x01(\v2\x19.vedette.wire.v1.VerifiedH\x00R\bverifiedB\x06\n" +
 	"\x04step\"e\n" +
 	"\aDeclare\x123\n" +
 	"\x05feeds\x18\x01 \x03(\v2\x1d.vedette.wire.v1.DeclaredFeedR\x05feeds\x12%\n" +
@@ -4720,8 +5104,10 @@ const file_vedette_proto_rawDesc = "" +
 	"shortNames\x12\x1e\n" +
 	"\n" +
 	"namespaced\x18\x06 \x01(\bR\n" +
-	"namespaced\"\a\n" +
-	"\x05Begin\"\xa6\x04\n" +
+	"namespaced\"@\n" +
+	"\x05Begin\x12#\n" +
+	"\rnamed_digests\x18\x01 \x01(\bR\fnamedDigests\x12\x12\n" +
+	"\x04anew\x18\x02 \x01(\bR\x04anew\"\xa6\x04\n" +
 	"\x06Upsert\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -4759,7 +5145,19 @@ const file_vedette_proto_rawDesc = "" +
 	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"8\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\x9b\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"p\n" +
+	"\x06Verify\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04bits\x18\x02 \x01(\rR\x04bits\x12\x12\n" +
+	"\x04sums\x18\x03 \x03(\x06R\x04sums\x12\x18\n" +
+	"\abuckets\x18\x04 \x03(\aR\abuckets\x12\x14\n" +
+	"\x05named\x18\x05 \x03(\x06R\x05named\"\x93\x01\n" +
+	"\bVerified\x12\x18\n" +
+	"\amissing\x18\x01 \x01(\x04R\amissing\x12\x1b\n" +
+	"\tleft_over\x18\x02 \x01(\x04R\bleftOver\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\x04R\achanged\x12\x1a\n" +
+	"\bexamples\x18\x04 \x03(\tR\bexamples\x12\x1a\n" +
+	"\brestored\x18\x05 \x01(\bR\brestored\"\xbc\x01\n" +
 	"\x0eAgentHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\"\n" +
@@ -4767,20 +5165,35 @@ const file_vedette_proto_rawDesc = "" +
 	"age_millis\x18\x02 \x01(\x03H\x00R\tageMillis\x88\x01\x01\x12\x14\n" +
 	"\x05stamp\x18\x03 \x01(\x03R\x05stamp\x12\x1f\n" +
 	"\vheld_millis\x18\x04 \x01(\x03R\n" +
-	"heldMillisB\r\n" +
+	"heldMillis\x12\x1f\n" +
+	"\vsent_millis\x18\x05 \x01(\x03R\n" +
+	"sentMillisB\r\n" +
 	"\v_age_millis\"z\n" +
 	"\x05Index\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
 	"\x04feed\x18\x02 \x01(\v2\x15.vedette.wire.v1.FeedR\x04feed\x12\x18\n" +
 	"\adigests\x18\x03 \x03(\x06R\adigests\x12\x12\n" +
-	"\x04last\x18\x04 \x01(\bR\x04last\"\x1f\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\"\xe8\x01\n" +
+	"\fVerifyAnswer\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
+	"\x04feed\x18\x02 \x01(\v2\x15.vedette.wire.v1.FeedR\x04feed\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\x04R\x02id\x12\x18\n" +
+	"\abuckets\x18\x04 \x03(\aR\abuckets\x12\x18\n" +
+	"\adigests\x18\x05 \x03(\x06R\adigests\x12\x1f\n" +
+	"\vname_hashes\x18\x06 \x03(\x06R\n" +
+	"nameHashes\x12\x14\n" +
+	"\x05names\x18\a \x03(\tR\x05names\x12\x18\n" +
+	"\arefusal\x18\b \x01(\tR\arefusal\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\"e\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\"\xa7\x01\n" +
 	"\tHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\x14\n" +
 	"\x05stamp\x18\x02 \x01(\x03R\x05stamp\x12!\n" +
-	"\falive_millis\x18\x03 \x01(\rR\valiveMillis\"0\n" +
+	"\falive_millis\x18\x03 \x01(\rR\valiveMillis\x12!\n" +
+	"\fagent_millis\x18\x04 \x01(\x03R\vagentMillis\x12\x1d\n" +
+	"\n" +
+	"agent_read\x18\x05 \x01(\x03R\tagentRead\"0\n" +
 	"\x05Alive\x12'\n" +
 	"\x0finterval_millis\x18\x01 \x01(\rR\x0eintervalMillis\"\x1f\n" +
 	"\x05Drain\x12\x16\n" +
@@ -4804,7 +5217,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xdd\t\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xb0\n" +
+	"\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12%\n" +
@@ -4833,7 +5247,10 @@ const file_vedette_proto_rawDesc = "" +
 	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05prune\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x1f \x01(\tR\trequestId\x12!\n" +
-	"\ftrace_parent\x18  \x01(\tR\vtraceParentB\x06\n" +
+	"\ftrace_parent\x18  \x01(\tR\vtraceParent\x122\n" +
+	"\acluster\x18! \x01(\v2\x18.vedette.wire.v1.ClusterR\acluster\x12\x1d\n" +
+	"\n" +
+	"sent_stamp\x18\" \x01(\x03R\tsentStampB\x06\n" +
 	"\x04verb\"B\n" +
 	"\x06DryRun\x128\n" +
 	"\toperation\x18\x01 \x01(\v2\x1a.vedette.wire.v1.OperationR\toperation\"o\n" +
@@ -4969,7 +5386,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -5000,38 +5417,41 @@ var file_vedette_proto_goTypes = []any{
 	(*End)(nil),             // 26: vedette.wire.v1.End
 	(*Bookmark)(nil),        // 27: vedette.wire.v1.Bookmark
 	(*Status)(nil),          // 28: vedette.wire.v1.Status
-	(*AgentHeartbeat)(nil),  // 29: vedette.wire.v1.AgentHeartbeat
-	(*Index)(nil),           // 30: vedette.wire.v1.Index
-	(*Ack)(nil),             // 31: vedette.wire.v1.Ack
-	(*Heartbeat)(nil),       // 32: vedette.wire.v1.Heartbeat
-	(*Alive)(nil),           // 33: vedette.wire.v1.Alive
-	(*Drain)(nil),           // 34: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 35: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 36: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 37: vedette.wire.v1.Attach
-	(*Part)(nil),            // 38: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 39: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 40: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 41: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 42: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 43: vedette.wire.v1.Target
-	(*List)(nil),            // 44: vedette.wire.v1.List
-	(*Apply)(nil),           // 45: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 46: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 47: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 48: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 49: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 50: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 51: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 52: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 53: vedette.wire.v1.Discover
-	(*Version)(nil),         // 54: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 55: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 56: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 57: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 58: vedette.wire.v1.AnswerEnd
-	nil,                     // 59: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 60: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*Verify)(nil),          // 29: vedette.wire.v1.Verify
+	(*Verified)(nil),        // 30: vedette.wire.v1.Verified
+	(*AgentHeartbeat)(nil),  // 31: vedette.wire.v1.AgentHeartbeat
+	(*Index)(nil),           // 32: vedette.wire.v1.Index
+	(*VerifyAnswer)(nil),    // 33: vedette.wire.v1.VerifyAnswer
+	(*Ack)(nil),             // 34: vedette.wire.v1.Ack
+	(*Heartbeat)(nil),       // 35: vedette.wire.v1.Heartbeat
+	(*Alive)(nil),           // 36: vedette.wire.v1.Alive
+	(*Drain)(nil),           // 37: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 38: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 39: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 40: vedette.wire.v1.Attach
+	(*Part)(nil),            // 41: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 42: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 43: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 44: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 45: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 46: vedette.wire.v1.Target
+	(*List)(nil),            // 47: vedette.wire.v1.List
+	(*Apply)(nil),           // 48: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 49: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 50: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 51: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 52: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 53: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 54: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 55: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 56: vedette.wire.v1.Discover
+	(*Version)(nil),         // 57: vedette.wire.v1.Version
+	(*Outcome)(nil),         // 58: vedette.wire.v1.Outcome
+	(*Key)(nil),             // 59: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 60: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 61: vedette.wire.v1.AnswerEnd
+	nil,                     // 62: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 63: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -5039,89 +5459,94 @@ var file_vedette_proto_depIdxs = []int32{
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
 	17, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	33, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
+	36, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
 	13, // 6: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
 	5,  // 7: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
 	14, // 8: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	31, // 9: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	30, // 10: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	32, // 11: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	34, // 12: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	6,  // 13: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 14: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 15: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 16: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 17: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	15, // 18: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	16, // 19: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 20: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	16, // 21: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	19, // 22: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	21, // 23: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	22, // 24: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	24, // 25: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	25, // 26: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	26, // 27: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	27, // 28: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	28, // 29: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	29, // 30: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	20, // 31: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	16, // 32: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	23, // 33: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	59, // 34: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	60, // 35: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 36: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	16, // 37: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	37, // 38: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	55, // 39: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	41, // 40: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	39, // 41: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	40, // 42: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	38, // 43: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	43, // 44: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	44, // 45: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	45, // 46: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	46, // 47: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	47, // 48: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	49, // 49: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	43, // 50: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	43, // 51: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	43, // 52: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	50, // 53: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	43, // 54: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	43, // 55: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	51, // 56: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	43, // 57: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	52, // 58: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	53, // 59: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	43, // 60: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	54, // 61: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	42, // 62: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	47, // 63: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	48, // 64: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	41, // 65: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	43, // 66: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	43, // 67: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	43, // 68: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	43, // 69: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	43, // 70: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	43, // 71: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 72: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	56, // 73: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 74: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	22, // 75: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 76: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 77: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	35, // 78: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	57, // 79: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 80: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	36, // 81: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	58, // 82: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	80, // [80:83] is the sub-list for method output_type
-	77, // [77:80] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	34, // 9: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	32, // 10: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	35, // 11: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	37, // 12: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	33, // 13: vedette.wire.v1.ServerMessage.verify_answer:type_name -> vedette.wire.v1.VerifyAnswer
+	6,  // 14: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 15: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 16: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 17: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	0,  // 18: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	15, // 19: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	16, // 20: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 21: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	16, // 22: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	19, // 23: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	21, // 24: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	22, // 25: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	24, // 26: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	25, // 27: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	26, // 28: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	27, // 29: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	28, // 30: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	31, // 31: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	29, // 32: vedette.wire.v1.Record.verify:type_name -> vedette.wire.v1.Verify
+	30, // 33: vedette.wire.v1.Record.verified:type_name -> vedette.wire.v1.Verified
+	20, // 34: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	16, // 35: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	23, // 36: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	62, // 37: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	63, // 38: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 39: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	16, // 40: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	16, // 41: vedette.wire.v1.VerifyAnswer.feed:type_name -> vedette.wire.v1.Feed
+	40, // 42: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	58, // 43: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	44, // 44: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	42, // 45: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	43, // 46: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	41, // 47: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	46, // 48: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	47, // 49: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	48, // 50: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	49, // 51: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	50, // 52: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	52, // 53: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	46, // 54: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	46, // 55: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	46, // 56: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	53, // 57: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	46, // 58: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	46, // 59: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	54, // 60: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	46, // 61: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	55, // 62: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	56, // 63: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	46, // 64: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	57, // 65: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	45, // 66: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	50, // 67: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	51, // 68: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	9,  // 69: vedette.wire.v1.Operation.cluster:type_name -> vedette.wire.v1.Cluster
+	44, // 70: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	46, // 71: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	46, // 72: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	46, // 73: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	46, // 74: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	46, // 75: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	46, // 76: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	1,  // 77: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	59, // 78: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 79: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	22, // 80: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	8,  // 81: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 82: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	38, // 83: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	60, // 84: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 85: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	39, // 86: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	61, // 87: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	85, // [85:88] is the sub-list for method output_type
+	82, // [82:85] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -5145,6 +5570,7 @@ func file_vedette_proto_init() {
 		(*ServerMessage_Index)(nil),
 		(*ServerMessage_Heartbeat)(nil),
 		(*ServerMessage_Drain)(nil),
+		(*ServerMessage_VerifyAnswer)(nil),
 	}
 	file_vedette_proto_msgTypes[16].OneofWrappers = []any{
 		(*Record_Declare)(nil),
@@ -5156,19 +5582,21 @@ func file_vedette_proto_init() {
 		(*Record_Bookmark)(nil),
 		(*Record_Status)(nil),
 		(*Record_Heartbeat)(nil),
+		(*Record_Verify)(nil),
+		(*Record_Verified)(nil),
 	}
-	file_vedette_proto_msgTypes[27].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[33].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[29].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[36].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[34].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[37].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[39].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[42].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5191,16 +5619,16 @@ func file_vedette_proto_init() {
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
 	}
-	file_vedette_proto_msgTypes[45].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[46].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[49].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[52].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   59,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

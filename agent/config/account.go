@@ -11,7 +11,7 @@ import (
 // from the predecessor's file or from Clouddriver's.
 type Account struct {
 	// Name of the account, unique in the whole installation.
-	Name string `config:"name"`
+	Name configfile.ExactText `config:"name"`
 	// Kubeconfig file. The agent reads it again when it, or a certificate that it names, changes. If
 	// kubeconfigFile, kubeconfigContents and serviceAccount are all unset, the agent uses the default kubeconfig, as kubectl does.
 	KubeconfigFile string `config:"kubeconfigFile"`

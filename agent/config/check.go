@@ -37,9 +37,10 @@ func (c *Config) check() {
 	}
 	c.checkOperations()
 	for path, n := range map[string]int{
-		"timeoutSeconds":            c.TimeoutSeconds,
+		"timeoutSeconds": c.TimeoutSeconds, "kubernetes.verifyIntervalSeconds": c.Kubernetes.VerifyIntervalSeconds,
 		"kubernetes.cacheGroupSize": c.Kubernetes.CacheGroupSize, "kubernetes.cacheGroupDelayMs": c.Kubernetes.CacheGroupDelayMs,
-		"tasks.totalBudget": c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
+		"kubernetes.maxFeedsPerAccount": c.Kubernetes.MaxFeedsPerAccount,
+		"tasks.totalBudget":             c.Tasks.TotalBudget, "tasks.budgetPerAccount": c.Tasks.BudgetPerAccount,
 	} {
 		c.checkNotNegative(path, n)
 	}

@@ -106,6 +106,9 @@ type Kubernetes struct {
 	CacheGroupSize int `config:"cacheGroupSize" default:"0"`
 	// Pause between two such groups, in milliseconds; 0 for no groups.
 	CacheGroupDelayMs int `config:"cacheGroupDelayMs" default:"0"`
+	// Most feeds (kinds, or kinds times namespaces) that one account may watch; 0 for 3000. Each takes some 50 KiB
+	// and a watch. The account's status says if its configuration selects more.
+	MaxFeedsPerAccount int `config:"maxFeedsPerAccount" default:"3000"`
 	// Accounts come from files, not from the server.
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,ignored,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
@@ -125,6 +128,10 @@ type Kubernetes struct {
 	// The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with
 	// other fields does not read Secrets.
 	WipeTLSBuffers bool `config:"wipeTLSBuffers" default:"false"`
+	// How often each feed is compared with its cluster in seconds, by the metadata of its objects, besides after
+	// events that may have broken it, for example a restart of the API server. What differs is read again. 0 for
+	// never, also after such events.
+	VerifyIntervalSeconds int `config:"verifyIntervalSeconds" default:"3600"`
 	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }
@@ -134,6 +141,9 @@ func (c *Config) Timeout() time.Duration { return seconds(c.TimeoutSeconds) }
 
 // ReconnectTimeout returns ReconnectTimeoutMs.
 func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }
+
+// VerifyInterval returns VerifyIntervalSeconds.
+func (k Kubernetes) VerifyInterval() time.Duration { return seconds(k.VerifyIntervalSeconds) }
 
 // CacheGroupDelay returns CacheGroupDelayMs.
 func (k Kubernetes) CacheGroupDelay() time.Duration { return milliseconds(k.CacheGroupDelayMs) }

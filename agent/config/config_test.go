@@ -111,7 +111,7 @@ func TestDefaultPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := loadWithRoot(root, "", env)
-		if err != nil || len(c.Kubernetes.Accounts) != 1 || c.Kubernetes.Accounts[0].Name != account {
+		if err != nil || len(c.Kubernetes.Accounts) != 1 || string(c.Kubernetes.Accounts[0].Name) != account {
 			t.Errorf("%s: got %+v, %v; want %s", file, c, err, account)
 		}
 	}
@@ -140,7 +140,10 @@ func TestAccountNames(t *testing.T) {
 	}{
 		{"spaces", `"a b"`, false},
 		{"unicode", `"süd-östlich/東"`, false},
-		{"SQL", `"x'; DROP TABLE accounts; --"`, false},
+		{"SQL", `"x' OR 1=1 --"`, false},
+		{"a semicolon", `"x'; DROP TABLE accounts; --"`, true},
+		{"a space at the end", `"prod "`, true},
+		{"a comma", `"a,prod"`, true},
 		{"255 bytes", `"` + strings.Repeat("n", 255) + `"`, false},
 		{"300 bytes", `"` + strings.Repeat("n", 300) + `"`, true},
 		{"a line feed", `"a\nb"`, true},
@@ -340,10 +343,10 @@ func FuzzParse(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, a := range c.Kubernetes.Accounts {
-			if a.Name == "" || names[a.Name] {
+			if a.Name == "" || names[string(a.Name)] {
 				t.Errorf("got account name %q, want one that is neither empty nor used twice", a.Name)
 			}
-			names[a.Name] = true
+			names[string(a.Name)] = true
 		}
 		if len(c.RejectedAccounts)+len(c.Kubernetes.Accounts) != len(c.allAccounts) {
 			t.Errorf("got %d valid and %d rejected accounts, want %d together",

@@ -13,7 +13,10 @@ func TestHostileNames(t *testing.T) {
 	for _, tt := range []struct {
 		key, value, problem string
 	}{
-		{"name", "with space", ""}, {"name", "дом-東京", ""}, {"name", "'; DROP TABLE accounts; --", ""}, {"name", "../../etc", ""},
+		{"name", "with space", ""}, {"name", "дом-東京", ""}, {"name", "' DROP TABLE accounts --", ""},
+		{"name", "lab ", "begin or end with a space"}, {"name", " lab", "begin or end with a space"}, {"name", "lab\u00a0", "begin or end with a space"},
+		{"name", "lab,prod", "comma or a semicolon"}, {"name", "lab;x=1", "comma or a semicolon"}, {"name", "..", "part of a URL"},
+		{"name", "../../etc", ""},
 		{"name", long, "at most 255 bytes"}, {"name", "a\nb", "control characters"}, {"name", "\x1b[2J", "control characters"},
 		{"name", "${LATIN}", "not UTF-8"}, {"name", "${EMPTY}", "must not be empty"},
 		{"namespaces", "shop-1", ""}, {"namespaces", "Shop", ""},

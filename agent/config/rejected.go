@@ -29,7 +29,7 @@ func (c *Config) checkAccounts() {
 			c.addProblem(accountPath(i), "%q is missing", accountPath(i)+".name")
 		}
 		if a.Name != "" {
-			byName[a.Name] = append(byName[a.Name], i)
+			byName[string(a.Name)] = append(byName[string(a.Name)], i)
 		}
 		c.checkAccount(accountPath(i), &c.Kubernetes.Accounts[i])
 	}
@@ -57,9 +57,9 @@ func (c *Config) checkAccount(path string, a *Account) {
 	if c.Report.IsSet(path+".name") && a.Name == "" && !c.Report.HasProblem(path+".name") {
 		c.addProblem(path+".name", "%q must not be empty", path+".name")
 	}
-	c.checkName(path+".name", a.Name)
-	if a.Name == "." || a.Name == ".." {
-		c.addProblem(path+".name", "%q must not be %q, because no URL of Spinnaker's services can name it", path+".name", a.Name)
+	c.checkName(path+".name", string(a.Name))
+	if err := a.AccountName().Validate(); err != nil && a.Name != "" && !c.Report.HasProblem(path+".name") {
+		c.addProblem(path+".name", "%q is invalid: %s", path+".name", err)
 	}
 	c.checkNamespaces(path+".namespaces", a.Namespaces)
 	c.checkNamespaces(path+".omitNamespaces", a.OmitNamespaces)
@@ -149,7 +149,7 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 			continue
 		}
 		c.RejectedAccounts = append(c.RejectedAccounts,
-			RejectedAccount{Name: a.Name, Index: i, At: c.Report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
+			RejectedAccount{Name: string(a.Name), Index: i, At: c.Report.PositionOf(accountPath(i)), Reason: configfile.Join(accountProblems[i])})
 	}
 	c.Kubernetes.Accounts = valid
 	return otherProblems

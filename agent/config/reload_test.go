@@ -65,7 +65,7 @@ func TestNext(t *testing.T) {
 		}
 		var names []string
 		for _, a := range next.Kubernetes.Accounts {
-			names = append(names, a.Name)
+			names = append(names, string(a.Name))
 		}
 		if strings.Join(names, " ") != tt.accounts || next.AgentID != before.AgentID {
 			t.Errorf("%s: got accounts %q of agent %s, want %q of %s", tt.name, names, next.AgentID, tt.accounts, before.AgentID)

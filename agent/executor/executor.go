@@ -5,7 +5,11 @@
 //
 //   - An operation that is received twice takes effect once. If it has ended, the second request is
 //     answered from memory.
+//   - An operation changes nothing after its deadline, nor while the server may have given it to another
+//     agent: see Control.
 //   - An outcome that was not sent or not acknowledged is sent again on the next connection.
+//   - Accounts take turns. The operations of one account, however slow its cluster is, leave workers,
+//     logs and memory for those of others.
 //   - Memory is limited. Above the limit the oldest outcomes lose their payload, and those of
 //     read-only operations are forgotten, because these can be repeated.
 //
@@ -15,52 +19,65 @@ package executor
 
 import (
 	"context"
-	"net/http"
-	"strconv"
+	"errors"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 // Config limits an Executor. Zero values mean the defaults.
 type Config struct {
-	MaxWorkers      int           // operations that are executed at once; default 64
-	MaxStreams      int           // logs that are read at once; default 64
+	MaxWorkers      int           // operations that are executed at once; default 512, of one account an eighth of it
+	MaxWaits        int           // operations that wait, without a worker, until objects are gone; default 512, of one account an eighth
+	MaxStreams      int           // logs that are read at once; default 64, of one account a quarter
+	MaxQueued       int           // operations of one account that wait for a worker; default 256
 	MaxOutcomeBytes int           // bytes of all outcomes that are kept; default 8 MiB
 	AckTimeout      time.Duration // how long an outcome is kept without an acknowledgement; default 15 min
+	// Memory limits the bytes of operations, by account. Nil means no limit.
+	Memory *fair.Split
 }
 
 func (c *Config) setDefaults() {
-	if c.MaxWorkers == 0 {
-		c.MaxWorkers = 64
-	}
-	if c.MaxStreams == 0 {
-		c.MaxStreams = 64
-	}
-	if c.MaxOutcomeBytes == 0 {
-		c.MaxOutcomeBytes = 8 << 20
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&c.MaxWorkers, 512}, {&c.MaxWaits, 512}, {&c.MaxStreams, 64}, {&c.MaxQueued, 256}, {&c.MaxOutcomeBytes, 8 << 20}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
 	}
 	if c.AckTimeout == 0 {
 		c.AckTimeout = 15 * time.Minute
 	}
 }
 
+// Delivery is one arrival of an operation over a connection.
+type Delivery interface {
+	// Late returns nil until the deadline of the operation by its server's clock, and why it is late after it.
+	Late() error
+	// Interrupted returns nil while the server cannot have given the operation to another agent.
+	Interrupted() error
+}
+
+// Handler executes an operation to its outcome.
+type Handler func(context.Context, vedette.Operation, *Control) vedette.Outcome
+
 // Executor executes operations. It is safe for concurrent use.
 type Executor struct {
 	cfg         Config
-	handler     func(context.Context, vedette.Operation) vedette.Outcome
+	handler     Handler
 	sendOutcome func(vedette.Outcome)
-	workers     *semaphore.Weighted
+	workers     *fair.Line // keys are accounts
+	waits       *fair.Line // likewise
+	streams     *fair.Line // likewise
 
 	mu           sync.Mutex
 	ctx          context.Context // of Run; nil before Run
 	entries      map[vedette.OperationID]*entry
 	finished     []*entry // in the order in which they ended
 	outcomeBytes int      // of the outcomes of finished
-	streams      int      // entries whose outcome is a stream
 	wg           sync.WaitGroup
 }
 
@@ -69,22 +86,29 @@ type entry struct {
 	id         vedette.OperationID
 	running    RunningOperation
 	readOnly   bool
-	cancel     context.CancelFunc
+	cancel     context.CancelCauseFunc
 	finishedAt time.Time // zero while it is running
-	isStream   bool      // its outcome has a Stream, which can be read only once
+	isStream   bool      // its outcome is sent while it is produced, once
 	outcome    vedette.Outcome
 	size       int
+	sending    int              // how many goroutines send the outcome
+	memory     *fair.SplitGrant // of the manifest, and then of the outcome
+	control    *Control
+	removed    bool
 }
 
 func (e *entry) isFinished() bool { return !e.finishedAt.IsZero() }
 
 // New returns an Executor that executes operations by handler and passes each outcome to
-// sendOutcome, which may fail to send it, but must not block for long. If the outcome has a Stream,
-// sendOutcome closes it and calls Forget.
-func New(cfg Config, handler func(context.Context, vedette.Operation) vedette.Outcome, sendOutcome func(vedette.Outcome)) *Executor {
+// sendOutcome, which returns when the outcome is sent or cannot be. If the outcome has a Stream or
+// More, sendOutcome closes it and calls Forget, which it may do later.
+func New(cfg Config, handler Handler, sendOutcome func(vedette.Outcome)) *Executor {
 	cfg.setDefaults()
-	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: semaphore.NewWeighted(int64(cfg.MaxWorkers)),
-		entries: map[vedette.OperationID]*entry{}}
+	line := func(capacity, part int) *fair.Line {
+		return fair.New(fair.Config{Capacity: int64(capacity), Share: max(1, int64(capacity/part)), Queue: cfg.MaxQueued})
+	}
+	return &Executor{cfg: cfg, handler: handler, sendOutcome: sendOutcome, workers: line(cfg.MaxWorkers, 8), waits: line(cfg.MaxWaits, 8),
+		streams: line(cfg.MaxStreams, 4), entries: map[vedette.OperationID]*entry{}}
 }
 
 // Run executes operations until ctx ends. It returns when the running ones have ended.
@@ -105,78 +129,146 @@ func (x *Executor) Run(ctx context.Context) error {
 	}
 }
 
-// Submit starts an operation and returns at once.
-func (x *Executor) Submit(op vedette.Operation) {
+// Submit starts an operation and returns at once. If it has not ended, the new delivery replaces the earlier
+// one. A nil delivery is always wanted.
+func (x *Executor) Submit(op vedette.Operation, d Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.entries[op.ID]; e != nil {
+		e.control.redeliver(d)
 		if e.isFinished() && !e.isStream {
-			go x.sendOutcome(e.outcome)
+			e.sending++
+			go x.send(e, e.outcome)
 		}
 		return
 	}
 	if x.ctx == nil || x.ctx.Err() != nil {
 		return // the agent stops; the server sees that by the connection
 	}
-	ctx, cancel := context.WithCancel(x.ctx)
+	ctx, cancel := context.WithCancelCause(x.ctx)
 	e := &entry{id: op.ID, running: newRunningOperation(op, time.Now()), readOnly: op.Args == nil || op.Reads(), cancel: cancel}
+	e.control = &Control{executor: x, op: op, delivery: d, redelivered: make(chan struct{}), abandoned: make(chan struct{})}
 	x.entries[op.ID] = e
-	x.wg.Go(func() { x.execute(ctx, e, op) })
+	if e.memory = x.cfg.Memory.TryAcquire(string(op.Account), operationSize(op)); e.memory != nil {
+		e.control.Memory = e.memory
+		x.wg.Go(func() { x.finish(e, x.execute(ctx, e, op)) })
+		return
+	}
+	x.wg.Go(func() { x.finish(e, x.executeWithMemory(ctx, e, op)) })
 }
 
-func (x *Executor) execute(ctx context.Context, e *entry, op vedette.Operation) {
-	out, executed := vedette.Outcome{}, false
-	if x.acquireWorker(ctx, op) {
-		out, executed = x.handler(ctx, op), true
-		x.workers.Release(1)
+// executeWithMemory executes an operation when there is memory for it, until its deadline. Others may wait
+// for theirs, which a small operation does not overtake.
+func (x *Executor) executeWithMemory(ctx context.Context, e *entry, op vedette.Operation) vedette.Outcome {
+	waitCtx, cancel := withDeadline(ctx, op)
+	memory, err := x.cfg.Memory.Acquire(waitCtx, string(op.Account), operationSize(op))
+	cancel()
+	if err != nil {
+		return noMemoryOutcome(op)
 	}
-	if !executed {
-		out = busyOutcome(op, x.cfg.MaxWorkers)
-	}
-	out.ID = op.ID
 	x.mu.Lock()
-	if out.Stream != nil && x.streams >= x.cfg.MaxStreams {
-		_ = out.Stream.Close() // nothing was read from it
-		out = tooManyStreamsOutcome(op, x.cfg.MaxStreams)
+	e.memory, e.control.Memory = memory, memory
+	x.mu.Unlock()
+	return x.execute(ctx, e, op)
+}
+
+// execute executes an operation when it has a worker. If the outcome has More, the operation keeps the
+// worker until that is closed.
+func (x *Executor) execute(ctx context.Context, e *entry, op vedette.Operation) vedette.Outcome {
+	worker, err := x.acquireWorker(ctx, op)
+	if late := e.control.late(); late != nil {
+		worker.Release()
+		return lateOutcome(op, late)
 	}
+	if err != nil {
+		return busyOutcome(op, err, x.cfg)
+	}
+	e.control.setWorker(worker)
+	out := x.handler(ctx, op, e.control)
+	if out.More != nil {
+		out.More = &releasingObjects{out.More, e.control.releaseWorker}
+		return out
+	}
+	e.control.releaseWorker()
+	if out.Stream == nil {
+		return out
+	}
+	if e.control.stream = x.streams.TryAcquire(string(op.Account), 1); e.control.stream == nil {
+		_ = out.Stream.Close() // nothing was read from it
+		return tooManyStreamsOutcome(op, max(1, x.cfg.MaxStreams/4))
+	}
+	return out
+}
+
+// acquireWorker waits for a worker until the operation's deadline.
+func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) (*fair.Grant, error) {
+	ctx, cancel := withDeadline(ctx, op)
+	defer cancel()
+	return x.workers.Acquire(ctx, string(op.Account), 1)
+}
+
+// withDeadline returns a context that ends at the operation's deadline, if it has one.
+func withDeadline(ctx context.Context, op vedette.Operation) (context.Context, context.CancelFunc) {
+	if op.Deadline.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, op.Deadline)
+}
+
+// finish records and sends an outcome.
+func (x *Executor) finish(e *entry, out vedette.Outcome) {
+	out.ID = e.id
+	x.mu.Lock()
+	canceled := e.removed
+	e.sending++
 	x.finishLocked(e, out)
 	x.mu.Unlock()
-	x.sendOutcome(out)
-}
-
-// acquireWorker waits for a worker until the operation's deadline, and reports whether it got one.
-func (x *Executor) acquireWorker(ctx context.Context, op vedette.Operation) bool {
-	if !op.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, op.Deadline)
-		defer cancel()
+	if canceled && closeStream(out) { // nobody reads it
+		out = vedette.Outcome{ID: e.id, State: vedette.Failed, Message: errCanceled.Error()}
+		e.control.stream.Release()
 	}
-	return x.workers.Acquire(ctx, 1) == nil
+	x.send(e, out)
 }
 
-func busyOutcome(op vedette.Operation, workers int) vedette.Outcome {
-	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
-		Message: "no worker of the agent was free before the deadline; nothing was done. The agent executes at most " + strconv.Itoa(workers) +
-			" operations at once"}
+// closeStream closes what an outcome is sent from, and reports whether there is such.
+func closeStream(out vedette.Outcome) bool {
+	if out.Stream != nil {
+		_ = out.Stream.Close() // nothing was read from it
+	}
+	if out.More != nil {
+		out.More.Close()
+	}
+	return out.Stream != nil || out.More != nil
 }
 
-func tooManyStreamsOutcome(op vedette.Operation, streams int) vedette.Outcome {
-	return vedette.Outcome{ID: op.ID, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Busy",
-		Message: "the agent already sends " + strconv.Itoa(streams) + " logs, which is the limit; stop following one of them"}
+// send sends an outcome. The caller has counted it in e.sending.
+func (x *Executor) send(e *entry, out vedette.Outcome) {
+	x.sendOutcome(out)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e.sending--
+	e.releaseMemoryLocked()
+}
+
+// releaseMemoryLocked releases the memory of an outcome that is neither kept nor being sent.
+func (e *entry) releaseMemoryLocked() {
+	if e.sending == 0 && (e.removed || !e.isStream && e.size == 0) {
+		e.memory.Release()
+	}
 }
 
 func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
 	e.finishedAt = time.Now()
-	if out.Stream != nil {
+	if out.Stream != nil || out.More != nil {
 		e.isStream = true
-		x.streams++
 		return
 	}
-	e.cancel()
+	e.cancel(nil)
 	if x.entries[e.id] != e {
 		return // it was canceled
 	}
 	e.outcome, e.size = out, outcomeSize(out)
+	e.memory.Shrink(e.memory.Units() - int64(e.size))
 	x.finished = append(x.finished, e)
 	x.outcomeBytes += e.size
 	for i := 0; x.outcomeBytes > x.cfg.MaxOutcomeBytes && i < len(x.finished); {
@@ -196,14 +288,19 @@ func (x *Executor) dropPayloadLocked(e *entry) bool {
 	e.outcome.Objects, e.outcome.CacheObject, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
 	x.outcomeBytes -= e.size
 	e.size = 0
+	e.releaseMemoryLocked()
 	return true
 }
 
 func (x *Executor) removeLocked(e *entry) {
-	e.cancel()
+	e.cancel(nil)
 	delete(x.entries, e.id)
+	e.removed = true
+	if e.isFinished() {
+		defer e.releaseMemoryLocked()
+	}
 	if e.isStream {
-		x.streams--
+		e.control.stream.Release()
 		return
 	}
 	for i, other := range x.finished {
@@ -215,13 +312,22 @@ func (x *Executor) removeLocked(e *entry) {
 	}
 }
 
+// errCanceled is the cause of the end of a read-only operation whose outcome is no longer needed.
+var errCanceled = errors.New("the caller has left")
+
 // Cancel stops an operation whose outcome is no longer needed, if it is read-only. Others continue,
-// because stopping halfway would leave unknown what took effect.
+// because stopping halfway would leave unknown what took effect, but end their waiting.
 func (x *Executor) Cancel(id vedette.OperationID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e := x.entries[id]; e != nil && e.readOnly {
+	e := x.entries[id]
+	switch {
+	case e == nil:
+	case e.readOnly:
+		e.cancel(errCanceled)
 		x.removeLocked(e)
+	default:
+		e.control.abandon()
 	}
 }
 
@@ -249,7 +355,13 @@ func (x *Executor) Unacknowledged() []vedette.Outcome {
 func (x *Executor) Running() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.entries) - len(x.finished) - x.streams
+	n := 0
+	for _, e := range x.entries {
+		if !e.isFinished() {
+			n++
+		}
+	}
+	return n
 }
 
 // expire removes outcomes that were not acknowledged for AckTimeout, because their server is gone.
@@ -259,15 +371,4 @@ func (x *Executor) expire(now time.Time) {
 	for len(x.finished) > 0 && now.Sub(x.finished[0].finishedAt) > x.cfg.AckTimeout {
 		x.removeLocked(x.finished[0])
 	}
-}
-
-func outcomeSize(out vedette.Outcome) int {
-	n := 256 + len(out.Message) + len(out.Result)
-	for _, o := range out.Objects {
-		n += len(o)
-	}
-	for _, text := range out.Warnings {
-		n += len(text)
-	}
-	return n
 }

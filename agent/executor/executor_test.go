@@ -24,12 +24,20 @@ type testbed struct {
 	started []string
 	sent    []string
 	results map[vedette.OperationID]chan vedette.Outcome
+	// controls are those of the operations that were started.
+	controls map[vedette.OperationID]*Control
+	lastMore vedette.ObjectReader // of the outcome that was sent last
 }
 
 func runTestbed(t *testing.T, cfg Config, test func(b *testbed)) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &testbed{t: t, results: map[vedette.OperationID]chan vedette.Outcome{}}
-		b.Executor = New(cfg, b.handle, func(o vedette.Outcome) { b.record(&b.sent, fmt.Sprintf("%s %s %d", o.ID, o.State, len(o.Objects))) })
+		b := &testbed{t: t, results: map[vedette.OperationID]chan vedette.Outcome{}, controls: map[vedette.OperationID]*Control{}}
+		b.Executor = New(cfg, b.handle, func(o vedette.Outcome) {
+			b.mu.Lock()
+			b.lastMore = o.More
+			b.mu.Unlock()
+			b.record(&b.sent, fmt.Sprintf("%s %s %d", o.ID, o.State, len(o.Objects)))
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- b.Run(ctx) }()
@@ -48,11 +56,11 @@ func (b *testbed) record(list *[]string, line string) {
 	*list = append(*list, line)
 }
 
-func (b *testbed) handle(ctx context.Context, op vedette.Operation) vedette.Outcome {
+func (b *testbed) handle(ctx context.Context, op vedette.Operation, c *Control) vedette.Outcome {
 	result := make(chan vedette.Outcome, 1)
 	b.mu.Lock()
 	b.started = append(b.started, string(op.ID))
-	b.results[op.ID] = result
+	b.results[op.ID], b.controls[op.ID] = result, c
 	b.mu.Unlock()
 	select {
 	case out := <-result:
@@ -72,7 +80,7 @@ func (b *testbed) complete(id vedette.OperationID, out vedette.Outcome) {
 
 func (b *testbed) submit(ids ...vedette.OperationID) {
 	for _, id := range ids {
-		b.Submit(vedette.Operation{ID: id, Args: vedette.ScaleArgs{}})
+		b.Submit(vedette.Operation{ID: id, Args: vedette.ScaleArgs{}}, nil)
 		synctest.Wait()
 	}
 }
@@ -118,7 +126,7 @@ func TestForgetWhileRunning(t *testing.T) {
 
 func TestCancelStopsReadsOnly(t *testing.T) {
 	runTestbed(t, Config{}, func(b *testbed) {
-		b.Submit(vedette.Operation{ID: "read", Args: vedette.GetArgs{}})
+		b.Submit(vedette.Operation{ID: "read", Args: vedette.GetArgs{}}, nil)
 		b.submit("write")
 		b.Cancel("read")
 		b.Cancel("write")
@@ -135,7 +143,7 @@ func TestOutcomeMemoryIsBounded(t *testing.T) {
 	runTestbed(t, Config{MaxOutcomeBytes: 4000}, func(b *testbed) {
 		big := []json.RawMessage{json.RawMessage(strings.Repeat("x", 2500))}
 		b.submit("a", "b")
-		b.Submit(vedette.Operation{ID: "r", Args: vedette.ListArgs{}})
+		b.Submit(vedette.Operation{ID: "r", Args: vedette.ListArgs{}}, nil)
 		synctest.Wait()
 		b.complete("a", vedette.Outcome{State: vedette.Done, Objects: big})
 		b.complete("r", vedette.Outcome{State: vedette.Done, Objects: big})
@@ -169,7 +177,7 @@ func TestOldOutcomesExpire(t *testing.T) {
 func TestWorkerLimit(t *testing.T) {
 	runTestbed(t, Config{MaxWorkers: 1}, func(b *testbed) {
 		b.submit("a")
-		b.Submit(vedette.Operation{ID: "b", Args: vedette.ScaleArgs{}, Deadline: time.Now().Add(time.Second)})
+		b.Submit(vedette.Operation{ID: "b", Args: vedette.ScaleArgs{}, Deadline: time.Now().Add(time.Second)}, nil)
 		b.submit("c")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -183,19 +191,19 @@ func TestWorkerLimit(t *testing.T) {
 // A stream is read once, so it is not kept, and its context stays open until Forget.
 func TestStreamLimit(t *testing.T) {
 	runTestbed(t, Config{MaxStreams: 1}, func(b *testbed) {
-		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
+		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}}, nil)
 		synctest.Wait()
 		b.complete("log", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
 		b.wantEqual("unacknowledged", b.unacknowledgedIDs())
-		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
+		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}}, nil)
 		synctest.Wait()
 		b.wantEqual("sent", b.sent, "log done 0")
-		b.Submit(vedette.Operation{ID: "other", Args: vedette.LogsArgs{}})
+		b.Submit(vedette.Operation{ID: "other", Args: vedette.LogsArgs{}}, nil)
 		synctest.Wait()
 		b.complete("other", vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("text"))})
 		b.wantEqual("sent", b.sent, "log done 0", "other failed 0")
 		b.Forget("log")
-		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}})
+		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}}, nil)
 		synctest.Wait()
 		b.wantEqual("started", b.started, "log", "other", "log")
 	})

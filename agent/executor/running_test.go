@@ -16,7 +16,7 @@ import (
 func TestRunningOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		x := New(Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
+		x := New(Config{}, func(_ context.Context, op vedette.Operation, _ *Control) vedette.Outcome {
 			if _, ok := op.Args.(vedette.LogsArgs); ok {
 				return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("line"))}
 			}
@@ -28,10 +28,10 @@ func TestRunningOperations(t *testing.T) {
 		go func() { done <- x.Run(ctx) }()
 		synctest.Wait()
 		pod := vedette.Target{Kind: "Pod", Name: "web-0"}
-		x.Submit(vedette.Operation{ID: "2", Account: "a", RequestID: "r", Args: vedette.ApplyArgs{Manifest: []byte("hunter2")}})
+		x.Submit(vedette.Operation{ID: "2", Account: "a", RequestID: "r", Args: vedette.ApplyArgs{Manifest: []byte("hunter2")}}, nil)
 		time.Sleep(time.Second)
-		x.Submit(vedette.Operation{ID: "1", Account: "b", Args: vedette.LogsArgs{Target: pod}})
-		x.Submit(vedette.Operation{ID: "3", Account: "b"})
+		x.Submit(vedette.Operation{ID: "1", Account: "b", Args: vedette.LogsArgs{Target: pod}}, nil)
+		x.Submit(vedette.Operation{ID: "3", Account: "b"}, nil)
 		synctest.Wait()
 		got := x.RunningOperations()
 		if len(got) != 3 || got[0].ID != "2" || got[0].Verb != "apply" || got[0].Kind != "" || got[0].RequestID != "r" ||

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,6 +19,9 @@ import (
 type Options struct {
 	UserAgent      string // "vedette-agent" if empty
 	StreamsPerConn int    // watches per connection; 40 if 0
+	// MaxHTTP1Watches bounds the watches of an API server that does not speak HTTP/2, because each
+	// takes a connection; 1,024 if 0. Those of Secrets do not count.
+	MaxHTTP1Watches int
 	// HeaderTimeout is how long an API server may take to begin a response that ends
 	// soon; 70 s if 0, because API servers abandon such requests after 60 s.
 	HeaderTimeout time.Duration
@@ -32,6 +36,15 @@ type Options struct {
 	// until the answer began. The status is 0 if there was no answer. It must not block; nil is for
 	// none.
 	OnResponse func(verb string, status int, took time.Duration)
+	// OnReconnect is called after watches lost their connection, or the certificate changed, and a new
+	// connection led to the same cluster: what was read before may be incomplete. It must not block;
+	// nil is for none.
+	OnReconnect func()
+	// Namespaces are those that the account is restricted to. If the uid of kube-system is hidden, the uid
+	// of one of them shows whether a new connection leads to the same cluster.
+	Namespaces []string
+	// LookupHost resolves the host name of the API server; net.DefaultResolver.LookupHost if nil.
+	LookupHost func(ctx context.Context, host string) ([]string, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -39,16 +52,23 @@ func (o Options) withDefaults() Options {
 	if o.StreamsPerConn <= 0 {
 		o.StreamsPerConn = defaultStreams
 	}
+	if o.MaxHTTP1Watches <= 0 {
+		o.MaxHTTP1Watches = defaultHTTP1Watches
+	}
 	if o.HeaderTimeout <= 0 {
 		o.HeaderTimeout = headerTimeout
 	}
 	if o.ProgressTimeout <= 0 {
 		o.ProgressTimeout = 30 * time.Second
 	}
+	if o.LookupHost == nil {
+		o.LookupHost = net.DefaultResolver.LookupHost
+	}
 	return o
 }
 
-// Cluster is a client of one API server. It is safe for concurrent use.
+// Cluster is a client of one cluster behind the address of its API servers. Once it is identified, its
+// requests reach no other cluster (see verifiedTransport). It is safe for concurrent use.
 type Cluster struct {
 	base      *url.URL
 	namespace string // of objects without one
@@ -62,11 +82,13 @@ type Cluster struct {
 	mu             sync.Mutex
 	access         usedAccess
 	connConfig     *connConfig
-	listTransport  http.RoundTripper // for lists, discovery and other responses that end soon
-	closeIdle      func()            // closes the idle connections of listTransport
-	builtAt        time.Time         // when connConfig was built
+	lists          *authTransport // for lists, discovery and other responses that end soon; nil before the first
+	builtAt        time.Time      // when connConfig was built
 	discoveryCache discoveryCache
 	interactive    interactiveTransport
+
+	identity  identity
+	addresses resolvedAddresses
 }
 
 // Connect reads the credentials and builds the transports. It does not dial: Identify
@@ -80,13 +102,13 @@ func Connect(a Access, opts Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{base: base, namespace: namespace, opts: opts.withDefaults()}
+	c := &Cluster{base: base, namespace: namespace, opts: opts.withDefaults(), identity: newIdentity()}
 	if opts.WipeTLSBuffers {
 		c.wipe = newTLSWiper()
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.conns.maxStreams = c.opts.StreamsPerConn
-	c.conns.newTransport = c.newConnTransport
+	c.conns.maxStreams, c.conns.maxHTTP1 = c.opts.StreamsPerConn, c.opts.MaxHTTP1Watches
+	c.conns.newTransport = c.newWatchTransport
 	used, err := c.prepareAccess(a, cfg)
 	if err != nil {
 		return nil, err
@@ -127,7 +149,7 @@ func (c *Cluster) Close() {
 	c.conns.retireAll()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closeIdle()
+	c.lists.conns.CloseIdleConnections()
 	c.interactive.close()
 }
 
@@ -139,17 +161,16 @@ func (c *Cluster) rebuildTransports() error {
 		return err
 	}
 	d.onResponse = c.opts.OnResponse
-	base := d.transport(requestWindow)
-	rt, err := d.withAuth(base)
+	lists, err := c.newTransport(d, requestWindow)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closeIdle != nil {
-		c.closeIdle()
+	if c.lists != nil {
+		c.lists.conns.CloseIdleConnections()
 	}
-	c.connConfig, c.listTransport, c.closeIdle, c.builtAt = d, rt, base.CloseIdleConnections, time.Now()
+	c.connConfig, c.lists, c.builtAt = d, lists, time.Now()
 	return nil
 }
 
@@ -178,9 +199,37 @@ func (c *Cluster) currentConnConfig() *connConfig {
 	return c.connConfig
 }
 
-func (c *Cluster) newConnTransport() (*http.Transport, http.RoundTripper, error) {
-	d := c.currentConnConfig()
-	base := d.transport(watchWindow)
-	rt, err := d.withAuth(base)
-	return base, rt, err
+// authTransport adds the credentials to requests, and sends them over its connections.
+type authTransport struct {
+	http.RoundTripper
+	conns *verifiedTransport
+}
+
+// newTransport returns a transport without connections.
+func (c *Cluster) newTransport(d *connConfig, window int) (*authTransport, error) {
+	conns := &verifiedTransport{config: d, window: window, identity: c.identity.expected, connecting: make(chan struct{}, 1)}
+	t := &authTransport{conns: conns}
+	conns.verify = func(ctx context.Context) (isHTTP1 bool, err error) { return c.verify(ctx, t) }
+	var err error
+	t.RoundTripper, err = d.withAuth(conns)
+	return t, err
+}
+
+func (c *Cluster) newWatchTransport() (*authTransport, error) {
+	t, err := c.newTransport(c.currentConnConfig(), watchWindow)
+	if err != nil {
+		return nil, err
+	}
+	verify := t.conns.verify
+	t.conns.verify = func(ctx context.Context) (bool, error) {
+		isHTTP1, err := verify(ctx)
+		if err == nil {
+			err = c.conns.checkNewConn(isHTTP1)
+		}
+		if err == nil && c.identity.isReconnect(c.conns.isConnected()) {
+			c.noteReconnect()
+		}
+		return isHTTP1, err
+	}
+	return t, nil
 }

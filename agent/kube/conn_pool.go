@@ -1,32 +1,42 @@
 package kube
 
 import (
-	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"sync"
-	"sync/atomic"
+
+	"github.com/vedette-io/vedette"
 )
 
-// pooledConn is one connection that carries up to a number of watches.
+// ErrTooManyWatches means that the API server would need one connection more than
+// Options.MaxHTTP1Watches.
+var ErrTooManyWatches = errors.New("too many watches over HTTP/1.1")
+
+// defaultHTTP1Watches bounds the connections that one API server can make an agent open, each
+// of which takes a descriptor and some 30 KiB.
+const defaultHTTP1Watches = 1024
+
+// pooledConn is one connection that carries up to a number of watches. It is opened again if it is lost.
+// An API server, or a proxy before it, that speaks only HTTP/1.1 needs a connection for each of them.
 type pooledConn struct {
-	base    *http.Transport
-	rt      http.RoundTripper
+	*authTransport
+	pool    *connPool
 	streams int
 	retired bool
-	// connecting is held by a request that finds no connection, so that a dozen feeds
-	// that start together do one TLS handshake instead of a dozen.
-	connecting chan struct{}
-	connected  atomic.Bool // the last request got a response
 }
 
 // connPool distributes watches over connections, because an API server accepts only 100
 // to 250 streams per connection. A watch that waits for a stream would look alive.
 type connPool struct {
 	maxStreams   int
-	newTransport func() (*http.Transport, http.RoundTripper, error)
+	maxHTTP1     int // requests at the same time while the API server answers in HTTP/1.1
+	newTransport func() (*authTransport, error)
 
-	mu    sync.Mutex
-	conns []*pooledConn
+	mu      sync.Mutex
+	conns   []*pooledConn
+	isHTTP1 bool // the last answer was in HTTP/1.1
+	open    int  // requests that were sent, and whose answers were not closed
 }
 
 // acquire returns a connection with a free stream. The caller must release it.
@@ -39,11 +49,11 @@ func (l *connPool) acquire() (*pooledConn, error) {
 			return conn, nil
 		}
 	}
-	base, rt, err := l.newTransport()
+	transport, err := l.newTransport()
 	if err != nil {
 		return nil, err
 	}
-	conn := &pooledConn{base: base, rt: rt, streams: 1, connecting: make(chan struct{}, 1)}
+	conn := &pooledConn{authTransport: transport, pool: l, streams: 1}
 	l.conns = append(l.conns, conn)
 	return conn, nil
 }
@@ -54,7 +64,7 @@ func (l *connPool) release(conn *pooledConn) {
 	defer l.mu.Unlock()
 	conn.streams--
 	if conn.streams == 0 && conn.retired {
-		conn.base.CloseIdleConnections()
+		conn.conns.CloseIdleConnections()
 	}
 }
 
@@ -65,24 +75,72 @@ func (l *connPool) retireAll() {
 	for _, conn := range l.conns {
 		conn.retired = true
 		if conn.streams == 0 {
-			conn.base.CloseIdleConnections()
+			conn.conns.CloseIdleConnections()
 		}
 	}
 	l.conns = nil
 }
 
-// roundTrip sends a request over the connection. While there may be no connection, other
-// requests wait until the response header shows that there is one.
+// roundTrip sends a request over the connection. After success the caller must call
+// connPool.endRequest.
 func (c *pooledConn) roundTrip(req *http.Request) (*http.Response, error) {
-	if !c.connected.Load() {
-		select {
-		case c.connecting <- struct{}{}:
-			defer func() { <-c.connecting }()
-		case <-req.Context().Done():
-			return nil, context.Cause(req.Context())
-		}
+	if err := c.pool.beginRequest(); err != nil {
+		return nil, err
 	}
-	resp, err := c.rt.RoundTrip(req)
-	c.connected.Store(err == nil)
-	return resp, err
+	resp, err := c.RoundTrip(req)
+	if err != nil {
+		c.pool.endRequest()
+		return nil, err
+	}
+	c.pool.noteProtocol(resp.ProtoMajor == 1)
+	return resp, nil
+}
+
+// beginRequest counts a request that is about to be sent. If the API server speaks HTTP/1.1, the request
+// takes a connection of its own, and too many are an error: a watch that waited for a connection
+// would look alive.
+func (l *connPool) beginRequest() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isHTTP1 && l.open >= l.maxHTTP1 {
+		return l.tooManyWatchesLocked()
+	}
+	l.open++
+	return nil
+}
+
+// checkNewConn is called with the protocol of a new connection, before it carries its first watch. Many
+// requests may have begun before the protocol was known.
+func (l *connPool) checkNewConn(isHTTP1 bool) error {
+	l.noteProtocol(isHTTP1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isHTTP1 && l.open > l.maxHTTP1 {
+		return l.tooManyWatchesLocked()
+	}
+	return nil
+}
+
+func (l *connPool) tooManyWatchesLocked() error {
+	return vedette.Errorf(vedette.Unavailable, "%w: the API server, or a proxy before it, does not speak HTTP/2, so each watch takes a connection, and %d are open: "+
+		"let HTTP/2 pass, or select fewer kinds or namespaces", ErrTooManyWatches, min(l.open, l.maxHTTP1))
+}
+
+func (l *connPool) endRequest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+}
+
+func (l *connPool) noteProtocol(isHTTP1 bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isHTTP1 = isHTTP1
+}
+
+// isConnected reports whether any of the connections is open.
+func (l *connPool) isConnected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.conns, func(conn *pooledConn) bool { return conn.conns.isConnected() })
 }

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // Catalogue lists the kinds of an API server that can be listed and watched.
@@ -125,19 +125,23 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 // aggregatedGroup is the part of apidiscovery.k8s.io's APIGroupDiscovery that this
 // package reads. It is the same in v2 and v2beta1.
 type aggregatedGroup struct {
-	Metadata struct{ Name string }
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
 	Versions []struct {
-		Version   string
-		Freshness string
+		Version   string `json:"version"`
+		Freshness string `json:"freshness"`
 		Resources []struct {
-			Resource         string
-			ResponseKind     *struct{ Kind string }
-			Scope            string
-			SingularResource string
-			Verbs            []string
-			ShortNames       []string
-		}
-	}
+			Resource     string `json:"resource"`
+			ResponseKind *struct {
+				Kind string `json:"kind"`
+			} `json:"responseKind"`
+			Scope            string   `json:"scope"`
+			SingularResource string   `json:"singularResource"`
+			Verbs            []string `json:"verbs"`
+			ShortNames       []string `json:"shortNames"`
+		} `json:"resources"`
+	} `json:"versions"`
 }
 
 // readGroups decodes one group at a time, because the whole document exceeds two
@@ -148,7 +152,7 @@ func readGroups(r io.Reader) ([]group, error) {
 	defer s.Close()
 	_, err := s.List(nil, func(raw []byte) error {
 		var a aggregatedGroup
-		if err := json.Unmarshal(raw, &a); err != nil && a.Metadata.Name == "" {
+		if err := exactjson.Unmarshal(raw, &a, exactjson.Limits{}); err != nil && a.Metadata.Name == "" {
 			return fmt.Errorf("%w: %w", jsonstream.ErrMalformed, err)
 		} else if err != nil {
 			groups = append(groups, group{Name: a.Metadata.Name, Unknown: true})

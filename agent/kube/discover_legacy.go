@@ -2,13 +2,13 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 const (
@@ -22,13 +22,17 @@ const (
 // legacyRoot is the response of an API server before 1.26: APIVersions for /api and an
 // APIGroupList for /apis.
 type legacyRoot struct {
-	Kind     string
-	Versions []string
+	Kind     string   `json:"kind"`
+	Versions []string `json:"versions"`
 	Groups   []struct {
-		Name             string
-		Versions         []struct{ Version string }
-		PreferredVersion struct{ Version string }
-	}
+		Name     string `json:"name"`
+		Versions []struct {
+			Version string `json:"version"`
+		} `json:"versions"`
+		PreferredVersion struct {
+			Version string `json:"version"`
+		} `json:"preferredVersion"`
+	} `json:"groups"`
 }
 
 // discoverLegacy reads each group and version with a request of its own.
@@ -92,13 +96,13 @@ func (c *Cluster) discoverVersion(ctx context.Context, group, version, path stri
 // APIResourceList is the part of a metav1.APIResourceList that this agent reads.
 type APIResourceList struct {
 	Resources []struct {
-		Name         string
-		SingularName string
-		Namespaced   bool
-		Kind         string
-		Verbs        []string
-		ShortNames   []string
-	}
+		Name         string   `json:"name"`
+		SingularName string   `json:"singularName"`
+		Namespaced   bool     `json:"namespaced"`
+		Kind         string   `json:"kind"`
+		Verbs        []string `json:"verbs"`
+		ShortNames   []string `json:"shortNames"`
+	} `json:"resources"`
 }
 
 // Kinds returns the kinds of the list whose verbs include accepts, without subresources.
@@ -120,7 +124,7 @@ func decodeDocument(r io.Reader, into any) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the document
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := exactjson.Unmarshal(body, into, exactjson.Limits{}); err != nil {
 		return fmt.Errorf("%w: %s", jsonstream.ErrMalformed, quoteBody(body))
 	}
 	return nil

@@ -25,6 +25,23 @@ type Request struct {
 	// zeroed as they are read. Use it for Secrets, because their annotations may hold
 	// their data.
 	WipeBuffers bool
+	// BeforeSend is called just before the request is sent, each time that it is: when there are credentials and a
+	// connection whose cluster was verified, which may take long. An error of it prevents that. Nil for none.
+	BeforeSend func() error
+}
+
+type beforeSendKey struct{}
+
+// beforeSend calls BeforeSend of the request with ctx. An error is an unsentError.
+func beforeSend(ctx context.Context) error {
+	f, _ := ctx.Value(beforeSendKey{}).(func() error)
+	if f == nil {
+		return nil
+	}
+	if err := f(); err != nil {
+		return &unsentError{err}
+	}
+	return nil
 }
 
 // interactiveTransport holds the connections for requests that people wait for. Lists
@@ -32,8 +49,7 @@ type Request struct {
 // connection and would block these requests.
 type interactiveTransport struct {
 	connConfig *connConfig
-	base       *http.Transport
-	rt         http.RoundTripper
+	transport  *authTransport // nil before the first request
 }
 
 // Do sends a request whose response ends soon, and returns the response with any status.
@@ -44,7 +60,7 @@ func (c *Cluster) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err == nil && resp.StatusCode != http.StatusUnauthorized {
 		return resp, nil
 	}
-	if err != nil && !IsCertificateError(err) {
+	if err != nil && !IsCertificateError(err) && StatusCode(err) != http.StatusUnauthorized { // the connection was not verified
 		return nil, fmt.Errorf("%s %s: %w", methodOf(r), r.Path, c.Explain(err))
 	}
 	if err == nil {
@@ -68,6 +84,7 @@ func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	ctx = context.WithValue(ctx, beforeSendKey{}, r.BeforeSend)
 	req, err := c.newDoRequest(ctx, r)
 	if err != nil {
 		return nil, err
@@ -107,21 +124,20 @@ func (c *Cluster) interactiveRoundTripper() (http.RoundTripper, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.interactive.connConfig == c.connConfig {
-		return c.interactive.rt, nil
+		return c.interactive.transport, nil
 	}
-	base := c.connConfig.transport(requestWindow)
-	rt, err := c.connConfig.withAuth(base)
+	transport, err := c.newTransport(c.connConfig, requestWindow)
 	if err != nil {
 		return nil, err
 	}
 	c.interactive.close()
-	c.interactive = interactiveTransport{connConfig: c.connConfig, base: base, rt: rt}
-	return rt, nil
+	c.interactive = interactiveTransport{connConfig: c.connConfig, transport: transport}
+	return transport, nil
 }
 
 func (c interactiveTransport) close() {
-	if c.base != nil {
-		c.base.CloseIdleConnections()
+	if c.transport != nil {
+		c.transport.conns.CloseIdleConnections()
 	}
 }
 

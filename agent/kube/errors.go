@@ -24,7 +24,11 @@ func (c *Cluster) Explain(err error) error {
 	if err == nil || vedette.KindOf(err) != "" {
 		return err
 	}
-	return explainError(err, c.Host(), c.caDescription())
+	explained := explainError(err, c.Host(), c.caDescription())
+	if unsent := (*unsentError)(nil); errors.As(err, &unsent) && !errors.As(explained, &unsent) {
+		return &unsentError{explained}
+	}
+	return explained
 }
 
 // caDescription names the authority that must sign the API server's certificate.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette/internal/command"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // execPlugin is the exec plugin of a kubeconfig.
@@ -71,7 +72,7 @@ func (p *execPlugin) run(ctx context.Context) (*execCredentials, error) {
 // parse reads an ExecCredential. Errors never contain any of its content.
 func (p *execPlugin) parse(printed []byte) (*execCredentials, error) {
 	var answer clientauthentication.ExecCredential
-	if err := json.Unmarshal(printed, &answer); err != nil {
+	if err := exactjson.Unmarshal(printed, &answer, exactjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("%d bytes are not an ExecCredential in JSON", len(printed))
 	}
 	s := answer.Status

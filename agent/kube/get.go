@@ -31,11 +31,14 @@ type GetRequest struct {
 // *StatusError. The caller must close the body.
 func (c *Cluster) Get(ctx context.Context, t Timeouts, r GetRequest) (*http.Response, error) {
 	return c.get(ctx, t, r, func(req *http.Request) (*http.Response, error) {
-		c.mu.Lock()
-		transport := c.listTransport
-		c.mu.Unlock()
-		return transport.RoundTrip(req)
+		return c.listTransport().RoundTrip(req)
 	})
+}
+
+func (c *Cluster) listTransport() *authTransport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists
 }
 
 // Watch sends a request whose response lasts. It uses the connections of watches. The
@@ -89,13 +92,22 @@ func (c *Cluster) roundTripPooled(req *http.Request) (*http.Response, error) {
 		c.conns.release(conn)
 		return nil, err
 	}
-	resp.Body = &pooledBody{ReadCloser: resp.Body, release: sync.OnceFunc(func() { c.conns.release(conn) })}
+	resp.Body = &pooledBody{ReadCloser: resp.Body, release: sync.OnceFunc(func() {
+		c.conns.endRequest()
+		c.conns.release(conn)
+	})}
 	return resp, nil
 }
 
 func (c *Cluster) secretRoundTripper() (http.RoundTripper, error) {
 	d := c.currentConnConfig()
-	return d.withAuth(secretTransport{d, c.wipe})
+	t := &secretTransport{d: d, wipe: c.wipe, identity: c.identity.expected}
+	rt, err := d.withAuth(t)
+	t.verify = func(ctx context.Context) error {
+		_, err := c.verify(ctx, rt)
+		return err
+	}
+	return rt, err
 }
 
 type pooledBody struct {

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // googleScope is what clusters of Google require if no scopes are configured.
@@ -130,7 +130,7 @@ func reasonOf(body []byte) string {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == "" {
+	if err := exactjson.Unmarshal(body, &answer, exactjson.Limits{}); err != nil || answer.Error == "" {
 		return "the answer is not that of Google"
 	}
 	return fmt.Sprintf("%.120q %.120q", answer.Error, answer.Description)

@@ -16,23 +16,63 @@ import (
 )
 
 // Identify returns the identity of the cluster and the names of its namespaces. The
-// UID is empty and the namespaces are nil if RBAC hides them.
+// UID is empty and the namespaces are nil if RBAC hides them. From the first time on, the Cluster
+// is that cluster: later calls fail with ErrAnotherCluster if they find another one.
 func (c *Cluster) Identify(ctx context.Context) (vedette.Cluster, []string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, discoveryTimeout, errDiscoveryTimeout)
 	defer cancel()
-	id, err := c.serverVersion(ctx)
+	id, err := c.identifyConn(ctx)
 	if err != nil {
-		return id, nil, fmt.Errorf("identify the cluster: %w", c.Explain(err))
-	}
-	id.UID, err = c.clusterUID(ctx)
-	if err != nil {
-		return id, nil, fmt.Errorf("read the uid of namespace kube-system: %w", c.Explain(err))
+		return id, nil, err
 	}
 	namespaces, err := c.namespaces(ctx)
 	if err != nil {
 		return id, nil, fmt.Errorf("list namespaces: %w", c.Explain(causeOf(ctx, err)))
 	}
 	return id, namespaces, nil
+}
+
+// identifyConn reads the identity over a new connection. The first such connection is used by requests
+// from then on.
+func (c *Cluster) identifyConn(ctx context.Context) (vedette.Cluster, error) {
+	c.hasMoved(ctx) // remembers the addresses from before the connection is opened
+	transport := c.listTransport().conns
+	conn := newSingleConn(transport.config, transport.window)
+	pinned := withPinnedConn(ctx, conn)
+	id, w, err := c.readIdentity(pinned)
+	if err != nil {
+		conn.close()
+		return id, err
+	}
+	is, isFirst := c.identity.set(id, w)
+	if isFirst {
+		conn.cluster = is
+		transport.add(conn)
+		return id, nil
+	}
+	defer conn.close()
+	_, err = c.verify(pinned, c.listTransport())
+	return id, c.Explain(withoutNoConnection(err))
+}
+
+func (c *Cluster) readIdentity(ctx context.Context) (vedette.Cluster, *witness, error) {
+	id, err := c.serverVersion(ctx)
+	if err != nil {
+		return id, nil, fmt.Errorf("identify the cluster: %w", c.Explain(withoutNoConnection(err)))
+	}
+	id.UID, err = c.clusterUID(ctx)
+	if err != nil || id.UID != "" {
+		return id, nil, c.wrapIdentity(err)
+	}
+	w, err := c.findWitness(ctx)
+	return id, w, c.wrapIdentity(err)
+}
+
+func (c *Cluster) wrapIdentity(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("read the uid of namespace kube-system: %w", c.Explain(withoutNoConnection(err)))
 }
 
 func (c *Cluster) serverVersion(ctx context.Context) (vedette.Cluster, error) {
@@ -42,7 +82,9 @@ func (c *Cluster) serverVersion(ctx context.Context) (vedette.Cluster, error) {
 		return id, err
 	}
 	defer resp.Body.Close()
-	var v struct{ GitVersion string }
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
 	if err := decodeDocument(resp.Body, &v); err != nil {
 		return id, err
 	}
@@ -60,7 +102,7 @@ func fingerprint(state *tls.ConnectionState) string {
 }
 
 func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
-	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: "/api/v1/namespaces/kube-system", Accept: AcceptMetadata})
+	resp, err := c.Get(ctx, c.Timeouts(), systemNamespace)
 	if isHidden(err) {
 		return "", nil
 	}
@@ -68,9 +110,7 @@ func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer resp.Body.Close()
-	var ns struct{ Metadata struct{ UID string } }
-	err = decodeDocument(resp.Body, &ns)
-	return truncate(ns.Metadata.UID, maxNameLength), err
+	return readUID(resp.Body)
 }
 
 // isHidden reports whether RBAC denies a read, or whether the object does not exist

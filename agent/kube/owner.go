@@ -24,8 +24,9 @@ func (c *Cluster) Controller(ctx context.Context, namespace, pod string) (kind, 
 
 // ownerReference is the part of a metav1.OwnerReference that this package reads.
 type ownerReference struct {
-	Kind, Name string
-	Controller bool
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller bool   `json:"controller"`
 }
 
 // controllerOf returns the controller of the object at a path; a zero value if it has none.
@@ -36,7 +37,9 @@ func (c *Cluster) controllerOf(ctx context.Context, path string) (ownerReference
 	}
 	defer resp.Body.Close()
 	var object struct {
-		Metadata struct{ OwnerReferences []ownerReference }
+		Metadata struct {
+			OwnerReferences []ownerReference `json:"ownerReferences"`
+		} `json:"metadata"`
 	}
 	if err := decodeDocument(resp.Body, &object); err != nil {
 		return ownerReference{}, vedette.Errorf(vedette.Unavailable, "read %s: %w", path, err)

@@ -32,7 +32,7 @@ func TestIdleSecretWatchTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		resp, err := secretTransport{}.roundTripHTTP1(near, req)
+		resp, err := (&secretTransport{}).roundTripHTTP1(near, req)
 		if err != nil {
 			t.Fatal(err)
 		}

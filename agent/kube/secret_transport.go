@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/vedette-io/vedette"
 )
 
 // secretTransport sends each request over a connection of its own, in HTTP/1.1, and
@@ -34,16 +37,35 @@ import (
 type secretTransport struct {
 	d    *connConfig
 	wipe *tlsWiper // nil if Options.WipeTLSBuffers is off
+	// identity and verify are those of verifiedTransport.
+	identity func() (*vedette.Cluster, error)
+	verify   func(ctx context.Context) error
 }
 
-// RoundTrip sends one request. Closing the body closes the connection.
-func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+type secretConnKey struct{}
+
+// RoundTrip sends one request over a new connection that leads to the right cluster. Closing the body
+// closes the connection.
+func (t *secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
+	if conn, ok := ctx.Value(secretConnKey{}).(net.Conn); ok {
+		return t.readIdentity(conn, req)
+	}
 	conn, err := t.dial(ctx, req)
 	if err != nil {
 		return nil, &unsentError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	if err := t.verifyConn(ctx, conn); err != nil {
+		stop()
+		conn.Close()
+		return nil, &unsentError{firstError(context.Cause(ctx), err)}
+	}
+	if err := beforeSend(ctx); err != nil {
+		stop()
+		conn.Close()
+		return nil, err
+	}
 	resp, err := t.roundTripHTTP1(conn, req)
 	if err != nil {
 		stop()
@@ -58,6 +80,36 @@ func (t secretTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// verifyConn checks that a connection leads to the cluster that was identified, if one was.
+func (t *secretTransport) verifyConn(ctx context.Context, conn net.Conn) error {
+	if identity, err := t.identity(); identity == nil || err != nil {
+		return err
+	}
+	return t.verify(context.WithValue(ctx, secretConnKey{}, conn))
+}
+
+// readIdentity sends a request of verify. It reads the whole response, so that the connection can be
+// used again.
+func (t *secretTransport) readIdentity(conn net.Conn, req *http.Request) (*http.Response, error) {
+	resp, err := t.roundTripHTTP1(conn, req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Close {
+		return nil, errConnNotKept
+	}
+	body, err := io.ReadAll(limitReader(resp.Body, maxIdentityBytes))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as a RoundTripper returns it
+	}
+	if c, ok := conn.(*tls.Conn); ok {
+		state := c.ConnectionState()
+		resp.TLS = &state
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
 func firstError(a, b error) error {
 	if a != nil {
 		return a
@@ -66,7 +118,7 @@ func firstError(a, b error) error {
 }
 
 // roundTripHTTP1 writes the request and reads the response header.
-func (t secretTransport) roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
+func (t *secretTransport) roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(headerTimeout)); err != nil {
 		return nil, err
 	}
@@ -155,7 +207,7 @@ func (zeroReader) Read(p []byte) (int, error) {
 }
 
 // dial connects to the API server, through a proxy if one is configured.
-func (t secretTransport) dial(ctx context.Context, req *http.Request) (net.Conn, error) {
+func (t *secretTransport) dial(ctx context.Context, req *http.Request) (net.Conn, error) {
 	if err := t.wipe.check(); err != nil {
 		return nil, err
 	}
@@ -186,7 +238,7 @@ func handshake(ctx context.Context, conn net.Conn, cfg *tls.Config, host string)
 	return tlsConn, nil
 }
 
-func (t secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.Conn, error) {
+func (t *secretTransport) dialRaw(ctx context.Context, to, proxy *url.URL) (net.Conn, error) {
 	if proxy == nil {
 		return t.d.dial(ctx, "tcp", hostPort(to))
 	}

@@ -3,7 +3,6 @@ package kube
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // StatusError is an error that an API server returned, either as the status of a
@@ -48,23 +49,27 @@ func StatusCode(err error) int {
 
 // Status is the part of a metav1.Status that this agent reads.
 type Status struct {
-	Kind    string
-	Code    int
-	Reason  string
-	Message string
+	Kind    string `json:"kind"`
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 	Details struct {
-		RetryAfterSeconds int
-		Causes            []StatusCause
-	}
+		RetryAfterSeconds int           `json:"retryAfterSeconds"`
+		Causes            []StatusCause `json:"causes"`
+	} `json:"details"`
 }
 
 // StatusCause is one cause of a Status.
-type StatusCause struct{ Reason, Message, Field string }
+type StatusCause struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Field   string `json:"field"`
+}
 
 // DecodeStatus reads a metav1.Status. It reports false if body is anything else.
 func DecodeStatus(body []byte) (Status, bool) {
 	var s Status
-	err := json.Unmarshal(body, &s)
+	err := exactjson.Unmarshal(body, &s, exactjson.Limits{})
 	return s, err == nil && s.Kind == "Status"
 }
 

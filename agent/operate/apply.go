@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // apply applies a manifest, by the strategy of the operation.
@@ -68,9 +69,11 @@ func (r *run) applyByMode(ctx context.Context, p resourcePath, m manifest.Manife
 // warnIfDeleting warns if the object that was applied is being deleted.
 func (r *run) warnIfDeleting(p resourcePath, applied []json.RawMessage) {
 	var o struct {
-		Metadata struct{ DeletionTimestamp string }
+		Metadata struct {
+			DeletionTimestamp string `json:"deletionTimestamp"`
+		} `json:"metadata"`
 	}
-	if len(applied) == 1 && json.Unmarshal(applied[0], &o) == nil && o.Metadata.DeletionTimestamp != "" {
+	if len(applied) == 1 && exactjson.Unmarshal(applied[0], &o, countedAlready) == nil && o.Metadata.DeletionTimestamp != "" {
 		r.warnings.add(fmt.Sprintf("%s was applied, but is being deleted: apply it again when it is gone", p.key()))
 	}
 }
@@ -100,18 +103,28 @@ func (r *run) resolveManifest(ctx context.Context, m *manifest.Manifest, namespa
 // create creates an object. It does not retry if the object may have been created: without a name
 // there would be two, and with a name the retry would fail in spite of success.
 func (r *run) create(ctx context.Context, p resourcePath, m manifest.Manifest) result {
-	r.setDigest(ctx, p, m)
-	return r.createObject(ctx, p, m.Object, "kubectl-create", true)
+	if artifact.HasVersion(m) {
+		return r.createVersion(ctx, p, m)
+	}
+	return r.createObject(ctx, p, m.Object, createManager, true)
 }
 
+// createManager is kubectl's field manager of a create.
+const createManager = "kubectl-create"
+
 func (r *run) createObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) result {
-	raw, status, err := r.do(ctx, p.collection(),
-		request{method: http.MethodPost, contentType: contentTypeJSON, body: manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
-			query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
+	raw, status, err := r.postObject(ctx, p, tree, manager, nonIdempotent)
 	if err != nil {
 		return errorResult(err)
 	}
 	return r.objectResult(p, raw, status)
+}
+
+func (r *run) postObject(ctx context.Context, p resourcePath, tree object, manager string, nonIdempotent bool) ([]byte, int, error) {
+	return r.do(ctx, p,
+		request{method: http.MethodPost, toCollection: true, contentType: contentTypeJSON,
+			body:  manifest.Manifest{Object: tree}.WithoutPreconditions().Encode(),
+			query: url.Values{"fieldManager": {manager}}, nonIdempotent: nonIdempotent, accept: p.acceptHeader(), isManifest: true})
 }
 
 // object is a JSON object. Whole numbers in it are int64.
@@ -135,11 +148,11 @@ func (r *run) getLive(ctx context.Context, p resourcePath) (*liveObject, error) 
 	}
 	var decoded struct {
 		Metadata struct {
-			ResourceVersion string
-			Annotations     map[string]string
-		}
+			ResourceVersion string            `json:"resourceVersion"`
+			Annotations     map[string]string `json:"annotations"`
+		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(raw, &decoded); err != nil {
+	if err := exactjson.Unmarshal(raw, &decoded, countedAlready); err != nil {
 		return nil, decodeError(p, err)
 	}
 	current := &liveObject{raw, decoded.Metadata.ResourceVersion, decoded.Metadata.Annotations[apply.LastApplied]}
@@ -157,7 +170,7 @@ func decodeError(p resourcePath, err error) error {
 // PartialObjectMetadata.
 func withTypeMeta(p resourcePath, raw []byte) ([]byte, error) {
 	var tree object
-	if err := json.Unmarshal(raw, &tree); err != nil {
+	if err := exactjson.Unmarshal(raw, &tree, countedAlready); err != nil {
 		return nil, decodeError(p, err)
 	}
 	tree["kind"], tree["apiVersion"] = p.Kind.Name, p.APIVersion()

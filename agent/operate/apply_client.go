@@ -47,6 +47,9 @@ func asConflict(existed bool, err error) error {
 
 func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) result {
 	patch, patchType, err := r.threeWayPatch(ctx, p, current, desired)
+	if err == nil {
+		patch, err = r.checkThreeWayPatch(p, current, patch)
+	}
 	if err != nil {
 		return errorResult(err)
 	}
@@ -59,6 +62,23 @@ func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveOb
 		return errorResult(err)
 	}
 	return r.objectResultSince(p, raw, status, current.version)
+}
+
+// checkThreeWayPatch checks a patch as checkMergePatch does, against the live object that it was computed from.
+func (r *run) checkThreeWayPatch(p resourcePath, current *liveObject, body []byte) ([]byte, error) {
+	if p.isSecret() {
+		return body, nil
+	}
+	patch, err := manifest.ParseObject(body, "patch")
+	if err != nil {
+		return nil, err
+	}
+	kinds := appendKinds(nil, nil, patch)
+	if len(kinds) == 0 {
+		return body, nil
+	}
+	checked, err := r.checkPatchedKinds(p, current.raw, patch, kinds)
+	return checked.body, err
 }
 
 func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) ([]byte,

@@ -77,9 +77,13 @@ func (r *run) sendApplyPatch(ctx context.Context, p resourcePath, body []byte, m
 	}
 	var raw []byte
 	var status int
-	err := r.retryOnConflict(ctx, func() (err error) {
-		raw, status, err = r.do(ctx, p,
-			request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true})
+	err := r.retryOnConflict(ctx, func() error {
+		req := request{method: http.MethodPatch, contentType: contentTypeApplyPatch, query: query, body: body, isManifest: true}
+		err := r.checkApplyPatch(ctx, p, &req)
+		if err != nil {
+			return err
+		}
+		raw, status, err = r.do(ctx, p, req)
 		if statusErr := asStatusError(err); statusErr != nil {
 			statusErr.explainWrongType(p)
 		}

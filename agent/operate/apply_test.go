@@ -112,9 +112,15 @@ func (b *testbed) createCustomKind(kind, plural string) {
 
 func (b *testbed) createCustomKindVersion(group, version, kind, plural string, annotations object) {
 	b.Helper()
+	b.createCustomKindNamed(group, version, object{"kind": kind, "plural": plural}, annotations)
+}
+
+func (b *testbed) createCustomKindNamed(group, version string, names, annotations object) {
+	b.Helper()
+	plural := names["plural"].(string)
 	must(b, plane.Create(b.Context(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", object{
 		"metadata": object{"name": plural + "." + group, "annotations": annotations},
-		"spec": object{"group": group, "scope": "Namespaced", "names": object{"kind": kind, "plural": plural},
+		"spec": object{"group": group, "scope": "Namespaced", "names": names,
 			"versions": []any{object{"name": version, "served": true, "storage": true, "schema": object{
 				"openAPIV3Schema": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}))
 	must(b, plane.Await(b.Context(), b.path("/apis/"+group+"/"+version, plural, ""), func(object) bool { return true }))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // delete deletes one object, or those that match a selector, and waits until they are gone.
@@ -30,7 +31,7 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		if err != nil {
 			return errorResult(err)
 		}
-		return r.deleteOne(ctx, p, a)
+		return r.deleteOne(ctx, p, a, r.control.wait)
 	}
 	if err := checkSelection(a); err != nil {
 		return errorResult(err)
@@ -82,7 +83,7 @@ func hasLabelRequirements(selector string) bool {
 }
 
 func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+	items, err := r.listMeta(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -91,32 +92,37 @@ func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.Dele
 	var errs []error
 	var pending []deletion
 	for _, item := range items {
-		meta, err := parseMeta(item)
-		if err != nil {
-			return errorResult(err)
-		}
-		p.namespace, p.name, a.KnownUID = meta.Namespace, meta.Name, string(meta.UID)
+		p.namespace, p.name, a.KnownUID = item.namespace, item.name, item.uid
+		release := r.temporaryMemory()
 		v, err := r.requestDelete(ctx, p, a)
 		switch {
 		case isConflict(err): // its name belongs to a new object
 			pending = append(pending, deletion{resourcePath: p, uid: a.KnownUID, gone: true})
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
+			continue // what is kept of the error counts
 		case v.uid != "":
 			pending = append(pending, v)
 		}
+		release()
 	}
-	for _, v := range pending {
-		res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
-		if err := r.awaitDeletion(ctx, v, a); err != nil {
-			errs = append(errs, err)
+	r.control.wait(ctx, func(ctx context.Context) {
+		for _, v := range pending {
+			res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
+			if err := r.awaitDeletion(ctx, v, a); err != nil {
+				errs = append(errs, err)
+			}
 		}
-	}
+	})
 	res.err = errors.Join(errs...)
 	return res
 }
 
-func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
+// waitFunc calls a function that waits.
+type waitFunc = func(context.Context, func(context.Context))
+
+// deleteOne deletes an object, and waits by wait.
+func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs, wait waitFunc) result {
 	v, err := r.requestDelete(ctx, p, a)
 	if err != nil {
 		return errorResult(err)
@@ -125,7 +131,7 @@ func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArg
 		return result{}
 	}
 	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
-	res.err = r.awaitDeletion(ctx, v, a)
+	wait(ctx, func(ctx context.Context) { res.err = r.awaitDeletion(ctx, v, a) })
 	return res
 }
 
@@ -194,7 +200,7 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 // is a Status with the uid, and not the object.
 func confirmsDeletion(response []byte, uid string) bool {
 	var s metav1.Status
-	return json.Unmarshal(response, &s) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
+	return exactjson.Unmarshal(response, &s, countedAlready) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
 		s.Details != nil && string(s.Details.UID) == uid
 }
 
@@ -211,24 +217,26 @@ func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArg
 	if a.NoWait || v.gone {
 		return nil
 	}
-	backoff := 20 * time.Millisecond
+	backoff, release := 20*time.Millisecond, r.temporaryMemory()
 	for {
+		release()
 		meta, err := r.getMeta(ctx, v.resourcePath)
 		if isNotFound(err) || err == nil && string(meta.UID) != v.uid {
+			release()
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s is being deleted, but reading whether it is gone failed: %w", v.key(), err)
 		}
 		if ctx.Err() != nil || !sleep(ctx, backoff) {
-			return deletionTimeout(v, meta)
+			return deletionTimeout(ctx, v, meta)
 		}
 		backoff = min(2*backoff, time.Second)
 	}
 }
 
 // deletionTimeout returns an error with the reason why an object is not gone yet.
-func deletionTimeout(v deletion, meta *metav1.PartialObjectMetadata) error {
+func deletionTimeout(ctx context.Context, v deletion, meta *metav1.PartialObjectMetadata) error {
 	reason := "the reason is unknown"
 	switch {
 	case meta == nil:
@@ -237,8 +245,12 @@ func deletionTimeout(v deletion, meta *metav1.PartialObjectMetadata) error {
 	case meta.DeletionGracePeriodSeconds != nil:
 		reason = fmt.Sprintf("its grace period is %d s", *meta.DeletionGracePeriodSeconds)
 	}
+	end := "operation's deadline"
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		end = fmt.Sprintf("operation ended (%v)", cause)
+	}
 	return &statusError{Status: http.StatusGatewayTimeout, Reason: "Timeout",
-		Message: fmt.Sprintf("%s is being deleted, but was not gone before the operation's deadline: %s", v.key(), reason)}
+		Message: fmt.Sprintf("%s is being deleted, but was not gone before the %s: %s", v.key(), end, reason)}
 }
 
 // parsePropagation reads a policy, ignoring case.

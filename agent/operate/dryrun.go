@@ -46,7 +46,7 @@ func (r *run) previewRecreate(ctx context.Context, p resourcePath, m manifest.Ma
 	preview := manifest.Manifest{Object: manifest.Copy(m.Object)}
 	delete(preview.Meta(), "name")
 	preview.Meta()["generateName"] = m.Name + "-"
-	raw, status, err := r.do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: preview.Encode(),
+	raw, status, err := r.do(ctx, p, request{method: http.MethodPost, toCollection: true, contentType: contentTypeJSON, body: preview.Encode(),
 		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if err != nil {
 		return errorResult(err)

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -29,22 +28,5 @@ func (r *run) events(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	items, err := r.listAll(ctx, list, "", selector.AsSelector().String())
-	if err != nil {
-		return errorResult(err)
-	}
-	return r.listResult(list, items)
-}
-
-// listResult is the result of a verb that returns several objects.
-func (r *run) listResult(p resourcePath, items []json.RawMessage) result {
-	var res result
-	for _, raw := range items {
-		obj, err := r.redactObject(p.Resource, raw)
-		if err != nil {
-			return errorResult(err)
-		}
-		res.Objects = append(res.Objects, obj.Body)
-	}
-	return res
+	return r.listResult(ctx, list, "", selector.AsSelector().String())
 }

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // get reads one object.
@@ -16,7 +18,7 @@ func (r *run) get(ctx context.Context, a vedette.GetArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := r.do(ctx, p, request{})
+	raw, status, err := r.do(ctx, p, request{decoding: notDecoded})
 	if err != nil {
 		return errorResult(err)
 	}
@@ -32,6 +34,10 @@ func (r *run) objectResult(p resourcePath, raw []byte, status int) result {
 // unchanged if it still has. Empty means unknown.
 func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
 	obj, err := r.redactObject(p.Resource, raw)
+	if err != nil && r.operation.Changes() && !r.dryRun {
+		// A success that cannot be read may be that of a proxy.
+		return errorResult(&lostError{err: err, message: fmt.Sprintf("the cluster's response leaves open whether the request took effect: %v", err)})
+	}
 	if err != nil {
 		return errorResult(err)
 	}
@@ -58,9 +64,25 @@ func (r *run) redactObject(resource vedette.Resource, raw []byte) (vedette.Objec
 	return obj, nil
 }
 
+func parseListedMeta(raw []byte) (listedMeta, error) {
+	var o struct {
+		Metadata struct {
+			Namespace   string                     `json:"namespace"`
+			Name        string                     `json:"name"`
+			UID         string                     `json:"uid"`
+			Annotations map[string]json.RawMessage `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := exactjson.Unmarshal(raw, &o, countedAlready); err != nil {
+		return listedMeta{}, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
+	}
+	_, applied := o.Metadata.Annotations[apply.LastApplied]
+	return listedMeta{o.Metadata.Namespace, o.Metadata.Name, o.Metadata.UID, applied}, nil
+}
+
 func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
 	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &meta); err != nil {
+	if err := exactjson.Unmarshal(raw, &meta, countedAlready); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
 	}
 	return &meta, nil

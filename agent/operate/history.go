@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 const (
@@ -65,23 +66,26 @@ func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]rev
 	if err != nil {
 		return nil, err
 	}
-	items, err := r.listAll(ctx, list, labels, "")
-	if err != nil {
-		return nil, err
-	}
 	uid := manifest.NestedString(tree, "metadata", "uid")
-	var all []revision
-	for _, raw := range items {
+	var all pagesOf[revision]
+	err = r.forEachItem(ctx, list, r.listRequest(list, labels, ""), all.begin, func(_ int, raw []byte) error {
+		size := decodedSize(raw, decodedAsTree)
+		if err := r.useMemory(ctx, size); err != nil {
+			return err
+		}
 		item, err := manifest.ParseObject(raw, revisionKind)
 		if err != nil {
-			return nil, err
+			return finalError{err}
 		}
 		if rev, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
-			all = append(all, rev)
+			all.items = append(all.items, rev)
+		} else {
+			r.control.Memory.Shrink(size)
 		}
-	}
-	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
-	return all, nil
+		return nil
+	})
+	slices.SortFunc(all.items, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
+	return all.items, err
 }
 
 // selectorOf returns a workload's selector as a query parameter.
@@ -91,7 +95,7 @@ func selectorOf(tree object) (string, error) {
 		return "", err
 	}
 	var s metav1.LabelSelector
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if err := exactjson.Unmarshal(raw, &s, countedAlready); err != nil {
 		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&s)

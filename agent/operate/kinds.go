@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // kindCache caches the kinds of the cluster. A kind that is not found is discovered again, because
@@ -29,6 +29,13 @@ type cachedVersion struct {
 }
 
 const kindsTTL = 10 * time.Minute
+
+// The limits of the kinds that are kept: of how many versions of groups, and of the bytes of one. The core
+// group has 15 KB.
+const (
+	maxCachedVersions     = 100
+	maxCachedVersionBytes = 64 << 10
+)
 
 // resolveResource returns the resource that a target names.
 func (r *run) resolveResource(ctx context.Context, t vedette.Target) (vedette.Resource, error) {
@@ -51,32 +58,47 @@ func (r *run) resolveInVersion(ctx context.Context, apiVersion, kind string) (ve
 	r.operator.kinds.mu.Lock()
 	v, ok := r.operator.kinds.versions[apiVersion]
 	r.operator.kinds.mu.Unlock()
-	if resource, found := findResource(v.resources, kind); ok && found && time.Since(v.fetchedAt) < kindsTTL {
-		return resource, nil
+	if ok && time.Since(v.fetchedAt) < kindsTTL {
+		if resource, err := findResource(v.resources, apiVersion, kind); err == nil {
+			return resource, nil
+		}
 	}
 	resources, err := r.fetchResources(ctx, apiVersion)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
-	if resource, found := findResource(resources, kind); found {
-		return resource, nil
-	}
-	return vedette.Resource{}, kindNotServedf(
-		"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
+	return findResource(resources, apiVersion, kind)
 }
 
-func findResource(resources []vedette.Resource, kind string) (vedette.Resource, bool) {
-	i := slices.IndexFunc(resources, func(r vedette.Resource) bool { return r.Matches(kind) })
-	if i < 0 {
-		return vedette.Resource{}, false
+// findResource returns the resource of one version that a kind means.
+func findResource(resources []vedette.Resource, apiVersion, kind string) (vedette.Resource, error) {
+	var found []vedette.Resource
+	for _, r := range resources {
+		if r.Matches(kind) {
+			found = append(found, r)
+		}
 	}
-	return resources[i], true
+	found = vedette.PreferExact(found, kind)
+	for _, r := range found {
+		if r.Kind != found[0].Kind {
+			return vedette.Resource{}, ambiguousKind(kind, found[0], r)
+		}
+	}
+	if len(found) == 0 {
+		return vedette.Resource{}, kindNotServedf(
+			"the cluster serves no kind %q in apiVersion %s: check its spelling, or create its CustomResourceDefinition first", kind, apiVersion)
+	}
+	return found[0], nil
+}
+
+func ambiguousKind(name string, one, other vedette.Resource) error {
+	return vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them", name, one.Kind, other.Kind)
 }
 
 // fetchResources requests all kinds of one version of a group, including those that can't be
 // watched.
 func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.Resource, error) {
-	body, _, err := r.send(ctx, request{path: groupVersionPath(apiVersion)})
+	body, _, err := r.send(ctx, request{path: groupVersionPath(apiVersion), decoding: decodedAsTypes})
 	switch statusCode(err) {
 	case 0:
 	case http.StatusNotFound:
@@ -94,7 +116,10 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 	}
 	r.operator.kinds.mu.Lock()
 	defer r.operator.kinds.mu.Unlock()
-	if r.operator.kinds.versions == nil {
+	if len(body) > maxCachedVersionBytes {
+		return resources, nil
+	}
+	if r.operator.kinds.versions == nil || len(r.operator.kinds.versions) >= maxCachedVersions {
 		r.operator.kinds.versions = map[string]cachedVersion{}
 	}
 	r.operator.kinds.versions[apiVersion] = cachedVersion{resources, time.Now()}
@@ -104,7 +129,7 @@ func (r *run) fetchResources(ctx context.Context, apiVersion string) ([]vedette.
 // parseResourceList reads a metav1.APIResourceList.
 func parseResourceList(apiVersion string, body []byte) ([]vedette.Resource, error) {
 	var list kube.APIResourceList
-	if err := json.Unmarshal(body, &list); err != nil {
+	if err := exactjson.Unmarshal(body, &list, countedAlready); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's list of the kinds of %s is invalid: %w", apiVersion, err)
 	}
 	group, v, found := strings.Cut(apiVersion, "/")
@@ -122,7 +147,7 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 	if resource, err := chooseResource(cat, name); err == nil {
 		return resource, nil
 	}
-	cat, err := r.operator.cluster.Discover(ctx)
+	cat, err := r.discoverKinds(ctx)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
@@ -130,6 +155,19 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 	r.operator.kinds.catalogue = cat
 	r.operator.kinds.mu.Unlock()
 	return chooseResource(cat, name)
+}
+
+// discoveryMemory is what discovery takes, in bytes: documents of up to 8 MiB, which are read group by group, and the
+// kinds in them.
+const discoveryMemory = 16 << 20
+
+// discoverKinds discovers the kinds of the cluster.
+func (r *run) discoverKinds(ctx context.Context) (kube.Catalogue, error) {
+	if err := r.useMemory(ctx, discoveryMemory); err != nil {
+		return kube.Catalogue{}, err
+	}
+	defer r.control.Memory.Shrink(discoveryMemory)
+	return r.operator.cluster.Discover(ctx)
 }
 
 // chooseResource returns the kind that a name means. Kubernetes' own groups take precedence, and
@@ -145,14 +183,14 @@ func chooseResource(cat kube.Catalogue, name string) (vedette.Resource, error) {
 			others = append(others, r)
 		}
 	}
+	others = vedette.PreferExact(others, name)
 	switch {
 	case len(native) > 0:
 		return native[0], nil
 	case len(others) == 1:
 		return others[0], nil
 	case len(others) > 1:
-		return vedette.Resource{}, vedette.Errorf(vedette.Invalid, "the name %q is ambiguous: the cluster serves %s and %s; write one of them",
-			name, others[0].Kind, others[1].Kind)
+		return vedette.Resource{}, ambiguousKind(name, others[0], others[1])
 	case len(cat.UnknownGroups) > 0:
 		return vedette.Resource{}, vedette.Errorf(vedette.Unavailable,
 			"the cluster serves no kind %q in the groups that answer; the API servers of %s are unavailable", name,

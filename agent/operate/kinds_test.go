@@ -110,3 +110,44 @@ func TestAmbiguousKindName(t *testing.T) {
 	b.wantFailure(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
 	b.wantFailure(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
 }
+
+// TestKindsThatDifferByCase serves two kinds of one group whose names differ by case, and one that another
+// kind has as a short name. An operation that names one of them exactly means no other.
+func TestKindsThatDifferByCase(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	group := b.customGroup()
+	for _, names := range []object{
+		{"kind": "Widget", "plural": "awidgets", "singular": "awidget", "shortNames": []any{"gadget"}},
+		{"kind": "WIDGET", "plural": "zwidgets", "singular": "zwidget"},
+		{"kind": "Gadget", "plural": "zgadgets", "singular": "zgadget"},
+	} {
+		b.createCustomKindNamed(group, "v1", names, nil)
+	}
+	plurals := map[string]string{"Widget": "awidgets", "WIDGET": "zwidgets", "Gadget": "zgadgets"}
+	manifestOf := func(kind, name string) object {
+		return object{"apiVersion": group + "/v1", "kind": kind, "metadata": object{"name": name}, "of": kind}
+	}
+	for kind, plural := range plurals {
+		b.apply(vedette.StrategyDefault, manifestOf(kind, "a"))
+		if got := b.live("/apis/"+group+"/v1", plural, "a")["of"]; got != kind {
+			t.Errorf("%s: got %v", kind, got)
+		}
+	}
+	must(t, plane.Await(t.Context(), "/apis", func(object) bool {
+		return b.execute(vedette.GetArgs{Target: b.target("zgadgets."+group, "a")}).State == vedette.Done
+	}))
+	for kind := range plurals {
+		for _, target := range []vedette.Target{{Kind: kind + "." + group}, {Kind: kind, APIVersion: group + "/v1"}} {
+			target.Namespace, target.Name = b.namespace, "a"
+			if got := decode(t, b.mustExecute(vedette.GetArgs{Target: target}).Objects[0]); got["of"] != kind {
+				t.Errorf("%+v: got %v", target, got["of"])
+			}
+		}
+	}
+	b.mustExecute(vedette.DeleteArgs{Target: vedette.Target{APIVersion: group + "/v1", Kind: "WIDGET", Namespace: b.namespace, Name: "a"}})
+	if got := b.live("/apis/"+group+"/v1", "awidgets", "a")["of"]; got != "Widget" {
+		t.Errorf("after WIDGET a was deleted: got Widget a %v", got)
+	}
+	b.wantFailure(vedette.GetArgs{Target: b.target("widget."+group, "a")}, 400, "ambiguous")
+	b.wantFailure(vedette.GetArgs{Target: vedette.Target{APIVersion: group + "/v1", Kind: "widget", Namespace: b.namespace, Name: "a"}}, 400, "ambiguous")
+}

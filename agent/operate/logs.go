@@ -114,7 +114,7 @@ func (r *run) readLog(ctx context.Context, p resourcePath, a vedette.LogsArgs, c
 	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, readStatusError(resp)
+		return nil, r.readStatusError(ctx, resp)
 	}
 	return resp.Body, nil
 }

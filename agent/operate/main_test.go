@@ -3,10 +3,12 @@
 package operate_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +74,26 @@ func newTestbed(t testing.TB, cfg operate.Config) *testbed {
 // execute executes an operation, within a minute.
 func (b *testbed) execute(args vedette.Args) vedette.Outcome {
 	b.Helper()
-	return b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
+	out := b.op.Execute(b.Context(), vedette.Operation{ID: "01", Args: args, Deadline: time.Now().Add(time.Minute)})
+	return readMore(out)
+}
+
+// readMore returns an outcome with all its objects, as the uplink sends it.
+func readMore(out vedette.Outcome) vedette.Outcome {
+	if out.More == nil {
+		return out
+	}
+	defer out.More.Close()
+	for {
+		raw, err := out.More.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			return out.More.Failure(err)
+		}
+		out.Objects = append(out.Objects, bytes.Clone(raw))
+	}
 }
 
 // executeBriefly executes an operation that waits until its deadline, within a second. If the outcome

@@ -23,19 +23,19 @@ func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
 		return errorResult(err)
 	}
 	if a.Name == "" {
-		items, err := r.listAll(ctx, p, a.LabelSelector, "")
-		if err != nil {
-			return errorResult(err)
-		}
-		return r.listResult(p, items)
+		return r.listResult(ctx, p, a.LabelSelector, "")
 	}
 	if err := manifest.CheckName(a.Name); err != nil {
 		return errorResult(err)
 	}
 	p.namespace = firstNonEmpty(p.namespace, r.defaultNamespace())
-	raw, _, err := r.do(ctx, p, request{})
+	raw, _, err := r.do(ctx, p, request{decoding: notDecoded})
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.listResult(p, []json.RawMessage{raw})
+	obj, err := r.redactObject(p.Resource, raw)
+	if err != nil {
+		return errorResult(err)
+	}
+	return result{Outcome: vedette.Outcome{Objects: []json.RawMessage{obj.Body}}}
 }

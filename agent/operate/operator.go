@@ -115,5 +115,12 @@ func (o *Operator) SetRedactor(r *redact.Redactor) { o.redactor.Store(r) }
 // Execute executes an operation. It returns at the operation's deadline, or when ctx ends, at
 // the latest. A Stream in the outcome stays open until ctx ends.
 func (o *Operator) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
-	return newRun(o, op).outcome(ctx)
+	return o.ExecuteControlled(ctx, op, Control{})
+}
+
+// ExecuteControlled is Execute for an executor, which the operation asks for what it needs.
+func (o *Operator) ExecuteControlled(ctx context.Context, op vedette.Operation, c Control) vedette.Outcome {
+	r := newRun(o, op)
+	r.control = c
+	return r.outcome(ctx)
 }

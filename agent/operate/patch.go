@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // patch changes one object by a strategic merge patch, a JSON merge patch or a JSON patch.
@@ -22,13 +23,7 @@ func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	if contentType == contentTypeJSONPatch {
-		body, err = r.checkJSONPatch(ctx, p, body)
-		if err != nil {
-			return errorResult(err)
-		}
-	}
-	raw, status, err := r.patchObject(ctx, p, contentType, body)
+	raw, status, err := r.sendChecked(ctx, p, contentType, body)
 	err = r.maskPatchValues(p, body, err)
 	if err != nil {
 		return errorResult(err)
@@ -36,8 +31,7 @@ func (r *run) patch(ctx context.Context, a vedette.PatchArgs) result {
 	return r.objectResult(p, raw, status)
 }
 
-// patchObject sends a patch. It does not retry conflicts: they occur if the patch has a
-// resourceVersion, which a retry does not help, or in a race that the API server has retried itself.
+// patchObject sends a patch once: API servers retry conflicts of patches without a resourceVersion.
 func (r *run) patchObject(ctx context.Context, p resourcePath, contentType string, body []byte) ([]byte, int, error) {
 	return r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
 		query: url.Values{"fieldManager": {"kubectl-patch"}}, nonIdempotent: contentType == contentTypeJSONPatch})
@@ -78,7 +72,7 @@ func parseJSONPatch(raw []byte) ([]byte, error) {
 		}
 	}
 	var steps []json.RawMessage
-	if err := json.Unmarshal(raw, &steps); err != nil {
+	if err := exactjson.Unmarshal(raw, &steps, countedAlready); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the patch is not a list of steps, as the type json requires%s",
 			manifest.SyntaxErrorOffset(err))
 	}

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,55 +9,102 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
-// checkJSONPatch checks a JSON patch and returns the one to send. No step may copy, move or test a
-// value that redaction removes, because the response would reveal it. That is all data of a Secret;
-// in other objects, Secrets that they embed, and values that rules redact.
-func (r *run) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) ([]byte, error) {
-	if p.isSecret() {
-		return checkSecretPatch(body)
-	}
-	sources, err := parsePatchSources(body)
-	if err != nil || len(sources) == 0 {
-		return body, err
+// countedAlready are the limits of documents whose memory the operation has reserved.
+var countedAlready = exactjson.Limits{Bytes: exactjson.Unlimited}
+
+// checkJSONPatch checks a JSON patch of an object that is not a Secret. No step may copy, move or test a
+// value that redaction removes, because the response would reveal it: data of Secrets that it embeds, and
+// values that rules redact.
+func (r *run) checkJSONPatch(ctx context.Context, p resourcePath, body []byte) (guardedPatch, error) {
+	values, err := parsePatchedValues(body)
+	if err != nil || len(values) == 0 {
+		return guardedPatch{body: body}, err
 	}
 	raw, _, err := r.do(ctx, p, request{})
 	if err != nil {
-		return nil, err
+		return guardedPatch{}, err
 	}
 	redacted, err := r.redactedPointers(p, raw)
 	if err != nil {
-		return nil, err
+		return guardedPatch{}, err
 	}
-	for _, s := range sources {
-		if slices.ContainsFunc(redacted, s.pointer.overlaps) {
-			return nil, vedette.Errorf(vedette.Invalid, "step %d of the patch is rejected, because it could reveal a redacted value of %s: "+
+	for _, s := range values {
+		reveals := s.pointer.overlaps
+		if s.isWritten {
+			reveals = s.pointer.decidesRedaction
+		}
+		if slices.ContainsFunc(redacted, reveals) {
+			return guardedPatch{}, vedette.Errorf(vedette.Invalid, "step %d of the patch is rejected, because it could reveal a redacted value of %s: "+
 				"use add or replace with a value in the patch", s.number, p.key())
 		}
 	}
-	return body, nil
+	version := resourceVersionOf(raw)
+	body, err = testVersion(body, version)
+	return guardedPatch{body, version}, err
 }
 
-// patchSource is a value of the object that a step of a JSON patch reads.
-type patchSource struct {
-	number  int // of the step, from 1
-	pointer jsonPointer
+// checkKinds rejects the kinds that a patch writes if values beside them are redacted because of them.
+func checkKinds(p resourcePath, kinds, redacted []jsonPointer) error {
+	for _, kind := range kinds {
+		if slices.ContainsFunc(redacted, kind.decidesRedaction) {
+			return vedette.Errorf(vedette.Invalid, "the patch is rejected, because it could reveal a redacted value of %s: it changes %s, beside which "+
+				"a value is redacted: leave it as it is, or replace the whole object", p.key(), "/"+strings.Join(kind, "/"))
+		}
+	}
+	return nil
 }
 
-// parsePatchSources returns the values that a patch reads. Invalid steps are left to the API server.
-func parsePatchSources(body []byte) ([]patchSource, error) {
-	var steps []map[string]any // decoding into a struct ignores case, but API servers do not
-	if err := json.Unmarshal(body, &steps); err != nil {
+// appendKinds appends the pointers to the kinds and apiVersions in a merge patch, except those of the object itself.
+// JSON merge patches replace lists, but strategic ones merge them, in any order.
+func appendKinds(all []jsonPointer, path jsonPointer, patch any) []jsonPointer {
+	switch p := patch.(type) {
+	case object:
+		for name, value := range p {
+			child := append(slices.Clip(path), name)
+			if len(path) > 0 && (name == kindMember || name == apiVersionMember) {
+				all = append(all, child) // also one that is an object, which no Secret has
+			}
+			all = appendKinds(all, child, value)
+		}
+	case []any:
+		for _, element := range p {
+			all = appendKinds(all, append(slices.Clip(path), "-"), element)
+		}
+	}
+	return all
+}
+
+// patchedValue is a value of the object that a step of a JSON patch reads or writes.
+type patchedValue struct {
+	number    int // of the step, from 1
+	pointer   jsonPointer
+	isWritten bool // the step decides what it becomes
+}
+
+// parsePatchedValues returns the values that a patch reads, and those names and kinds that it writes, because
+// redaction depends on them. Invalid steps are left to the API server.
+func parsePatchedValues(body []byte) ([]patchedValue, error) {
+	var steps []map[string]any
+	if err := exactjson.Unmarshal(body, &steps, countedAlready); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
-	var all []patchSource
+	var all []patchedValue
 	for i, s := range steps {
+		path, from := parseJSONPointer(manifest.NestedString(s, "path")), parseJSONPointer(manifest.NestedString(s, "from"))
 		switch s["op"] {
 		case "test":
-			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "path"))})
+			all = append(all, patchedValue{number: i + 1, pointer: path})
+			continue
 		case "copy", "move":
-			all = append(all, patchSource{i + 1, parseJSONPointer(manifest.NestedString(s, "from"))})
+			all = append(all, patchedValue{number: i + 1, pointer: from})
+		}
+		for _, written := range []jsonPointer{path, from} { // a move removes its source
+			if written.isDecisive() {
+				all = append(all, patchedValue{number: i + 1, pointer: written, isWritten: true})
+			}
 		}
 	}
 	return all, nil
@@ -72,10 +118,10 @@ func (r *run) redactedPointers(p resourcePath, raw []byte) ([]jsonPointer, error
 		return nil, err
 	}
 	var full, redacted object
-	if err := json.Unmarshal(raw, &full); err != nil {
+	if err := exactjson.Unmarshal(raw, &full, countedAlready); err != nil {
 		return nil, decodeError(p, err)
 	}
-	if err := json.Unmarshal(obj.Body, &redacted); err != nil {
+	if err := exactjson.Unmarshal(obj.Body, &redacted, countedAlready); err != nil {
 		return nil, decodeError(p, err)
 	}
 	if meta, _ := full["metadata"].(object); meta != nil {
@@ -139,6 +185,24 @@ func (p jsonPointer) overlaps(other jsonPointer) bool {
 		}
 	}
 	return true
+}
+
+// The members on which the redaction of values beside them depends: the name of an environment variable, and the
+// kind and the apiVersion of an embedded Secret.
+const nameMember, kindMember, apiVersionMember = "name", "kind", "apiVersion"
+
+// isDecisive reports whether the redaction of other values may depend on the value of the pointer.
+func (p jsonPointer) isDecisive() bool {
+	return len(p) > 0 && slices.Contains([]string{nameMember, kindMember, apiVersionMember}, p[len(p)-1])
+}
+
+// decidesRedaction reports whether a redacted value would not be redacted if the value of the pointer was another one.
+func (p jsonPointer) decidesRedaction(redacted jsonPointer) bool {
+	parent := p[:len(p)-1]
+	if p[len(p)-1] == nameMember {
+		return len(redacted) == len(p) && parent.overlaps(redacted)
+	}
+	return len(redacted) >= len(p) && parent.overlaps(redacted) && len(parent) > 0
 }
 
 func isIndex(part string) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // patchStep is a step of a JSON patch that does not read the object.
@@ -22,7 +23,7 @@ type patchStep struct {
 // members of a step do not reach the API server.
 func checkSecretPatch(raw []byte) ([]byte, error) {
 	var members []map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
+	if err := exactjson.Unmarshal(raw, &members, countedAlready); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the steps of a JSON patch must be objects%s", manifest.SyntaxErrorOffset(err))
 	}
 	steps := make([]patchStep, len(members))
@@ -39,10 +40,10 @@ func checkSecretPatch(raw []byte) ([]byte, error) {
 
 func parsePatchStep(members map[string]json.RawMessage) (patchStep, error) {
 	s := patchStep{Value: members["value"]}
-	if err := json.Unmarshal(members["op"], &s.Op); err != nil {
+	if err := exactjson.Unmarshal(members["op"], &s.Op, countedAlready); err != nil {
 		return s, err
 	}
-	return s, json.Unmarshal(members["path"], &s.Path)
+	return s, exactjson.Unmarshal(members["path"], &s.Path, countedAlready)
 }
 
 // testablePaths are the values that a step may test beside labels. Responses contain them anyway.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/operate/apply"
 )
 
 // defaultPruneKinds are the kinds that kubectl prunes by default.
@@ -27,21 +26,27 @@ func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
 		return errorResult(err)
 	}
 	var res result
+	var errs []error
 	for _, p := range collections {
 		prunable, err := r.listPrunable(ctx, p, a)
 		if err != nil {
-			res.err = fmt.Errorf("prune %s: %w", p.Plural, err)
+			res.err = errors.Join(append(errs, fmt.Errorf("prune %s: %w", p.Plural, err))...)
 			return res
 		}
 		for _, v := range prunable {
+			release := r.temporaryMemory()
 			deleted, err := r.pruneOne(ctx, v, a)
 			if err != nil {
-				res.err = errors.Join(res.err, fmt.Errorf("prune %s: %w", v.key(), err))
-			} else if deleted {
+				errs = append(errs, fmt.Errorf("prune %s: %w", v.key(), err))
+				continue // what is kept of the error counts
+			}
+			if deleted {
 				res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
 			}
+			release()
 		}
 	}
+	res.err = errors.Join(errs...)
 	return res
 }
 
@@ -105,21 +110,21 @@ func parsePruneKind(kind string) (vedette.Target, error) {
 
 // listPrunable returns the objects of a collection that were applied and are not in Keep.
 func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
-	items, err := r.listAll(ctx, p.collection(), a.LabelSelector, "")
+	items, err := r.listMeta(ctx, p.collection(), a.LabelSelector, "")
 	if err != nil {
 		return nil, err
 	}
+	keep := make(map[string]bool, len(a.Keep))
+	for _, uid := range a.Keep {
+		keep[uid] = true
+	}
 	var found []deletion
 	for _, item := range items {
-		meta, err := parseMeta(item)
-		if err != nil {
-			return nil, err
-		}
-		if _, applied := meta.Annotations[apply.LastApplied]; !applied || slices.Contains(a.Keep, string(meta.UID)) {
+		if !item.applied || keep[item.uid] {
 			continue
 		}
-		v := deletion{resourcePath: p, uid: string(meta.UID)}
-		v.namespace, v.name = meta.Namespace, meta.Name
+		v := deletion{resourcePath: p, uid: item.uid}
+		v.namespace, v.name = item.namespace, item.name
 		found = append(found, v)
 	}
 	return found, nil

@@ -13,7 +13,7 @@ func (r *run) recache(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := r.do(ctx, p, request{})
+	raw, status, err := r.do(ctx, p, request{decoding: notDecoded})
 	if err != nil {
 		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}, err: err}
 	}

@@ -44,7 +44,7 @@ func (r *run) replaceOnce(ctx context.Context, p resourcePath, m manifest.Manife
 			return true, errorResult(err)
 		}
 		if current == nil {
-			return false, r.createObject(ctx, p, m.Object, "kubectl-create", false)
+			return false, r.createObject(ctx, p, m.Object, createManager, false)
 		}
 		m.Meta()["resourceVersion"] = current.version
 		defer delete(m.Meta(), "resourceVersion")
@@ -69,7 +69,7 @@ func (r *run) recreate(ctx context.Context, p resourcePath, m manifest.Manifest)
 	if err := r.dryRunCreate(ctx, p, toCreate); err != nil {
 		return errorResult(err)
 	}
-	deleted := r.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: r.dryRun})
+	deleted := r.deleteOne(ctx, p, vedette.DeleteArgs{MissingOK: true, NoWait: r.dryRun}, waitHere)
 	if deleted.err != nil {
 		return deleted
 	}
@@ -88,7 +88,7 @@ func (r *run) dryRunCreate(ctx context.Context, p resourcePath, m manifest.Manif
 	if r.dryRun {
 		return nil // the operation itself is one
 	}
-	_, _, err := r.asDryRun().do(ctx, p.collection(), request{method: http.MethodPost, contentType: contentTypeJSON, body: m.Encode(),
+	_, _, err := r.asDryRun().do(ctx, p, request{method: http.MethodPost, toCollection: true, contentType: contentTypeJSON, body: m.Encode(),
 		query: url.Values{"fieldManager": {r.operator.cfg.Manager}}, accept: p.acceptHeader(), isManifest: true})
 	if statusErr := asStatusError(err); statusErr != nil && statusErr.isInvalidManifest(p.Kind) {
 		return err

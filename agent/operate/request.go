@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -45,6 +43,10 @@ type request struct {
 	sensitive     bool // the response may hold the data of a Secret: the caller clears it
 	isManifest    bool // the body is a user's manifest, or is computed from one
 	dryRun        bool // send sets it
+	toCollection  bool // it is sent to the collection of the object, as creations are
+	decoding      decoding
+	// consume reads the body of a successful response instead of send. Nil for none.
+	consume func(io.Reader) error
 }
 
 // isReadOnly reports whether a request changes nothing.
@@ -73,6 +75,7 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 	}
 	backoff := r.operator.cfg.InitialBackoff
 	var lost *lostError // the last response that did not arrive, or left open what happened
+	release := r.temporaryMemory()
 	for attempt := 1; ; attempt++ {
 		body, status, err := r.sendOnce(ctx, req)
 		if err == nil && req.dryRun && status == http.StatusCreated {
@@ -84,7 +87,7 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 		if !errors.As(err, &lost) && !req.isReadOnly() && mayHaveTakenEffect(err) {
 			lost = &lostError{err: err}
 		}
-		if ctx.Err() != nil || !r.operator.cfg.Retry.shouldRetry(req, err, attempt) {
+		if ctx.Err() != nil || isFinal(err) || !r.operator.cfg.Retry.shouldRetry(req, err, attempt) {
 			return body, status, r.lost.record(lost, err)
 		}
 		delay := r.operator.cfg.Retry.Backoff
@@ -95,22 +98,32 @@ func (r *run) send(ctx context.Context, req request) ([]byte, int, error) {
 			return nil, status, r.lost.record(lost, err)
 		}
 		backoff = min(2*backoff, r.operator.cfg.MaxBackoff)
+		release()
 	}
 }
 
 func (r *run) sendOnce(ctx context.Context, req request) ([]byte, int, error) {
 	resp, err := r.logged(ctx, r.operator.cluster.Do, kube.Request{
 		Method: req.method, Path: req.path, Query: req.query, Accept: req.accept, ContentType: req.contentType, Body: req.body,
-		WipeBuffers: req.sensitive})
+		WipeBuffers: req.sensitive, BeforeSend: func() error { return r.mayChange(ctx, req) }})
+	r.noteSent(req, err)
 	if err != nil {
 		return nil, 0, req.classifySendError(ctx, err)
 	}
 	defer resp.Body.Close()
 	r.warnings.addHeader(resp.Header)
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return nil, resp.StatusCode, readStatusError(resp)
+		return nil, resp.StatusCode, r.readStatusError(ctx, resp)
 	}
-	body, err := readAll(resp.Body, req.sensitive)
+	var body []byte
+	if req.consume != nil {
+		err = req.consume(resp.Body)
+	} else {
+		body, err = r.readBody(ctx, resp.Body, req.decoding)
+	}
+	if err != nil && req.isReadOnly() && isFinal(err) {
+		return nil, resp.StatusCode, err
+	}
 	if err != nil && req.isReadOnly() {
 		return nil, resp.StatusCode, vedette.Errorf(vedette.Unavailable, "the response of %s ended early: %w", r.operator.cluster.Host(), err)
 	}
@@ -129,48 +142,6 @@ func (req request) classifySendError(ctx context.Context, err error) error {
 		return err
 	}
 	return &lostError{err: err}
-}
-
-// responseBuffers are reused, because responses are read without knowing their size.
-var responseBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// maxPooledBufferBytes limits the size of buffers that are kept.
-const maxPooledBufferBytes = 64 << 10
-
-// readAll reads a body. If it is sensitive, no copy but the result is left in memory.
-func readAll(r io.Reader, sensitive bool) ([]byte, error) {
-	if sensitive {
-		return readSensitive(r)
-	}
-	b := responseBuffers.Get().(*bytes.Buffer)
-	b.Reset()
-	_, err := b.ReadFrom(r)
-	all := bytes.Clone(b.Bytes())
-	clear(b.Bytes()) // the metadata of a Secret may hold its data
-	if b.Cap() <= maxPooledBufferBytes {
-		responseBuffers.Put(b)
-	}
-	return all, err
-}
-
-func readSensitive(r io.Reader) ([]byte, error) {
-	all := make([]byte, 0, 64<<10)
-	for {
-		n, err := r.Read(all[len(all):cap(all)])
-		all = all[:len(all)+n]
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			clear(all)
-			return nil, err
-		}
-		if len(all) == cap(all) {
-			grown := append(make([]byte, 0, 2*cap(all)), all...)
-			clear(all)
-			all = grown
-		}
-	}
 }
 
 // isRetryable reports whether a retry may succeed and does no harm.

@@ -91,7 +91,11 @@ func (p resourcePath) key() vedette.Key {
 // do sends a request for an object or a collection. The path of req is that of a subresource. Errors
 // and warnings about Secrets do not quote their data.
 func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int, error) {
-	req.path = p.urlPath() + req.path
+	target := p
+	if req.toCollection {
+		target = p.collection()
+	}
+	req.path = target.urlPath() + req.path
 	if req.accept == "" {
 		req.accept = p.acceptHeader()
 	}

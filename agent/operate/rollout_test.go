@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
@@ -172,6 +173,52 @@ func TestScaleAndPatch(t *testing.T) {
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`{"data":{}}`)}, 400, "not a list of steps")
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "json", Patch: []byte(`[{"op":"test","path":"/data/c","value":"9"}]`)}, 422)
 	b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "odd", Patch: []byte(`{}`)}, 400, "odd")
+}
+
+// TestScaleIsDoneIfReadingFails checks that a workload that was scaled is not reported as failed because
+// it cannot be read afterwards. A dry run needs what it reads.
+func TestScaleIsDoneIfReadingFails(t *testing.T) {
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/deployments/d") {
+			return false
+		}
+		writeStatus(w, 403, "Forbidden", "get is not for you")
+		return true
+	})
+	b.apply(vedette.StrategyCreateOnly, workloadManifest("Deployment", "d", "1"))
+	out := b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: 4})
+	if got := dig(b.live(apps, "deployments", "d"), "spec", "replicas"); got != float64(4) {
+		t.Fatalf("got %v replicas in the cluster, want 4", got)
+	}
+	if len(out.Keys) != 1 || out.Keys[0].Name != "d" || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "get is not for you") {
+		t.Errorf("got keys %v and warnings %q, want the key and why it was not read", out.Keys, out.Warnings)
+	}
+	dry := b.op.Execute(t.Context(), vedette.Operation{Args: vedette.ScaleArgs{Target: b.target("deployment", "d"), Replicas: 5}, DryRun: true,
+		Deadline: time.Now().Add(time.Minute)})
+	if dry.State != vedette.Failed || dry.Status != 403 {
+		t.Errorf("dry run: got %s %d %s, want failed 403", dry.State, dry.Status, dry.Message)
+	}
+}
+
+// TestUnreadableSuccessIsLost checks that an operation is lost if the answer to its change is a success
+// whose body is not an object.
+func TestUnreadableSuccessIsLost(t *testing.T) {
+	answer := ""
+	b := newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if answer == "" || r.Method != http.MethodPatch {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, answer)
+		return true
+	})
+	b.apply(vedette.StrategyDefault, configMap("c", object{"a": "1"}))
+	for _, answer = range []string{`{"metadata": {}`, `[]`, `<html>welcome</html>`} {
+		out := b.execute(vedette.PatchArgs{Target: b.target("cm", "c"), Type: "merge", Patch: []byte(`{"data":{"b":"2"}}`)})
+		if out.State != vedette.Lost {
+			t.Errorf("answer %q: got %s %d %s, want lost", answer, out.State, out.Status, out.Message)
+		}
+	}
 }
 
 // TestScaleReadsFromWatchCache checks that a scaled object is read at its new version, which needs no

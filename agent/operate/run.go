@@ -25,10 +25,13 @@ type run struct {
 	fieldValidation string
 	warnings        *warningCollector
 	lost            *lostTracker
+	changes         *changeTracker
+	control         Control
+	streamCtx       context.Context // of what is read while the outcome is sent; it has no deadline
 }
 
 func newRun(o *Operator, op vedette.Operation) *run {
-	return &run{operator: o, operation: op, dryRun: op.DryRun, warnings: &warningCollector{}, lost: &lostTracker{}}
+	return &run{operator: o, operation: op, dryRun: op.DryRun, warnings: &warningCollector{}, lost: &lostTracker{}, changes: &changeTracker{}}
 }
 
 // asDryRun returns a run of the same operation whose requests change nothing. It shares the
@@ -47,11 +50,15 @@ func (r *run) outcome(ctx context.Context) vedette.Outcome {
 }
 
 func (r *run) execute(ctx context.Context) result {
+	r.streamCtx = ctx
 	if a, ok := r.operation.Args.(vedette.LogsArgs); ok {
 		return r.logs(ctx, r.deadline(), a)
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.deadline())
 	defer cancel()
+	if err := r.useMemory(ctx, decodedManifests*decodedSize(manifestOf(r.operation.Args), decodedAsTree)); err != nil {
+		return errorResult(err)
+	}
 	res := r.executeVerb(ctx)
 	res.err = r.lost.finalError(res.err)
 	return res

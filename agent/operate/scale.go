@@ -2,13 +2,13 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // scale sets the number of replicas by the subresource scale, which custom kinds may have too.
@@ -22,8 +22,9 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	}
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, a.Replicas)
 	var scale []byte
+	var scaleStatus int
 	err = r.retryOnConflict(ctx, func() (err error) {
-		scale, _, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
+		scale, scaleStatus, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
 			query: url.Values{"fieldManager": {apply.KubectlManager}}})
 		return err
 	})
@@ -33,8 +34,11 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 		return errorResult(vedette.Errorf(vedette.Invalid, "a %s can't be scaled: its kind has no subresource scale", p.Kind))
 	case err != nil:
 		return errorResult(err)
-	case readErr != nil:
-		return errorResult(fmt.Errorf("%s was scaled, but reading it failed: %w", p.key(), readErr))
+	case readErr != nil && r.dryRun:
+		return errorResult(fmt.Errorf("%s could be scaled, but reading it failed: %w", p.key(), readErr))
+	case readErr != nil: // not an error, because the operation took effect
+		r.warnings.add(fmt.Sprintf("%s was scaled, but reading it afterwards failed: %v", p.key(), readErr))
+		return result{Outcome: vedette.Outcome{Status: scaleStatus, Keys: []vedette.Key{p.key()}}}
 	}
 	if !r.dryRun {
 		return r.objectResult(p, raw, status)
@@ -65,9 +69,11 @@ func (r *run) readAtLeast(ctx context.Context, p resourcePath, version string) (
 // resourceVersionOf returns the resourceVersion of an object, empty for none.
 func resourceVersionOf(raw []byte) string {
 	var o struct {
-		Metadata struct{ ResourceVersion string }
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
 	}
-	if json.Unmarshal(raw, &o) != nil {
+	if exactjson.Unmarshal(raw, &o, countedAlready) != nil {
 		return ""
 	}
 	return o.Metadata.ResourceVersion

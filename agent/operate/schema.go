@@ -49,7 +49,7 @@ func (r *run) fetchSchema(ctx context.Context, apiVersion string) (*cachedSchema
 	if s := r.operator.schemas.get(apiVersion); s != nil {
 		return s, nil
 	}
-	body, _, err := r.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion)})
+	body, _, err := r.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion), decoding: decodedAsTypes})
 	if err != nil {
 		return nil, err
 	}

@@ -40,12 +40,11 @@ func (e *statusError) isFieldManagerConflict() bool {
 	return false
 }
 
-// maxErrorBodyBytes limits the body of an error response. Admission webhooks may write long
-// messages.
-const maxErrorBodyBytes = 4 << 20
-
-func readStatusError(resp *http.Response) *statusError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBodyBytes)) // a part of the body is enough
+func (r *run) readStatusError(ctx context.Context, resp *http.Response) error {
+	body, err := r.readBody(ctx, io.LimitReader(resp.Body, maxErrorBodyBytes), decodedAsTypes)
+	if isFinal(err) {
+		body = []byte("its message needs more memory than the agent has for it") // the status counts all the same
+	} // otherwise a part of the body is enough
 	e := parseStatusError(body)
 	e.Status = resp.StatusCode
 	if e.Reason == "" {
@@ -158,6 +157,8 @@ func errorOutcome(err error) vedette.Outcome {
 	switch {
 	case errors.As(err, &lost):
 		return vedette.Outcome{State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Message: err.Error()}
+	case errors.Is(err, kube.ErrAnotherCluster):
+		return vedette.Outcome{State: vedette.Failed, Status: http.StatusConflict, Reason: vedette.ReasonAnotherCluster, Message: err.Error()}
 	case errors.As(err, &r):
 		return vedette.Outcome{State: vedette.Failed, Status: r.Status, Reason: r.Reason, Message: err.Error()}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -56,6 +56,9 @@ func TestSecretErrorsAreUseful(t *testing.T) {
 		return vedette.ApplyArgs{Namespace: b.namespace, Strategy: vedette.StrategyServerSide,
 			Manifest: encode(t, object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": name}, "data": data})}
 	}
+	created := secret("u", object{"a key": "b3RoZXI="})
+	created.Strategy = vedette.StrategyCreateOnly
+	b.wantFailure(created, 422, `Secret "u" is invalid: data[a key]`)
 	b.wantFailure(secret("s", object{canaryKey: "b3RoZXI="}), 409, "Apply failed with 1 conflict", ".data.password")
 	b.wantFailure(secret("t", object{"a key": "b3RoZXI="}), 422, `Secret "t" is invalid: data[a key]: Invalid value: a valid config key must consist of alphanumeric characters`)
 	b.wantFailure(secret("t", object{"a": "not base64"}), 500, "illegal base64 data at input byte 3")

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"strconv"
 
@@ -46,31 +45,40 @@ func (r *run) chooseVersion(ctx context.Context, m manifest.Manifest, namespace 
 // listCandidates returns the objects of a series in the order of artifact.Sort. It reads metadata
 // only, because most objects need nothing else, and a list of ConfigMaps may be large.
 func (r *run) listCandidates(ctx context.Context, p resourcePath, s artifact.Series) ([]artifact.Candidate, error) {
-	var candidates []artifact.Candidate
+	var candidates candidatePages
 	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList),
 		sensitive: p.isSecret()}
-	err := r.forEachPage(ctx, p.collection(), req, func(page []json.RawMessage, first bool) error {
-		if first {
-			artifact.Wipe(candidates)
-			candidates = nil
+	err := r.forEachItem(ctx, p.collection(), req, candidates.begin, func(_ int, raw []byte) error {
+		size := len(raw)
+		x, ok, err := s.ParseCandidate(raw)
+		if err != nil {
+			return finalError{err}
 		}
-		for _, raw := range page {
-			x, ok, err := s.ParseCandidate(raw)
-			if err != nil {
-				return err
-			}
-			if ok {
-				candidates = append(candidates, x)
-			}
+		if !ok {
+			return nil
 		}
-		return nil
+		candidates.items = append(candidates.items, x)
+		return r.useMemory(ctx, int64(2*size))
 	})
 	if err != nil {
-		artifact.Wipe(candidates)
+		artifact.Wipe(candidates.items)
 		return nil, err
 	}
-	artifact.Sort(candidates)
-	return candidates, nil
+	artifact.Sort(candidates.items)
+	return candidates.items, nil
+}
+
+// candidatePages collects candidates, and wipes those that it drops.
+type candidatePages struct{ pagesOf[artifact.Candidate] }
+
+func (c *candidatePages) begin(page int) error {
+	switch {
+	case page == 0:
+		artifact.Wipe(c.items)
+	case page == c.page:
+		artifact.Wipe(c.items[c.from:])
+	}
+	return c.pagesOf.begin(page)
 }
 
 // configMapReader returns a function that reads ConfigMaps beside p.

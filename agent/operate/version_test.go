@@ -110,6 +110,43 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestCreatedVersions creates versions and checks that they are what an apply would have created: the
+// same manifest finds them, an apply removes what the manifest no longer has, and creating them again
+// fails.
+func TestCreatedVersions(t *testing.T) {
+	always := apply.Mode{Enabled: "always"}
+	for _, tt := range []struct {
+		name         string
+		mode         apply.Mode
+		plural       string
+		group        string
+		manifest     object
+		isClientSide bool // it gets the last-applied annotation
+	}{
+		{"a ConfigMap", apply.Mode{}, "configmaps", core, configMap("s", object{"v": "a"}), false},
+		{"a Secret", apply.Mode{}, "secrets", core, secretManifest("a"), false},
+		{"a Pod", apply.Mode{}, "pods", core, podManifest("a"), true},
+		{"a Pod server-side", always, "pods", core, podManifest("a"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newTestbed(t, operate.Config{ServerSideApply: tt.mode})
+			v := b.versionedManifest(tt.manifest, 0)
+			v["metadata"].(object)["labels"] = object{"dropped": "yes"}
+			b.apply(vedette.StrategyCreateOnly, v)
+			live := b.live(tt.group, tt.plural, "s-v000")
+			if _, has := dig(live, "metadata", "annotations").(object)[apply.LastApplied]; has != tt.isClientSide {
+				t.Errorf("last-applied annotation: got %v, want %v", has, tt.isClientSide)
+			}
+			b.wantVersion(tt.manifest, vedette.Version{Exists: true, Latest: "s-v000"})
+			b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, v), Namespace: b.namespace, Strategy: vedette.StrategyCreateOnly}, 409, "already exists")
+			b.apply("", b.versionedManifest(tt.manifest, 0))
+			if labels, has := dig(b.live(tt.group, tt.plural, "s-v000"), "metadata").(object)["labels"]; has {
+				t.Errorf("after an apply without labels: got %v", labels)
+			}
+		})
+	}
+}
+
 // TestVersionsOfObjectsAppliedByKubectl checks the versions of objects that Clouddriver's kubectl applied.
 func TestVersionsOfObjectsAppliedByKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
@@ -146,6 +183,9 @@ func TestVersionsIgnoreOtherSeries(t *testing.T) {
 		b.apply("", o)
 	}
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{})
+	b.apply("", configMap("c-v000", object{"a": "1"}))
+	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{Number: 1}) // it could not be created
+	b.mustExecute(vedette.DeleteArgs{Target: b.target("configmaps", "c-v000")})
 	b.apply("", of("c", object{"artifact.spinnaker.io/version": ""}))
 	b.wantVersion(configMap("c", object{"a": "1"}), vedette.Version{Latest: "c"}) // it has no version that could be reused
 	b.apply("", of("other-place", object{"artifact.spinnaker.io/location": "elsewhere", "artifact.spinnaker.io/version": "v013"}))

@@ -10,7 +10,7 @@
 //   - Live changes overtake snapshots of other feeds, but not of their own feed.
 //   - No more bytes of snapshots are in flight than keep the server busy.
 //
-// Less formally: after Rewind, Take returns unacknowledged changes again, unless the server
+// Less formally: after Rewind or Recall, Take returns unacknowledged changes again, unless the server
 // reports in Open that it has stored them.
 package outbox
 
@@ -362,6 +362,36 @@ func (b *Box) pauseLocked(a *account) {
 	for _, q := range a.queues {
 		b.scheduleLocked(q)
 	}
+}
+
+// Recall notes that the server has assigned an account anew, over the connection that exists. It pauses the
+// account until Open. The server skips changes of another term that it has not stored, and acknowledges them
+// all the same, because it acknowledges by number. So changes that were taken but not acknowledged go back to
+// the front of their feeds. Open removes those that the server has stored.
+//
+// It must be called before acknowledgements that arrive after the assignment.
+func (b *Box) Recall(name vedette.AccountName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.accounts[name]
+	if a == nil {
+		return
+	}
+	byQueue := map[*queue][]*Change{}
+	for i, c := range b.sent {
+		if c.queue.account != a || !b.isCurrentLocked(c.queue) {
+			continue
+		}
+		again, skipped := *c, *c
+		byQueue[c.queue] = append(byQueue[c.queue], &again)
+		skipped.queue = newQueue(a, c.Feed) // of no feed, so that its acknowledgement means nothing
+		b.sent[i] = &skipped
+	}
+	for q, sent := range byQueue {
+		q.requeue(sent)
+	}
+	b.pauseLocked(a)
+	b.recountLocked()
 }
 
 // Open notes that this agent is the cacher of an account in the given term. Marks are the

@@ -265,6 +265,10 @@ func TestStoredStateConvergesToCluster(t *testing.T) {
 			w.step()
 		}
 		w.deliverAll()
+		w.box.Ack(w.commits)
+		if q := w.box.accounts["a"].queues[pods]; w.box.Unacknowledged() != 0 || w.box.Used() != q.bytes {
+			t.Fatalf("seed %d: got %d bytes unacknowledged and %d in use, want 0 and %d", seed, w.box.Unacknowledged(), w.box.Used(), q.bytes)
+		}
 		if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
 			t.Fatalf("seed %d: got stored %s\nwant %s", seed, got, want)
 		}
@@ -283,6 +287,7 @@ type simulation struct {
 	bookmark string   // distinguishes the marks of other agents from ours
 	inflight []Change // sent, not yet committed
 	commits  uint64
+	term     vedette.Term
 }
 
 func newSimulation(t *testing.T, seed uint64) *simulation {
@@ -294,7 +299,9 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 }
 
 func (w *simulation) step() {
-	switch n := w.rnd.IntN(20); {
+	switch n := w.rnd.IntN(21); {
+	case n == 20:
+		w.ask()
 	case n < 9:
 		w.change()
 	case n < 10:
@@ -306,7 +313,11 @@ func (w *simulation) step() {
 	case n < 19:
 		w.box.Ack(w.commits - uint64(w.rnd.IntN(int(w.commits)+1)))
 	default:
-		w.reconnect()
+		if w.rnd.IntN(2) == 0 {
+			w.reconnect()
+		} else {
+			w.reassign()
+		}
 	}
 }
 
@@ -333,6 +344,29 @@ func (w *simulation) reportBookmark() {
 	putAll(w.t, w.box, c)
 }
 
+// ask asks what is stored, as a verification does.
+func (w *simulation) ask() {
+	c := change(pods, Live, "\x00verify", "")
+	c.Record, c.Question = fmt.Appendf(nil, "ask %d", w.rv), true
+	putAll(w.t, w.box, c)
+}
+
+// answer checks that everything is stored that was put before a question, or something later.
+func (w *simulation) answer(asked int) {
+	last := map[string]int{}
+	for _, c := range w.log {
+		var rv int
+		if fmt.Sscan(string(c.Mark), &rv); rv <= asked {
+			last[c.Key] = rv
+		}
+	}
+	for key, rv := range last {
+		if stored := w.stored[key]; stored > 0 && stored < rv {
+			w.t.Fatalf("asked at %d: %s is stored as of %d, although it was put as of %d", asked, key, stored, rv)
+		}
+	}
+}
+
 func (w *simulation) send() {
 	w.inflight = append(w.inflight, w.box.take(w.rnd.IntN(2000))...)
 }
@@ -349,7 +383,15 @@ func (w *simulation) commit() {
 func (w *simulation) apply(c Change) {
 	w.inflight = w.inflight[1:]
 	w.commits++
+	if c.Term != w.term {
+		return // skipped, but acknowledged
+	}
 	var rv int
+	if c.Question {
+		fmt.Sscanf(string(c.Record), "ask %d", &rv)
+		w.answer(rv)
+		return
+	}
 	fmt.Sscan(string(c.Mark), &rv)
 	w.bookmark = ""
 	w.store(c, rv)
@@ -389,12 +431,29 @@ func (w *simulation) reconnect() {
 	w.open()
 }
 
+// reassign lets the server assign the account again over the same connection, after another agent perhaps.
+// The box learns of it before acknowledgements that come later.
+func (w *simulation) reassign() {
+	w.box.Recall("a")
+	w.term++
+	if w.rnd.IntN(4) == 0 {
+		w.otherAgentReports()
+	}
+	if w.rnd.IntN(2) == 0 { // the account is still busy
+		w.change()
+		w.commit()
+		w.box.Ack(w.commits)
+		w.send()
+	}
+	w.open()
+}
+
 // open resumes. If the box cannot, it replays the cluster's log from the server's mark, as a
 // watch does.
 func (w *simulation) open() {
 	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
 	from := w.mark
-	for feed, mark := range w.box.Open("a", 1, marks) {
+	for feed, mark := range w.box.Open("a", w.term, marks) {
 		if w.rnd.IntN(2) == 0 { // the reader does not know yet
 			w.change()
 			w.send()

@@ -26,6 +26,9 @@ type Change struct {
 	// Key identifies what changed. A later change of the feed with the same key replaces an
 	// unsent one. A change with an empty key is never replaced.
 	Key string
+	// Question means that the server answers when everything before is stored. So what comes later
+	// replaces nothing before it.
+	Question bool
 	// Mark is the feed's mark once the change is stored; empty if it does not advance the mark.
 	Mark   vedette.Mark
 	Record []byte       // owned by the box from Put on

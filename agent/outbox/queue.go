@@ -15,7 +15,8 @@ type queue struct {
 	feed      vedette.Feed
 	items     []*Change // nil if superseded
 	head      int
-	keys      map[string]int // index of the key's change, counted from the first change ever
+	count     int            // of items that are not nil
+	keys      map[string]int // index of the change that a later one replaces, counted from the first change ever
 	base      int            // how many changes were removed from the front of items
 	acked     vedette.Mark   // the mark of the last acknowledged change with one
 	bytes     int
@@ -33,9 +34,10 @@ func (q *queue) put(c *Change) int {
 	q.hasten()
 	if c.Key != "" {
 		q.supersede(c.Key)
-		q.keys[c.Key] = q.base + len(q.items)
 	}
+	q.noteKey(c, q.base+len(q.items))
 	q.items = append(q.items, c)
+	q.count++
 	q.bytes += c.size()
 	q.skipSuperseded()
 	q.compact()
@@ -50,6 +52,16 @@ func (q *queue) hasten() {
 	}
 	if last := q.items[len(q.items)-1]; last != nil && last.Priority == Deferred {
 		last.Priority, last.putAt = Live, time.Now()
+	}
+}
+
+// noteKey notes that a later change with the key of c replaces c, at an index.
+func (q *queue) noteKey(c *Change, at int) {
+	if c.Question {
+		clear(q.keys)
+	}
+	if c.Key != "" {
+		q.keys[c.Key] = at
 	}
 }
 
@@ -104,15 +116,15 @@ func (q *queue) reset() {
 // compact removes the gaps once they are most of the queue, because an object that changes
 // all the time while the server is away would grow the queue otherwise.
 func (q *queue) compact() {
-	if len(q.items) < 64 || len(q.items) < 2*len(q.keys) {
+	if len(q.items) < 64 || len(q.items) < 2*q.count {
 		return
 	}
 	kept := q.items[:0]
-	for _, c := range q.items {
+	for i, c := range q.items {
 		if c == nil {
 			continue
 		}
-		if c.Key != "" {
+		if at, ok := q.keys[c.Key]; ok && at == q.base+i {
 			q.keys[c.Key] = q.base + len(kept)
 		}
 		kept = append(kept, c)
@@ -129,15 +141,14 @@ func (q *queue) requeue(sent []*Change) {
 	items = append(append(items, sent...), rest...)
 	q.items, q.head, q.base = items, 0, 0
 	clear(q.keys)
-	q.bytes = 0
+	q.bytes, q.count = 0, 0
 	for i, c := range items {
 		if c == nil {
 			continue
 		}
 		q.bytes += c.size()
-		if c.Key != "" {
-			q.keys[c.Key] = i
-		}
+		q.count++
+		q.noteKey(c, i)
 		if c.Priority == Deferred && i < len(items)-1 {
 			c.Priority = Live // as in hasten
 		}
@@ -177,6 +188,7 @@ func (q *queue) remove(i int) {
 		delete(q.keys, c.Key)
 	}
 	q.bytes -= c.size()
+	q.count--
 	q.items[i] = nil
 }
 
@@ -184,6 +196,6 @@ func (q *queue) remove(i int) {
 func (q *queue) clear() {
 	clear(q.items)
 	clear(q.keys)
-	q.bytes = 0
+	q.bytes, q.count = 0, 0
 	q.reset()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // requester sends requests to an API server; *kube.Cluster is one.
@@ -68,7 +69,11 @@ type resourceAttributes struct {
 
 func isAllowed(ctx context.Context, c requester, r *rule, verb string) (bool, error) {
 	resource, subresource, _ := strings.Cut(r.resource, "/")
-	var answer struct{ Status struct{ Allowed bool } }
+	var answer struct {
+		Status struct {
+			Allowed bool `json:"allowed"`
+		} `json:"status"`
+	}
 	err := post(ctx, c, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{"resourceAttributes": resourceAttributes{Namespace: r.namespace, Verb: verb, Group: r.group,
@@ -81,7 +86,11 @@ func isAllowed(ctx context.Context, c requester, r *rule, verb string) (bool, er
 // before 1.28, which do not tell.
 func readUser(ctx context.Context, c requester) (string, error) {
 	var answer struct {
-		Status struct{ UserInfo struct{ Username string } }
+		Status struct {
+			UserInfo struct {
+				Username string `json:"username"`
+			} `json:"userInfo"`
+		} `json:"status"`
 	}
 	err := post(ctx, c, "/apis/authentication.k8s.io/v1/selfsubjectreviews", map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}, &answer)
@@ -113,7 +122,7 @@ func post(ctx context.Context, c requester, path string, body, answer any) error
 		status.Code = resp.StatusCode
 		return status
 	}
-	if err := json.Unmarshal(raw, answer); err != nil {
+	if err := exactjson.Unmarshal(raw, answer, exactjson.Limits{}); err != nil {
 		return vedette.Errorf(vedette.Unavailable, "%s was not answered in JSON: %w", path, err)
 	}
 	return nil

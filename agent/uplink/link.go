@@ -33,6 +33,9 @@ type link struct {
 	aliveInterval     time.Duration      // as last asked for; owned by receive
 	newAliveInterval  chan time.Duration // holds an interval that sendAlive has not taken yet
 
+	clock *serverClock
+	done  chan struct{} // closed when the link has ended
+
 	lastReceived  atomic.Int64 // when the last message arrived, in Unix nanoseconds
 	lastHeartbeat atomic.Pointer[serverHeartbeat]
 
@@ -60,7 +63,8 @@ var (
 const batchBytes = 128 << 10
 
 func newLink(u *Uplink) *link {
-	return &link{uplink: u, acked: make(chan struct{}, 1), newAliveInterval: make(chan time.Duration, 1)}
+	return &link{uplink: u, acked: make(chan struct{}, 1), newAliveInterval: make(chan time.Duration, 1), clock: newServerClock(),
+		done: make(chan struct{})}
 }
 
 // handshakeTimeout is how long the server may take to send its Welcome. Until then its
@@ -68,6 +72,7 @@ func newLink(u *Uplink) *link {
 const handshakeTimeout = 20 * time.Second
 
 func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
+	defer close(l.done)
 	ctx, l.cancel = context.WithCancel(ctx)
 	defer l.cancel()
 	group, ctx := errgroup.WithContext(ctx)
@@ -96,7 +101,7 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
 	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()),
-		Annotations: welcome.GetAnnotations()})
+		Annotations: welcome.GetAnnotations(), Verifies: welcome.GetProtocol() >= wire.VerifyProtocol})
 	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
@@ -113,8 +118,19 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	return l.sendHeartbeats(ctx)
 }
 
+// ended reports whether the connection is lost.
+func (l *link) ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (l *link) handshake() (*wire.Welcome, error) {
 	cfg := l.uplink.cfg
+	l.clock.began()
 	err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{
 		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.NewestProtocol,
 		AgentId: string(cfg.Agent), AgentVersion: cfg.Version, ZoneId: cfg.ZoneID, Hostname: cfg.Hostname,
@@ -267,7 +283,7 @@ func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentHeartbeat {
 	last := l.lastHeartbeat.Load()
 	return &wire.AgentHeartbeat{
 		UnixMillis: pendingSince.UnixMilli(), AgeMillis: proto.Int64(now.Sub(pendingSince).Milliseconds()),
-		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(),
+		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(), SentMillis: l.clock.elapsed().Milliseconds(),
 	}
 }
 
@@ -302,11 +318,26 @@ func (l *link) handle(m *wire.ServerMessage) error {
 		i := m.Index
 		u.handler.Indexed(Index{Account: vedette.AccountName(i.GetAccount()), Feed: wire.ToFeed(i.GetFeed()),
 			Digests: i.GetDigests(), Last: i.GetLast()})
+	case *wire.ServerMessage_VerifyAnswer:
+		u.handler.VerifyAnswered(toVerifyAnswer(m.VerifyAnswer))
 	case *wire.ServerMessage_Heartbeat:
+		l.clock.answered(m.Heartbeat.GetAgentMillis(), m.Heartbeat.GetAgentRead())
+		if err := l.clock.received(m.Heartbeat.GetStamp()); err != nil {
+			return err // a new connection can tell the time again
+		}
 		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Heartbeat.GetStamp(), received: time.Now()})
 		l.setAliveInterval(time.Duration(m.Heartbeat.GetAliveMillis()) * time.Millisecond)
 	case *wire.ServerMessage_Drain:
 		return fmt.Errorf("%w: %s", errDrain, m.Drain.GetReason())
 	}
 	return nil
+}
+
+func toVerifyAnswer(m *wire.VerifyAnswer) VerifyAnswer {
+	a := VerifyAnswer{Account: vedette.AccountName(m.GetAccount()), Feed: wire.ToFeed(m.GetFeed()), ID: m.GetId(), Buckets: m.GetBuckets(),
+		Digests: m.GetDigests(), NameHashes: m.GetNameHashes(), Names: m.GetNames(), Refusal: m.GetRefusal()}
+	if len(a.Digests) != len(a.NameHashes) && a.Refusal == "" {
+		a.Refusal = "the server's answer is not valid"
+	}
+	return a
 }

@@ -17,7 +17,7 @@ import (
 
 // executor executes operations and keeps their outcomes until they are acknowledged.
 type executor interface {
-	Submit(vedette.Operation)
+	Submit(vedette.Operation, *Delivery)
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 	Unacknowledged() []vedette.Outcome
@@ -27,6 +27,7 @@ type executor interface {
 // and outcomes, and one more for each outcome that is too large for it.
 type operationStream struct {
 	uplink  *Uplink
+	link    *link
 	client  wire.OperationsClient
 	session string
 	ctx     context.Context // the link's context, which ends all answers
@@ -58,7 +59,7 @@ func (o *operationStream) close() {
 
 // serveOperations attaches to the server and receives operations until the link ends.
 func (l *link) serveOperations(ctx context.Context, conn *grpc.ClientConn, session string) error {
-	o := &operationStream{uplink: l.uplink, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
+	o := &operationStream{uplink: l.uplink, link: l, client: wire.NewOperationsClient(conn), session: session, ctx: ctx}
 	defer o.close()
 	var err error
 	o.stream, err = o.client.Serve(ctx)
@@ -92,7 +93,7 @@ func (o *operationStream) receive() error {
 		}
 		switch m := m.GetMessage().(type) {
 		case *wire.OperationsDown_Operation:
-			o.uplink.executor.Submit(wire.ToOperation(m.Operation, time.Now()))
+			o.submit(m.Operation)
 		case *wire.OperationsDown_Cancel:
 			o.uplink.executor.Cancel(vedette.OperationID(m.Cancel.GetId()))
 		case *wire.OperationsDown_Forget:
@@ -101,12 +102,27 @@ func (o *operationStream) receive() error {
 	}
 }
 
+// submit passes an operation to the executor. Its deadline is by the agent's clock, and not later than
+// by the server's.
+func (o *operationStream) submit(encoded *wire.Operation) {
+	op := wire.ToOperation(encoded, time.Now())
+	d := o.link.newDelivery(boundedMillis(encoded.GetTimeoutMillis()), encoded.GetSentStamp())
+	op.Deadline = d.deadline
+	o.uplink.executor.Submit(op, d)
+}
+
 // answer sends an outcome. If the link ends before, the executor keeps the outcome for the
 // next link.
 func (o *operationStream) answer(out vedette.Outcome) {
 	if out.Stream != nil {
 		if !o.startAnswer(func() { o.sendLog(out) }) {
-			o.uplink.discardLog(out)
+			o.uplink.discardStream(out)
+		}
+		return
+	}
+	if out.More != nil {
+		if !o.startAnswer(func() { o.sendObjects(out) }) {
+			o.uplink.discardStream(out)
 		}
 		return
 	}
@@ -133,6 +149,57 @@ func (o *operationStream) sendLargeOutcome(encoded *wire.Outcome) {
 	}
 	if err != nil {
 		o.uplink.log.Debug("cannot send an outcome", "operation", encoded.GetId(), "error", err)
+	}
+}
+
+// sendObjects sends an outcome while its objects are read. How the operation ended comes last, so that
+// a server never takes a part of the objects for all. A cluster that does not answer keeps no connection from
+// ending, because the agent connects again only after that.
+func (o *operationStream) sendObjects(out vedette.Outcome) {
+	forget := func() { o.uplink.executor.Forget(out.ID) } // it also ends reading
+	defer forget()
+	defer context.AfterFunc(o.ctx, forget)()
+	closeObjects := sync.OnceFunc(out.More.Close)
+	defer closeObjects()
+	err := o.sendAnswer(&wire.AnswerPiece{Operation: string(out.ID)}, func(w *wire.AnswerWriter) error {
+		end, err := copyObjects(w, out)
+		if err != nil {
+			return err
+		}
+		b, err := wire.Marshal(wire.FromOutcome(end))
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return errors.Join(err, w.Close(nil))
+	})
+	if err != nil {
+		o.uplink.log.Debug("cannot send the objects of an outcome", "operation", out.ID, "error", err)
+	}
+}
+
+// copyObjects sends the objects of an outcome, and returns the outcome without them.
+func copyObjects(w io.Writer, out vedette.Outcome) (end vedette.Outcome, err error) {
+	for _, object := range out.Objects {
+		if err := wire.WriteOutcomeObject(w, object); err != nil {
+			return end, err
+		}
+	}
+	more := out.More
+	out.Objects, out.More = nil, nil
+	for {
+		object, err := more.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			end = more.Failure(err)
+			end.ID = out.ID
+			return end, nil
+		}
+		if err := wire.WriteOutcomeObject(w, object); err != nil {
+			return end, err
+		}
 	}
 }
 
@@ -204,9 +271,7 @@ func (o *operationStream) sendAnswer(first *wire.AnswerPiece, write func(*wire.A
 		return err
 	}
 	send := stream.Send
-	if first.GetLog() {
-		send = withSendTimeout(send, cancel)
-	}
+	send = withSendTimeout(send, cancel)
 	if err := write(wire.NewAnswerWriter(first, send)); err != nil {
 		_, why := stream.CloseAndRecv() // the server returns the reason
 		return errors.Join(err, why, context.Cause(ctx))
@@ -222,14 +287,19 @@ func (u *Uplink) Answer(out vedette.Outcome) {
 		o.answer(out)
 		return
 	}
-	if out.Stream != nil {
-		u.discardLog(out)
+	if out.Stream != nil || out.More != nil {
+		u.discardStream(out)
 	}
 }
 
-// discardLog closes a log without a connection to send it. The caller must request it again.
-func (u *Uplink) discardLog(out vedette.Outcome) {
-	_ = out.Stream.Close() // nothing was read, so the error does not matter
+// discardStream closes a log, or a list, without a connection to send it. The server must request it again.
+func (u *Uplink) discardStream(out vedette.Outcome) {
+	if out.Stream != nil {
+		_ = out.Stream.Close() // nothing was read, so the error does not matter
+	}
+	if out.More != nil {
+		out.More.Close()
+	}
 	u.executor.Forget(out.ID)
 }
 

@@ -79,6 +79,7 @@ type ServerSettings struct {
 	Kinds       []string
 	Projections []vedette.Projection
 	Annotations []string
+	Verifies    bool // the server answers questions about what it stores of a feed
 }
 
 // Index is a piece of the digests of a feed's objects at the server.
@@ -89,12 +90,25 @@ type Index struct {
 	Last    bool
 }
 
+// VerifyAnswer is what the server stores of a feed; see wire.VerifyAnswer.
+type VerifyAnswer struct {
+	Account vedette.AccountName
+	Feed    vedette.Feed
+	ID      uint64 // of the question
+	Buckets []uint32
+	// Digests and NameHashes have the same length.
+	Digests, NameHashes []uint64
+	Names               []string
+	Refusal             string // why there is no answer; empty if there is one
+}
+
 // handler receives the messages of the server. Its methods are called one at a time, by the
 // receiving goroutine, and must not wait for the server.
 type handler interface {
 	Connected(ServerSettings)
 	Assigned(Assignment)
 	Indexed(Index)
+	VerifyAnswered(VerifyAnswer)
 }
 
 // Uplink keeps a connection to a server. It is safe for concurrent use.

@@ -18,10 +18,18 @@ import (
 // minWatchDuration is how long a watch must last to count as progress.
 const minWatchDuration = time.Second
 
+// earlyEnd is by how much a watch must end earlier than requested to count as ended by something else
+// than its time.
+const earlyEnd = 2 * time.Second
+
 // watch reports what happens after the mark until the watch ends.
 func (f *feed) watch(ctx context.Context) error {
 	f.watching.Store(true)
 	defer f.watching.Store(false)
+	f.w.verifier.notify() // the feed's turn may be due
+	if f.isSettleRequested() {
+		return nil
+	}
 	plan := f.planWatch()
 	// A proxy that lost the API server would keep the response open forever. The sink may
 	// block for any time, so this bounds only the request.
@@ -48,6 +56,9 @@ func (f *feed) watch(ctx context.Context) error {
 	case err == io.EOF && !f.madeProgress:
 		return errEmptyWatch
 	case err == io.EOF:
+		if time.Since(began) < plan.requested()-earlyEnd {
+			f.w.verifier.disturb() // the API server stops, or a proxy has lost it
+		}
 		return f.endIdle(ctx)
 	case requestCtx.Err() != nil && ctx.Err() == nil:
 		return nil
@@ -56,11 +67,15 @@ func (f *feed) watch(ctx context.Context) error {
 }
 
 func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, error) {
+	return f.requestWatch(ctx, f.mark, plan)
+}
+
+func (f *feed) requestWatch(ctx context.Context, mark vedette.Mark, plan watchPlan) (*http.Response, error) {
 	q := f.query()
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
-	q.Set("resourceVersion", string(f.mark))
-	q.Set("timeoutSeconds", strconv.Itoa(max(1, int(plan.duration/time.Second))))
+	q.Set("resourceVersion", string(mark))
+	q.Set("timeoutSeconds", strconv.Itoa(int(plan.requested()/time.Second)))
 	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
 }
 
@@ -135,6 +150,7 @@ func (f *feed) advance(ctx context.Context, e *Event) error {
 		return err
 	}
 	f.mark, f.madeProgress, f.failedResumes, f.relists = e.Mark, true, 0, 0
+	f.progress.advance(e.Mark)
 	return nil
 }
 

@@ -14,6 +14,8 @@
 //     the cluster at the mark of the End. A snapshot may name an object twice.
 //   - A mark comes after everything that it covers.
 //   - No kind, group or object can make another feed stop.
+//   - A feed that differs from its cluster without knowing is found by its verification (see
+//     package verify), and read anew.
 //   - The data of a Secret is not requested, and is rejected if it comes anyway.
 //
 // Less formally: a lost connection costs a request, an expired mark costs a list, and

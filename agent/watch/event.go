@@ -46,6 +46,7 @@ type Event struct {
 	// content is not validated. It lies in the read buffer: it is valid during the call of
 	// Put, which may change it in place.
 	Raw     []byte
+	Anew    bool         // of Begin: what is stored has other content than its versions say
 	Mark    vedette.Mark // of End, Upsert, Delete, Bookmark and of the Status after a Reset
 	State   vedette.FeedState
 	Message string // the reason of the State, for people; may be empty

@@ -37,15 +37,19 @@ type feed struct {
 	pageSize      int             // objects per page
 	relists       int             // snapshots since a watch made progress
 	snapshotBegun bool            // the Begin of the current snapshot was sent
+	anew          bool            // the next snapshot replaces what is stored, whatever versions it has
 	madeProgress  bool            // the current attempt made progress
 	permit        *snapshotPermit // of the current snapshot
 	wasIdle       bool            // the last watch was silent for Config.IdleTimeout
 	retry         *backoff.ExponentialBackOff
 
 	status      atomic.Pointer[FeedStatus] // nil before the first Status
-	publishes   atomic.Bool                // the feed reports changes of its objects, sooner or later
-	watching    atomic.Bool                // the current attempt has reached the watch
-	unreachable atomic.Bool                // the last request did not reach the API server, or failed in it
+	progress    progress
+	verified    atomic.Pointer[time.Time] // when it was verified last; nil if it was not
+	putting     atomic.Bool               // the sink has not taken an event yet
+	publishes   atomic.Bool               // the feed reports changes of its objects, sooner or later
+	watching    atomic.Bool               // the current attempt has reached the watch
+	unreachable atomic.Bool               // the last request did not reach the API server, or failed in it
 
 	stop context.CancelFunc // ends run; set before run starts
 	done chan struct{}      // closed by run
@@ -55,12 +59,14 @@ type feed struct {
 	attemptStart time.Time               // when the current attempt began
 	cancel       context.CancelCauseFunc // of the current attempt
 	reset        *vedette.Mark           // requested, not yet applied
+	settle       bool                    // the feed is to be read anew; not yet applied
 }
 
 func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
 	f := &feed{FeedSpec: spec, w: w, sink: sink, mark: mark, typeMeta: typeMetaOf(spec.Resource), pageSize: defaultPageSize,
 		done: make(chan struct{}), wake: make(chan struct{}, 1), retry: backoff.NewExponentialBackOff()}
 	f.retry.InitialInterval, f.retry.MaxInterval, f.retry.Multiplier = w.cfg.MinBackoff, w.cfg.MaxBackoff, 2
+	f.progress.advance(mark)
 	f.updatePublishes(vedette.FeedPending)
 	return f
 }
@@ -68,7 +74,7 @@ func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
 // run repeats attempts until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
-	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f) }() // a sink that fails has ended the Watcher
+	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f.Feed) }() // a sink that fails has ended the Watcher
 	err := f.reportStatus(ctx, vedette.FeedPending, "")
 	for ctx.Err() == nil {
 		var attempt context.Context
@@ -91,13 +97,18 @@ func (f *feed) beginAttempt(ctx context.Context, err error) (context.Context, er
 	f.mu.Lock()
 	attempt, cancel := context.WithCancelCause(ctx)
 	f.cancel, f.attemptStart = cancel, time.Now()
-	reset := f.reset
-	f.reset = nil
+	reset, settle := f.reset, f.settle
+	f.reset, f.settle = nil, false
 	f.mu.Unlock()
+	if settle {
+		f.mark, f.anew = "", true
+	}
 	if reset == nil {
 		return attempt, err
 	}
 	f.mark, f.failedResumes = *reset, 0
+	f.progress.restart()
+	f.progress.advance(f.mark)
 	f.lastStatus = Event{}
 	return attempt, f.reportStatus(attempt, vedette.FeedPending, "")
 }
@@ -110,6 +121,23 @@ func (f *feed) requestReset(from vedette.Mark) {
 	if f.cancel != nil {
 		f.cancel(errReset)
 	}
+}
+
+// requestSettle makes the feed be read anew, because what is stored differs from the cluster. A
+// snapshot that runs is completed first.
+func (f *feed) requestSettle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settle = true
+	if f.watching.Load() && f.cancel != nil {
+		f.cancel(errSettle)
+	}
+}
+
+func (f *feed) isSettleRequested() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.settle
 }
 
 // runAttempt continues from the mark until something ends it. It returns nil if the API
@@ -151,6 +179,8 @@ func (f *feed) publishSynthetic(ctx context.Context) error {
 // thousands of goroutines: an Event has 360 bytes.
 func (f *feed) put(ctx context.Context, e *Event) error {
 	e.FeedSpec = f.FeedSpec
+	f.putting.Store(true)
+	defer f.putting.Store(false)
 	if err := f.sink.Put(ctx, *e); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -167,7 +197,7 @@ func (f *feed) put(ctx context.Context, e *Event) error {
 func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, message string) error {
 	if state == vedette.FeedLive {
 		message = cmp.Or(message, f.warning)
-		if err := f.w.clearStall(ctx, f); err != nil {
+		if err := f.w.clearStall(ctx, f.Feed); err != nil {
 			return err
 		}
 	}

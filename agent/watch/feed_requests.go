@@ -24,6 +24,7 @@ func (f *feed) getStream(ctx context.Context, t kube.Timeouts, r kube.GetRequest
 func (f *feed) noteReachable(resp *http.Response, err error) (*http.Response, error) {
 	if err == nil && f.unreachable.Swap(false) {
 		f.w.retryUnreachableFeeds()
+		f.w.verifier.disturb()
 	}
 	return resp, err
 }

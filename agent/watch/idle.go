@@ -20,6 +20,11 @@ type watchPlan struct {
 	timeouts kube.Timeouts
 }
 
+// requested is the duration that is asked of the API server, in whole seconds.
+func (p watchPlan) requested() time.Duration {
+	return max(time.Second, p.duration.Truncate(time.Second))
+}
+
 // planWatch plans the next watch. An API server sends a bookmark each minute. If a watch
 // is silent for longer, it may have been lost on the way, which neither TCP nor HTTP/2
 // notices behind a proxy. The next watch is then a short one from the same mark, which
@@ -51,6 +56,7 @@ func isIdleTimeout(err error) bool {
 func (f *feed) handleIdleWatch() error {
 	if !f.wasIdle {
 		f.wasIdle = true
+		f.w.verifier.disturb(f)
 		return nil
 	}
 	f.madeProgress = false

@@ -10,23 +10,34 @@ import (
 )
 
 // keepUnknownGroups keeps the feeds of groups that could not be discovered, because an
-// aggregated API server that is down says nothing about its objects.
-func (w *Watcher) keepUnknownGroups(specs []FeedSpec, unknown []string) []FeedSpec {
+// aggregated API server that is down says nothing about its objects. It keeps no feed of a
+// kind that is served under another plural or in another scope: that is another kind.
+func (w *Watcher) keepUnknownGroups(cat kube.Catalogue, specs []FeedSpec) []FeedSpec {
 	index := map[vedette.Feed]int{}
 	for i, n := range specs {
 		index[n.Feed] = i
 	}
+	served := servedKinds(cat)
 	for _, old := range w.declared {
-		if !slices.Contains(unknown, old.Kind.Group) {
+		if !slices.Contains(cat.UnknownGroups, old.Kind.Group) {
 			continue
 		}
-		if i, ok := index[old.Feed]; ok {
+		i, ok := index[old.Feed]
+		switch {
+		case ok && sameObjects(specs[i], old):
 			specs[i] = old // keep its version too
-		} else {
+		case !ok && !served[old.Kind]:
 			specs = append(specs, old)
 		}
 	}
 	return specs
+}
+
+// sameObjects reports whether two specs of a feed show the same objects. All versions of a
+// kind do. A definition that was deleted and created again with another plural or scope
+// defines other objects.
+func sameObjects(a, b FeedSpec) bool {
+	return a.Resource.Plural == b.Resource.Plural && a.Resource.Namespaced == b.Resource.Namespaced
 }
 
 // sameSpec reports whether two feeds are read with the same requests.
@@ -39,15 +50,25 @@ func sameSpec(a, b FeedSpec) bool {
 func sameSpecs(a, b []FeedSpec) bool { return slices.EqualFunc(a, b, sameSpec) }
 
 // stopUnwanted stops the feeds that are no longer in specs or are read with other
-// requests, and waits for them. The latter leave their mark in marks, because all versions
-// of a kind show the same objects with the same resourceVersions.
+// requests, and waits for them. The latter leave their mark in marks if they show the same
+// objects, because all versions of a kind show them with the same resourceVersions.
 func (w *Watcher) stopUnwanted(specs []FeedSpec, marks map[vedette.Feed]vedette.Mark) {
+	wanted := specsByFeed(specs)
 	for name, f := range w.removeUnwanted(specs) {
 		f.stopAndWait()
-		if slices.ContainsFunc(specs, func(n FeedSpec) bool { return n.Feed == name }) {
+		delete(marks, name)
+		if n, ok := wanted[name]; ok && sameObjects(*n, f.FeedSpec) {
 			marks[name] = f.mark
 		}
 	}
+}
+
+func specsByFeed(specs []FeedSpec) map[vedette.Feed]*FeedSpec {
+	byFeed := make(map[vedette.Feed]*FeedSpec, len(specs))
+	for i := range specs {
+		byFeed[specs[i].Feed] = &specs[i]
+	}
+	return byFeed
 }
 
 // removeUnwanted removes and returns the feeds that are not in specs. The caller stops
@@ -56,8 +77,9 @@ func (w *Watcher) removeUnwanted(specs []FeedSpec) map[vedette.Feed]*feed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	removed := map[vedette.Feed]*feed{}
+	wanted := specsByFeed(specs)
 	for name, f := range w.feeds {
-		if !slices.ContainsFunc(specs, func(n FeedSpec) bool { return sameSpec(n, f.FeedSpec) }) {
+		if n, ok := wanted[name]; !ok || !sameSpec(*n, f.FeedSpec) {
 			removed[name] = f
 			delete(w.feeds, name)
 			w.denials.remove(name)
@@ -70,6 +92,7 @@ func (w *Watcher) removeUnwanted(specs []FeedSpec) map[vedette.Feed]*feed {
 func (f *feed) stopAndWait() {
 	f.stop()
 	<-f.done
+	f.w.verifier.remove(f)
 }
 
 // startMissing starts the feeds that do not run yet and wakes the others, because a
@@ -101,6 +124,7 @@ func (f *feed) retryNow() {
 
 func (w *Watcher) start(ctx context.Context, n FeedSpec, sink Sink, mark vedette.Mark) *feed {
 	f := w.newFeed(n, sink, mark)
+	w.verifier.add(f)
 	ctx, f.stop = context.WithCancel(ctx)
 	go f.run(ctx)
 	return f
@@ -137,21 +161,21 @@ func (w *Watcher) syncTriggerFeeds(ctx context.Context, cat kube.Catalogue, spec
 	}
 }
 
-// rediscoverSink passes events on and requests discovery at each change, and after each
-// snapshot except the first, because a later snapshot may contain changes.
+// rediscoverSink passes events on and requests discovery at each change and after each
+// snapshot. What a snapshot contains may have come into being after the last discovery began,
+// however early the snapshot itself did: an API server answers a list some time after it was
+// asked. So only a discovery that begins after the End covers it.
 type rediscoverSink struct {
 	w *Watcher
 	Sink
-	snapshotSeen bool
 }
 
 // Put requests discovery only after the sink has taken the change.
 func (n *rediscoverSink) Put(ctx context.Context, e Event) error {
 	err := n.Sink.Put(ctx, e)
-	if e.Type == Upsert || e.Type == Delete || e.Type == End && n.snapshotSeen {
+	if e.Type == Upsert || e.Type == Delete || e.Type == End {
 		n.w.requestRediscovery()
 	}
-	n.snapshotSeen = n.snapshotSeen || e.Type == End
 	return err
 }
 

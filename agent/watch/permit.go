@@ -59,6 +59,34 @@ func (w *Watcher) acquireSnapshotPermit(ctx context.Context, yield func()) (*sna
 	return t, nil
 }
 
+// acquireVerificationPermit waits for a permit that nobody else waits for. The caller must release the
+// result unless there is an error. yield is called at most once, from another goroutine.
+func (w *Watcher) acquireVerificationPermit(ctx context.Context, yield func()) (*snapshotPermit, error) {
+	for {
+		if granted, ok := w.cfg.Limiter.queue.tryGrant(&w.queue, w.slow.Load()); ok {
+			return w.newVerificationPermit(ctx, granted, yield)
+		}
+		w.sleep(ctx, randomDuration(permitInterval/2, permitInterval*3/2))
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (w *Watcher) newVerificationPermit(ctx context.Context, granted *ticket, yield func()) (*snapshotPermit, error) {
+	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout, yield: yield, ticket: granted, holdsShared: !granted.slow}
+	t.timer = time.AfterFunc(time.Hour, t.handleSilence)
+	t.timer.Stop()
+	if !granted.slow {
+		return t, nil
+	}
+	if err := t.acquireSlow(ctx); err != nil {
+		t.release(false)
+		return nil, err
+	}
+	return t, nil
+}
+
 // handleSilence gives up the shared permit. If the snapshot uses up the budget while other accounts wait, and
 // has hardly begun, it begins again after theirs.
 func (t *snapshotPermit) handleSilence() {
@@ -133,7 +161,7 @@ func (t *snapshotPermit) releaseShared() {
 	defer t.mu.Unlock()
 	if t.holdsShared {
 		t.holdsShared = false
-		t.w.cfg.Limiter.queue.releaseFast()
+		t.w.cfg.Limiter.queue.releaseFast(t.ticket)
 	}
 }
 

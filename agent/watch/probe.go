@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"io"
 	"math/rand/v2"
 	"net/http"
 
@@ -55,20 +54,12 @@ func (w *Watcher) probeCredentials(ctx context.Context) {
 	}
 }
 
-// areCredentialsRejected sends a small request over a connection that watches use. Any other
-// failure is left to the feeds, which notice it themselves.
+// areCredentialsRejected sends a small request over a connection that watches use, which also notices
+// another cluster behind the address. Any other failure is left to the feeds, which notice it
+// themselves.
 func (w *Watcher) areCredentialsRejected(ctx context.Context) bool {
-	resp, err := w.c.Watch(ctx, w.c.Timeouts(), kube.GetRequest{Path: "/version", Accept: kube.AcceptJSON})
-	if err != nil {
-		return kube.StatusCode(err) == http.StatusUnauthorized
-	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxProbeBytes) // an error would not say anything about the credentials
-	return false
+	return kube.StatusCode(w.c.CheckIdentity(ctx)) == http.StatusUnauthorized
 }
-
-// maxProbeBytes is how much of a response is read, so that its connection can be used again.
-const maxProbeBytes = 4 << 10
 
 // restartWatches makes all watches continue from their marks with new requests.
 func (w *Watcher) restartWatches() {
@@ -109,6 +100,7 @@ func (w *Watcher) retryDeniedFeeds() {
 func (w *Watcher) CredentialsChanged() {
 	w.restartWatches()
 	w.retryDeniedFeeds()
+	w.VerifyAll()
 }
 
 // retryOneDeniedFeed ends the pause of any denied feed. If it is allowed now, logDenials retries the

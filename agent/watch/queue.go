@@ -19,6 +19,7 @@ type snapshotQueue struct {
 
 	mu     sync.Mutex
 	fast   int // snapshots that run with a shared permit
+	verify int // verifications among them
 	slow   int // snapshots that run and began without a shared permit
 	total  int // all that run
 	order  []*accountQueue
@@ -36,8 +37,9 @@ type accountQueue struct {
 
 // ticket is the place of one feed in the queue.
 type ticket struct {
-	slow    bool          // begins without a shared permit; settled once granted
-	granted chan struct{} // closed when the feed may read
+	slow     bool          // begins without a shared permit; settled once granted
+	verifies bool          // reads for a verification
+	granted  chan struct{} // closed when the feed may read
 }
 
 // enqueue adds a feed to the queue of its account. The caller must call cancel or release.
@@ -95,6 +97,22 @@ func (q *snapshotQueue) setSlowLocked(a *accountQueue, slow bool) {
 	}
 }
 
+// tryGrant returns a ticket that is granted for a verification, unless first syncs have or wait for all permits.
+// Feeds that wait only for the limits of their own account do not count: those of a cluster that hangs wait
+// for ever. Verifications have half of the shared permits at most, so that a first sync always finds one soon.
+func (q *snapshotQueue) tryGrant(a *accountQueue, slow bool) (*ticket, bool) {
+	t := &ticket{slow: slow, verifies: true, granted: make(chan struct{})}
+	var one waitCounts
+	one.add(t, 1)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.allowsLocked(a, one) || !slow && q.verify >= max(1, q.budget.Fast/2) {
+		return nil, false
+	}
+	q.countLocked(a, t)
+	return t, true
+}
+
 // cancel removes a feed that no longer waits.
 func (q *snapshotQueue) cancel(a *accountQueue, t *ticket) {
 	q.mu.Lock()
@@ -110,10 +128,13 @@ func (q *snapshotQueue) cancel(a *accountQueue, t *ticket) {
 }
 
 // releaseFast gives back a shared permit. The snapshot continues to count in the other limits.
-func (q *snapshotQueue) releaseFast() {
+func (q *snapshotQueue) releaseFast(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.fast--
+	if t.verifies {
+		q.verify--
+	}
 	q.dispatchLocked()
 }
 

@@ -49,20 +49,28 @@ func (q *snapshotQueue) allowsLocked(a *accountQueue, w waitCounts) bool {
 
 func (q *snapshotQueue) grantLocked(a *accountQueue, i int) {
 	t := a.waiting[i]
+	q.countLocked(a, t)
+	a.granted++
+	q.removeLocked(a, i)
+	if (t.slow || a.granted >= turnLength) && len(a.waiting) > 0 {
+		q.endTurnLocked(a)
+	}
+}
+
+// countLocked grants a ticket, and counts its snapshot.
+func (q *snapshotQueue) countLocked(a *accountQueue, t *ticket) {
 	q.total++
 	a.running++
-	a.granted++
 	if t.slow {
 		q.slow++
 		a.slow++
 	} else {
 		q.fast++
+		if t.verifies {
+			q.verify++
+		}
 	}
 	close(t.granted)
-	q.removeLocked(a, i)
-	if (t.slow || a.granted >= turnLength) && len(a.waiting) > 0 {
-		q.endTurnLocked(a)
-	}
 }
 
 // endTurnLocked puts an account that waits behind all others.

@@ -174,3 +174,40 @@ func TestRecoveredClusterReadsOn(t *testing.T) {
 		expectEmptyQueue(t, limiter)
 	})
 }
+
+// TestHungClusterDoesNotPreventVerifications checks that the feeds of an account that is read first, or never,
+// because it waits for its own limits, do not prevent that other accounts are verified.
+func TestHungClusterDoesNotPreventVerifications(t *testing.T) {
+	for name, hold := range map[string]func(t *testing.T, w *Watcher){
+		"hangs": hangingFeed,
+		"sends without end": func(t *testing.T, w *Watcher) {
+			permit := acquireTestPermit(t, w)
+			time.Sleep(requestTimeout)
+			permit.release(false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				limiter := NewLimiter(Budget{})
+				var feeds sync.WaitGroup
+				hung, _ := newQueueWatcher(limiter)
+				for range turnLength {
+					feeds.Go(func() { hold(t, hung) })
+				}
+				time.Sleep(requestTimeout / 2)
+				began := time.Now()
+				other, _ := newQueueWatcher(limiter)
+				permit, err := other.acquireVerificationPermit(t.Context(), func() {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				permit.release(true)
+				if took := time.Since(began); took > 0 {
+					t.Errorf("the verification of another account waited %v, want no wait", took)
+				}
+				feeds.Wait()
+				expectEmptyQueue(t, limiter)
+			})
+		})
+	}
+}

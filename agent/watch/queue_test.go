@@ -139,7 +139,7 @@ func expectEmptyQueue(t *testing.T, l *Limiter) {
 	if q.counts != (waitCounts{}) {
 		t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
 	}
-	if q.fast+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
+	if q.fast+q.verify+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
 		t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
 	}
 }

@@ -25,6 +25,7 @@ type recorder struct {
 	unknown []string
 	faults  []string
 	account watch.Event // the last Status of the account as a whole
+	problem string      // of the last declaration
 }
 
 // recordedFeed is the state of one feed according to its events.
@@ -97,7 +98,7 @@ func (r *recorder) format(e watch.Event) string {
 }
 
 func (r *recorder) declare(e watch.Event) {
-	r.specs, r.unknown = e.Feeds, e.UnknownGroups
+	r.specs, r.unknown, r.problem = e.Feeds, e.UnknownGroups, e.Problem
 	old := r.feeds
 	r.feeds = map[vedette.Feed]*recordedFeed{}
 	for _, w := range e.Feeds {

@@ -53,6 +53,8 @@ func classify(err error) retryPolicy {
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
 	case errors.Is(err, errExpired), errors.Is(err, ErrUnreadable):
 		return retryPolicy{state: vedette.FeedSyncing, dropMark: true}
+	case errors.Is(err, kube.ErrTooManyWatches): // the others go on
+		return retryPolicy{state: vedette.FeedFailing, delay: delayBackoff}
 	case errors.Is(err, kube.ErrCannotWipe):
 		return retryPolicy{state: vedette.FeedDenied, delay: delayLong}
 	case errors.As(err, &status):

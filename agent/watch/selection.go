@@ -43,7 +43,9 @@ var (
 // served or are never watched (Events).
 //
 // A name without a group means the kinds of that name in the API groups of Kubernetes
-// itself. If these have none, it means the kinds of that name in all groups.
+// itself. If these have none, it means the kinds of that name in all groups, unless it is
+// one of the default kinds, and not of the account's own configuration: nobody has asked
+// for another "Pod" than that of Kubernetes.
 func (s Selection) Feeds(cat kube.Catalogue) (feeds []FeedSpec, unknown []string) {
 	resources, unknown := s.selectResources(cat)
 	omitted := s.omitted(cat)
@@ -112,6 +114,9 @@ func (s Selection) selectResources(cat kube.Catalogue) (resources []vedette.Reso
 	}
 	for _, name := range s.names() {
 		found := match(cat, name)
+		if len(s.Kinds) == 0 && isDefaultKind(name) {
+			found = filter(found, isOwnDefaultKind)
+		}
 		if len(found) == 0 && len(s.Kinds) > 0 {
 			unknown = append(unknown, name)
 		}
@@ -154,10 +159,41 @@ func match(cat kube.Catalogue, name string) []vedette.Resource {
 		return filter(cat.Resources, func(r vedette.Resource) bool { return !isNeverWatched(r.Kind) && r.Kind != secretKind })
 	}
 	found := filter(cat.Resources, func(r vedette.Resource) bool { return r.Matches(name) && !isNeverWatched(r.Kind) })
+	if strings.Contains(name, ".") {
+		return found
+	}
+	if own := filter(found, isOwnDefaultKind); len(own) > 0 {
+		return own
+	}
 	if native := filter(found, func(r vedette.Resource) bool { return vedette.IsNativeGroup(r.Kind.Group) }); len(native) > 0 {
 		return native
 	}
 	return found
+}
+
+// defaultGroups are the API groups in which Kubernetes itself serves the default kinds, or
+// once did. vedette.IsNativeGroup is not enough to tell: any group without a dot counts as
+// native, and one API server may serve thousands of them.
+var defaultGroups = map[string][]string{
+	"ReplicaSet": {"apps", "extensions"}, "Deployment": {"apps", "extensions"}, "DaemonSet": {"apps", "extensions"}, "StatefulSet": {"apps"},
+	"Service": {""}, "Pod": {""}, "Namespace": {""}, "Job": {"batch"}, "CronJob": {"batch"},
+	"Ingress": {"networking.k8s.io", "extensions"}, "NetworkPolicy": {"networking.k8s.io", "extensions"},
+	"CustomResourceDefinition": {"apiextensions.k8s.io"},
+}
+
+// isOwnDefaultKind reports whether a resource is a default kind of Kubernetes itself.
+func isOwnDefaultKind(r vedette.Resource) bool {
+	return slices.Contains(defaultGroups[r.Kind.Name], r.Kind.Group)
+}
+
+// isDefaultKind reports whether a name is that of a default kind, in any case.
+func isDefaultKind(name string) bool {
+	for kind := range defaultGroups {
+		if strings.EqualFold(kind, strings.TrimSpace(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // isNeverWatched reports whether a kind is not part of a cluster's state: events, of which

@@ -28,6 +28,17 @@ func testCatalogue() kube.Catalogue {
 	}}
 }
 
+// foreignCatalogue serves kinds of Kubernetes in groups that are not its own.
+func foreignCatalogue() kube.Catalogue {
+	cat := kube.Catalogue{}
+	for _, kind := range []string{"CronJob.armory", "CronJob.example.org", "Pod", "Pod.armory", "Pod.g1", "Podlike.g2", "StatefulSet.g1"} {
+		k := vedette.ParseKind(kind)
+		plural := strings.ToLower(strings.TrimSuffix(k.Name, "like")) + "s"
+		cat.Resources = append(cat.Resources, vedette.Resource{Kind: k, Version: "v1", Plural: plural, Namespaced: true})
+	}
+	return cat
+}
+
 func TestSelectionFeeds(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -62,6 +73,32 @@ func TestSelectionFeeds(t *testing.T) {
 		{"made-up kinds can be omitted", Selection{OnlyNamespaced: true, Kinds: []string{"pod"}, OmitKinds: []string{"ns"}, Namespaces: []string{"a"}}, "Pod/a", ""},
 	} {
 		feeds, unknown := tt.s.Feeds(testCatalogue())
+		if got := describe(t, feeds); got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		}
+		if got := strings.Join(unknown, " "); got != tt.unknown {
+			t.Errorf("%s: unknown: got %q, want %q", tt.name, got, tt.unknown)
+		}
+	}
+}
+
+// TestKindsOfOtherGroups checks names of default kinds that groups other than those of Kubernetes serve
+// too: a cluster with thousands of groups must not multiply the default feeds.
+func TestKindsOfOtherGroups(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		s       Selection
+		want    string
+		unknown string
+	}{
+		{"default kinds are those of Kubernetes, whatever other groups serve", Selection{DefaultKinds: []string{"CronJob", "cronjob", "StatefulSet"}}, "", ""},
+		{"a configured name may mean another group", Selection{Kinds: []string{"CronJob"}}, "CronJob.armory", ""},
+		{"one group of Kubernetes precedes groups without dots", Selection{Kinds: []string{"pods"}}, "Pod", ""},
+		{"the default kinds", Selection{}, "Pod", ""},
+		{"plurals that other kinds share", Selection{DefaultKinds: []string{"pods"}}, "Pod", ""},
+		{"a group that is named", Selection{Kinds: []string{"pod.g1"}}, "Pod.g1", ""},
+	} {
+		feeds, unknown := tt.s.Feeds(foreignCatalogue())
 		if got := describe(t, feeds); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
 		}

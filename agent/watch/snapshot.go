@@ -53,6 +53,7 @@ func (f *feed) readSnapshot(ctx context.Context, yield func()) (err error) {
 		return err
 	}
 	f.warning, f.snapshotBegun = "", false
+	f.progress.restart()
 	mark, err := f.readObjects(ctx)
 	if err != nil {
 		return err
@@ -60,7 +61,8 @@ func (f *feed) readSnapshot(ctx context.Context, yield func()) (err error) {
 	if err := f.put(ctx, &Event{Type: End, Mark: mark}); err != nil {
 		return err
 	}
-	f.mark, f.madeProgress = mark, true
+	f.mark, f.madeProgress, f.anew = mark, true, false
+	f.progress.advance(mark)
 	f.relists++
 	return nil
 }
@@ -75,7 +77,7 @@ func (f *feed) beginSnapshot(ctx context.Context) error {
 	if err := f.reportStatus(ctx, vedette.FeedSyncing, ""); err != nil {
 		return err
 	}
-	return f.put(ctx, &Event{Type: Begin})
+	return f.put(ctx, &Event{Type: Begin, Anew: f.anew})
 }
 
 // readObjects reads all objects as a stream if configured and supported, and otherwise as
@@ -165,8 +167,13 @@ func (f *feed) acceptHeader(metadata string) string {
 }
 
 func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Splitter {
+	return f.newPermittedSplitter(ctx, body, f.permit)
+}
+
+// newPermittedSplitter returns a splitter that waits for the API server with a permit, which may be nil.
+func (f *feed) newPermittedSplitter(ctx context.Context, body io.Reader, snapshot *snapshotPermit) *jsonstream.Splitter {
 	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body,
-		snapshot: f.permit}
+		snapshot: snapshot}
 	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,6 +33,7 @@ type Watcher struct {
 	feedsKnown         chan struct{} // closed by Run after the first discovery, or when Run ends
 	// noWatchList holds API groups that do not stream snapshots.
 	noWatchList sync.Map
+	verifier    *verifier
 	fail        context.CancelCauseFunc // ends Run; set by it
 
 	mu            sync.Mutex
@@ -47,17 +47,20 @@ type Watcher struct {
 	triggerFeeds  map[vedette.Kind]*feed
 	unservedKinds []string             // configured kinds that are not served, as last reported
 	missing       map[vedette.Feed]int // how often discovery has omitted known feeds
-	lastFailure   string               // of discovery, as last logged; empty after a success
-	rechecks      int                  // the maximum of missing over suspect feeds, or else over feeds that just counted as gone
+	problem       string               // as last declared
+	discovery     discoveryStatus
+	rechecks      int // the maximum of missing over suspect feeds, or else over feeds that just counted as gone
 }
 
 // NewWatcher returns a Watcher. Run starts it.
 func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	cfg = cfg.withDefaults()
-	return &Watcher{c: c, selection: s, sink: sink, cfg: cfg,
-		slowPermit: make(chan struct{}, 1), stalls: stalls{feeds: map[vedette.Feed]bool{}},
+	w := &Watcher{c: c, selection: s, sink: sink, cfg: cfg,
+		slowPermit: make(chan struct{}, 1), stalls: stalls{reasons: map[vedette.Feed]reason{}},
 		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}),
 		feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
+	w.verifier = newVerifier(w)
+	return w
 }
 
 // Run watches until ctx ends or the sink fails, and returns after all of its goroutines
@@ -68,6 +71,7 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	defer w.stopAll()
 	defer w.denials.close()
 	defer w.startProbing(ctx)()
+	defer w.verifier.start(ctx)()
 	markFeedsKnown := sync.OnceFunc(func() { close(w.feedsKnown) })
 	defer markFeedsKnown()
 	if err := w.awaitGroup(ctx, len(marks) > 0); err != nil {
@@ -80,46 +84,33 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	}
 	retry := backoff.NewExponentialBackOff()
 	retry.InitialInterval, retry.MaxInterval, retry.Multiplier = w.cfg.MinBackoff, w.cfg.MaxBackoff, 2
-	followUps, unreachable := 0, false
+	schedule := &discoverySchedule{settle: w.cfg.SettleDelay, interval: w.cfg.RediscoverInterval}
+	unreachable := false
 	for ctx.Err() == nil {
+		if w.takeRediscoveryRequest() { // this discovery answers it
+			schedule.request(time.Now())
+		}
+		schedule.begin(time.Now())
 		changed, err := w.rediscover(ctx, marks)
 		markFeedsKnown()
 		if unreachable && err == nil {
 			w.retryUnreachableFeeds()
 		}
 		unreachable = err != nil
-		if changed {
-			followUps = len(followUpPauses)
-		}
-		if w.rechecks > maxRechecks {
-			followUps = min(followUps, len(followUpPauses)-1) // a missing kind may still come back
-		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
+			schedule.failed()
 			w.discoveryFailed(ctx, err)
 			w.waitReachable(ctx, retryAfter(err), retry.NextBackOff())
-		case w.rechecks > 0 && w.rechecks <= maxRechecks:
-			retry.Reset()
-			w.sleep(ctx, w.cfg.SettleDelay*followUpPauses[w.rechecks-1])
-		case followUps < len(followUpPauses):
-			retry.Reset()
-			w.sleep(ctx, w.cfg.SettleDelay*followUpPauses[followUps])
-			followUps++
 		default:
 			retry.Reset()
-			if w.waitForRediscovery(ctx) {
-				followUps = 0
-			}
+			schedule.succeeded(time.Now(), changed, w.rechecks)
+			w.awaitDiscovery(ctx, schedule)
 		}
 	}
 	return runError(ctx)
 }
-
-// followUpPauses, in units of Config.SettleDelay, are the pauses between discoveries after
-// a custom kind changed. More than one is needed because the API server updates its
-// discovery in the background.
-var followUpPauses = [...]time.Duration{2, 5, 15}
 
 // runError returns why a Watcher ended: the error of the sink, or that of the context.
 func runError(ctx context.Context) error {
@@ -185,25 +176,21 @@ func (w *Watcher) retryUnreachableFeeds() {
 	}
 }
 
-// waitForRediscovery waits until discovery should run again, and reports whether it was
-// requested. After a request it waits for Config.SettleDelay, because custom kinds are
-// often created together.
-func (w *Watcher) waitForRediscovery(ctx context.Context) bool {
-	timer := time.NewTimer(randomDuration(w.cfg.RediscoverInterval*9/10, w.cfg.RediscoverInterval*11/10))
+// awaitDiscovery waits until discovery is due. Requests make it due earlier.
+func (w *Watcher) awaitDiscovery(ctx context.Context, s *discoverySchedule) {
+	timer := time.NewTimer(time.Until(s.due))
 	defer timer.Stop()
-	select {
-	case <-w.rediscoverRequests:
-	case <-timer.C:
-		return false
-	case <-ctx.Done():
-		return false
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-w.rediscoverRequests:
+			s.request(time.Now())
+			timer.Reset(time.Until(s.due))
+		case <-ctx.Done():
+			return
+		}
 	}
-	w.sleep(ctx, w.cfg.SettleDelay)
-	select {
-	case <-w.rediscoverRequests:
-	default:
-	}
-	return true
 }
 
 // requestRediscovery requests a discovery. It never blocks.
@@ -211,6 +198,15 @@ func (w *Watcher) requestRediscovery() {
 	select {
 	case w.rediscoverRequests <- struct{}{}:
 	default:
+	}
+}
+
+func (w *Watcher) takeRediscoveryRequest() bool {
+	select {
+	case <-w.rediscoverRequests:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -258,27 +254,6 @@ func (w *Watcher) waitForFeeds() {
 	}
 }
 
-// discoveryFailed reports that the account as a whole cannot be read.
-func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
-	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {
-		w.c.ReloadCredentials()
-	}
-	state := vedette.FeedFailing
-	if vedette.KindOf(err) == vedette.Denied {
-		state = vedette.FeedDenied
-	}
-	if failure := err.Error(); failure != w.lastFailure {
-		w.lastFailure = failure
-		w.cfg.Log.Warn("discovery failed, retrying", "cluster", w.c.Host(), "error", err)
-	}
-	if len(w.declared) > 0 {
-		return // the feeds report their own states
-	}
-	if err := w.sink.Put(ctx, Event{Type: Status, State: state, Message: err.Error()}); err != nil && ctx.Err() == nil {
-		w.fail(sinkError{err})
-	}
-}
-
 // rediscover runs discovery and starts and stops feeds. It reports whether anything
 // changed. Feeds that start take their mark out of marks.
 func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette.Mark) (changed bool, err error) {
@@ -286,29 +261,37 @@ func (w *Watcher) rediscover(ctx context.Context, marks map[vedette.Feed]vedette
 	if err != nil {
 		return false, err
 	}
-	w.lastFailure = ""
+	if err := w.discoverySucceeded(ctx, cat.UnknownGroups); err != nil {
+		return false, err
+	}
 	specs, unserved := w.selection.Feeds(cat)
-	cat.UnknownGroups = slices.Compact(slices.Sorted(slices.Values(append(w.suspectMissing(specs, marks), cat.UnknownGroups...))))
-	specs = w.keepUnknownGroups(specs, cat.UnknownGroups)
+	cat.UnknownGroups = slices.Compact(slices.Sorted(slices.Values(append(w.suspectMissing(cat, specs, marks), cat.UnknownGroups...))))
+	specs, limitProblem := w.limitFeeds(w.keepUnknownGroups(cat, specs), marks)
 	w.syncTriggerFeeds(ctx, cat, specs)
+	undiscovered := w.undiscoveredKinds(unserved, time.Now())
 	unserved = w.confirmUnserved(unserved, cat.UnknownGroups)
-	if w.declared != nil && sameSpecs(specs, w.declared) && slices.Equal(cat.UnknownGroups, w.unknown) &&
-		slices.Equal(unserved, w.unservedKinds) {
+	problem := joinProblems(limitProblem, describeUndiscovered(undiscovered), describeSelectionProblem(cat, unserved, len(specs)))
+	if w.declared != nil && sameSpecs(specs, w.declared) && slices.Equal(cat.UnknownGroups, w.unknown) && problem == w.problem {
 		return false, nil
 	}
-	problem := describeSelectionProblem(cat, unserved, len(specs))
-	if problem != "" && (w.declared == nil || !slices.Equal(unserved, w.unservedKinds)) {
-		w.cfg.Log.Warn("the cluster does not serve everything that the account's configuration selects", "cluster", w.c.Host(), "problem", problem)
+	if problem != "" && problem != w.problem {
+		w.cfg.Log.Warn("the account's configuration selects what is not watched", "cluster", w.c.Host(), "problem", problem)
 	}
-	w.unservedKinds = unserved
+	w.unservedKinds, w.problem = unserved, problem
 	w.stopUnwanted(specs, marks)
 	w.declared, w.unknown = append([]FeedSpec{}, specs...), cat.UnknownGroups
-	if err := w.sink.Put(ctx, Event{Type: Declare, Feeds: specs, UnknownGroups: cat.UnknownGroups, Problem: problem}); err != nil {
-		if ctx.Err() == nil {
-			w.fail(sinkError{err})
-		}
+	if err := w.putStatus(ctx, Event{Type: Declare, Feeds: specs, UnknownGroups: cat.UnknownGroups, Problem: problem}); err != nil {
 		return false, err
 	}
 	w.startMissing(ctx, specs, marks)
 	return true, nil
+}
+
+// putStatus passes an event of the account to the sink. An error of the sink ends the Watcher.
+func (w *Watcher) putStatus(ctx context.Context, e Event) error {
+	err := w.sink.Put(ctx, e)
+	if err != nil && ctx.Err() == nil {
+		w.fail(sinkError{err})
+	}
+	return err
 }

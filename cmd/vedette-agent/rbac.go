@@ -48,7 +48,7 @@ func findAccount(cfg *config.Config, args []string) (config.Account, error) {
 	accounts := cfg.Kubernetes.Accounts
 	var names []string
 	for _, a := range accounts {
-		names = append(names, a.Name)
+		names = append(names, string(a.Name))
 	}
 	for _, r := range cfg.RejectedAccounts {
 		if len(args) == 1 && r.Name == args[0] {

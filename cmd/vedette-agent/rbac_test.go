@@ -43,7 +43,7 @@ func TestFindAccount(t *testing.T) {
 		{"left out", two, []string{"bad"}, "account bad is left out of the configuration"},
 	} {
 		account, err := findAccount(tt.cfg, tt.args)
-		got := account.Name
+		got := string(account.Name)
 		if err != nil {
 			got = err.Error()
 		}

@@ -252,7 +252,8 @@ func TestWatchConfig(t *testing.T) {
 	r := newReloader(cfg, settings.Accounts, watched, metrics.New("test"), log)
 	watched.expect(t, "status")
 	go func() { done <- r.Watch(ctx) }()
-	watched.expect(t, "status") // the files are watched
+	watched.expect(t, "status")
+	watched.expect(t, "reread") // the files are watched
 	if err := os.WriteFile(kubeconfig, []byte("{apiVersion: v1}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -261,6 +262,49 @@ func TestWatchConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	watched.expect(t, "b")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKubeconfigsThatWereReadBefore checks that accounts compare their kubeconfig with what they have read
+// once it is watched: at the start, and when a reload adds an account. It may have been replaced in
+// between, and would look unchanged from then on.
+func TestKubeconfigsThatWereReadBefore(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent.yml")
+	write := func(path, content string) string {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first, second := write(filepath.Join(dir, "first"), "{apiVersion: v1}"), write(filepath.Join(dir, "second"), "{apiVersion: v1}")
+	accounts := func(list ...string) string { return "kubernetes.accounts: [" + strings.Join(list, ", ") + "]\n" }
+	a, b := fmt.Sprintf("{name: a, kubeconfigFile: %q}", first), fmt.Sprintf("{name: b, kubeconfigFile: %q}", second)
+	write(file, accounts(a))
+	cfg, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	settings, err := newAgentConfig(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched := &notifiedAgent{events: make(chan string, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	r := newReloader(cfg, settings.Accounts, watched, metrics.New("test"), log)
+	write(first, "{apiVersion: v1, kind: Config}") // the account may have read the kubeconfig before
+	go func() { done <- r.Watch(ctx) }()
+	watched.expect(t, "reread")
+	write(file, accounts(a, b))
+	watched.expect(t, "b")
+	watched.expect(t, "reread") // because of the changed file
+	watched.expect(t, "reread") // because of the kubeconfig that is watched from now on
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

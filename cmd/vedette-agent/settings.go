@@ -35,13 +35,22 @@ func newAgentConfig(cfg *config.Config, log *slog.Logger) (agent.Config, error) 
 		OutboxBytes:    int(cfg.Outbox.MaxBytes),
 		ConnectOptions: kube.Options{WipeTLSBuffers: cfg.Kubernetes.WipeTLSBuffers, HeaderTimeout: cfg.Timeout()},
 		Operate:        newOperateConfig(cfg.Kubernetes),
-		Watch:          watch.Config{Limiter: watch.NewLimiter(newBudget(cfg))},
+		Watch:          newWatchConfig(cfg),
 		Admin:          cfg.Server.Guard(log),
 	}
 	for _, a := range cfg.Kubernetes.Accounts {
 		settings.Accounts = append(settings.Accounts, newAccount(cfg, a))
 	}
 	return settings, err
+}
+
+func newWatchConfig(cfg *config.Config) watch.Config {
+	interval := cfg.Kubernetes.VerifyInterval()
+	if interval == 0 {
+		interval = -1 // never
+	}
+	return watch.Config{Limiter: watch.NewLimiter(newBudget(cfg)), VerifyInterval: interval,
+		MaxFeeds: cfg.Kubernetes.MaxFeedsPerAccount}
 }
 
 func newBudget(cfg *config.Config) watch.Budget {

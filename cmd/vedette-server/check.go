@@ -48,4 +48,4 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 }
 
 // named returns the name of a service with its address.
-func named(service, address string) string { return service + " " + mask.URLPasswords(address) }
+func named(service, address string) string { return service + " " + mask.URLs(address) }

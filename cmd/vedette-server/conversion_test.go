@@ -33,6 +33,7 @@ func TestSettingsCount(t *testing.T) {
 			func(c server.Config) any { return c.Store.URL }},
 		{"server: {address: 10.1.2.3, port: 1}", "10.1.2.3:1", func(c server.Config) any { return c.REST }},
 		{"server.hosts: [h]", "[h]", func(c server.Config) any { return c.RESTHosts }},
+		{"server.trustedCallers: [10.1.0.0/16, gate]", "10.1.0.0/16 gate", func(c server.Config) any { return c.TrustedCallers }},
 		{"server.readBytes: 1MiB", "1048576", func(c server.Config) any { return c.ReadBytes }},
 		{"grpc.server: {address: 127.0.0.2, port: 2}", "127.0.0.2:2", func(c server.Config) any { return c.GRPC }},
 		{"cache: {kinds: [Pod, Job], omitKinds: [Job]}", "[Pod]", func(c server.Config) any { return c.AgentServer.Kinds }},

@@ -72,6 +72,9 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if removed := cfg.ArtifactConfig().RemoveAbandonedClones(); removed > 0 {
+		log.Info("removed clones of Git repositories that a killed server left", "clones", removed)
+	}
 	log.Info("vedette-server", "version", version.String(), "config", strings.Join(cfg.ReadFiles(), ", "),
 		"server", settings.ID, "database", cfg.Database().String())
 	for _, warning := range cfg.Warnings() {

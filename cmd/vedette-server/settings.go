@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/metrics"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/views"
@@ -33,7 +34,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	}
 	artifactAccounts := artifacts.New(cfg.ArtifactConfig())
 	settings := server.Config{
-		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(),
+		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
@@ -68,6 +69,10 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	settings.RESTTLS, err = cfg.Server.SSL.TLSConfig()
 	if err != nil {
 		return settings, err
+	}
+	settings.TrustedCallers, err = readlimit.ParseTrustedCallers(cfg.Server.TrustedCallers)
+	if err != nil {
+		return settings, fmt.Errorf("server.trustedCallers: %w", err)
 	}
 	settings.GRPCTLS, err = cfg.GRPC.TLSConfig()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette/internal/cli/connect"
 	"github.com/vedette-io/vedette/internal/cli/contexts"
 	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/client"
 )
 
 const configLong = `Show and change the contexts of the command line.
@@ -31,6 +32,15 @@ func newConfig() *cobra.Command {
 	}
 	cmd.AddCommand(newGetContexts(), newCurrentContext(), newUseContext(), newSetContext(), newDeleteContext())
 	return cmd
+}
+
+// updateContexts changes the file of contexts, and returns its path.
+func updateContexts(change func(*contexts.File) error) (string, error) {
+	path, err := contexts.Path()
+	if err != nil {
+		return "", err
+	}
+	return path, contexts.Update(path, change)
 }
 
 // loadContexts reads the file of contexts.
@@ -72,8 +82,12 @@ func newGetContexts() *cobra.Command {
 }
 
 func printContexts(cmd *cobra.Command, shown []contexts.Context, current, format string) error {
+	shown = append([]contexts.Context{}, shown...)
+	for i := range shown {
+		shown[i].Server = client.WithoutLogin(shown[i].Server)
+	}
 	if format == "json" || format == "yaml" {
-		return printDocument(cmd, map[string]any{"currentContext": current, "contexts": append([]contexts.Context{}, shown...)}, format)
+		return printDocument(cmd, map[string]any{"currentContext": current, "contexts": shown}, format)
 	}
 	var rows [][]string
 	out := output.NewPrinter(cmd.OutOrStdout())
@@ -114,15 +128,12 @@ func newUseContext() *cobra.Command {
 		Short: "Make a context the current one",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := loadContexts()
+			_, err := updateContexts(func(file *contexts.File) error {
+				file.CurrentContext = args[0]
+				_, err := file.Find(args[0])
+				return err
+			})
 			if err != nil {
-				return err
-			}
-			if _, err := file.Find(args[0]); err != nil {
-				return err
-			}
-			file.CurrentContext = args[0]
-			if err := file.Save(); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Switched to context %q.\n", args[0])
@@ -137,18 +148,15 @@ func newDeleteContext() *cobra.Command {
 		Short: "Delete a context",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := loadContexts()
+			wasCurrent := false
+			path, err := updateContexts(func(file *contexts.File) error {
+				wasCurrent = file.CurrentContext == args[0]
+				return file.Delete(args[0])
+			})
 			if err != nil {
 				return err
 			}
-			wasCurrent := file.CurrentContext == args[0]
-			if err := file.Delete(args[0]); err != nil {
-				return err
-			}
-			if err := file.Save(); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Deleted context %q from %s.\n", args[0], file.Path)
+			fmt.Fprintf(cmd.OutOrStdout(), "Deleted context %q from %s.\n", args[0], output.Sanitize(path))
 			if wasCurrent {
 				fmt.Fprintln(cmd.ErrOrStderr(), "Warning: it was the current context. Choose another with `vedette config use-context`.")
 			}
@@ -168,24 +176,20 @@ func newSetContext() *cobra.Command {
   vedette config set-context prod --token-command gcloud --token-command auth --token-command print-identity-token`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := loadContexts()
+			change := contextChange{cmd: cmd, args: args, isCurrent: isCurrent, tokenCommand: tokenCommand}
+			if err := change.check(); err != nil {
+				return err
+			}
+			name, verb := "", ""
+			_, err := updateContexts(func(file *contexts.File) error {
+				changed, err := change.apply(file)
+				name, verb = changed.Name, "modified"
+				if err == nil && file.Set(changed) {
+					verb = "created"
+				}
+				return err
+			})
 			if err != nil {
-				return err
-			}
-			name, err := contextName(file, args, isCurrent)
-			if err != nil {
-				return err
-			}
-			changed, _ := file.Find(name) // the error means that it is new
-			changed.Name = name
-			if err := changeContext(cmd, &changed, tokenCommand); err != nil {
-				return err
-			}
-			verb := "modified"
-			if file.Set(changed) {
-				verb = "created"
-			}
-			if err := file.Save(); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Context %q %s.\n", name, verb)
@@ -200,25 +204,63 @@ func newSetContext() *cobra.Command {
 
 const tokenCommandFlag = "token-command"
 
-// contextName returns the context that `set-context` changes.
-func contextName(file *contexts.File, args []string, isCurrent bool) (string, error) {
-	switch {
-	case isCurrent && len(args) > 0:
-		return "", vedette.Errorf(vedette.Invalid, "the name of a context and --current exclude each other")
-	case isCurrent && file.CurrentContext == "":
-		return "", vedette.Errorf(vedette.NotFound, "%s has no current context: give the name of the context", file.Path)
-	case isCurrent:
-		return file.CurrentContext, nil
-	case len(args) == 0:
-		return "", vedette.Errorf(vedette.Invalid, "give the name of the context, or use --current")
-	}
-	return args[0], nil
+// contextChange is what the arguments and flags of `set-context` change.
+type contextChange struct {
+	cmd          *cobra.Command
+	args         []string
+	isCurrent    bool
+	tokenCommand []string
 }
 
-// changeContext sets the fields that flags name. An empty flag removes the field. The paths of files
+// check reads the files of the context as it will be, so that a wrong path is noticed now. It reads
+// them before the file of contexts is locked, because reading may take long.
+func (c contextChange) check() error {
+	file, err := loadContexts()
+	if err != nil {
+		return err
+	}
+	changed, err := c.apply(file)
+	if err != nil {
+		return err
+	}
+	options, err := changed.Options()
+	if err != nil {
+		return err
+	}
+	return options.Check()
+}
+
+// apply returns the changed context. It does not change the file.
+func (c contextChange) apply(file *contexts.File) (contexts.Context, error) {
+	name, err := c.name(file)
+	if err != nil {
+		return contexts.Context{}, err
+	}
+	changed, _ := file.Find(name) // the error means that it is new
+	changed.Name = name
+	err = c.changeFields(&changed)
+	return changed, err
+}
+
+// name returns the name of the context to change.
+func (c contextChange) name(file *contexts.File) (string, error) {
+	switch {
+	case c.isCurrent && len(c.args) > 0:
+		return "", vedette.Errorf(vedette.Invalid, "the name of a context and --current exclude each other")
+	case c.isCurrent && file.CurrentContext == "":
+		return "", vedette.Errorf(vedette.NotFound, "%s has no current context: give the name of the context", file.Path)
+	case c.isCurrent:
+		return file.CurrentContext, nil
+	case len(c.args) == 0:
+		return "", vedette.Errorf(vedette.Invalid, "give the name of the context, or use --current")
+	}
+	return c.args[0], nil
+}
+
+// changeFields sets the fields that flags name. An empty flag removes the field. The paths of files
 // become absolute, because later commands run in other folders.
-func changeContext(cmd *cobra.Command, c *contexts.Context, tokenCommand []string) error {
-	flags := cmd.Flags()
+func (c contextChange) changeFields(changed *contexts.Context) error {
+	flags := c.cmd.Flags()
 	if flags.Changed(connect.ContextFlag) {
 		return vedette.Errorf(vedette.Invalid, "--context has no effect here: give the name of the context as an argument")
 	}
@@ -227,30 +269,18 @@ func changeContext(cmd *cobra.Command, c *contexts.Context, tokenCommand []strin
 		if err != nil {
 			return err
 		}
-		c.Server = server
+		changed.Server = server
 	}
-	if err := connect.ApplyFlags(cmd, c, func(string) string { return "" }); err != nil {
+	if err := connect.ApplyFlags(c.cmd, changed, func(string) string { return "" }); err != nil {
 		return err
 	}
 	if flags.Changed(tokenCommandFlag) {
-		c.TokenFile, c.TokenCommand = "", tokenCommand
+		changed.TokenFile, changed.TokenCommand = "", c.tokenCommand
 	}
 	workingDir, err := filepath.Abs(".")
 	if err != nil {
 		return fmt.Errorf("find the current folder: %w", err)
 	}
-	c.ResolveFiles(workingDir)
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	return checkContext(*c)
-}
-
-// checkContext reads the files of a context, so that a wrong path is noticed now.
-func checkContext(c contexts.Context) error {
-	options, err := c.Options()
-	if err != nil {
-		return err
-	}
-	return options.Check()
+	changed.ResolveFiles(workingDir)
+	return changed.Validate()
 }

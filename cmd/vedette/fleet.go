@@ -52,12 +52,12 @@ func newAccounts() *cobra.Command {
 }
 
 var accountLayout = listLayout[client.Account]{
-	header: "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", wideHeader: "SERVER|CLUSTER UID",
+	header: "NAME|STATUS|LAG|OBJECTS|FEEDS|AGENT|VERSION|CLUSTER", wideHeader: "SERVER|CLUSTER UID|VERIFIED|DRIFT",
 	name: func(a client.Account) string { return a.Name },
 	row: func(a client.Account) []string {
 		return []string{a.Name, accountStatus(a), formatLag(a.LagMs), strconv.FormatInt(a.Objects, 10), feedCounts(a.Feeds),
 			cmp.Or(a.Agent, "<none>"), cmp.Or(a.Cluster.Version, "<unknown>"), a.Cluster.Host, cmp.Or(a.Server, "<none>"),
-			cmp.Or(a.Cluster.UID, "<unknown>")}
+			cmp.Or(a.Cluster.UID, "<unknown>"), formatAgo(a.Verified, time.Now()), strconv.FormatInt(a.DriftObjects, 10)}
 	},
 }
 
@@ -72,6 +72,13 @@ func accountStatus(a client.Account) string {
 	default:
 		return "Ready"
 	}
+}
+
+func formatAgo(t *time.Time, now time.Time) string {
+	if t == nil {
+		return "<none>"
+	}
+	return views.Age(now.Sub(*t)) + " ago"
 }
 
 func formatLag(ms *int64) string {
@@ -218,18 +225,15 @@ func newFeeds() *cobra.Command {
 
 func newFeedLayout(now time.Time) listLayout[client.Feed] {
 	return listLayout[client.Feed]{
-		header: "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", wideHeader: "SYNCED",
+		header: "ACCOUNT|KIND|NAMESPACE|STATE|LAG|OBJECTS|MESSAGE", wideHeader: "SYNCED|VERIFIED|DRIFT",
 		name: func(f client.Feed) string { return f.Account + "/" + f.Kind + "/" + cmp.Or(f.Namespace, "_") },
 		row: func(f client.Feed) []string {
-			state, synced := f.State, "<none>"
+			state := f.State
 			if f.Stale && f.State == "live" {
 				state = "stale"
 			}
-			if f.Synced != nil {
-				synced = views.Age(now.Sub(*f.Synced)) + " ago"
-			}
 			return []string{f.Account, f.Kind, cmp.Or(f.Namespace, "<all>"), state, formatLag(f.LagMs), strconv.FormatInt(f.Objects, 10),
-				f.Message, synced}
+				f.Message, formatAgo(f.Synced, now), formatAgo(f.Verified, now), strconv.FormatInt(f.DriftObjects, 10)}
 		},
 	}
 }

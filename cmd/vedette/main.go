@@ -16,6 +16,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // so that a second signal ends the program at once
 	root := newRoot()
 	err := root.ExecuteContext(ctx)
 	var summary fanout.FailedError

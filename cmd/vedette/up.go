@@ -57,7 +57,9 @@ Other agents on this machine can connect to it too.`,
   vedette up --all-contexts
   vedette up --context dev --context staging --kinds deployments,pods,certificates`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), o, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context(), o, output.SafeWriter{To: cmd.OutOrStdout()})
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig file. Defaults to the file that kubectl uses.")
@@ -138,6 +140,7 @@ func (o upOptions) listen(log *slog.Logger) (*server.Server, error) {
 		ID: "up", Version: version.String(),
 		REST:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)),
 		GRPC:        net.JoinHostPort("127.0.0.1", strconv.Itoa(o.grpcPort)),
+		DataDir:     dir,
 		Store:       store.Config{URL: "sqlite:" + filepath.Join(dir, "vedette.db"), Log: log},
 		AgentServer: agentserver.Config{Projections: views.Projections()},
 	}, log)
@@ -194,7 +197,7 @@ type progress struct {
 func (p *progress) printErrors(s agent.Status) {
 	for _, account := range s.Accounts {
 		if account.Error != p.accountErrors[account.Name] && account.Error != "" {
-			fmt.Fprintf(p.out, "%s: %s\n", account.Name, account.Error)
+			fmt.Fprintln(p.out, output.Sanitize(string(account.Name)+": "+account.Error)) // one line, because it would look like another account
 		}
 		p.accountErrors[account.Name] = account.Error
 	}

@@ -51,6 +51,9 @@ func NewGCS(cfg GCSConfig) *GCS {
 
 // Locate returns the URL of an object's content in the JSON API.
 func (c *GCS) Locate(o Object) (*url.URL, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	base, err := url.Parse(c.config.Endpoint)
 	if err != nil || base.Host == "" {
 		return nil, errors.New("the endpoint is not a URL")

@@ -18,11 +18,16 @@ type Object struct {
 	Version string
 }
 
-// Validate rejects names that lead to another host or another bucket.
+// Validate rejects names that lead to another host, another bucket, or out of the endpoint's path. The
+// functions that locate objects call it, so that no request is signed for any other path.
 func (o Object) Validate() error {
-	// A bucket becomes part of a host name or of a path.
-	if o.Bucket == "" || strings.ContainsFunc(o.Bucket, func(c rune) bool { return !isBucketRune(c) }) {
+	// A bucket becomes part of a host name or of a path. No service allows dots at its ends, or two of them.
+	if o.Bucket == "" || strings.ContainsFunc(o.Bucket, func(c rune) bool { return !isBucketRune(c) }) ||
+		o.Bucket[0] == '.' || strings.HasSuffix(o.Bucket, ".") || strings.Contains(o.Bucket, "..") {
 		return vedette.Errorf(vedette.Invalid, "%.100q is not a valid name of a bucket", o.Bucket)
+	}
+	if o.Path == "" {
+		return vedette.Errorf(vedette.Invalid, "the path of the object in bucket %.100q is empty", o.Bucket)
 	}
 	// Proxies and services may take such a path for that of another bucket.
 	if parts := strings.Split(o.Path, "/"); slices.Contains(parts, ".") || slices.Contains(parts, "..") {

@@ -91,6 +91,9 @@ func (c *S3) static(context.Context) (aws.Credentials, error) {
 // Locate returns the URL of an object. Certificates of S3 do not cover buckets with dots in their
 // names as hosts.
 func (c *S3) Locate(o Object) (*url.URL, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	base := &url.URL{Scheme: "https", Host: "s3." + c.region + ".amazonaws.com"}
 	if strings.HasPrefix(c.region, "cn-") {
 		base.Host += ".cn"

@@ -23,6 +23,7 @@ import (
 // Operation is one thing to do in one cluster.
 type Operation struct {
 	Account string
+	ID      string        // a ULID; empty for a new one. Operations that only read have none.
 	Args    vedette.Args  // their type decides the verb
 	Timeout time.Duration // 0 for the server's default
 	DryRun  bool
@@ -58,8 +59,23 @@ const (
 // Operate executes an operation and returns when it has ended. An operation that
 // changes something gets an ID, so that Operate can ask again for an outcome that was
 // cut off, and the operation still takes effect once. The error is of an operation
-// that was not started, or of one whose outcome is unknown.
+// that was not started, or of one whose outcome is unknown. In the second case the
+// outcome is vedette.Lost and has the operation's ID.
 func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outcome, error) {
+	if o.ID == "" && !o.Reads() {
+		o.ID = ulid.Make().String()
+	}
+	mayHaveRun := false
+	out, err := c.operate(ctx, o, origin, &mayHaveRun)
+	if err != nil && mayHaveRun && !o.Reads() {
+		return Outcome{ID: o.ID, Account: o.Account, State: vedette.Lost}, err
+	}
+	return out, err
+}
+
+// operate sends an operation until it has an outcome. It sets mayHaveRun if the server may have
+// accepted it.
+func (c *Client) operate(ctx context.Context, o Operation, origin string, mayHaveRun *bool) (Outcome, error) {
 	body, err := o.encode()
 	if err != nil {
 		return Outcome{}, err
@@ -70,6 +86,11 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 	return backoff.Retry(ctx, func() (Outcome, error) {
 		out, err := c.post(ctx, body, origin)
 		var connErr *connectionError
+		if errors.As(err, &connErr) {
+			*mayHaveRun = *mayHaveRun || connErr.sent
+		} else if kind := vedette.KindOf(err); err != nil && (kind == "" || kind == vedette.Unavailable) {
+			*mayHaveRun = true // a proxy's error, or the server failed
+		}
 		switch {
 		case errors.As(err, &connErr) && (connErr.sent || retrying) && ctx.Err() == nil:
 			retrying = true
@@ -84,10 +105,7 @@ func (c *Client) Operate(ctx context.Context, o Operation, origin string) (Outco
 }
 
 func (o Operation) encode() ([]byte, error) {
-	r := operationjson.Request{Account: vedette.AccountName(o.Account), DryRun: o.DryRun, Args: o.Args}
-	if !o.Reads() {
-		r.ID = ulid.Make().String()
-	}
+	r := operationjson.Request{ID: o.ID, Account: vedette.AccountName(o.Account), DryRun: o.DryRun, Args: o.Args}
 	if o.Timeout > 0 {
 		r.Timeout = o.Timeout.String()
 	}
@@ -184,6 +202,9 @@ func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []Item[His
 		all = append(all, page.Items...)
 		if page.Cursor == "" || len(all) >= h.Limit {
 			return all, page.Cursor != "", nil
+		}
+		if page.Cursor == v.Get("cursor") {
+			return all, false, c.repeatedPage("/operations")
 		}
 		v.Set("cursor", page.Cursor)
 	}

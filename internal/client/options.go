@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +32,8 @@ func NewWithOptions(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	login := base.User
+	base.User = nil // so that nothing that prints the address prints it
 	if err := o.validate(base); err != nil {
 		return nil, err
 	}
@@ -44,8 +47,8 @@ func NewWithOptions(o Options) (*Client, error) {
 	transport := transportNoTimeout.Clone()
 	transport.ResponseHeaderTimeout = 60 * time.Second
 	return &Client{User: o.User, UserAccounts: o.UserAccounts, base: strings.TrimRight(base.String(), "/"),
-		http:          &http.Client{Transport: o.withToken(base, transport)},
-		httpNoTimeout: &http.Client{Transport: o.withToken(base, transportNoTimeout)},
+		http:          &http.Client{Transport: o.withCredentials(base, login, transport)},
+		httpNoTimeout: &http.Client{Transport: o.withCredentials(base, login, transportNoTimeout)},
 	}, nil
 }
 
@@ -69,10 +72,32 @@ func parseServer(server string) (*url.URL, error) {
 		server = "http://" + server
 	}
 	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is not a URL, for example %s", server, DefaultServer)
+	// An @ in the path is that of a login after a missing slash, as in http:/user:password@host.
+	if err != nil || u.Host == "" || strings.Contains(u.Path, "@") || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, vedette.Errorf(vedette.Invalid, "the server address %q is not a URL, for example %s", WithoutLogin(server), DefaultServer)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, vedette.Errorf(vedette.Invalid, "the server address %q must end with its path, without ? and #", WithoutLogin(server))
 	}
 	return u, nil
+}
+
+// WithoutLogin returns an address as it may be printed: without the user, which may be a token, the
+// password and the query. It accepts texts that are not URLs too, because errors quote them.
+func WithoutLogin(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		scheme, rest = "", address
+	} else {
+		scheme += "://"
+	}
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = "***" + rest[i:]
+	}
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i+1] + "***"
+	}
+	return scheme + rest
 }
 
 // validate rejects options that would have no effect, and tokens that others could read.
@@ -80,12 +105,12 @@ func (o Options) validate(base *url.URL) error {
 	isTLS := base.Scheme == "https"
 	switch {
 	case !isTLS && o.TLS != (keypair.ClientTLS{}):
-		return vedette.Errorf(vedette.Invalid, "certificates have no effect without TLS: begin the address of the server with https://, got %s", base.Redacted())
+		return vedette.Errorf(vedette.Invalid, "certificates have no effect without TLS: begin the address of the server with https://, got %s", base)
 	case o.TLS.KeyPair.Key != "" && o.TLS.KeyPair.Cert == "":
 		return vedette.Errorf(vedette.Invalid, "a key needs its certificate: use --cert too")
 	case o.Token != nil && !isTLS && !isLoopback(base.Hostname()):
 		return vedette.Errorf(vedette.Invalid, "a token is not sent without TLS, because others could read it: begin the address of the server with https://, got %s",
-			base.Redacted())
+			base)
 	}
 	return nil
 }
@@ -94,31 +119,41 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
-func (o Options) withToken(base *url.URL, transport http.RoundTripper) http.RoundTripper {
-	if o.Token == nil {
-		return transport
+// withCredentials returns a transport that sends the token, or else the user and the password of
+// the address.
+func (o Options) withCredentials(base *url.URL, login *url.Userinfo, transport http.RoundTripper) http.RoundTripper {
+	switch {
+	case o.Token != nil:
+		return &credentialTransport{transport, base, func(ctx context.Context) (string, error) {
+			token, err := o.Token(ctx)
+			return "Bearer " + token, err
+		}}
+	case login != nil:
+		password, _ := login.Password()
+		value := "Basic " + base64.StdEncoding.EncodeToString([]byte(login.Username()+":"+password))
+		return &credentialTransport{transport, base, func(context.Context) (string, error) { return value, nil }}
 	}
-	return &tokenTransport{transport, base, o.Token}
+	return transport
 }
 
-// tokenTransport adds a bearer token to requests of one server. A redirect to another server does
-// not get it.
-type tokenTransport struct {
+// credentialTransport adds the header Authorization to requests of one server. A redirect to another
+// server does not get it.
+type credentialTransport struct {
 	http.RoundTripper
-	base  *url.URL
-	token TokenSource
+	base          *url.URL
+	authorization func(context.Context) (string, error)
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *credentialTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != t.base.Scheme || r.URL.Host != t.base.Host {
 		return t.RoundTripper.RoundTrip(r)
 	}
-	token, err := t.token(r.Context())
+	authorization, err := t.authorization(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", authorization)
 	return t.RoundTripper.RoundTrip(r)
 }

@@ -122,10 +122,13 @@ type Account struct {
 	Agent   string
 	Server  string
 	Objects int64
-	Feeds   map[string]int
-	LagMs   *int64
-	Stale   bool
-	Message string
+	// Verified is when the feed that was verified longest ago was; nil if one was never.
+	Verified     *time.Time
+	DriftObjects int64
+	Feeds        map[string]int
+	LagMs        *int64
+	Stale        bool
+	Message      string
 }
 
 // Agent is a connected agent.
@@ -149,6 +152,9 @@ type Feed struct {
 	FeedFreshness
 	Objects int64
 	Synced  *time.Time
+	// Verified is when the feed was last found to equal its cluster.
+	Verified     *time.Time
+	DriftObjects int64
 }
 
 // list is a page.
@@ -198,10 +204,15 @@ func readAll[T any](ctx context.Context, c *Client, path string, q Query) ([]Ite
 		case "":
 			return items, nil
 		case q.Cursor:
-			return nil, vedette.Errorf(vedette.Unavailable, "%s answered the same page of %s again: check whether a proxy caches its answers", c.base, path)
+			return nil, c.repeatedPage(path)
 		}
 		q.Cursor = page.Cursor
 	}
+}
+
+// repeatedPage is the error if an answer has the cursor of the request: reading on would not end.
+func (c *Client) repeatedPage(path string) error {
+	return vedette.Errorf(vedette.Unavailable, "%s answered the same page of %s again: check whether a proxy caches its answers", c.base, path)
 }
 
 // Table returns a page of objects as a table.
@@ -209,6 +220,9 @@ func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
 	q.Table = true
 	var t Table
 	err := c.get(ctx, "/objects", q.values(), &t)
+	if err == nil && t.Cursor != "" && t.Cursor == q.Cursor {
+		return t, c.repeatedPage("/objects")
+	}
 	return t, err
 }
 
@@ -216,6 +230,9 @@ func (c *Client) Table(ctx context.Context, q Query) (Table, error) {
 func (c *Client) Objects(ctx context.Context, q Query) (Objects, error) {
 	var o Objects
 	err := c.get(ctx, "/objects", q.values(), &o)
+	if err == nil && o.Cursor != "" && o.Cursor == q.Cursor {
+		return o, c.repeatedPage("/objects")
+	}
 	return o, err
 }
 

@@ -54,7 +54,7 @@ func (s *Server) SetTransport(transport http.RoundTripper) { s.client.Transport 
 func (s *Server) Answer(ctx context.Context, path string) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask %s: %w", s.Name, err)
+		return Answer{}, fmt.Errorf("ask %s: GET %s: %w", s.Name, path, cause(err))
 	}
 	for name, values := range s.Header {
 		request.Header[name] = values

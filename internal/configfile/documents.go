@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
 // maxDocuments limits the number of YAML documents in a file.
@@ -22,7 +24,7 @@ type document struct {
 // parseDocuments parses a file into its documents, without empty ones. It reports invalid YAML and
 // leaves out the rest of the file then.
 func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
-	if countStructure(data) > maxStructure {
+	if yamlcount.Values(data) > maxStructure {
 		b.report.Add(Position{File: b.file}, "", "the configuration has more than %d values", maxNodes)
 		return nil
 	}
@@ -52,21 +54,6 @@ func parseDocuments(b *treeBuilder, data []byte) (documents []*document) {
 // maxStructure limits the characters of a file that separate values. The library needs some 250 bytes
 // for each value, so that its trees must not be built first and then counted.
 const maxStructure = 3 * maxNodes
-
-// countStructure returns about how many values a file has at most, counting keys too.
-func countStructure(data []byte) (count int) {
-	for i, c := range data {
-		switch c {
-		case ',', '[', '{', '\n':
-			count++
-		case ':', '-', '?':
-			if i+1 < len(data) && data[i+1] == ' ' {
-				count++
-			}
-		}
-	}
-	return count
-}
 
 // document returns the tree of a document, or nil if it has no keys.
 func (b *treeBuilder) document(parsed *yaml.Node) *node {

@@ -141,5 +141,5 @@ func formatValue(v reflect.Value) string {
 			return s.String()
 		}
 	}
-	return masking.URLPasswords(fmt.Sprint(v.Interface()))
+	return masking.URLs(fmt.Sprint(v.Interface()))
 }

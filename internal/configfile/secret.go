@@ -100,7 +100,7 @@ func (s *secrets) hide(path, message string) string {
 			values = append(values, more...)
 		}
 	}
-	message = masking.URLPasswords(message)
+	message = masking.URLs(message)
 	if len(values) == 0 {
 		return message
 	}

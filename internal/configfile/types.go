@@ -61,6 +61,16 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// ExactText is a text whose spaces at both ends stay. Those of other texts are removed, because they
+// come from quotes and from files.
+type ExactText string
+
+// UnmarshalText keeps the text as it is.
+func (e *ExactText) UnmarshalText(text []byte) error {
+	*e = ExactText(text)
+	return nil
+}
+
 // Bytes is a size in bytes. It is written as a number or with a unit: 8MiB, 256Mi, 4MB. As in
 // Spring, units are powers of 1024 with or without an i.
 type Bytes int64

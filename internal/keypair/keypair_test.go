@@ -1,6 +1,7 @@
 package keypair
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -246,6 +247,55 @@ func TestRotationIsNoticed(t *testing.T) {
 		t.Errorf("after a file was removed: got no certificate or no error: %v", pair.ReloadError())
 	}
 }
+
+// TestRotationWithTheSameTimeIsNoticed replaces files by others of the same size and modification time, as programs
+// do that copy times, and file systems whose clock is coarse.
+func TestRotationWithTheSameTimeIsNoticed(t *testing.T) {
+	ca, dir := newAuthority(t, "ca"), t.TempDir()
+	files := ca.writePair(t, dir, "x")
+	authorities := write(t, filepath.Join(dir, "ca.crt"), padded(certPEM(ca.cert)))
+	replace := func(next Files, authority []byte) {
+		for from, to := range map[string]string{next.Cert: files.Cert, next.Key: files.Key} {
+			data, err := os.ReadFile(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, to, padded(data))
+		}
+		write(t, authorities, padded(authority))
+		at := time.Unix(1_700_000_000, 0)
+		for _, path := range []string{files.Cert, files.Key, authorities} {
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	replace(ca.writePair(t, t.TempDir(), "x"), certPEM(ca.cert))
+	config, err := ServerTLS{KeyPair: files, CAFile: authorities, ClientAuth: tls.RequireAndVerifyClientCert}.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := func() (*tls.Certificate, *x509.CertPool) {
+		current, err := config.GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := current.GetCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cert, current.ClientCAs
+	}
+	first, firstCAs := inUse()
+	other := newAuthority(t, "ca")
+	replace(ca.writePair(t, t.TempDir(), "x"), certPEM(other.cert))
+	if second, secondCAs := inUse(); second == first || secondCAs.Equal(firstCAs) {
+		t.Errorf("got the certificate from before: %t, the authorities from before: %t", second == first, secondCAs.Equal(firstCAs))
+	}
+}
+
+// padded makes files with certificates equally long. Text around a PEM block means nothing.
+func padded(text []byte) []byte { return append(text, bytes.Repeat([]byte("\n"), 4096-len(text))...) }
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()

@@ -3,6 +3,7 @@
 package keypair
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -38,12 +39,10 @@ type Pair struct {
 	reloadErr error // why the current files are not used; nil if they are
 }
 
-// fileState detects changes of files. Kubernetes updates mounted files by replacing a symbolic
-// link, which changes the size and the modification time of the link's target.
-type fileState struct {
-	cert, key         time.Time
-	certSize, keySize int64
-}
+// fileState is a digest of what files contain. Their sizes and times do not show each change: a rotated
+// certificate often has the size of the one before, and copies may keep its time. To read the files costs
+// little beside a handshake.
+type fileState [sha256.Size]byte
 
 // Open reads a certificate and its key. Its errors name the file and the problem.
 func Open(files Files) (*Pair, error) {
@@ -112,21 +111,19 @@ func (p *Pair) Describe() string {
 		leaf.NotBefore.UTC().Format(time.DateOnly), leaf.NotAfter.UTC().Format(time.DateOnly))
 }
 
-func (p *Pair) readState() (fileState, error) {
-	cert, err := stat(p.files.Cert)
-	if err != nil {
-		return fileState{}, err
-	}
-	key, err := stat(p.files.key())
-	if err != nil {
-		return fileState{}, err
-	}
-	return fileState{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
-}
+func (p *Pair) readState() (fileState, error) { return stateOf(p.files.Cert, p.files.key()) }
 
-func stat(path string) (os.FileInfo, error) {
-	info, err := os.Stat(path)
-	return info, describeNotExist(path, err)
+func stateOf(paths ...string) (fileState, error) {
+	sum := sha256.New()
+	for _, path := range paths {
+		data, err := read(path)
+		if err != nil {
+			return fileState{}, err
+		}
+		fmt.Fprintf(sum, "%d ", len(data))
+		sum.Write(data)
+	}
+	return fileState(sum.Sum(nil)), nil
 }
 
 func read(path string) ([]byte, error) {

@@ -5,10 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
-	"time"
 )
 
 // ServerTLS configures a TLS server.
@@ -62,8 +60,10 @@ func (s ServerTLS) TLSConfig() (*tls.Config, error) {
 		return config, nil
 	}
 	pool := &poolFile{path: s.CAFile}
-	pool.current, err = LoadCertPool(s.CAFile)
-	if err != nil {
+	if pool.state, err = stateOf(s.CAFile); err != nil { // before it is read, so that a later change differs
+		return nil, err
+	}
+	if pool.current, err = LoadCertPool(s.CAFile); err != nil {
 		return nil, err
 	}
 	config.ClientCAs = pool.current
@@ -83,7 +83,7 @@ type poolFile struct {
 
 	mu      sync.Mutex
 	current *x509.CertPool
-	modTime time.Time // modification time of the file that current was read from; zero at first
+	state   fileState // of the file, from before current was read
 }
 
 // reload returns the pool in the file, or the last valid one. It never falls back to the system's
@@ -91,12 +91,12 @@ type poolFile struct {
 func (p *poolFile) reload() *x509.CertPool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	info, err := os.Stat(p.path)
-	if err != nil || info.ModTime().Equal(p.modTime) {
+	state, err := stateOf(p.path)
+	if err != nil || state == p.state {
 		return p.current
 	}
 	if pool, err := LoadCertPool(p.path); err == nil {
-		p.current, p.modTime = pool, info.ModTime()
+		p.current, p.state = pool, state
 	}
 	return p.current
 }

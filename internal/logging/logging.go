@@ -62,11 +62,13 @@ func New(cfg Config, stdout, stderr io.Writer) (*slog.Logger, error) {
 	}
 	h := contextHandler{level: &slog.LevelVar{}}
 	h.level.Set(level)
-	options := &slog.HandlerOptions{Level: h.level, ReplaceAttr: replaceLevelName}
-	if cfg.UTC {
-		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr { return replaceLevelName(groups, withUTC(groups, a)) }
-	}
 	h.secrets = &secretWriter{next: cfg.File.writer(stdout, stderr)}
+	options := &slog.HandlerOptions{Level: h.level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if cfg.UTC {
+			a = withUTC(groups, a)
+		}
+		return h.secrets.shorten(groups, replaceLevelName(groups, a))
+	}}
 	switch strings.ToLower(cfg.Format) {
 	case Text, "":
 		h.Handler = slog.NewTextHandler(h.secrets, options)

@@ -9,9 +9,13 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/nearest"
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
+
+// bodyLimits are those of a body that the server has measured: package decodelimit reserves as much.
+var bodyLimits = exactjson.Limits{Bytes: 96 << 20}
 
 // Unmarshal decodes a request. Its errors are of the kind vedette.Invalid and repeat no
 // values, because these may be a Secret's. A field that the verb does not take is
@@ -19,7 +23,7 @@ import (
 // caller meant.
 func Unmarshal(raw []byte) (Request, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+	if err := exactjson.Unmarshal(raw, &members, bodyLimits); err != nil || members == nil {
 		return Request{}, vedette.Errorf(vedette.Invalid,
 			`the operation must be a JSON object, for example {"account": "prod", "verb": "get", "kind": "deployment", "name": "web"}%s`,
 			syntaxErrorOffset(err))
@@ -44,16 +48,16 @@ func Unmarshal(raw []byte) (Request, error) {
 
 // syntaxErrorOffset returns where the JSON is broken, without repeating it.
 func syntaxErrorOffset(err error) string {
-	var syntax *json.SyntaxError
+	var syntax *exactjson.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Sprintf(": it is broken at byte %d", syntax.Offset)
+		return fmt.Sprintf(": it is broken at byte %d: %s", syntax.Offset, syntax.Reason)
 	}
 	return ""
 }
 
 func lookupVerb(raw json.RawMessage) (vedette.VerbSpec, error) {
 	var verb vedette.Verb
-	if err := json.Unmarshal(raw, &verb); err != nil {
+	if err := exactjson.Unmarshal(raw, &verb, bodyLimits); err != nil {
 		return vedette.VerbSpec{}, vedette.Errorf(vedette.Invalid, "the operation has no verb: set the field verb to one of %s", join(Verbs()))
 	}
 	spec, ok := verb.Spec()
@@ -110,10 +114,10 @@ func decodeFields(v reflect.Value, fields []reflect.StructField, members map[str
 
 func decodeField(value reflect.Value, raw json.RawMessage) error {
 	if !isBytes(value.Type()) {
-		return json.Unmarshal(raw, value.Addr().Interface())
+		return exactjson.Unmarshal(raw, value.Addr().Interface(), bodyLimits)
 	}
 	var text string
-	if raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+	if raw[0] == '"' && exactjson.Unmarshal(raw, &text, bodyLimits) == nil {
 		raw = json.RawMessage(text)
 	}
 	value.SetBytes(raw)

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/probe"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/internal/version"
 )
 
@@ -60,7 +61,7 @@ func (p Program[C]) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := p.run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, mask.URLPasswords(err.Error()))
+		fmt.Fprintf(textcheck.SafeWriter{To: os.Stderr}, "%s: %s\n", p.Name, mask.URLs(err.Error()))
 		os.Exit(1)
 	}
 }
@@ -68,7 +69,7 @@ func (p Program[C]) Main() {
 func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	if len(args) > 0 {
 		if command, ok := p.Commands[args[0]]; ok {
-			return p.runCommand(ctx, command, args[1:], out, errOut)
+			return p.runCommand(ctx, command, args[1:], textcheck.SafeWriter{To: out}, textcheck.SafeWriter{To: errOut})
 		}
 	}
 	isCheck := len(args) > 0 && args[0] == "check"
@@ -105,7 +106,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	}
 	defer closeConfig(cfg)
 	if isCheck {
-		return p.check(ctx, cfg, o, out, errOut)
+		return p.check(ctx, cfg, o, textcheck.SafeWriter{To: out}, textcheck.SafeWriter{To: errOut})
 	}
 	log, err := logging.New(p.LogConfig(cfg), out, errOut)
 	if err != nil {
@@ -114,6 +115,7 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	if secrets, ok := any(cfg).(interface{ SecretValues() []string }); ok {
 		logging.SetSecrets(log, secrets.SecretValues())
 	}
+	limitMemoryByContainer(log)
 	for _, warning := range p.unknownVariables(cfg) {
 		log.Warn("environment variable without effect", "variable", warning)
 	}

@@ -11,3 +11,11 @@ func wasMoved(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Ctim.Nano() > stat.Mtim.Nano()
 }
+
+// changedAt returns when a file was last changed in any way. Programs can set the time of the content, but not this.
+func changedAt(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ctim.Nano()
+	}
+	return 0
+}

@@ -54,7 +54,7 @@ func stateOf(path string, before fileState) fileState {
 // changed just before, because it may have been changed again without a new modification time.
 func (s fileState) looksLike(info fs.FileInfo) bool {
 	return s.info != nil && os.SameFile(s.info, info) && s.info.Size() == info.Size() && s.info.ModTime().Equal(info.ModTime()) &&
-		s.looked.Sub(info.ModTime()) > modTimeResolution
+		changedAt(s.info) == changedAt(info) && s.looked.Sub(info.ModTime()) > modTimeResolution
 }
 
 func readStart(path string) ([]byte, error) {

@@ -43,8 +43,9 @@ func (c Config) withDefaults() Config {
 
 // Change is what Watch reports.
 type Change struct {
-	// Paths are the files that have changed. There are none at the start, and if further files are
-	// watched, or Config.Also asked for the report.
+	// Paths are the files that have changed, and those that are watched from now on: whoever has read them
+	// before may have read something else. There are none if Config.Also asked for the report, and if files
+	// are written while they are read.
 	Paths []string
 	// isCurrent is nil if everything is.
 	isCurrent func(paths []string) bool
@@ -56,8 +57,11 @@ type Change struct {
 func (c Change) IsCurrent(paths []string) bool { return c.isCurrent == nil || c.isCurrent(paths) }
 
 // Watch calls changed when files have changed and are complete, and goes on with the files that it
-// returns, until ctx ends. Files need not exist. It calls changed at once if files is what changed
-// returned before, because files may have changed between reading and watching them.
+// returns, until ctx ends. Files need not exist.
+//
+// It reports each file once it knows what the file contains, at the start and when changed returns a
+// further one. So whoever reads files when they are reported, or compares what they contain with what
+// was read before, misses no change, no matter when they were read first.
 func Watch(ctx context.Context, cfg Config, files []string, changed func(ctx context.Context, c Change) []string) {
 	cfg = cfg.withDefaults()
 	w := &watcher{cfg: cfg, changed: changed, due: true, last: snapshot{},
@@ -119,12 +123,11 @@ func (w *watcher) hasChanged() bool {
 	return len(changed) > 0
 }
 
-// maxReports bounds how often a change is reported again because it leads to further files.
+// maxReports bounds how often a change is reported again at once because it leads to further files.
 const maxReports = 3
 
 // look reports the files that have changed, and then the further ones. It returns when to look again;
-// 0 if nothing is known to change. What is named by a file is read after the file, so it may have changed
-// before its state was known: therefore further files are reported, too.
+// 0 if nothing is known to change.
 func (w *watcher) look(ctx context.Context) time.Duration {
 	defer func() { w.notifications.watch(w.files) }() // a folder may have been created, or replaced
 	for range maxReports {
@@ -137,23 +140,12 @@ func (w *watcher) look(ctx context.Context) time.Duration {
 		if wait > 0 {
 			return wait
 		}
-		paths := slices.DeleteFunc(changed, func(path string) bool { _, isKnown := w.last[path]; return !isKnown })
 		w.last = now
-		if w.report(ctx, paths, goesOn) {
+		if w.report(ctx, changed, goesOn) {
 			return w.cfg.Quiet
 		}
 	}
-	w.addUnknown()
-	return 0
-}
-
-// addUnknown takes further files for reported.
-func (w *watcher) addUnknown() {
-	for _, path := range w.files {
-		if _, isKnown := w.last[path]; !isKnown {
-			w.last[path] = stateOf(path, fileState{})
-		}
-	}
+	return w.cfg.Interval // each report led to further files
 }
 
 // report calls changed, and reports whether it found files that were being written again.

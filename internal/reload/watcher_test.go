@@ -102,7 +102,7 @@ func TestConfigMap(t *testing.T) {
 			file := filepath.Join(dir, "agent.yml")
 			swap(t, dir, "1", "one")
 			reports := watchFiles(t, cfg, file)
-			expectReport(t, reports, "one")
+			expectReport(t, reports, "one", file)
 			swap(t, dir, "2", "two")
 			expectReport(t, reports, "two", file)
 			swap(t, dir, "3", "two") // the same content
@@ -121,7 +121,7 @@ func TestFiles(t *testing.T) {
 			base, overlay := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "agent-local.yml")
 			write(t, base, "a")
 			reports := watchFiles(t, cfg, base, overlay)
-			expectReport(t, reports, "a")
+			expectReport(t, reports, "a", base, overlay)
 			write(t, base, "b")
 			expectReport(t, reports, "b", base)
 			if err := os.Chmod(base, 0o640); err != nil {
@@ -150,7 +150,7 @@ func TestMissingFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "later", "agent.yml")
 	reports := watchFiles(t, Config{Quiet: time.Millisecond, Still: 20 * time.Millisecond, Interval: 5 * time.Millisecond}, file)
-	expectReport(t, reports, "")
+	expectReport(t, reports, "", file)
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestHalfWrittenFile(t *testing.T) {
 		file := filepath.Join(dir, "agent.yml")
 		write(t, file, "complete")
 		reports := watchFiles(t, Config{WithoutNotifications: true}, file)
-		expectReport(t, reports, "complete")
+		expectReport(t, reports, "complete", file)
 		for i, pause := range []time.Duration{0, 10 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
 			number := fmt.Sprint(i)
 			writeInPlace(t, file, pause, "complete ", "again ", "and ", "once ", "more ", number)
@@ -283,27 +283,56 @@ func TestStaleChanges(t *testing.T) {
 	})
 }
 
-// TestFurtherFiles checks that files which a change adds are watched, and that changed is called
-// again, because they may have changed meanwhile.
+// TestFurtherFiles checks that files which a change adds are watched and reported, because they may have
+// been read before, and have changed meanwhile. Each report may lead to further ones.
 func TestFurtherFiles(t *testing.T) {
 	dir := t.TempDir()
-	base, imported := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "accounts.yml")
-	write(t, base, "a")
+	var files []string
+	for i := range 2 * maxReports {
+		files = append(files, filepath.Join(dir, fmt.Sprint(i)))
+		write(t, files[i], "a")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	calls := make(chan []string, 100)
-	go Watch(ctx, Config{Quiet: time.Millisecond, Still: 20 * time.Millisecond, Interval: 5 * time.Millisecond}, []string{base}, func(_ context.Context, change Change) []string {
+	calls, known := make(chan []string, 100), 1
+	go Watch(ctx, Config{Quiet: time.Millisecond, Still: time.Millisecond, Interval: 5 * time.Millisecond}, files[:1], func(_ context.Context, change Change) []string {
 		calls <- change.Paths
-		return []string{base, imported}
+		known = min(known+1, len(files))
+		return files[:known]
 	})
-	for range 2 {
-		if got := <-calls; len(got) != 0 {
-			t.Errorf("got a change of %q, want none", got)
+	for _, file := range files {
+		if got := <-calls; !slices.Equal(got, []string{file}) {
+			t.Errorf("got a report of %q, want %s", got, file)
 		}
 	}
-	write(t, imported, "b")
-	if got := <-calls; !slices.Equal(got, []string{imported}) {
-		t.Errorf("got a change of %q, want %s", got, imported)
+	last := files[len(files)-1]
+	write(t, last, "b")
+	if got := <-calls; !slices.Equal(got, []string{last}) {
+		t.Errorf("got a change of %q, want %s", got, last)
+	}
+}
+
+// TestFilesThatWereReadBefore checks that a file is reported which changed after somebody read it and
+// before Watch has looked at it.
+func TestFilesThatWereReadBefore(t *testing.T) {
+	for _, written := range []time.Duration{-time.Hour, 0} { // before the start; a young file is not taken for complete at once
+		synctest.Test(t, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			write(t, file, "one")
+			read, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, file, "two")
+			if at := time.Now().Add(written); os.Chtimes(file, at, at) != nil {
+				t.Fatal("cannot set the time of the file")
+			}
+			reports := watchFiles(t, Config{WithoutNotifications: true}, file)
+			expectReport(t, reports, "two", file)
+			if string(read) != "one" {
+				t.Errorf("read %q before", read)
+			}
+		})
 	}
 }
 
@@ -357,7 +386,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &watcher{files: []string{file}, last: snapshot{}}
-		w.addUnknown()
+		w.last, _ = w.last.take(w.files)
 		time.Sleep(3 * time.Second)
 		if w.hasChanged() {
 			t.Error("the file counts as changed")
@@ -414,7 +443,7 @@ func TestFilesInTheWay(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "agent.yml")
 			write(t, file, "a")
 			reports := watchFiles(t, cfg, file)
-			expectReport(t, reports, "a")
+			expectReport(t, reports, "a", file)
 			for _, replace := range []func() error{
 				func() error { return os.Mkdir(file, 0o700) },
 				func() error { return os.Symlink(filepath.Join(filepath.Dir(file), "nowhere"), file) },

@@ -8,14 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/vedette-io/vedette/internal/tempdir"
 )
 
 // files are the temporary files with secrets: each with mode 0600, in a directory of this process
 // with mode 0700.
 type files struct {
 	mu      sync.Mutex
-	dir     string            // created with the first file
-	lock    *os.File          // in dir, held as long as the process lives
+	dir     *tempdir.Dir      // created with the first file
 	paths   map[string]string // by the text of the reference
 	content map[string]string // by the text of the reference
 	closed  bool              // by removeAll
@@ -41,7 +42,7 @@ func (f *files) write(text, content string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(text))
-	path := filepath.Join(f.dir, hex.EncodeToString(sum[:8]))
+	path := filepath.Join(f.dir.Path, hex.EncodeToString(sum[:8]))
 	if err := replaceFile(path, content); err != nil {
 		return "", fmt.Errorf("write the secret to a temporary file: %w", err)
 	}
@@ -59,33 +60,20 @@ const dirPattern = "vedette-secrets-*"
 
 // createDir creates the directory, and removes those of processes that were killed.
 func (f *files) createDir() error {
-	if f.dir != "" && exists(f.dir) {
+	if f.dir != nil && exists(f.dir.Path) {
 		return nil
 	}
 	RemoveAbandoned()
-	dir, lock, err := makeLockedDir()
+	dir, err := tempdir.Make("", dirPattern)
 	if err != nil {
 		return fmt.Errorf("create a directory for the secret's temporary file: %w: set TMPDIR to a directory that the program may write to", err)
 	}
-	f.dir, f.lock, f.paths, f.content = dir, lock, map[string]string{}, map[string]string{}
+	f.dir, f.paths, f.content = dir, map[string]string{}, map[string]string{}
 	return nil
 }
 
-// makeLockedDir creates a directory. It tries again if another process that starts at the same time
-// takes the directory for abandoned, before the lock is held.
-func makeLockedDir() (dir string, lock *os.File, err error) {
-	for range 3 {
-		dir, err = os.MkdirTemp("", dirPattern) // with mode 0700
-		if err != nil {
-			return "", nil, fmt.Errorf("create it: %w", err)
-		}
-		if lock, err = lockDir(dir); err == nil {
-			return dir, lock, nil
-		}
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
-	return "", nil, err
-}
+// RemoveAbandoned removes the directories with secrets of processes that were killed.
+func RemoveAbandoned() { tempdir.RemoveAbandoned("", dirPattern) }
 
 // replaceFile writes a file with mode 0600 and gives it its name when it is complete.
 func replaceFile(path, content string) error {
@@ -123,13 +111,12 @@ func (f *files) removeAll() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	if f.dir == "" {
+	if f.dir == nil {
 		return nil
 	}
 	dir := f.dir
-	defer f.lock.Close()
-	f.dir, f.paths, f.content = "", nil, nil
-	if err := os.RemoveAll(dir); err != nil {
+	f.dir, f.paths, f.content = nil, nil, nil
+	if err := dir.Remove(); err != nil {
 		return fmt.Errorf("remove the temporary files with secrets: %w", err)
 	}
 	return nil

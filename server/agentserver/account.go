@@ -2,12 +2,12 @@ package agentserver
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/wire"
 )
@@ -44,7 +44,7 @@ func (s *session) register(r *wire.Register) {
 		Name: name, Cluster: cleanCluster(wire.ToCluster(r.GetCluster())), Namespaces: r.GetNamespaces(),
 		Shape: r.GetShape() + "." + s.server.projectionHash,
 	}
-	if err := json.Unmarshal(r.GetProperties(), &account.Properties); err != nil {
+	if err := exactjson.Unmarshal(r.GetProperties(), &account.Properties, exactjson.Limits{}); err != nil {
 		s.rejectRegistration(name, vedette.Errorf(vedette.Invalid, "the account's properties are not a valid JSON object: %w", err))
 		return
 	}
@@ -113,7 +113,7 @@ func (s *session) setAccountError(t *wire.AccountError) {
 	if !slices.Contains(accountErrorKinds, kind) {
 		kind = "" // of a newer agent
 	}
-	if len(name) > maxNameBytes || !isPrintable(string(name)) || !s.track(name, len(message)) {
+	if name.Validate() != nil || !s.track(name, len(message)) {
 		s.logUnknownAccount("account error", name)
 		return
 	}
@@ -152,9 +152,7 @@ func (s *session) hasHeldAccount() bool {
 	return len(s.terms) > 0
 }
 
-func (s *session) setTerm(name vedette.AccountName, term vedette.Term) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *session) setTermLocked(name vedette.AccountName, term vedette.Term) {
 	if len(s.terms) > len(s.named)+maxEndedTerms {
 		maps.DeleteFunc(s.terms, func(_ vedette.AccountName, t vedette.Term) bool { return t == 0 })
 	}
@@ -169,6 +167,10 @@ const maxEndedTerms = 1000
 func (s *session) clearTerm(name vedette.AccountName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clearTermLocked(name)
+}
+
+func (s *session) clearTermLocked(name vedette.AccountName) {
 	if s.terms[name] != 0 {
 		s.terms[name] = 0
 	}
@@ -180,12 +182,15 @@ var roles = map[assignment.Role]wire.Assignment_Role{
 	assignment.Refused: wire.Assignment_ROLE_REFUSED,
 }
 
-// assign sends the agent its role. assignment calls it.
+// assign sends the agent its role. assignment calls it. What is sent afterwards is about the new term: the agent
+// relies on that for acknowledgements of skipped records, and for indexes.
 func (s *session) assign(a assignment.Assignment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if a.Role == assignment.Cacher {
-		s.setTerm(a.Account, a.Term) // before the agent can send records in this term
+		s.setTermLocked(a.Account, a.Term) // before the agent can send records in this term
 	} else {
-		s.clearTerm(a.Account)
+		s.clearTermLocked(a.Account)
 	}
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Assignment{Assignment: &wire.Assignment{
 		Account: string(a.Account), Role: roles[a.Role], Term: int64(a.Term),

@@ -2,9 +2,11 @@ package agentserver
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
 )
 
 // TestAccountsComeAndGo lets an agent name, get and deregister more accounts than it may have at a time.
@@ -17,7 +19,7 @@ func TestAccountsComeAndGo(t *testing.T) {
 		if !s.track(name, 100) || !s.track(name, 50) {
 			t.Fatalf("account %d was rejected", i)
 		}
-		s.setTerm(name, 1)
+		s.setTermLocked(name, 1) // nobody else uses s
 		account, _ := s.tracked(name)
 		s.clearTerm(name)
 		s.untrack(name, account)
@@ -41,5 +43,39 @@ func TestAccountReturnsBeforeItIsGone(t *testing.T) {
 	s.untrack("a", account)
 	if _, known := s.tracked("a"); !known || memory.used != used || used == 0 {
 		t.Errorf("got known %v and %d bytes, want the account with its %d bytes", known, memory.used, used)
+	}
+}
+
+// TestIndexesOfFormerTermsAreNotSent checks that an index is not sent after the assignment of another term, in which
+// the agent would take it for the answer to its next Begin.
+func TestIndexesOfFormerTermsAreNotSent(t *testing.T) {
+	share := newMemoryBudget(1<<30).open("host", func(error) {})
+	s := &session{sessionAccounts: newSessionAccounts(), share: share, out: newOutbound(share)}
+	sent := func() (kinds string) {
+		messages, _ := s.out.take()
+		for _, m := range messages {
+			kinds += fmt.Sprintf("%T ", m.GetMessage())
+		}
+		return strings.ReplaceAll(kinds, "*wire.ServerMessage_", "")
+	}
+	for _, tt := range []struct {
+		term vedette.Term
+		want string
+	}{{1, ""}, {2, "Index "}, {3, ""}} {
+		s.assign(assignment.Assignment{Account: "a", Role: assignment.Cacher, Term: 2})
+		if got := sent(); got != "Assignment " {
+			t.Fatalf("got %q, want an assignment", got)
+		}
+		if err := s.Index("a", tt.term, vedette.Feed{}, nil, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := sent(); got != tt.want {
+			t.Errorf("index of term %d in term 2: got %q, want %q", tt.term, got, tt.want)
+		}
+	}
+	s.assign(assignment.Assignment{Account: "a", Role: assignment.Standby})
+	_ = sent()
+	if err := s.Index("a", 2, vedette.Feed{}, nil, true); err != nil || sent() != "" {
+		t.Error("got an index for a standby, want none")
 	}
 }

@@ -1,12 +1,12 @@
 package agentserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,8 +19,8 @@ import (
 
 const (
 	// maxAnswerBytes is the maximum size of an outcome in bytes: a list of about ten
-	// thousand objects.
-	maxAnswerBytes = 64 << 20
+	// thousand objects. Twice that fits into the default of agents.memoryBytes.
+	maxAnswerBytes = 48 << 20
 	// logReadTimeout is how long a log waits for its reader.
 	logReadTimeout = time.Minute
 )
@@ -99,6 +99,10 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
 		return o.rejectAnswer(id, false, err)
+	case errors.Is(err, wire.ErrIncompleteAnswer): // the agent has given up and will not send it again
+		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Lost, Status: http.StatusBadGateway, Reason: "Incomplete",
+			Message: err.Error()})
+		return nil
 	case err != nil:
 		return err
 	}
@@ -113,10 +117,11 @@ func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.Operati
 var errTooLarge = errors.New("the answer is too large")
 
 // readAnswer reads an encoded outcome. It reserves twice its size, because the outcome
-// will exist encoded and decoded. The caller must call free.
+// will exist encoded and decoded, and before in two copies: in pieces, which do not have to be
+// copied each time that there is more, and in one. The caller must call free.
 func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID, r io.Reader) (b []byte, free func(), err error) {
-	var buf bytes.Buffer
-	reserved := 0
+	var pieces [][]byte
+	size, reserved := 0, 0
 	free = func() { o.share.release(reserved) }
 	const increment = 256 << 10
 	for {
@@ -124,16 +129,29 @@ func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID
 			return nil, free, err
 		}
 		reserved += 2 * increment
-		n, err := io.CopyN(&buf, r, increment)
+		piece := make([]byte, increment)
+		n, err := readPiece(r, piece)
+		pieces, size = append(pieces, piece[:n]), size+n
 		switch {
-		case buf.Len() > maxAnswerBytes:
+		case size > maxAnswerBytes:
 			return nil, free, errTooLarge
 		case errors.Is(err, io.EOF):
-			return buf.Bytes(), free, nil
+			return slices.Concat(pieces...), free, nil
 		case err != nil:
-			return nil, free, fmt.Errorf("read the outcome of %s after %d bytes: %w", id, n, err)
+			return nil, free, fmt.Errorf("read the outcome of %s after %d bytes: %w", id, size, err)
 		}
 	}
+}
+
+// readPiece fills a piece. The error is io.EOF only at the regular end of the answer, unlike that of io.ReadFull, which
+// cannot be distinguished from that of a compressed stream that was cut off.
+func readPiece(r io.Reader, piece []byte) (n int, err error) {
+	for n < len(piece) && err == nil {
+		var more int
+		more, err = r.Read(piece[n:])
+		n += more
+	}
+	return n, err
 }
 
 // errLogReadTimeout is the error that the reader of a closed log and its agent receive.

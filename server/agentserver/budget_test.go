@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 func TestRecordBudgetPerSource(t *testing.T) {
@@ -48,8 +50,8 @@ func TestRecordBudgetPerSource(t *testing.T) {
 		}
 		b.close()
 		other.close()
-		if len(f.sources) > 0 {
-			t.Errorf("got %d sources without a session, want 0", len(f.sources))
+		if got := f.line.Stats(); got != (fair.Stats{}) {
+			t.Errorf("got %+v without a session, want nothing used", got)
 		}
 	})
 }

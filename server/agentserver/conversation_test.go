@@ -497,7 +497,7 @@ func (ta *testAgent) sendRecord(verb string, args []string) {
 	case "delete":
 		rec.Step = &wire.Record_Delete{Delete: &wire.Delete{Namespace: "default", Name: name, ResourceVersion: version}}
 	case "drop":
-		rec.Step = &wire.Record_Drop{Drop: &wire.Drop{Digests: []uint64{vedette.Digest("uid-"+name, version)}}}
+		rec.Step = &wire.Record_Drop{Drop: &wire.Drop{Digests: []uint64{vedette.Digest("", name, "uid-"+name, version)}}}
 	case "end":
 		rec.Step = &wire.Record_End{End: &wire.End{ResourceVersion: version}}
 	case "status":

@@ -40,9 +40,27 @@ func (s *session) sendHeartbeats(ctx context.Context) error {
 }
 
 func (s *session) newHeartbeat(now time.Time) *wire.ServerMessage {
-	return &wire.ServerMessage{Message: &wire.ServerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
-		UnixMillis: now.UnixMilli(), Stamp: now.Sub(s.welcomedAt).Milliseconds(), AliveMillis: uint32(s.aliveInterval().Milliseconds()),
-	}}}
+	h := &wire.Heartbeat{UnixMillis: now.UnixMilli(), Stamp: now.Sub(s.welcomedAt).Milliseconds(),
+		AliveMillis: uint32(s.aliveInterval().Milliseconds())}
+	if last := s.lastRead.Load(); last != nil {
+		h.AgentMillis, h.AgentRead = last.sentMillis, last.at.Sub(s.welcomedAt).Milliseconds()
+	}
+	return &wire.ServerMessage{Message: &wire.ServerMessage_Heartbeat{Heartbeat: h}}
+}
+
+// readHeartbeat is the last heartbeat of the agent that was read. The server returns it, so that the
+// agent learns how late messages of the server are.
+type readHeartbeat struct {
+	sentMillis int64 // as the agent wrote it
+	at         time.Time
+}
+
+// heartbeatRead notes that a heartbeat of the agent was read. The first is answered at once, because
+// until then the agent knows only how long it took to connect.
+func (s *session) heartbeatRead(h *wire.AgentHeartbeat, now time.Time) {
+	if s.lastRead.Swap(&readHeartbeat{h.GetSentMillis(), now}) == nil && h.GetSentMillis() != 0 {
+		s.out.put(s.newHeartbeat(now))
+	}
 }
 
 // aliveInterval is how often the agent is to show that it is alive, besides its heartbeats; 0 for

@@ -26,8 +26,14 @@ import (
 
 // TestIndexOverSlowStream checks that an agent receives the stored digests even if they
 // wait to be sent: of several feeds at once, and of one feed in more than eight
-// messages.
+// messages. Older agents receive digests of the form that they compare with.
 func TestIndexOverSlowStream(t *testing.T) {
+	for name, named := range map[string]bool{"named digests": true, "older agent": false} {
+		t.Run(name, func(t *testing.T) { testIndexOverSlowStream(t, named) })
+	}
+}
+
+func testIndexOverSlowStream(t *testing.T, named bool) {
 	kinds := []string{"Pod", "Service"}
 	sizes := map[string]int{"Pod": 8*4096 + 1, "Service": 2*4096 + 1}
 	dir := t.TempDir()
@@ -61,7 +67,7 @@ func TestIndexOverSlowStream(t *testing.T) {
 		insertObjects(t, filepath.Join(dir, "v.db"), kind, n)
 	}
 	for _, kind := range kinds {
-		stream.sendRecord(t, &wire.Record{Account: "prod", Term: term, Feed: wireFeed(kind), Step: &wire.Record_Begin{Begin: &wire.Begin{}}})
+		stream.sendRecord(t, &wire.Record{Account: "prod", Term: term, Feed: wireFeed(kind), Step: &wire.Record_Begin{Begin: &wire.Begin{NamedDigests: named}}})
 	}
 	got := map[string][]uint64{}
 	for remaining := len(kinds); remaining > 0; {
@@ -76,7 +82,11 @@ func TestIndexOverSlowStream(t *testing.T) {
 	for _, kind := range kinds {
 		var want []uint64
 		for n := 1; n <= sizes[kind]; n++ {
-			want = append(want, vedette.Digest("", fmt.Sprint(kind, n)))
+			if name, version := fmt.Sprint("o", n), fmt.Sprint(kind, n); named {
+				want = append(want, vedette.Digest("default", name, "", version))
+			} else {
+				want = append(want, vedette.DigestWithoutName("", version))
+			}
 		}
 		slices.Sort(want)
 		slices.Sort(got[kind])
@@ -98,14 +108,22 @@ type indexCountingStore struct {
 }
 
 func (r *indexCountingStore) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]uint64) error) error {
-	err := r.Store.Index(ctx, account, feed, yield)
+	defer r.count()
+	return r.Store.Index(ctx, account, feed, yield)
+}
+
+func (r *indexCountingStore) IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]uint64) error) error {
+	defer r.count()
+	return r.Store.IndexWithoutNames(ctx, account, feed, yield)
+}
+
+func (r *indexCountingStore) count() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.remaining--
 	if r.remaining == 0 {
 		close(r.done)
 	}
-	return err
 }
 
 // slowStream is the server side of a stream that sends no index until it is opened.

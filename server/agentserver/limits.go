@@ -52,11 +52,10 @@ func isPrintable(s string) bool {
 
 // checkRegister rejects a registration that is too large to keep.
 func checkRegister(r *wire.Register) error {
+	if err := vedette.AccountName(r.GetAccount()).Validate(); err != nil {
+		return err
+	}
 	switch c := r.GetCluster(); {
-	case len(r.GetAccount()) > maxNameBytes || !isPrintable(r.GetAccount()):
-		return vedette.Errorf(vedette.Invalid, "the account name %.40q must be printable and at most %d bytes long", r.GetAccount(), maxNameBytes)
-	case r.GetAccount() == "." || r.GetAccount() == "..":
-		return vedette.Errorf(vedette.Invalid, "an account must not have the name %q, because no URL can name it", r.GetAccount())
 	case len(r.GetProperties()) > maxPropertiesBytes:
 		return vedette.Errorf(vedette.Invalid, "the account's properties have %d bytes; the maximum is %d", len(r.GetProperties()),
 			maxPropertiesBytes)

@@ -51,7 +51,7 @@ func (o operationsService) Serve(stream grpc.BidiStreamingServer[wire.Operations
 		return errDuplicateStream
 	}
 	defer s.hasOperationStream.Store(false)
-	queue := newOperationQueue(s.share)
+	queue := newOperationQueue(s.share, s.welcomedAt)
 	agent := o.dispatch.Attach(s.member, attach.GetProcess(), queue)
 	defer agent.Detach()
 	ops := &operationStream{agent: agent, queue: queue, share: s.share}

@@ -12,24 +12,27 @@ import (
 // dispatch.AgentStream: its methods never wait, because the dispatcher calls them
 // under its lock. Its bytes count toward the session's memory.
 type operationQueue struct {
-	share *memoryShare
-	ready chan struct{} // has room for one; never closed
+	share      *memoryShare
+	welcomedAt time.Time     // when the stamps of the session began
+	ready      chan struct{} // has room for one; never closed
 
 	mu       sync.Mutex
 	messages []*wire.OperationsDown
 	bytes    int // of messages
 }
 
-func newOperationQueue(share *memoryShare) *operationQueue {
-	return &operationQueue{share: share, ready: make(chan struct{}, 1)}
+func newOperationQueue(share *memoryShare, welcomedAt time.Time) *operationQueue {
+	return &operationQueue{share: share, welcomedAt: welcomedAt, ready: make(chan struct{}, 1)}
 }
 
 // Send implements dispatch.AgentStream.
 func (q *operationQueue) Send(op vedette.Operation) error {
-	encoded, err := wire.FromOperation(op, time.Now())
+	now := time.Now()
+	encoded, err := wire.FromOperation(op, now)
 	if err != nil {
 		return err
 	}
+	encoded.SentStamp = max(1, now.Sub(q.welcomedAt).Milliseconds()) // from it the agent counts, so that time in transit counts too
 	q.put(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}})
 	return nil
 }

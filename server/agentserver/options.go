@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -58,19 +58,20 @@ func certificateDigest(ctx context.Context) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sourceOf returns the source to which the memory of a stream is charged: the host
-// together with the client certificate. Neither alone is enough, because many hosts may
-// share a certificate, and many agents behind a proxy share an address.
+// sourceOf returns the source to which the memory of a stream is charged: the host, or its
+// network of IPv6, together with the client certificate if it was verified. Neither alone is
+// enough, because many hosts may share a certificate, and many agents behind a proxy share an
+// address.
 func sourceOf(ctx context.Context) string {
 	p, _ := peer.FromContext(ctx)
 	if p == nil || p.Addr == nil {
 		return "unknown"
 	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
-	if err != nil {
-		host = p.Addr.String()
+	digest := ""
+	if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 { // anybody can make another one
+		digest = certificateDigest(ctx)
 	}
-	return host + " " + certificateDigest(ctx)
+	return readlimit.SourceOf(p.Addr.String(), nil) + " " + digest
 }
 
 // receiveFirst receives the first message of a stream. If there is none within timeout,

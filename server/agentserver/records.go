@@ -160,7 +160,9 @@ func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 	s := r.session
 	if p := rec.GetHeartbeat(); p != nil {
 		step := decodeStep(rec, size)
-		step.Time = r.clock.completeUntil(p, time.Now())
+		now := time.Now()
+		step.Time = r.clock.completeUntil(p, now)
+		s.heartbeatRead(p, now)
 		return step
 	}
 	name, term := vedette.AccountName(rec.GetAccount()), vedette.Term(rec.GetTerm())

@@ -89,6 +89,7 @@ type Server struct {
 	unknownAccountLog logthrottle.Limiter // messages about accounts that the agent does not have
 	rejectionLog      logthrottle.Limiter // rejected agents
 	registrationLog   logthrottle.Limiter // registrations that are rejected without a look at the store
+	sessionLogs       *logthrottle.Sources
 
 	mu       sync.Mutex
 	kinds    []string            // for accounts that configure none
@@ -102,7 +103,7 @@ func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Disp
 	cfg.defaults()
 	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections),
 		sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4),
-		kinds: cfg.Kinds}
+		kinds: cfg.Kinds, sessionLogs: logthrottle.NewSources(log)}
 	srv.unknownAccountLog.Interval, srv.rejectionLog.Interval, srv.registrationLog.Interval = time.Minute, time.Minute, time.Second
 	return srv
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -44,6 +45,7 @@ type session struct {
 	sessionAccounts
 	registrations      *registrationQueue
 	welcomedAt         time.Time                       // just before Welcome was sent
+	lastRead           atomic.Pointer[readHeartbeat]   // nil before the first
 	operations         atomic.Pointer[operationStream] // nil while the agent has no operation stream
 	hasOperationStream atomic.Bool                     // true while the agent has an operation stream
 	kinds              []string                        // in Welcome; nil before; guarded by server.mu
@@ -51,8 +53,9 @@ type session struct {
 
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
 	s := &session{server: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data),
-		sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue(), log: g.log}
+		sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue()}
 	s.ctx, s.cancel = context.WithCancelCause(stream.Context())
+	s.log = g.sessionLogs.Logger(sourceOf(s.ctx))
 	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.cancel), g.recordBudget.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), certificateDigest(s.ctx)
 	return s
@@ -205,10 +208,26 @@ func (s *session) Ack(n uint64) error {
 }
 
 // Index implements the responder of a pipeline.
-func (s *session) Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error {
+func (s *session) Index(account vedette.AccountName, term vedette.Term, feed vedette.Feed, digests []uint64, last bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.terms[account] != term {
+		return nil // the agent would take it for the answer to the Begin of its next term
+	}
 	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Index{Index: &wire.Index{
 		Account: string(account), Feed: wire.FromFeed(feed), Digests: digests, Last: last,
 	}}})
+	return nil
+}
+
+// VerifyAnswer implements the responder of a pipeline.
+func (s *session) VerifyAnswer(account vedette.AccountName, feed vedette.Feed, a ingest.VerifyAnswer) error {
+	m := &wire.VerifyAnswer{Account: string(account), Feed: wire.FromFeed(feed), Id: a.ID, Buckets: a.Buckets, Names: a.Names,
+		Refusal: a.Refusal}
+	for _, o := range a.Objects {
+		m.Digests, m.NameHashes = append(m.Digests, o.Digest), append(m.NameHashes, o.NameHash)
+	}
+	s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_VerifyAnswer{VerifyAnswer: m}})
 	return nil
 }
 

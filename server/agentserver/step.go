@@ -1,6 +1,7 @@
 package agentserver
 
 import (
+	"math"
 	"slices"
 
 	"github.com/vedette-io/vedette"
@@ -33,7 +34,8 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 	case *wire.Record_Drop:
 		s.Type, s.Digests = ingest.Drop, step.Drop.GetDigests()
 	case *wire.Record_Begin:
-		s.Type = ingest.Begin
+		s.Type, s.NamedDigests = ingest.Begin, step.Begin.GetNamedDigests()
+		s.Anew = step.Begin.GetAnew()
 	case *wire.Record_End:
 		s.Type, s.Mark = ingest.End, vedette.Mark(step.End.GetResourceVersion())
 	case *wire.Record_Status:
@@ -42,11 +44,37 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 		}
 	case *wire.Record_Declare:
 		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, declaredFeeds(step.Declare), step.Declare.GetUnknownGroups()
+	case *wire.Record_Verify:
+		s.Type, s.Verify = ingest.VerifyFeed, toVerify(step.Verify)
+	case *wire.Record_Verified:
+		s.Type, s.Verified = ingest.FeedVerified, toVerified(step.Verified)
 	case *wire.Record_Heartbeat:
 		s.Type = ingest.Heartbeat // toStep sets the time
 	}
 	return s
 }
+
+func toVerify(v *wire.Verify) *ingest.Verify {
+	return &ingest.Verify{ID: v.GetId(), Bits: int(min(v.GetBits(), math.MaxInt32)), Sums: v.GetSums(),
+		Buckets: v.GetBuckets(), Named: v.GetNamed()}
+}
+
+// maxDriftExamples is how many objects a report of drift may name.
+const maxDriftExamples = 3
+
+func toVerified(v *wire.Verified) *ingest.Verified {
+	found := &ingest.Verified{Missing: toCount(v.GetMissing()), LeftOver: toCount(v.GetLeftOver()), Changed: toCount(v.GetChanged()),
+		Restored: v.GetRestored()}
+	for _, name := range v.GetExamples()[:min(len(v.GetExamples()), maxDriftExamples)] {
+		found.Examples = append(found.Examples, vedette.CleanText(name, maxDriftExample))
+	}
+	return found
+}
+
+// maxDriftExample is the maximum length in bytes of the name of an object: a namespace and a name.
+const maxDriftExample = 512
+
+func toCount(n uint64) int { return int(min(n, math.MaxInt32)) }
 
 func declaredFeeds(d *wire.Declare) []store.DeclaredFeed {
 	feeds := make([]store.DeclaredFeed, 0, len(d.GetFeeds()))

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
@@ -45,7 +44,7 @@ func (f filter) readableAccounts(accounts []*accountEntry) ([]*accountEntry, err
 		switch {
 		case f.canRead(account.name):
 			kept = append(kept, account)
-		case slices.Contains(f.accountPatterns, string(account.name)):
+		case f.patterns.names[account.name]:
 			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account.name)
 		}
 	}
@@ -63,8 +62,8 @@ func (s *changeStream) initAccess(ctx context.Context) error {
 	return nil
 }
 
-// refreshAccess updates which accounts the stream may read. The hub reads the result
-// concurrently, so a stream that could read all accounts cannot be restricted and ends.
+// refreshAccess updates which accounts the stream may read. The subscription reads the
+// result concurrently, so a stream that could read all accounts cannot be restricted and ends.
 func (s *changeStream) refreshAccess(ctx context.Context) error {
 	canRead, err := s.Authorizer.Readable(ctx, authorize.CallerOf(s.request))
 	switch {

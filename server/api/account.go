@@ -14,21 +14,26 @@ import (
 
 // accountView is an account with the state of its cluster, its agent and its feeds.
 type accountView struct {
-	Name       vedette.AccountName       `json:"name"`
-	Status     accountStatus             `json:"status"`
-	Cluster    clusterView               `json:"cluster"`
-	Properties vedette.Properties        `json:"properties"`
-	Namespaces []string                  `json:"namespaces"`
-	Agent      vedette.AgentID           `json:"agent,omitempty"`  // the agent that reports it; empty if there is none
-	Server     vedette.ServerID          `json:"server,omitempty"` // the server that the agent is connected to
-	Registered timestamp                 `json:"registered"`
-	LastSeen   timestamp                 `json:"lastSeen"`
-	Orphaned   timestamp                 `json:"orphaned"` // since when no agent is connected; null if one is
-	Objects    int64                     `json:"objects"`
-	Feeds      map[vedette.FeedState]int `json:"feeds"` // number of feeds by state, or feedStale
-	Watermark  timestamp                 `json:"watermark"`
-	LagMs      *int64                    `json:"lagMs"`
-	Stale      bool                      `json:"stale"`
+	Name       vedette.AccountName `json:"name"`
+	Status     accountStatus       `json:"status"`
+	Cluster    clusterView         `json:"cluster"`
+	Properties vedette.Properties  `json:"properties"`
+	Namespaces []string            `json:"namespaces"`
+	Agent      vedette.AgentID     `json:"agent,omitempty"`  // the agent that reports it; empty if there is none
+	Server     vedette.ServerID    `json:"server,omitempty"` // the server that the agent is connected to
+	Registered timestamp           `json:"registered"`
+	LastSeen   timestamp           `json:"lastSeen"`
+	Orphaned   timestamp           `json:"orphaned"` // since when no agent is connected; null if one is
+	Objects    int64               `json:"objects"`
+	// Verified is when the live feed that was verified longest ago was last found to equal its cluster; null if
+	// one was never.
+	Verified timestamp `json:"verified"`
+	// DriftObjects is how many objects were found to differ from the cluster, and were read anew, all together.
+	DriftObjects int64                     `json:"driftObjects"`
+	Feeds        map[vedette.FeedState]int `json:"feeds"` // number of feeds by state, or feedStale
+	Watermark    timestamp                 `json:"watermark"`
+	LagMs        *int64                    `json:"lagMs"`
+	Stale        bool                      `json:"stale"`
 	// why it is not Ready, and conflicting registrations of other agents
 	Message string `json:"message,omitempty"`
 	// other clusters whose agents want to register the name
@@ -57,7 +62,10 @@ func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patterns := listValues(values, "account")
+	patterns, err := parseAccounts(values)
+	if err != nil {
+		return err
+	}
 	accounts, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]*accountEntry, error) {
 		return i.selectAccounts(patterns)
 	})
@@ -159,8 +167,10 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	// Feeds that RBAC denies have no watermark and would hide that of the other feeds. They are
 	// counted as denied.
 	b, state := newFreshnessBuilder(), accountState{connected: agent.connected, problem: problemOf(errs), feeds: map[vedette.FeedState]int{}}
+	v.Verified = timestamp(oldestVerified(feeds))
 	for _, f := range feeds {
 		v.Objects += f.Objects
+		v.DriftObjects += f.Drift
 		state.feeds[f.State]++
 		if f.State != vedette.FeedDenied {
 			b.add(a.feedFreshness(f, agent, now))
@@ -184,6 +194,17 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 		}
 	}
 	return v
+}
+
+// oldestVerified returns when the live feed that was verified longest ago was verified.
+func oldestVerified(feeds []store.FeedStatus) (oldest time.Time) {
+	first := true
+	for _, f := range feeds {
+		if f.State == vedette.FeedLive && (first || f.Verified.Before(oldest)) {
+			oldest, first = f.Verified, false
+		}
+	}
+	return oldest
 }
 
 // accountError is one agent's error about an account.

@@ -1,14 +1,15 @@
 package api
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
@@ -104,18 +105,22 @@ const maxAcceptBytes = 4 << 10
 
 // parseAccept returns the agent in the body; it may be empty.
 func parseAccept(w http.ResponseWriter, r *http.Request) (vedette.AgentID, error) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAcceptBytes))
-	decoder.DisallowUnknownFields()
-	var body struct {
-		Agent vedette.AgentID `json:"agent"`
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAcceptBytes))
+	var members map[string]vedette.AgentID
+	if err == nil && len(bytes.TrimSpace(raw)) > 0 {
+		err = exactjson.Unmarshal(raw, &members, exactjson.Limits{})
 	}
-	if err := decoder.Decode(&body); err != nil && !errors.Is(err, io.EOF) {
+	agent := members["agent"]
+	if delete(members, "agent"); err == nil && len(members) > 0 {
+		err = errors.New("it has another field")
+	}
+	if err != nil {
 		return "", vedette.Errorf(vedette.Invalid, "the body must be a JSON object with the optional field agent: %w", err)
 	}
-	if len(body.Agent) > maxHeaderText {
-		return "", vedette.Errorf(vedette.Invalid, "the agent has %d bytes, more than the limit of %d", len(body.Agent), maxHeaderText)
+	if len(agent) > maxHeaderText {
+		return "", vedette.Errorf(vedette.Invalid, "the agent has %d bytes, more than the limit of %d", len(agent), maxHeaderText)
 	}
-	return body.Agent, nil
+	return agent, nil
 }
 
 // rejectForeignRequest rejects requests that a web page of another site may have sent. It reports

@@ -49,7 +49,7 @@ func (s accountState) status() accountStatus {
 		return statusDenied
 	case s.stale:
 		return statusStale
-	case denied > 0 || s.problem == vedette.Invalid || s.problem == vedette.Denied:
+	case denied > 0 || s.problem == vedette.Invalid || s.problem == vedette.Denied || s.problem == vedette.Unavailable:
 		return statusPartial
 	}
 	return statusReady

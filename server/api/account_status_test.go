@@ -30,7 +30,8 @@ func TestAccountStatus(t *testing.T) {
 		{"one of several kinds is misspelt", accountState{connected: true, feeds: feeds(3, 0, 0)}, statusPartial, vedette.Invalid},
 		{"nothing is known yet", accountState{connected: true, stale: true}, statusStale, ""},
 		{"the agent is late", accountState{connected: true, stale: true, feeds: feeds(12, 0, 0)}, statusStale, ""},
-		{"a feed was stalled, and all are live", accountState{connected: true, feeds: feeds(12, 0, 0)}, statusReady, vedette.Unavailable},
+		{"all feeds are live, and discovery fails", accountState{connected: true, feeds: feeds(12, 0, 0)}, statusPartial, vedette.Unavailable},
+		{"all feeds are live, and the account waits for another list", accountState{connected: true, feeds: feeds(12, 0, 0)}, statusReady, vedette.Waiting},
 	} {
 		tt.state.problem = tt.problem
 		if got := tt.state.status(); got != tt.status {

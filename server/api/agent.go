@@ -101,10 +101,14 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patterns, list := listValues(values, "account"), listView[agentView]{Items: []agentView{}}
+	patterns, err := parseAccounts(values)
+	if err != nil {
+		return err
+	}
+	list := listView[agentView]{Items: []agentView{}}
 	for _, agent := range a.Fleet.Agents() {
 		v := newAgentView(agent)
-		if len(patterns) > 0 && !v.serves(patterns) {
+		if !patterns.selectAll() && !v.serves(patterns) {
 			continue
 		}
 		list.Total++
@@ -141,9 +145,9 @@ func (c AgentConfig) condition() conditionView {
 	return v
 }
 
-func (v agentView) serves(patterns []string) bool {
+func (v agentView) serves(patterns accountPatterns) bool {
 	for _, a := range v.Accounts {
-		if matchAny(patterns, a.Name) {
+		if patterns.match(a.Name) {
 			return true
 		}
 	}

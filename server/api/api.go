@@ -70,6 +70,9 @@ type Config struct {
 	Fleet fleet
 	// Dispatch executes operations. If nil, operations are rejected.
 	Dispatch dispatcher
+	// OperationKey is the key of the digests of manifests in the history. With another one, or without one after
+	// a restart, operations with manifests that are sent again are rejected. It must not be in the database.
+	OperationKey []byte
 	// Accounts carries out operators' decisions about accounts. If nil, they are rejected.
 	Accounts accountAdmin
 	// Authorizer decides what a caller may do. If nil, everything is allowed; only tests
@@ -116,7 +119,7 @@ func New(cfg Config) http.Handler {
 	if cfg.HeartbeatInterval == 0 {
 		cfg.HeartbeatInterval = 10 * time.Second
 	}
-	a := &api{Config: cfg, inventory: &inventoryCache{store: cfg.Store}, dedup: newOperationDedup()}
+	a := &api{Config: cfg, inventory: &inventoryCache{store: cfg.Store}, kindCache: newKindCache(), dedup: newOperationDedup(cfg.OperationKey)}
 	return a.router()
 }
 

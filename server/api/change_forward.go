@@ -73,10 +73,12 @@ func (s *changeStream) forwardOne(c store.Change) error {
 		return s.sendDeleted(ref)
 	}
 	changeType := store.Modified
-	if !s.matched[ref] {
+	if !s.matched.contains(ref) {
 		changeType = store.Added
 	}
-	s.markMatched(ref)
+	if err := s.markMatched(ref); err != nil {
+		return err
+	}
 	return s.sendObject(string(changeType), &row)
 }
 
@@ -86,10 +88,9 @@ func (s *changeStream) matches(row *store.Row) bool {
 
 // sendDeleted sends that an object no longer matches, if it did before.
 func (s *changeStream) sendDeleted(ref objectRef) error {
-	if s.matched != nil && !s.matched[ref] {
+	if s.matched != nil && !s.matched.remove(ref) {
 		return nil
 	}
-	delete(s.matched, ref)
 	return s.out.send(string(store.Deleted),
 		keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
 }

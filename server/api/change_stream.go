@@ -47,11 +47,14 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := s.prepare(r.Context(), as == "table"); err != nil {
 		return err
 	}
-	release, err := a.StreamLimiter.Acquire(r.Context(), readlimit.CallerKey(r), streamCost)
+	grant, err := a.StreamLimiter.AcquireGrant(r.Context(), readlimit.CallerOf(r), streamCost)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer grant.Release()
+	if s.matched != nil {
+		s.matched.pay = func(bytes int64) error { return grant.Grow(r.Context(), bytes) } //nolint:contextcheck // it is the stream's
+	}
 	if r.Method == http.MethodHead {
 		s.out.start() // without a body, which would never end
 		return nil
@@ -77,7 +80,7 @@ type changeStream struct {
 	// matched are the objects that the client knows. It is set only if the filter depends on
 	// more than the key: a change can then make an object stop matching, and a deletion does
 	// not show whether the object matched.
-	matched map[objectRef]bool
+	matched *objectSet
 }
 
 // objectRef identifies an object among all accounts.
@@ -88,15 +91,15 @@ type objectRef struct {
 
 func (s *changeStream) prepare(ctx context.Context, table bool) error {
 	var err error
-	s.selector, err = labels.Parse(s.filter.Selector)
+	s.selector, err = store.ParseSelector(s.filter.Selector)
 	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", s.filter.Selector, err)
+		return err
 	}
 	if _, err := s.resolve(ctx, &s.filter); err != nil {
 		return err
 	}
 	if s.filter.Selector != "" || s.filter.Application != "" {
-		s.matched = map[objectRef]bool{}
+		s.matched = &objectSet{}
 	}
 	if !table {
 		return nil
@@ -138,12 +141,12 @@ func (s *changeStream) run(ctx context.Context) {
 	}
 }
 
-// wants reports whether the stream needs a change. The hub calls it for every change of all
-// accounts while it holds a lock, so it compares names only. Accounts are matched by pattern,
-// because new accounts can match later.
+// wants reports whether the stream needs a change. The subscription calls it for every change of all
+// accounts, so it compares names only. Accounts are matched by pattern, because new accounts can match
+// later.
 func (s *changeStream) wants(c store.Change) bool {
 	f := &s.filter
-	if f.canRead != nil && !f.canRead(c.Account) || len(f.accountPatterns) > 0 && !matchAny(f.accountPatterns, c.Account) ||
+	if f.canRead != nil && !f.canRead(c.Account) || !f.patterns.match(c.Account) ||
 		f.Namespace != "" && f.Namespace != c.Key.Namespace || f.Name != "" && f.Name != c.Key.Name {
 		return false
 	}
@@ -200,7 +203,7 @@ const streamPageBytes = 1 << 20
 
 // listExistingPage sends one page, and returns the cursor of the next one.
 func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) (next string, err error) {
-	release, err := s.ReadLimiter.Acquire(ctx, readlimit.CallerKey(s.request), s.pageCost(query))
+	release, err := s.ReadLimiter.Acquire(ctx, readlimit.CallerOf(s.request), s.pageCost(query))
 	if err != nil {
 		return "", err
 	}
@@ -212,7 +215,9 @@ func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) 
 	defer s.out.withDeadline(eventTimeout)()
 	for i := range page.Items {
 		row := &page.Items[i]
-		s.markMatched(objectRef{row.Account, row.Key})
+		if err := s.markMatched(objectRef{row.Account, row.Key}); err != nil {
+			return "", err
+		}
 		if s.initial {
 			if err := s.sendObject(string(store.Added), row); err != nil {
 				return "", err
@@ -223,10 +228,11 @@ func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) 
 	return page.Next, nil
 }
 
-func (s *changeStream) markMatched(ref objectRef) {
-	if s.matched != nil {
-		s.matched[ref] = true
+func (s *changeStream) markMatched(ref objectRef) error {
+	if s.matched == nil {
+		return nil
 	}
+	return s.matched.add(ref)
 }
 
 // sendFreshness sends the freshness of the accounts that match now.

@@ -210,8 +210,8 @@ func TestSlowReaderGetsLagged(t *testing.T) {
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	change := store.Change{Account: "dev", Key: web0, Type: store.Modified}
 	world.Hub.Publish([]store.Change{change})
-	<-db.started // it is blocked by the first change
-	for i := range 6000 {
+	<-db.started             // it is blocked by the first change
+	for i := range 100_000 { // more than the log holds, and what is left of it is more than the queue
 		c := change
 		c.Key.Name = "gone-" + strings.Repeat("x", i%7)
 		world.Hub.Publish([]store.Change{c})

@@ -2,12 +2,8 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strconv"
 	"sync"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -17,6 +13,8 @@ import (
 // again, because the response was lost, gets the outcome of the first request: from here while
 // it is in memory, and from the history later.
 type operationDedup struct {
+	digester operationDigester
+
 	mu    sync.Mutex
 	byID  map[vedette.OperationID]*dedupEntry
 	ended []vedette.OperationID // ended operations in byID, the oldest first
@@ -24,7 +22,7 @@ type operationDedup struct {
 
 // dedupEntry is an operation that is running or ended.
 type dedupEntry struct {
-	digest uint64        // of the request
+	digest string        // of the request
 	done   chan struct{} // closed after the other fields are set
 	view   outcomeView
 	err    error // why the operation was not sent
@@ -34,8 +32,8 @@ type dedupEntry struct {
 // cluster's messages and warnings. They are needed until the history has their outcomes.
 const maxEnded = 1000
 
-func newOperationDedup() *operationDedup {
-	return &operationDedup{byID: map[vedette.OperationID]*dedupEntry{}}
+func newOperationDedup(key []byte) *operationDedup {
+	return &operationDedup{digester: newOperationDigester(key), byID: map[vedette.OperationID]*dedupEntry{}}
 }
 
 // execute executes an operation, or returns the outcome of an earlier request with the same
@@ -44,6 +42,7 @@ func (a *api) execute(ctx context.Context, op vedette.Operation) (outcomeView, e
 	if op.ID == "" {
 		return newOutcomeView(op, a.Dispatch.Execute(ctx, op)), nil
 	}
+	op.Digest = a.dedup.digester.of(op)
 	entry, first, err := a.dedup.join(op)
 	if err != nil {
 		return outcomeView{}, err
@@ -86,7 +85,7 @@ func (a *api) send(ctx context.Context, op vedette.Operation) (outcomeView, erro
 	}
 	recorded, err := a.lookupHistory(ctx, op)
 	if err == nil && recorded == nil {
-		err = vedette.Errorf(vedette.Conflict, "%s; GET /vedette/v1/operations/%s returns its outcome when it ends", out.Message, op.ID)
+		err = errIDReused(op.ID) // nothing is known of it yet
 	}
 	if err != nil {
 		return outcomeView{}, err
@@ -103,8 +102,14 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 	if err != nil {
 		return nil, err
 	}
-	if row.Account != op.Account || row.Verb != op.Args.Verb() || row.DryRun != op.DryRun {
+	switch compareDigests(row.Digest, op.Digest) {
+	case isOther:
 		return nil, errIDReused(op.ID)
+	case isUnknown:
+		return nil, vedette.Errorf(vedette.Conflict, "the id %s was used before, and this server cannot tell whether it was for the same manifest, "+
+			"because the key in its dataDir has changed since, or was not kept: GET /vedette/v1/operations/%s returns the outcome of that operation; "+
+			"use a new id for another one", op.ID, op.ID)
+	case isSame:
 	}
 	if row.State == store.Pending {
 		return nil, vedette.Errorf(vedette.Conflict,
@@ -118,22 +123,23 @@ func (a *api) lookupHistory(ctx context.Context, op vedette.Operation) (*outcome
 	return &view, nil
 }
 
+// errIDReused is the same whatever the other operation is, and whoever sent it.
 func errIDReused(id vedette.OperationID) error {
-	return vedette.Errorf(vedette.Conflict, "the id %s belongs to another operation; use a new id for each operation", id)
+	return vedette.Errorf(vedette.Conflict, "the id %s belongs to another operation, or to one with other arguments, of another user, or that was just "+
+		"accepted: GET /vedette/v1/operations/%s returns its outcome when it ends, if you may read it; use a new id for each operation", id, id)
 }
 
 // join returns the entry of an operation, and whether the caller must execute it.
 func (d *operationDedup) join(op vedette.Operation) (*dedupEntry, bool, error) {
-	digest := digestOf(op)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if existing := d.byID[op.ID]; existing != nil {
-		if existing.digest != digest {
+		if compareDigests(existing.digest, op.Digest) != isSame {
 			return nil, false, errIDReused(op.ID)
 		}
 		return existing, false, nil
 	}
-	entry := &dedupEntry{digest: digest, done: make(chan struct{})}
+	entry := &dedupEntry{digest: op.Digest, done: make(chan struct{})}
 	d.byID[op.ID] = entry
 	return entry, true, nil
 }
@@ -155,17 +161,4 @@ func (d *operationDedup) finish(id vedette.OperationID, entry *dedupEntry) {
 		delete(d.byID, d.ended[0])
 		d.ended = slices.Delete(d.ended, 0, 1)
 	}
-}
-
-func digestOf(op vedette.Operation) uint64 {
-	args, err := json.Marshal(op.Args)
-	if err != nil { // the arguments were decoded from JSON, so they can be encoded
-		panic(err)
-	}
-	d := xxhash.New()
-	for _, part := range []string{string(op.Account), string(op.Args.Verb()), strconv.FormatBool(op.DryRun), string(args)} {
-		_, _ = d.WriteString(part) // hashing does not fail
-		_, _ = d.Write([]byte{0})
-	}
-	return d.Sum64()
 }

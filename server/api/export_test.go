@@ -18,11 +18,8 @@ func Routes() []string {
 	return patterns
 }
 
-// Glob exports glob.
-type Glob = glob
-
-// Match exports match.
-func (g glob) Match(text string) bool { return g.match(text) }
+// MatchGlob reports whether a pattern matches a text.
+func MatchGlob(pattern, text string) bool { return newGlob(pattern).match(text) }
 
 // CopyLog exports copyLog.
 var CopyLog = copyLog

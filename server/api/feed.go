@@ -13,11 +13,15 @@ import (
 // feedView is a feed: one kind of one account, and its state.
 type feedView struct {
 	feedFreshness
-	Objects    int64     `json:"objects"`
-	Synced     timestamp `json:"synced"` // end of the last snapshot; null before the first
-	Mark       string    `json:"mark"`   // resourceVersion up to which the feed is stored
-	APIVersion string    `json:"apiVersion"`
-	cursor     string    // of the page after this feed
+	Objects int64     `json:"objects"`
+	Synced  timestamp `json:"synced"` // end of the last snapshot; null before the first
+	// Verified is when the feed was last found to equal its cluster; null before the first time.
+	Verified timestamp `json:"verified"`
+	// DriftObjects is how many objects were found to differ from the cluster, and were read anew, all together.
+	DriftObjects int64  `json:"driftObjects"`
+	Mark         string `json:"mark"` // resourceVersion up to which the feed is stored
+	APIVersion   string `json:"apiVersion"`
+	cursor       string // of the page after this feed
 }
 
 func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
@@ -151,6 +155,7 @@ func (p *feedPage) readAccounts(ctx context.Context, names []vedette.AccountName
 
 func (a *api) feedView(f store.FeedStatus, now time.Time) feedView {
 	return feedView{feedFreshness: a.feedFreshness(f, a.agentState(f.Account), now), Objects: f.Objects, Synced: timestamp(f.Synced),
+		Verified: timestamp(f.Verified), DriftObjects: f.Drift,
 		Mark: string(f.Mark), APIVersion: f.Resource.APIVersion(),
 		cursor: newCursor(string(f.Account), f.Feed.Kind.Name, f.Feed.Kind.Group, f.Feed.Namespace)}
 }

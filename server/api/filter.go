@@ -14,18 +14,25 @@ var filterParameters = []string{"account", "kind", "namespace", "application", "
 
 // filter selects objects by the parameters of a request.
 type filter struct {
-	store.Query                     // without accounts and kinds
-	accountPatterns []string        // patterns of account names
-	kindNames       []string        // as the user wrote them
-	accounts        []*accountEntry // that are selected; nil for all accounts, see isRestricted
-	kinds           []vedette.Kind
-	resources       []vedette.Resource // resources of the kinds
+	store.Query                 // without accounts and kinds
+	patterns    accountPatterns // of the accounts
+	kindNames   []string        // as the user wrote them
+	accounts    []*accountEntry // that are selected; nil for all accounts, see isRestricted
+	kinds       []vedette.Kind
+	resources   []vedette.Resource // resources of the kinds
 	// canRead reports whether an account may be read. Nil means all accounts.
 	canRead func(vedette.AccountName) bool
 }
 
 func parseFilter(values url.Values) (filter, error) {
-	f := filter{accountPatterns: listValues(values, "account"), kindNames: listValues(values, "kind")}
+	var f filter
+	var err error
+	if f.patterns, err = parseAccounts(values); err != nil {
+		return f, err
+	}
+	if f.kindNames, err = listValues(values, "kind", maxKinds); err != nil {
+		return f, err
+	}
 	for name, field := range map[string]*string{"namespace": &f.Namespace, "application": &f.Application, "name": &f.Name,
 		"selector": &f.Selector} {
 		value, err := singleValue(values, name)
@@ -37,7 +44,7 @@ func parseFilter(values url.Values) (filter, error) {
 	if values.Has("kind") && len(f.kindNames) == 0 {
 		return f, vedette.Errorf(vedette.Invalid, "the parameter kind is empty; omit it to select all kinds")
 	}
-	if values.Has("account") && len(f.accountPatterns) == 0 {
+	if values.Has("account") && f.patterns.selectAll() {
 		return f, vedette.Errorf(vedette.Invalid, "the parameter account is empty; omit it to select all accounts")
 	}
 	return f, nil
@@ -65,7 +72,7 @@ func (a *api) resolve(ctx context.Context, f *filter) (*inventory, error) {
 
 // selectAccounts returns the accounts that the filter selects and the caller may read.
 func (f *filter) selectAccounts(i *inventory) ([]*accountEntry, error) {
-	accounts, err := i.selectAccounts(f.accountPatterns)
+	accounts, err := i.selectAccounts(f.patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +95,7 @@ func (f filter) query() store.Query {
 // not reach the store, because an empty list there means all accounts.
 func (f filter) matchesNothing() bool { return f.isRestricted() && len(f.accounts) == 0 }
 
-func (f filter) isRestricted() bool { return len(f.accountPatterns) > 0 || f.canRead != nil }
+func (f filter) isRestricted() bool { return !f.patterns.selectAll() || f.canRead != nil }
 
 // readPage reads the objects that match a filter, and their freshness. It reads the freshness
 // first, so that it never promises more than the objects contain.

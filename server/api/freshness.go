@@ -174,7 +174,7 @@ func (a *api) accountFreshness(accounts []*accountEntry, f filter, now time.Time
 				b.add(a.feedFreshness(feed, agent, now))
 			}
 		}
-		if len(f.accountPatterns) > 0 {
+		if !f.patterns.selectAll() {
 			b.addAbsent(account, f.kinds)
 		}
 	}

@@ -53,7 +53,10 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patterns := listValues(values, "account")
+	patterns, err := parseAccounts(values)
+	if err != nil {
+		return err
+	}
 	q.Accounts, err = a.historyAccounts(r, patterns)
 	if err != nil {
 		return err
@@ -110,9 +113,9 @@ func historyVerbs() []string {
 
 // historyAccounts returns the requested accounts that the caller may read, or nil for all. A
 // named account may have been deleted since.
-func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.AccountName, error) {
+func (a *api) historyAccounts(r *http.Request, patterns accountPatterns) ([]vedette.AccountName, error) {
 	canRead, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
-	if err != nil || canRead == nil && len(patterns) == 0 {
+	if err != nil || canRead == nil && patterns.selectAll() {
 		return nil, err
 	}
 	i, err := a.inventory.get(r.Context())
@@ -121,14 +124,14 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 	}
 	names := []vedette.AccountName{}
 	for _, account := range i.accounts {
-		if (len(patterns) == 0 || matchAny(patterns, account.name)) && (canRead == nil || canRead(account.name)) {
+		if patterns.match(account.name) && (canRead == nil || canRead(account.name)) {
 			names = append(names, account.name)
 		}
 	}
-	for _, p := range patterns {
+	for _, p := range patterns.texts {
 		name := vedette.AccountName(p)
 		switch {
-		case glob(p).hasWildcards() || slices.Contains(names, name):
+		case hasWildcards(p) || slices.Contains(names, name):
 		case canRead != nil && !canRead(name):
 			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %.255s", p)
 		default:
@@ -139,7 +142,7 @@ func (a *api) historyAccounts(r *http.Request, patterns []string) ([]vedette.Acc
 }
 
 // checkAccounts returns an error if a history without entries is due to an unknown account.
-func (a *api) checkAccounts(r *http.Request, patterns []string) error {
+func (a *api) checkAccounts(r *http.Request, patterns accountPatterns) error {
 	_, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]*accountEntry, error) { return i.selectAccounts(patterns) })
 	return err
 }
@@ -157,7 +160,7 @@ func (a *api) getOperation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if canRead != nil && !canRead(row.Account) {
-		return vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", row.Account)
+		return store.NoOperation(row.ID)
 	}
 	return writeJSON(w, r, newOperationView(row))
 }

@@ -103,7 +103,7 @@ func TestGetOperation(t *testing.T) {
 	if got := getJSON[operations](w, "/operations").ids(); got != "21" {
 		t.Errorf("with permission for one account: got %s", got)
 	}
-	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusForbidden, "/operations/01J00000000000000000000002": http.StatusOK,
+	for path, want := range map[string]int{"/operations/01J00000000000000000000003": http.StatusNotFound, "/operations/01J00000000000000000000002": http.StatusOK,
 		"/operations?account=prod-3": http.StatusForbidden, "/operations?account=prod-*": http.StatusOK} {
 		if response, body := w.get(path); response.StatusCode != want {
 			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, want)

@@ -121,27 +121,25 @@ func searchAccounts(accounts []*accountEntry, name vedette.AccountName) (at int,
 
 // matchAccounts returns the accounts that match any of the patterns. It fails if a pattern without
 // wildcards matches nothing.
-func (i *inventory) matchAccounts(patterns []string) ([]*accountEntry, error) {
+func (i *inventory) matchAccounts(patterns accountPatterns) ([]*accountEntry, error) {
 	var matched []*accountEntry
-	wild := false
-	for _, p := range patterns {
+	for _, p := range patterns.texts {
 		account := i.account(vedette.AccountName(p))
 		switch {
-		case glob(p).hasWildcards():
-			wild = true
+		case hasWildcards(p):
 		case account == nil:
 			return nil, i.accountNotFound(p)
 		default:
 			matched = append(matched, account)
 		}
 	}
-	if !wild {
+	if len(patterns.globs) == 0 {
 		slices.SortFunc(matched, func(a, b *accountEntry) int { return cmp.Compare(a.name, b.name) })
 		return slices.Compact(matched), nil
 	}
 	matched = nil
 	for _, account := range i.accounts {
-		if matchAny(patterns, account.name) {
+		if patterns.match(account.name) {
 			matched = append(matched, account)
 		}
 	}
@@ -149,15 +147,11 @@ func (i *inventory) matchAccounts(patterns []string) ([]*accountEntry, error) {
 }
 
 // selectAccounts is matchAccounts, or all accounts if there are no patterns.
-func (i *inventory) selectAccounts(patterns []string) ([]*accountEntry, error) {
-	if len(patterns) == 0 {
+func (i *inventory) selectAccounts(patterns accountPatterns) ([]*accountEntry, error) {
+	if patterns.selectAll() {
 		return i.accounts, nil
 	}
 	return i.matchAccounts(patterns)
-}
-
-func matchAny(patterns []string, name vedette.AccountName) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p).match(string(name)) })
 }
 
 // maxHintAccounts is the number of names that an unknown name is compared with. More would let

@@ -5,10 +5,10 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 // kindView is a kind that at least one account reports.
@@ -61,7 +61,7 @@ func (a *api) readKinds(ctx context.Context, i *inventory, f filter) ([]kindView
 		counts, err := a.Store.ObjectCounts(ctx)
 		return kindViews(i.accounts, counts), err
 	}
-	return a.kindCache.get(func() ([]kindView, error) {
+	return a.kindCache.get(ctx, func() ([]kindView, error) {
 		counts, err := a.Store.ObjectCounts(ctx)
 		return kindViews(i.accounts, counts), err
 	})
@@ -70,16 +70,21 @@ func (a *api) readKinds(ctx context.Context, i *inventory, f filter) ([]kindView
 // kindCache keeps the kinds of a large fleet for fifty times as long as it took to count their
 // objects.
 type kindCache struct {
-	mu    sync.Mutex
+	turns *fair.Line // whoever has the turn counts, and the others wait for its result as long as they want it
 	kinds []kindView
 	until time.Time
 }
 
+func newKindCache() kindCache { return kindCache{turns: fair.New(fair.Config{Capacity: 1})} }
+
 const kindReuse = 50
 
-func (c *kindCache) get(read func() ([]kindView, error)) ([]kindView, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *kindCache) get(ctx context.Context, read func() ([]kindView, error)) ([]kindView, error) {
+	turn, err := c.turns.Acquire(ctx, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.Release()
 	start := time.Now()
 	if start.Before(c.until) {
 		return c.kinds, nil

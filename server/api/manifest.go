@@ -12,13 +12,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
 // manifest is a manifest with the fields that this package reads.
 type manifest struct {
 	raw      []byte // JSON
-	Kind     string
-	Metadata struct{ Name, GenerateName string }
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name         string `json:"name"`
+		GenerateName string `json:"generateName"`
+	} `json:"metadata"`
 }
 
 // parseManifest parses one object, either JSON or YAML. Errors do not quote it, because it
@@ -36,12 +41,14 @@ func parseManifest(document []byte) (manifest, error) {
 	if len(m.raw) == 0 || m.raw[0] != '{' {
 		return m, vedette.Errorf(vedette.Invalid, "the manifest must be one object, as JSON or as a string of YAML")
 	}
-	if err := json.Unmarshal(m.raw, &m); err != nil {
+	if err := exactjson.Unmarshal(m.raw, &m, exactjson.Limits{}); err != nil {
 		return m, vedette.Errorf(vedette.Invalid,
 			"the manifest is invalid: kind, name and generateName must be strings, and metadata must be an object")
 	}
-	var items struct{ Items json.RawMessage }
-	if strings.HasSuffix(m.Kind, "List") && json.Unmarshal(m.raw, &items) == nil && bytes.HasPrefix(items.Items, []byte("[")) {
+	var items struct {
+		Items json.RawMessage `json:"items"`
+	}
+	if strings.HasSuffix(m.Kind, "List") && exactjson.Unmarshal(m.raw, &items, exactjson.Limits{}) == nil && bytes.HasPrefix(items.Items, []byte("[")) {
 		return m, vedette.Errorf(vedette.Invalid, "the manifest is a %s; send one operation for each item", m.Kind)
 	}
 	return m, nil
@@ -51,6 +58,9 @@ var yamlLine = regexp.MustCompile(`line \d+`)
 
 // yamlDocumentToJSON converts one YAML document to JSON.
 func yamlDocumentToJSON(text string) ([]byte, error) {
+	if n := yamlcount.Values([]byte(text)); n > yamlcount.MaxManifest {
+		return nil, vedette.Errorf(vedette.Invalid, "the manifest has about %d values, more than the %d that YAML may have: send it as JSON", n, yamlcount.MaxManifest)
+	}
 	decoder := yaml3.NewDecoder(strings.NewReader(text))
 	count := 0
 	for {
@@ -64,6 +74,10 @@ func yamlDocumentToJSON(text string) ([]byte, error) {
 		}
 		if !isEmptyDocument(node) {
 			count++
+		}
+		if !yamlcount.Expanded(&node).IsManifest() {
+			return nil, vedette.Errorf(vedette.Invalid, "the manifest becomes more than %d values, or %d MiB of JSON, when its aliases are replaced: "+
+				"send it as JSON", yamlcount.MaxManifest, yamlcount.MaxManifestBytes>>20)
 		}
 	}
 	switch {
@@ -83,7 +97,7 @@ func isEmptyDocument(node yaml3.Node) bool {
 // convertDocument converts the one document that is not empty.
 func convertDocument(text string) ([]byte, error) {
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
-		converted, err := yaml.YAMLToJSON([]byte(document))
+		converted, err := yaml.YAMLToJSONStrict([]byte(document))
 		if err != nil {
 			return nil, yamlError(err)
 		}

@@ -41,7 +41,7 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.Bodies = include == "body" && as != "table"
 	f.Bytes = a.PageBytes
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), a.pageCost(f.Query))
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), a.pageCost(f.Query))
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 // readObject reads an object for a request. Its memory is reserved until release is called.
 func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
 	//nolint:contextcheck // it takes the context of the request
-	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
+	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (store.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
 		return row, rowCost + objectCopies*int64(len(row.Body)), err
 	})

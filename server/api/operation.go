@@ -7,12 +7,13 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
+	"net/textproto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
@@ -92,7 +93,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := textcheck.UTF8(body); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the operation must not contain %w", err)
 	}
-	return body, nil
+	return body, decodelimit.Reserve(r.Context(), body)
 }
 
 // probesSecret reports whether the outcome of an operation shows if the data of a Secret is
@@ -133,8 +134,10 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 // maxHeaderText is the maximum length of a header about an operation, in bytes.
 const maxHeaderText = 255
 
+// headerText returns a header as package authorize reads it: without spaces and tabs around it, but with other
+// white space, which belongs to names.
 func headerText(r *http.Request, header string) (string, error) {
-	text := strings.TrimSpace(r.Header.Get(header))
+	text := textproto.TrimString(r.Header.Get(header))
 	if len(text) > maxHeaderText {
 		return "", vedette.Errorf(vedette.Invalid, "the header %s has %d bytes, more than the limit of %d", header, len(text), maxHeaderText)
 	}

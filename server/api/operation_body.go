@@ -47,7 +47,7 @@ func parseID(id string, op vedette.Operation) (vedette.OperationID, error) {
 // The limits of an operation's timeout.
 const (
 	minTimeout = 100 * time.Millisecond
-	maxTimeout = 24 * time.Hour
+	maxTimeout = time.Hour // an operation occupies memory of server and agent until it ends
 )
 
 // parseDeadline reads a timeout. The zero time means the default.

@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -190,7 +191,7 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 		want   string
 	}{
 		{`[]`, 400, "must be a JSON object"},
-		{`{"account":`, 400, "it is broken at byte 11"},
+		{`{"account":`, 400, "it is broken at byte 10"},
 		{`{}`, 400, "has no verb"},
 		{`{"account":"dev","verb":"aply"}`, 400, "did you mean apply?"},
 		{`{"account":"dev","verb":"logs"}`, 400, "GET /vedette/v1/logs"},
@@ -212,11 +213,11 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 		{`{"account":"dev","verb":"prune","all":true,"namespaces":[""]}`, 400, "an empty name"},
 		{`{"account":"dev","verb":"prune","all":true,"kinds":"x"}`, 400, "must be a list of texts"},
 		{`{"account":"dev","verb":"get","kind":"po","name":"x","dryRun":true}`, 400, `takes no "dryRun"`},
-		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "is invalid"},
+		{`{"account":"dev","verb":"delete","kind":"po","labelSelector":"==="}`, 400, "cannot be read"},
 		{`{"account":"dev","verb":"delete","kind":"po","name":"x","propagation":"never"}`, 400, "must be one of foreground, background, orphan"},
 		{`{"account":"dev","verb":"undo","kind":"deploy","name":"w","revision":1,"revisionsBack":1}`, 400, "only one of them"},
 		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"9"}`, 400, "must be a duration, for example 30s"},
-		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"99h"}`, 400, "to 24h"},
+		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","timeout":"99h"}`, 400, "to 1h"},
 		{`{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"7"}`, 400, "is not a ULID"},
 		{`{"account":"dev","verb":"get","kind":"deploy","name":"w","id":"01J00000000000000000000000"}`, 400, "takes no id"},
 		{`{"account":"dev","verb":"apply","manifest":[]}`, 400, "must be one object"},
@@ -442,6 +443,11 @@ func restart(id string) string {
 	return `{"account":"dev","verb":"restart","kind":"deploy","name":"w","id":"` + id + `"}`
 }
 
+// restartDigest is that of restart.
+func restartDigest() string {
+	return api.DigestOf(vedette.Operation{ID: oneID, Account: "dev", Args: vedette.RestartArgs{Target: vedette.Target{Kind: "deploy", Name: "w"}}}, "")
+}
+
 // TestOperationIDRunsOnce sends operations twice, concurrently and one after the other.
 func TestOperationIDRunsOnce(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{}, 10)
@@ -485,7 +491,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 	cfg := configOf(world)
 	cfg.Dispatch = a
 	w := serve(t, cfg)
-	row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: store.Pending, Accepted: time.Now()}
+	row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: store.Pending, Accepted: time.Now(), Digest: restartDigest()}
 	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +522,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 func TestConcurrentServersShareOutcome(t *testing.T) {
 	world := shopWorld(t)
 	a := &fakeDispatcher{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
-		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now()}
+		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now(), Digest: restartDigest()}
 		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
 			t.Error(err)
 		}

@@ -33,7 +33,7 @@ var routes = map[string]authorizetest.Route{
 	"GET /vedette/v1/changes":                                     {Path: "/changes?kind=pods&initial=true", Permissions: prodRead, FilteredText: "web-0"},
 	"POST /vedette/v1/operations":                                 {Path: "/operations", Body: `{"account":"prod","verb":"restart","kind":"deployment","name":"web","dryRun":true}`, Permissions: prodWrite},
 	"GET /vedette/v1/operations":                                  {Path: "/operations", Permissions: prodRead, FilteredText: "01J00000000000000000000001"},
-	"GET /vedette/v1/operations/{id}":                             {Path: "/operations/01J00000000000000000000001", Permissions: prodRead},
+	"GET /vedette/v1/operations/{id}":                             {Path: "/operations/01J00000000000000000000001", Permissions: prodRead, Hides: true},
 	"GET /vedette/v1/logs":                                        {Path: "/logs?account=prod&namespace=shop&pod=web-0", Permissions: prodRead},
 	"GET /vedette/v1/version":                                     {Path: "/version", Open: true},
 	"GET /vedette/v1/openapi.yaml":                                {Path: "/openapi.yaml", Open: true},

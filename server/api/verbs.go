@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // validateArgs checks what the types of the arguments cannot express, and returns the
@@ -122,10 +121,8 @@ func checkPropagation(policy string) error {
 }
 
 func checkSelector(selector string) error {
-	if _, err := labels.Parse(selector); err != nil {
-		return vedette.Errorf(vedette.Invalid, "the label selector %.200q is invalid: %w", selector, err)
-	}
-	return nil
+	_, err := store.ParseSelector(selector)
+	return err
 }
 
 func checkOneOf[T ~string](field string, value T, allowed []T) error {

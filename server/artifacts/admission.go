@@ -2,10 +2,11 @@ package artifacts
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 // admissionTimeout is the time that a request waits while too many artifacts are being fetched.
@@ -17,68 +18,72 @@ const (
 	storeCaller = "stored" // all who read the artifact store
 )
 
-// admission bounds how many artifacts are fetched at the same time, so that memory and disk are
-// bounded however many stages of pipelines start. One caller leaves room for others: the servers
-// and readers of some are slow. It is safe for concurrent use.
-type admission struct {
-	running chan struct{} // a token for each artifact that is being fetched
-	share   int           // of one caller
-
-	mu      sync.Mutex
-	callers map[string]*callerSlots
+// newPlaces returns the line for places. It bounds how many artifacts are fetched at the same time, so that
+// memory and disk are bounded however many stages of pipelines start. One caller leaves room for others: the
+// servers and readers of some are slow.
+func newPlaces(limit int) *fair.Line {
+	return fair.New(fair.Config{Capacity: int64(limit), Share: max(1, int64(limit)*3/4), Wait: admissionTimeout})
 }
 
-// callerSlots are the places of one caller.
-type callerSlots struct {
-	running chan struct{}
-	users   int // that wait or fetch
+// memoryBytes is what all fetches together may take, besides the buffers of connections: for clones of Git that
+// are unpacked or archived, and for charts of Helm that are parsed.
+const memoryBytes = 256 << 20
+
+// newMemory returns the line for memory. Requests wait in it as long as they have time.
+func newMemory() *fair.Line {
+	return fair.New(fair.Config{Capacity: memoryBytes, Share: memoryBytes * 3 / 4})
 }
 
-func newAdmission(limit int) *admission {
-	return &admission{running: make(chan struct{}, limit), share: max(1, limit*3/4), callers: map[string]*callerSlots{}}
+// arrivals is the memory of what arrives of one artifact and is not complete yet. It does not wait, because a server
+// that stalls would keep what others wait for. It is not safe for concurrent use.
+type arrivals struct {
+	memory *fair.Line
+	caller string
+	used   int64
+	paid   int64
+	grants []*fair.Grant
+}
+
+// arrivalPart is how much of an artifact's arrival is free, and how much is paid for at once.
+const arrivalPart = 4 << 20
+
+// pay takes memory for bytes more.
+func (a *arrivals) pay(bytes int) error {
+	for a.used += int64(bytes); a.used > arrivalPart+a.paid; a.paid += arrivalPart {
+		grant := a.memory.TryAcquire(a.caller, arrivalPart)
+		if grant == nil {
+			return vedette.Errorf(vedette.Unavailable, "the index is long, and other artifacts use the memory for it: retry later")
+		}
+		a.grants = append(a.grants, grant)
+	}
+	return nil
+}
+
+func (a *arrivals) release() {
+	for _, grant := range a.grants {
+		grant.Release()
+	}
+	a.grants = nil
+}
+
+// diskBytes is what all clones together may take on disk, or three times artifacts.limits.maxBytes if that is more:
+// what is received of a repository is there twice while it is unpacked, with its index.
+const diskBytes = 4 << 30
+
+// diskTimeout is the time that a clone waits for disk while it is received.
+const diskTimeout = 30 * time.Second
+
+func newDisk(maxBytes int64) *fair.Line {
+	capacity := max(diskBytes, 3*maxBytes)
+	return fair.New(fair.Config{Capacity: capacity, Share: capacity * 3 / 4, Wait: diskTimeout})
 }
 
 // admit waits until there is room for one more artifact of a caller.
-func (a *admission) admit(ctx context.Context, caller string) (release func(), err error) {
-	timeout := time.NewTimer(admissionTimeout)
-	defer timeout.Stop()
-	slots := a.enter(caller)
-	for _, tokens := range []chan struct{}{slots.running, a.running} {
-		select {
-		case tokens <- struct{}{}:
-			continue
-		case <-timeout.C:
-			err = vedette.Errorf(vedette.Unavailable, "%d artifacts are being fetched, and none was complete within %s: retry, "+
-				"or raise artifacts.limits.maxConcurrent", cap(tokens), admissionTimeout)
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		if tokens == a.running {
-			<-slots.running
-		}
-		a.leave(caller)
-		return nil, err
+func (a *Accounts) admit(ctx context.Context, caller string) (*fair.Grant, error) {
+	grant, err := a.places.Acquire(ctx, caller, 1)
+	if errors.Is(err, fair.ErrTimeout) {
+		return nil, vedette.Errorf(vedette.Unavailable, "too many artifacts are being fetched, and none was complete within %s: retry, "+
+			"or raise artifacts.limits.maxConcurrent", admissionTimeout)
 	}
-	return func() { <-a.running; <-slots.running; a.leave(caller) }, nil
-}
-
-func (a *admission) enter(caller string) *callerSlots {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	slots := a.callers[caller]
-	if slots == nil {
-		slots = &callerSlots{running: make(chan struct{}, a.share)}
-		a.callers[caller] = slots
-	}
-	slots.users++
-	return slots
-}
-
-func (a *admission) leave(caller string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	slots := a.callers[caller]
-	if slots.users--; slots.users == 0 {
-		delete(a.callers, caller)
-	}
+	return grant, err
 }

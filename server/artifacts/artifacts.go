@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -46,10 +47,11 @@ type lister interface {
 
 // Accounts are all artifact accounts of a server.
 type Accounts struct {
-	sources   []source
-	store     *objectStore
-	admission *admission
-	enabled   bool
+	sources []source
+	store   *objectStore
+	places  *fair.Line
+	memory  *fair.Line
+	enabled bool
 }
 
 // List returns all accounts: configured ones first, then those that exist without configuration.
@@ -78,16 +80,16 @@ func (a *Accounts) Fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 		}
 		return content, nil
 	}
-	release, err := a.admission.admit(ctx, r.Caller)
+	place, err := a.admit(ctx, r.Caller)
 	if err != nil {
 		return nil, err
 	}
 	content, err := s.fetch(ctx, r)
 	if err != nil {
-		release()
+		place.Release()
 		return nil, publicError(ctx, r.Artifact, err)
 	}
-	return &admittedContent{ReadCloser: content, release: release}, nil
+	return &admittedContent{ReadCloser: content, place: place}, nil
 }
 
 // needsNothing reports whether an artifact is fetched from nowhere. Then it does not wait for others.
@@ -107,11 +109,11 @@ func (a *Accounts) Names(ctx context.Context, account, artifactType string) ([]s
 	if err != nil {
 		return nil, err
 	}
-	release, err := a.admission.admit(ctx, listCaller)
+	place, err := a.admit(ctx, listCaller)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer place.Release()
 	names, err := l.names(ctx)
 	return names, listError(ctx, account, "names", err)
 }
@@ -122,11 +124,11 @@ func (a *Accounts) Versions(ctx context.Context, account, artifactType, name str
 	if err != nil {
 		return nil, err
 	}
-	release, err := a.admission.admit(ctx, listCaller)
+	place, err := a.admit(ctx, listCaller)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer place.Release()
 	versions, err := l.versions(ctx, name)
 	return versions, listError(ctx, account, "versions", err)
 }
@@ -160,11 +162,11 @@ func (a *Accounts) findLister(name, artifactType, what string) (lister, error) {
 // admittedContent leaves room for the next artifact when it is closed.
 type admittedContent struct {
 	io.ReadCloser
-	release func()
+	place *fair.Grant
 }
 
-// Close closes the content. It must be called once.
+// Close closes the content.
 func (c *admittedContent) Close() error {
-	defer c.release()
+	defer c.place.Release()
 	return c.ReadCloser.Close()
 }

@@ -28,11 +28,7 @@ func (s bucketSource) fetch(ctx context.Context, r Request) (io.ReadCloser, erro
 	if !ok || name == "" || path == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "references of type %.100s must be of the format %s<bucket>/<file-path>", r.Artifact.Type, s.scheme)
 	}
-	o := bucket.Object{Bucket: name, Path: path}
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	return s.open(ctx, o)
+	return s.open(ctx, bucket.Object{Bucket: name, Path: path})
 }
 
 // splitVersion separates the version of an object, which follows the last # of a reference, from

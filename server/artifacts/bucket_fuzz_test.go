@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // FuzzBucketReference checks that no reference leads to another host than the account's, and that
 // the URL is one that can be requested.
 func FuzzBucketReference(f *testing.F) {
-	for _, seed := range []string{"s3://bucket/a/b.yaml", "bucket/a b#1", "s3://evil.example/x", "s3://a@b/c", "s3://../../x", "gs://b/%2e%2e/%zz", "oci://b/\x00"} {
+	for _, seed := range []string{"s3://bucket/a/b.yaml", "bucket/a b#1", "s3://evil.example/x", "s3://a@b/c", "s3://../../x", "gs://b/%2e%2e/%zz", "oci://b/\x00", "../x", "b/a/..#1", "b/..#v"} {
 		f.Add(seed)
 	}
 	aws := bucket.NewS3(bucket.S3Config{Region: "eu-1"})
@@ -41,6 +42,9 @@ func FuzzBucketReference(f *testing.F) {
 				name, isSuffix := strings.CutSuffix(parsed.Host, host)
 				if !isSuffix || name != "" && !strings.HasSuffix(name, ".") || parsed.User != nil {
 					t.Errorf("%q leads to %s, want %s", reference, parsed.Host, host)
+				}
+				if parts := strings.Split(parsed.Path, "/"); host != "storage.googleapis.com" && (slices.Contains(parts, "..") || slices.Contains(parts, ".")) {
+					t.Errorf("%q leads to the path %s", reference, parsed.Path)
 				}
 				return nil, errors.New("found")
 			}}

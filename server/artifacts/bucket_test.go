@@ -266,7 +266,7 @@ func TestFront50(t *testing.T) {
 		"spinnaker://t":            "/front50/v2/pipelineTemplates/t",
 		"spinnaker://t:latest":     "/front50/v2/pipelineTemplates/t?tag=latest",
 		"spinnaker://t@sha256:abc": "/front50/v2/pipelineTemplates/t?digest=abc",
-		"spinnaker://../x":         "/front50/v2/pipelineTemplates/..%2Fx",
+		"spinnaker://a/x":          "/front50/v2/pipelineTemplates/a%2Fx",
 	} {
 		if got := mustFetch(t, accounts, artifact(artifactType, account, "", reference)); got != want {
 			t.Errorf("%s: got %q, want %q", reference, got, want)
@@ -282,4 +282,9 @@ func TestFront50(t *testing.T) {
 	expectError(t, "a missing template", err, vedette.NotFound, "Front50 does not have it")
 	_, err = fetch(t, accounts, artifact(artifactType, account, "", "t"))
 	expectError(t, "no scheme", err, vedette.Invalid, "starting with spinnaker://")
+	for _, reference := range []string{"spinnaker://..", "spinnaker://.", "spinnaker://..:latest", "spinnaker://@sha256:abc", "spinnaker://../x",
+		"spinnaker://%2e%2e/x"} {
+		_, err = fetch(t, accounts, artifact(artifactType, account, "", reference))
+		expectError(t, reference, err, vedette.Invalid, "is not the id of a pipeline template")
+	}
 }

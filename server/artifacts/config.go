@@ -4,8 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 
-	"golang.org/x/sync/semaphore"
-
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -53,7 +52,7 @@ func New(cfg Config) *Accounts {
 	if cfg.MaxGitObjectBytes == 0 {
 		cfg.MaxGitObjectBytes = 64 << 20
 	}
-	a := &Accounts{admission: newAdmission(cfg.MaxConcurrent), enabled: !cfg.Disabled}
+	a := &Accounts{places: newPlaces(cfg.MaxConcurrent), memory: newMemory(), enabled: !cfg.Disabled}
 	if cfg.Disabled {
 		return a
 	}
@@ -62,7 +61,7 @@ func New(cfg Config) *Accounts {
 	trusting := egress.New(egress.Policy{Allowed: everywhere}, cfg.Limits)
 	a.store = newObjectStore(cfg.Store, trusting)
 	a.sources = append(a.sources, fileSources(cfg, client)...)
-	a.sources = append(a.sources, repositorySources(cfg, client)...)
+	a.sources = append(a.sources, repositorySources(cfg, client, a.memory)...)
 	a.sources = append(a.sources, bucketSources(cfg, client, trusting)...)
 	a.sources = append(a.sources, embeddedSource{a.store})
 	if cfg.Front50URL != nil {
@@ -90,14 +89,14 @@ func fileSources(cfg Config, client *egress.Client) []source {
 	return sources
 }
 
-func repositorySources(cfg Config, client *egress.Client) []source {
+func repositorySources(cfg Config, client *egress.Client, memory *fair.Line) []source {
 	var sources []source
-	unpacking := semaphore.NewWeighted(1)
+	disk := newDisk(client.Limits().MaxBytes)
 	for _, account := range cfg.Git {
-		sources = append(sources, account.source(cfg, client, unpacking))
+		sources = append(sources, account.source(cfg, client, memory, disk))
 	}
 	for _, account := range cfg.Helm {
-		sources = append(sources, account.source(cfg, client))
+		sources = append(sources, account.source(cfg, client, memory))
 	}
 	return sources
 }

@@ -2,16 +2,17 @@ package artifacts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -43,6 +44,9 @@ func (s front50Source) fetch(ctx context.Context, r Request) (io.ReadCloser, err
 		id = name
 		query.Set("tag", tag)
 	}
+	if !textcheck.IsPathSegment(id) {
+		return nil, vedette.Errorf(vedette.Invalid, "%q is not the id of a pipeline template", id)
+	}
 	return s.get(ctx, "/v2/pipelineTemplates/"+url.PathEscape(id), query)
 }
 
@@ -69,16 +73,36 @@ func (s front50Source) names(ctx context.Context) ([]string, error) {
 	var templates []struct {
 		ID string `json:"id"`
 	}
-	if err := json.NewDecoder(body).Decode(&templates); err != nil {
-		return nil, unexpectedAnswer(s.base, "something else than a list of pipeline templates")
+	if err := decodeAnswer(body, &templates); err != nil {
+		return nil, unexpectedAnswer(s.base, "something else than a list of pipeline templates: "+err.Error())
 	}
 	names := []string{}
+	known := map[string]bool{}
 	for _, t := range templates {
-		if !slices.Contains(names, t.ID) {
+		if !known[t.ID] {
+			known[t.ID] = true
 			names = append(names, t.ID)
 		}
 	}
 	return names, nil
+}
+
+// Limits of an answer that is decoded as a whole.
+const (
+	maxAnswerBytes  = 16 << 20
+	maxAnswerMemory = 64 << 20
+)
+
+// decodeAnswer decodes an answer in JSON.
+func decodeAnswer(body io.Reader, into any) error {
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswerBytes+1))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if len(text) > maxAnswerBytes {
+		return &egress.SizeError{Limit: maxAnswerBytes}
+	}
+	return exactjson.Unmarshal(text, into, exactjson.Limits{Bytes: maxAnswerMemory})
 }
 
 //nolint:unparam // the interface has the result

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/internal/tempdir"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -35,17 +35,24 @@ type GitAccount struct {
 
 // gitSource clones repositories and archives them.
 type gitSource struct {
-	config    GitAccount
-	client    *egress.Client
-	tempDir   string
-	limits    packLimits
-	unpacking *semaphore.Weighted
+	config       GitAccount
+	client       *egress.Client
+	tempDir      string
+	limits       packLimits
+	memory, disk *fair.Line
 }
 
 const gitType = "git/repo"
 
-func (a GitAccount) source(cfg Config, client *egress.Client, unpacking *semaphore.Weighted) source {
-	return gitSource{config: a, client: client, tempDir: cfg.TempDir, unpacking: unpacking,
+// clonePattern is the name of directories with clones.
+const clonePattern = "vedette-git-*"
+
+// RemoveAbandonedClones removes the clones of servers that were killed, and returns how many. Other servers
+// may have clones in the same directory.
+func (c Config) RemoveAbandonedClones() int { return tempdir.RemoveAbandoned(c.TempDir, clonePattern) }
+
+func (a GitAccount) source(cfg Config, client *egress.Client, memory, disk *fair.Line) source {
+	return gitSource{config: a, client: client, tempDir: cfg.TempDir, memory: memory, disk: disk,
 		limits: packLimits{bytes: client.Limits().MaxBytes, objectBytes: cfg.MaxGitObjectBytes}}
 }
 
@@ -66,48 +73,54 @@ func (s gitSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(s.tempDir, "vedette-git-")
+	dir, err := tempdir.Make(s.tempDir, clonePattern)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the clone: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.client.Limits().Timeout)
+	clone := newGitClone(dir, s.limits, cloneBudget{s.memory, s.disk, max(diskBytes, 3*s.limits.bytes), r.Caller})
 	var archive io.ReadCloser
 	err = recovered(func() (err error) {
-		archive, err = s.archive(ctx, endpoint, dir, version, subPath)
+		archive, err = s.archive(ctx, endpoint, clone, version, subPath)
 		return err
 	})
 	if err != nil {
 		cancel()
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, clone.remove())
 	}
-	return &clonedArchive{ReadCloser: archive, cancel: cancel, dir: dir}, nil
+	return &clonedArchive{ReadCloser: archive, cancel: cancel, clone: clone}, nil
 }
 
-func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, dir, version, subPath string) (io.ReadCloser, error) {
-	session, err := s.connect(ctx, endpoint)
+func (s gitSource) archive(ctx context.Context, endpoint *transport.Endpoint, clone *gitClone, version, subPath string) (io.ReadCloser,
+	error) {
+	refs := &refList{memory: s.memory, caller: clone.budget.caller}
+	defer refs.release()
+	session, err := s.connect(ctx, endpoint, refs)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
-	clone := newGitClone(dir, s.limits, s.unpacking)
-	commit, err := clone.fetch(ctx, session, version, func() (gitSession, error) { return s.connect(ctx, endpoint) })
+	commit, err := clone.fetch(ctx, session, version, func() (gitSession, error) { return s.connect(ctx, endpoint, refs) })
+	if refs.err != nil {
+		err = fmt.Errorf("list branches and tags: %w", refs.err)
+	}
 	if err != nil {
 		return nil, s.hideLogin(gitError(endpoint, err))
 	}
-	return archiveCommit(ctx, commit, subPath, s.limits.bytes*expansion)
+	return clone.archiveCommit(ctx, commit, subPath, s.limits.bytes*expansion)
 }
 
 // clonedArchive removes the clone when the archive was read.
 type clonedArchive struct {
 	io.ReadCloser
 	cancel context.CancelFunc
-	dir    string
+	clone  *gitClone
 }
 
 // Close ends the archive and removes the clone.
 func (a *clonedArchive) Close() error {
 	a.cancel() // an archiver that is between two entries sees no closed reader
-	return errors.Join(a.ReadCloser.Close(), os.RemoveAll(a.dir))
+	return errors.Join(a.ReadCloser.Close(), a.clone.remove())
 }
 
 // validGitText are versions and paths that Clouddriver accepts, too.

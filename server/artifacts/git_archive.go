@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/gitattributes"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
@@ -22,22 +24,38 @@ import (
 // writes it: entries have their whole paths, the time is that of the commit, and files with the
 // attribute export-ignore are left out. A path that does not exist is reported at once. The archive
 // fails when ctx ends.
-func archiveCommit(ctx context.Context, commit *object.Commit, subPath string, maxBytes int64) (io.ReadCloser, error) {
-	root, err := commit.Tree()
-	if err != nil {
-		return nil, fmt.Errorf("read the commit %s: %w", commit.Hash, err)
+func (c *gitClone) archiveCommit(ctx context.Context, commit *object.Commit, subPath string, maxBytes int64) (io.ReadCloser, error) {
+	a := &archiver{ctx: ctx, storage: c.storage, commit: commit, remaining: maxBytes, limit: maxBytes,
+		rules: map[plumbing.Hash][]exportRule{}}
+	a.subPath = strings.Trim(path.Clean("/"+subPath), "/")
+	if err := a.findSubPath(); err != nil {
+		return nil, err
 	}
-	subPath = strings.Trim(path.Clean("/"+subPath), "/")
-	if subPath != "" {
-		if _, err := root.FindEntry(subPath); err != nil {
-			return nil, vedette.Errorf(vedette.NotFound, "%.300q does not exist in commit %s", subPath, commit.Hash)
-		}
-	}
-	a := &archiver{ctx: ctx, commit: commit, subPath: subPath, remaining: maxBytes, limit: maxBytes}
-	return startArchive(ctx, func(w io.Writer) error { return writeArchive(w, a, root) }), nil
+	return startArchive(ctx, func(w io.Writer) error { return writeArchive(w, a) }), nil
 }
 
-func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
+// findSubPath returns an error if the path that was asked for does not exist.
+func (a *archiver) findSubPath() error {
+	id := a.commit.TreeHash
+	for rest, more := a.subPath, a.subPath != ""; more; {
+		tree, release, err := a.readTree(id)
+		if err != nil {
+			return fmt.Errorf("read the commit %s: %w", a.commit.Hash, err)
+		}
+		var name string
+		name, rest, more = strings.Cut(rest, "/")
+		i := slices.IndexFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == name })
+		if i < 0 || more && tree.Entries[i].Mode != filemode.Dir {
+			release()
+			return vedette.Errorf(vedette.NotFound, "%.300q does not exist in commit %s", a.subPath, a.commit.Hash)
+		}
+		id = tree.Entries[i].Hash
+		release()
+	}
+	return nil
+}
+
+func writeArchive(w io.Writer, a *archiver) error {
 	compressed := gzip.NewWriter(w)
 	a.tar = tar.NewWriter(compressed)
 	header := &tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header",
@@ -45,21 +63,50 @@ func writeArchive(w io.Writer, a *archiver, root *object.Tree) error {
 	if err := a.tar.WriteHeader(header); err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
-	if err := a.writeTree(root, "", nil); err != nil {
+	if err := a.writeTree(a.commit.TreeHash, "", nil); err != nil {
 		return err
 	}
 	return errors.Join(a.tar.Close(), compressed.Close())
 }
 
-// archiver writes the entries of an archive.
+// Limits of folders. go-git reads a folder into memory, which takes up to treeCost times its size, and all
+// folders on the way to an entry are in memory together. A folder of 10,000 files has half a megabyte.
+const (
+	maxPathTreeBytes  = 4 << 20
+	maxArchiveEntries = 1_000_000 // Linux has 100,000
+)
+
+// archiver writes the entries of an archive. What it holds does not grow with the repository: the folders
+// and the rules on the way to one entry, within limits.
 type archiver struct {
 	ctx     context.Context //nolint:containedctx // it is that of the one archive
 	tar     *tar.Writer
+	storage storer.EncodedObjectStorer
 	commit  *object.Commit
 	subPath string
 	// remaining is the size that the archive may still grow by, uncompressed. Folders of a few
 	// bytes that contain each other many times would otherwise make it endless.
 	remaining, limit int64
+	entries          int   // that were visited
+	treeBytes        int64 // of the folders that are in memory
+	attributes       exportAttributes
+	rules            map[plumbing.Hash][]exportRule // of .gitattributes files below the root
+}
+
+// readTree reads a folder. Release must be called when it is no longer needed.
+func (a *archiver) readTree(id plumbing.Hash) (tree *object.Tree, release func(), err error) {
+	size, err := a.storage.EncodedObjectSize(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the folder: %w", err)
+	}
+	if a.treeBytes+size > maxPathTreeBytes {
+		return nil, nil, fmt.Errorf("the folder and those above it have more than %s of names", sizeText(maxPathTreeBytes))
+	}
+	if tree, err = object.GetTree(a.storage, id); err != nil {
+		return nil, nil, fmt.Errorf("read the folder: %w", err)
+	}
+	a.treeBytes += size
+	return tree, func() { a.treeBytes -= size }, nil
 }
 
 // wants reports whether a path is in the archive: below the path that was asked for, or on the
@@ -68,27 +115,40 @@ func (a *archiver) wants(name string) bool {
 	return a.subPath == "" || name == a.subPath || strings.HasPrefix(name, a.subPath+"/") || strings.HasPrefix(a.subPath, name+"/")
 }
 
-// writeTree writes a folder. Attributes are those of the folders above.
-func (a *archiver) writeTree(tree *object.Tree, prefix string, attributes []gitattributes.MatchAttribute) error {
-	attributes, err := withAttributes(tree, prefix, attributes)
+// writeTree writes a folder. The rules are those of the folders above.
+func (a *archiver) writeTree(id plumbing.Hash, prefix string, rules *exportRules) error {
+	tree, release, err := a.readTree(id)
 	if err != nil {
-		return err
+		return fmt.Errorf("folder %.300q: %w", prefix, err)
 	}
-	matcher := gitattributes.NewMatcher(attributes)
+	defer release()
+	if rules, err = a.withRulesOf(tree, prefix, rules); err != nil {
+		return fmt.Errorf("folder %.300q: %w", prefix, err)
+	}
 	for _, entry := range tree.Entries {
 		if a.ctx.Err() != nil { // entries that are left out write nothing that could fail
 			return context.Cause(a.ctx)
 		}
+		if a.entries++; a.entries > maxArchiveEntries {
+			return fmt.Errorf("the repository has more than %d files and folders", maxArchiveEntries)
+		}
 		if !isEntryName(entry.Name) {
-			return fmt.Errorf("folder %q has an entry %.100q, which is not a valid name", prefix, entry.Name)
+			return fmt.Errorf("folder %.300q has an entry %.100q, which is not a valid name", prefix, entry.Name)
 		}
 		name := path.Join(prefix, entry.Name)
-		ignored, _ := matcher.Match(strings.Split(name, "/"), []string{"export-ignore"})
-		if ignore := ignored["export-ignore"]; ignore != nil && ignore.IsSet() || !a.wants(name) {
+		if len(name) > maxPathBytes {
+			return fmt.Errorf("folder %.300q: a path is longer than %d bytes", prefix, maxPathBytes)
+		}
+		if !a.wants(name) {
 			continue
 		}
-		if err := a.writeEntry(tree, entry, name, attributes); err != nil {
-			return fmt.Errorf("archive %q: %w", name, err)
+		if ignored, err := a.attributes.ignores(rules, name, entry.Mode == filemode.Dir); err != nil {
+			return err
+		} else if ignored {
+			continue
+		}
+		if err := a.writeEntry(tree, entry, name, rules); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -100,18 +160,23 @@ func isEntryName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.EqualFold(name, ".git") && !strings.ContainsAny(name, "/\x00")
 }
 
-func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name string, attributes []gitattributes.MatchAttribute) error {
-	switch entry.Mode {
-	case filemode.Dir:
-		if err := a.writeHeader(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o775}); err != nil {
-			return err
+// writeEntry writes an entry with all that it contains. Errors name the innermost path only, because folders
+// can be nested thousands of times.
+func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name string, rules *exportRules) error {
+	if entry.Mode != filemode.Dir {
+		if err := a.writeContent(tree, entry, name); err != nil {
+			return fmt.Errorf("archive %.300q: %w", name, err)
 		}
-		child, err := tree.Tree(entry.Name)
-		if err != nil {
-			return fmt.Errorf("read the folder: %w", err)
-		}
-		return a.writeTree(child, name, attributes)
-	case filemode.Submodule:
+		return nil
+	}
+	if err := a.writeHeader(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o775}); err != nil {
+		return fmt.Errorf("archive %.300q: %w", name, err)
+	}
+	return a.writeTree(entry.Hash, name, rules)
+}
+
+func (a *archiver) writeContent(tree *object.Tree, entry object.TreeEntry, name string) error {
+	if entry.Mode == filemode.Submodule {
 		return a.writeHeader(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o775})
 	}
 	file, err := tree.TreeEntryFile(&entry)
@@ -141,16 +206,19 @@ func (a *archiver) writeFile(file *object.File, name string) error {
 	return err
 }
 
-// maxLinkBytes is more than any system allows for the target of a link.
-const maxLinkBytes = 64 << 10
+// maxLinkBytes is the limit of Linux for the target of a link.
+const maxLinkBytes = 4096
 
 func (a *archiver) writeLink(file *object.File, name string) error {
+	if file.Size > maxLinkBytes {
+		return fmt.Errorf("the target of the link is longer than %d bytes", maxLinkBytes)
+	}
 	content, err := file.Reader()
 	if err != nil {
 		return fmt.Errorf("read the file: %w", err)
 	}
 	defer content.Close()
-	target, err := io.ReadAll(io.LimitReader(content, maxLinkBytes))
+	target, err := io.ReadAll(content)
 	if err != nil {
 		return fmt.Errorf("read the link: %w", err)
 	}
@@ -160,14 +228,18 @@ func (a *archiver) writeLink(file *object.File, name string) error {
 // tarBlock is the size of a header, and what sizes of files are rounded up to.
 const tarBlock = 512
 
+// maxHeaderText is the length of a path that fits into a header.
+const maxHeaderText = 100
+
 // maxPathBytes is the limit of Linux. It bounds how deep folders are nested.
 const maxPathBytes = 4096
 
 func (a *archiver) writeHeader(h tar.Header) error {
-	if len(h.Name) > maxPathBytes {
-		return fmt.Errorf("the path is longer than %d bytes", maxPathBytes)
+	size := tarBlock + h.Size
+	if texts := len(h.Name) + len(h.Linkname); texts > maxHeaderText {
+		size += 2*tarBlock + int64(texts) // they have an entry of their own
 	}
-	if a.remaining -= tarBlock + h.Size; a.remaining < 0 {
+	if a.remaining -= size; a.remaining < 0 {
 		return &egress.SizeError{Limit: a.limit}
 	}
 	h.ModTime, h.Uname, h.Gname = a.commit.Committer.When, "root", "root"
@@ -177,32 +249,47 @@ func (a *archiver) writeHeader(h tar.Header) error {
 	return nil
 }
 
-// maxAttributeBytes bounds the size of a .gitattributes file.
-const maxAttributeBytes = 1 << 20
+// maxKnownAttributes bounds how many .gitattributes files without rules are known not to have some.
+const maxKnownAttributes = 1000
 
-// withAttributes adds the attributes that a folder defines.
-func withAttributes(tree *object.Tree, prefix string, attributes []gitattributes.MatchAttribute) ([]gitattributes.MatchAttribute, error) {
-	entry, err := tree.FindEntry(".gitattributes")
-	if err != nil || !entry.Mode.IsFile() {
-		return attributes, nil //nolint:nilerr // most folders have none
+// withRulesOf adds the rules that a folder has of its own.
+func (a *archiver) withRulesOf(tree *object.Tree, prefix string, above *exportRules) (*exportRules, error) {
+	i := slices.IndexFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == ".gitattributes" })
+	if i < 0 || !tree.Entries[i].Mode.IsFile() || tree.Entries[i].Mode == filemode.Symlink {
+		return above, nil
 	}
-	file, err := tree.TreeEntryFile(entry)
+	isRoot := prefix == ""
+	rules, isKnown := a.rules[tree.Entries[i].Hash]
+	if !isKnown || isRoot {
+		var err error
+		if rules, err = a.readRules(tree, tree.Entries[i], isRoot); err != nil {
+			return nil, err
+		}
+	}
+	if !isRoot && (len(rules) > 0 || len(a.rules) < maxKnownAttributes) {
+		a.rules[tree.Entries[i].Hash] = rules
+	}
+	if len(rules) == 0 {
+		return above, nil
+	}
+	if isRoot {
+		return &exportRules{rules: rules}, nil
+	}
+	return &exportRules{above: above, depth: strings.Count(prefix, "/") + 1, rules: rules}, nil
+}
+
+func (a *archiver) readRules(tree *object.Tree, entry object.TreeEntry, isRoot bool) ([]exportRule, error) {
+	file, err := tree.TreeEntryFile(&entry)
 	if err != nil {
 		return nil, fmt.Errorf("read .gitattributes: %w", err)
+	}
+	if file.Size > maxAttributeBytes {
+		return nil, errAttributeFile
 	}
 	content, err := file.Reader()
 	if err != nil {
 		return nil, fmt.Errorf("read .gitattributes: %w", err)
 	}
 	defer content.Close()
-	var domain []string
-	if prefix != "" {
-		domain = strings.Split(prefix, "/")
-	}
-	// Lines that Git would ignore are ignored.
-	own, err := gitattributes.ReadAttributes(io.LimitReader(content, maxAttributeBytes), domain, prefix == "")
-	if err != nil {
-		return attributes, nil //nolint:nilerr // an invalid file has no effect
-	}
-	return append(attributes[:len(attributes):len(attributes)], own...), nil
+	return a.attributes.read(content, isRoot)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,33 +21,49 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-	"golang.org/x/sync/semaphore"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/internal/tempdir"
 )
 
 // gitClone is a bare repository in a folder. It keeps objects on disk, so that the size of a
 // repository does not count as memory.
 type gitClone struct {
-	dir     string
+	dir     *tempdir.Dir
 	storage *filesystem.Storage
 	limits  packLimits
-	// unpacking lets one clone unpack at a time, because unpacking takes memory.
-	unpacking *semaphore.Weighted
+	// received is the number of bytes of the pack.
+	received int64
+	budget   cloneBudget
+	memory   *fair.Grant // that the clone takes; nil for none yet
+	disk     *fair.Grant // that the clone takes; nil for none yet
+}
+
+// cloneBudget is where the clones of one caller take memory and disk from.
+type cloneBudget struct {
+	memory, disk *fair.Line
+	capacity     int64 // of disk
+	caller       string
 }
 
 // largeObject is the size above which objects are streamed instead of read into memory.
 const largeObject = 1 << 20
 
-func newGitClone(dir string, limits packLimits, unpacking *semaphore.Weighted) gitClone {
-	storage := filesystem.NewStorageWithOptions(osfs.New(filepath.Join(dir, "git")), cache.NewObjectLRU(16*cache.MiByte),
+// objectCacheBytes bounds the objects that a clone keeps in memory.
+const objectCacheBytes = 8 << 20
+
+func newGitClone(dir *tempdir.Dir, limits packLimits, budget cloneBudget) *gitClone {
+	storage := filesystem.NewStorageWithOptions(osfs.New(filepath.Join(dir.Path, "git")), cache.NewObjectLRU(objectCacheBytes),
 		filesystem.Options{ExclusiveAccess: true, LargeObjectThreshold: largeObject})
-	return gitClone{dir: dir, storage: storage, limits: limits, unpacking: unpacking}
+	return &gitClone{dir: dir, storage: storage, limits: limits, budget: budget}
 }
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 
 // fetch gets the commit of a branch, a tag or an abbreviated or complete ID, without its history if
 // the server allows that. A branch is preferred to a tag, and both to an ID.
-func (c gitClone) fetch(ctx context.Context, session gitSession, version string,
+func (c *gitClone) fetch(ctx context.Context, session gitSession, version string,
 	reconnect func() (gitSession, error)) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
@@ -89,7 +106,7 @@ func allowsAnyCommit(refs *packp.AdvRefs) bool {
 	return refs.Capabilities.Supports(capability.AllowReachableSHA1InWant) || refs.Capabilities.Supports("allow-any-sha1-in-want")
 }
 
-func (c gitClone) fetchTip(ctx context.Context, session gitSession, refs *packp.AdvRefs,
+func (c *gitClone) fetchTip(ctx context.Context, session gitSession, refs *packp.AdvRefs,
 	hash plumbing.Hash) (*object.Commit, error) {
 	request := newPackRequest(refs, hash)
 	if refs.Capabilities.Supports(capability.Shallow) {
@@ -103,7 +120,7 @@ func (c gitClone) fetchTip(ctx context.Context, session gitSession, refs *packp.
 }
 
 // fetchAll gets all branches and tags with their history, and finds a commit by its ID.
-func (c gitClone) fetchAll(ctx context.Context, session gitSession, id string) (*object.Commit, error) {
+func (c *gitClone) fetchAll(ctx context.Context, session gitSession, id string) (*object.Commit, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list branches and tags: %w", err)
@@ -124,7 +141,7 @@ func (c gitClone) fetchAll(ctx context.Context, session gitSession, id string) (
 }
 
 // find returns the only commit whose ID starts with a text.
-func (c gitClone) find(id string) (*object.Commit, error) {
+func (c *gitClone) find(id string) (*object.Commit, error) {
 	prefix, err := hex.DecodeString(id[:len(id)&^1])
 	if err != nil {
 		return nil, fmt.Errorf("read the ID: %w", err)
@@ -146,7 +163,7 @@ func (c gitClone) find(id string) (*object.Commit, error) {
 }
 
 // commit returns the commit that a reference points to. Annotated tags point to it indirectly.
-func (c gitClone) commit(hash plumbing.Hash) (*object.Commit, error) {
+func (c *gitClone) commit(hash plumbing.Hash) (*object.Commit, error) {
 	for range 8 { // a tag may be a tag of a tag
 		tag, err := object.GetTag(c.storage, hash)
 		if err != nil {
@@ -179,7 +196,7 @@ func newPackRequest(refs *packp.AdvRefs, wants ...plumbing.Hash) *packp.UploadPa
 }
 
 // receive stores the objects that a server sends.
-func (c gitClone) receive(ctx context.Context, session gitSession, request *packp.UploadPackRequest) error {
+func (c *gitClone) receive(ctx context.Context, session gitSession, request *packp.UploadPackRequest) error {
 	response, err := session.UploadPack(ctx, request)
 	if err != nil {
 		return fmt.Errorf("request objects: %w", err)
@@ -196,18 +213,60 @@ func (c gitClone) receive(ctx context.Context, session gitSession, request *pack
 }
 
 // store unpacks a pack after it was received and checked.
-func (c gitClone) store(ctx context.Context, pack io.Reader) error {
-	file, err := savePack(ctx, filepath.Join(c.dir, "received.pack"), pack, c.limits)
+func (c *gitClone) store(ctx context.Context, pack io.Reader) error {
+	path := filepath.Join(c.dir.Path, "received.pack")
+	file, size, err := savePack(ctx, path, diskReader{ctx, c, pack}, c.limits)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if err := c.unpacking.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("wait for other clones: %w", err)
+	if c.memory, err = c.budget.memory.Acquire(ctx, c.budget.caller, size.unpacking()); err != nil {
+		return fmt.Errorf("wait for memory that other artifacts use: %w", err)
 	}
-	defer c.unpacking.Release(1)
 	if err := packfile.UpdateObjectStorage(c.storage, file); err != nil {
 		return fmt.Errorf("unpack objects: %w", err)
 	}
+	c.memory.Shrink(c.memory.Units() - size.unpacked())
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove what the server sent: %w", err)
+	}
+	c.disk.Shrink(c.disk.Units() / 2)
 	return nil
+}
+
+// diskPart is how much disk a clone takes at once. It is there twice until the pack is unpacked.
+const diskPart = 16 << 20
+
+// diskReader takes disk for what is read of a pack.
+type diskReader struct {
+	ctx   context.Context //nolint:containedctx // it is that of the one pack
+	clone *gitClone
+	pack  io.Reader
+}
+
+// Read implements io.Reader.
+func (r diskReader) Read(p []byte) (int, error) {
+	n, err := r.pack.Read(p)
+	c := r.clone
+	if c.received += int64(n); 2*c.received <= c.disk.Units() {
+		return n, err
+	}
+	var diskErr error
+	if c.disk == nil {
+		c.disk, diskErr = c.budget.disk.Acquire(r.ctx, c.budget.caller, 2*diskPart)
+	} else {
+		diskErr = c.disk.Grow(r.ctx, 2*diskPart)
+	}
+	if diskErr != nil {
+		return n, vedette.Errorf(vedette.Unavailable, "clones of Git repositories use all %d MiB of disk that they may use together: "+
+			"retry later, or fetch smaller repositories: %w", c.budget.capacity>>20, diskErr)
+	}
+	return n, err
+}
+
+// remove removes the clone, and releases its memory.
+func (c *gitClone) remove() error {
+	defer c.disk.Release()
+	defer c.memory.Release()
+	return c.dir.Remove()
 }

@@ -20,15 +20,15 @@ type gitSession interface {
 }
 
 // connect opens a session for one fetch.
-func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint) (gitSession, error) {
+func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
 	if endpoint.Protocol == "ssh" {
-		return s.connectSSH(ctx, endpoint)
+		return s.connectSSH(ctx, endpoint, refs)
 	}
 	auth, err := s.httpAuth()
 	if err != nil {
 		return nil, err
 	}
-	client := githttp.NewClient(&http.Client{Transport: s.client, CheckRedirect: s.checkRedirect})
+	client := githttp.NewClient(&http.Client{Transport: refTransport{s.client, refs}, CheckRedirect: s.checkRedirect})
 	session, err := client.NewUploadPackSession(endpoint, auth)
 	if err != nil {
 		return nil, gitError(endpoint, err)

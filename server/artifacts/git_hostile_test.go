@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,5 +116,46 @@ func TestGitHostileNames(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "which is not a valid name") {
 			t.Errorf("%s %q: got %v, want an error about the name", tt.mode, tt.name, err)
 		}
+	}
+}
+
+// TestGitListsShareMemory checks servers that list very many branches and then stall, several at once. All lists
+// together have the memory of artifacts.
+func TestGitListsShareMemory(t *testing.T) {
+	release := make(chan struct{})
+	long := strings.Repeat("b", 60_000)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		fmt.Fprintf(w, "001e# service=git-upload-pack\n0000%04x%040x refs/heads/b0\x00\n", 60, 1)
+		for i := 1; i < 350; i++ { // 20 MiB
+			line := fmt.Sprintf("%040x refs/heads/%s%d\n", i+1, long, i)
+			if _, err := fmt.Fprintf(w, "%04x%s", len(line)+4, line); err != nil {
+				return
+			}
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	accounts := artifacts.New(artifacts.Config{TempDir: t.TempDir(), Policy: local, Limits: egress.Limits{StallTimeout: 5 * time.Second}, Git: []artifacts.GitAccount{{Name: "git"}}})
+	var all sync.WaitGroup
+	var refused atomic.Int64
+	for range 8 {
+		all.Go(func() {
+			_, err := fetch(t, accounts, artifact("git/repo", "git", "", server+"/repo.git"))
+			if err == nil || strings.Contains(err.Error(), "other artifacts use the memory") && refused.Add(1) == 4 {
+				close(release)
+			}
+		})
+	}
+	all.Wait()
+	if n := refused.Load(); n < 4 {
+		t.Errorf("got %d of 8 lists of 20 MiB refused, want 4 at least", n)
+	}
+	_, err := fetch(t, accounts, artifact("git/repo", "git", "", server+"/repo.git"))
+	if err == nil || strings.Contains(err.Error(), "other artifacts use the memory") {
+		t.Errorf("after all lists have ended: got %v, want another error", err)
 	}
 }

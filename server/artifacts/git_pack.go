@@ -24,97 +24,154 @@ type packLimits struct {
 }
 
 const (
-	// maxPackObjects bounds the index of a pack, which is in memory. Linux has 100,000 files.
-	maxPackObjects = 2_000_000
+	// maxPackObjects bounds the index of a pack, which is in memory: unpacking takes 450 bytes for each. Linux has 100,000 files.
+	maxPackObjects = 500_000
 	// expansion is how many times larger than an artifact the content of a repository may be.
 	expansion = 8
 )
 
+// packSize is what decides how much memory a pack takes.
+type packSize struct {
+	objects      int64
+	total        int64 // bytes of all objects, as they are in the pack
+	largest      int64 // object
+	largestDelta int64 // object that is stored as a difference, or the one that it is a difference to
+}
+
+// What go-git takes at most, estimated from its structures.
+const (
+	unpackedObject  = 64       // for each object of a clone
+	unpackingObject = 450      // for each object while it is unpacked
+	deltaCacheBytes = 96 << 20 // for what differences are to, while they are resolved
+	cloneBytes      = 32 << 20 // for the folders of an archive, the cache of objects, and buffers
+)
+
+// unpacking returns the memory that a pack takes while it is unpacked.
+func (s packSize) unpacking() int64 {
+	size := cloneBytes + s.objects*unpackingObject + 2*s.largest
+	if s.largestDelta > 0 {
+		size += 4*s.largestDelta + min(deltaCacheBytes, s.total+s.objects*s.largestDelta)
+	}
+	return size
+}
+
+// unpacked returns the memory that a clone takes afterwards.
+func (s packSize) unpacked() int64 { return cloneBytes + s.objects*unpackedObject }
+
+func (s *packSize) add(object packObject) {
+	s.total += object.size
+	s.largest = max(s.largest, object.size)
+	s.largestDelta = max(s.largestDelta, object.delta)
+}
+
+// packObject is the size of an object of a pack.
+type packObject struct {
+	size  int64 // as it is in the pack
+	delta int64 // the larger one of the two objects that it is a difference between; 0 for none
+}
+
 // savePack writes a pack to a file and checks it.
-func savePack(ctx context.Context, path string, pack io.Reader, limits packLimits) (*os.File, error) {
+func savePack(ctx context.Context, path string, pack io.Reader, limits packLimits) (*os.File, packSize, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("save what the server sent: %w", err)
+		return nil, packSize{}, fmt.Errorf("save what the server sent: %w", err)
 	}
 	n, err := io.Copy(file, io.LimitReader(pack, limits.bytes+1))
 	if err == nil && n > limits.bytes {
 		err = &egress.SizeError{Limit: limits.bytes}
 	}
+	var size packSize
 	if err == nil {
-		err = checkPackFile(ctx, file, limits)
+		size, err = checkPackFile(ctx, file, limits)
 	}
 	if err != nil {
 		file.Close()
-		return nil, err
+		return nil, size, err
 	}
-	return file, nil
+	return file, size, nil
 }
 
 // checkPackFile checks a file and leaves it at its start.
-func checkPackFile(ctx context.Context, file *os.File, limits packLimits) error {
+func checkPackFile(ctx context.Context, file *os.File, limits packLimits) (packSize, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read what the server sent: %w", err)
+		return packSize{}, fmt.Errorf("read what the server sent: %w", err)
 	}
-	if err := checkPack(ctx, bufio.NewReaderSize(file, 64<<10), limits); err != nil {
-		return err
+	size, err := checkPack(ctx, bufio.NewReaderSize(file, 64<<10), limits)
+	if err != nil {
+		return size, err
 	}
-	_, err := file.Seek(0, io.SeekStart)
-	return err //nolint:wrapcheck // the first Seek would have failed
+	_, err = file.Seek(0, io.SeekStart)
+	return size, err //nolint:wrapcheck // the first Seek would have failed
 }
 
 // checkPack reads a pack without keeping anything.
-func checkPack(ctx context.Context, pack io.Reader, limits packLimits) error {
+func checkPack(ctx context.Context, pack io.Reader, limits packLimits) (packSize, error) {
 	scanner := packfile.NewScanner(pack)
 	_, count, err := scanner.Header()
+	size := packSize{objects: int64(count)}
 	if errors.Is(err, packfile.ErrEmptyPackfile) {
-		return errors.New("the server sent no objects")
+		return size, errors.New("the server sent no objects")
 	}
 	if err != nil {
-		return fmt.Errorf("read what the server sent: %w", err)
+		return size, fmt.Errorf("read what the server sent: %w", err)
 	}
 	if count > maxPackObjects {
-		return fmt.Errorf("the repository has %d objects, more than the limit of %d", count, maxPackObjects)
+		return size, fmt.Errorf("the repository has %d objects, more than the limit of %d", count, maxPackObjects)
 	}
-	total := int64(0)
 	for range count {
-		size, err := checkPackObject(scanner, limits)
+		object, err := checkPackObject(scanner, limits)
 		if err != nil {
-			return err
+			return size, err
 		}
-		if total += size; total/expansion > limits.bytes {
-			return &egress.SizeError{Limit: limits.bytes * expansion}
+		if size.add(object); size.total/expansion > limits.bytes {
+			return size, &egress.SizeError{Limit: limits.bytes * expansion}
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return size, context.Cause(ctx)
 		}
 	}
-	return nil
+	return size, nil
 }
 
 // checkPackObject returns the size of the next object of a pack.
-func checkPackObject(scanner *packfile.Scanner, limits packLimits) (int64, error) {
+func checkPackObject(scanner *packfile.Scanner, limits packLimits) (packObject, error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
-		return 0, fmt.Errorf("read what the server sent: %w", err)
+		return packObject{}, fmt.Errorf("read what the server sent: %w", err)
 	}
-	if header.Length > limits.objectBytes {
-		return 0, objectTooLarge(header.Length, limits)
+	object := packObject{size: header.Length}
+	isDelta := header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject
+	switch {
+	case header.Length > limits.objectBytes:
+		return object, objectTooLarge(header.Length, limits)
+	case isDelta && header.Length > limits.objectBytes/deltaCost:
+		return object, deltaTooLarge(uint64(header.Length), limits) //nolint:gosec // it is not negative
+	case (header.Type == plumbing.CommitObject || header.Type == plumbing.TagObject) && header.Length > maxCommitBytes:
+		return object, fmt.Errorf("the repository has a commit or a tag of %s, and the limit is %s", sizeText(header.Length), sizeText(maxCommitBytes))
 	}
 	content := &announcedContent{remaining: header.Length}
 	if _, _, err := scanner.NextObject(content); err != nil {
-		return 0, fmt.Errorf("read what the server sent: %w", err)
+		return object, fmt.Errorf("read what the server sent: %w", err)
 	}
-	if header.Type != plumbing.OFSDeltaObject && header.Type != plumbing.REFDeltaObject {
-		return header.Length, nil
+	if !isDelta {
+		return object, nil
 	}
 	for _, size := range content.deltaSizes() {
-		if size > uint64(limits.objectBytes/deltaCost) {
-			return 0, fmt.Errorf("the repository has a file of %s that is stored as a difference to another one: "+
-				"for these, the limit is a quarter of artifacts.limits.maxGitObjectBytes, %s", sizeText(int64(min(size, 1<<62))), sizeText(limits.objectBytes/deltaCost))
+		if size > uint64(limits.objectBytes/deltaCost) { //nolint:gosec // it is not negative
+			return object, deltaTooLarge(size, limits)
 		}
+		object.delta = max(object.delta, int64(size), header.Length) //nolint:gosec // it was compared with a limit
 	}
-	return header.Length, nil
+	return object, nil
 }
+
+func deltaTooLarge(size uint64, limits packLimits) error {
+	return fmt.Errorf("the repository has a file of %s that is stored as a difference to another one: "+
+		"for these, the limit is a quarter of artifacts.limits.maxGitObjectBytes, %s", sizeText(int64(min(size, 1<<62))), sizeText(limits.objectBytes/deltaCost))
+}
+
+// maxCommitBytes bounds commits and tags, which are decoded into several times their size.
+const maxCommitBytes = 1 << 20
 
 // deltaCost is how many times smaller than others files that are stored as differences must be.
 const deltaCost = 4

@@ -18,7 +18,7 @@ func FuzzCheckPack(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, pack []byte) {
-		_ = checkPack(t.Context(), bytes.NewReader(pack), packLimits{bytes: 1 << 20, objectBytes: 1 << 10})
+		_, _ = checkPack(t.Context(), bytes.NewReader(pack), packLimits{bytes: 1 << 20, objectBytes: 1 << 10})
 	})
 }
 
@@ -37,7 +37,7 @@ func TestCheckPack(t *testing.T) {
 		{"more objects than Vedette accepts", tooMany, false},
 		{"no pack", []byte("<html>"), false},
 	} {
-		err := checkPack(t.Context(), bytes.NewReader(tt.pack), packLimits{bytes: 1 << 20, objectBytes: 1 << 10})
+		_, err := checkPack(t.Context(), bytes.NewReader(tt.pack), packLimits{bytes: 1 << 20, objectBytes: 1 << 10})
 		if (err == nil) != tt.valid {
 			t.Errorf("%s: got %v, want valid %t", tt.name, err, tt.valid)
 		}

@@ -12,8 +12,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"golang.org/x/crypto/ssh"
-
-	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
 // sshSession is a run of git-upload-pack on a server. It replaces that of go-git, which waits for
@@ -24,13 +22,11 @@ type sshSession struct {
 	stdin   io.WriteCloser
 	stdout  io.Reader
 	stderr  *firstBytes
+	refs    *refList
 }
 
-// maxRefBytes bounds the list of branches and tags, which is in memory.
-const maxRefBytes = 32 << 20
-
 // connectSSH starts a session. It ends with ctx.
-func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint) (gitSession, error) {
+func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
 	auth, err := newSSHAuth(s.config, s.client.Limits().ConnectTimeout, endpoint)
 	if err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint)
 		conn.Close()
 		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
 	}
-	session, err := startUploadPack(ssh.NewClient(inner, channels, requests), endpoint.Path)
+	session, err := startUploadPack(ssh.NewClient(inner, channels, requests), endpoint.Path, refs)
 	if err != nil {
 		inner.Close()
 		return nil, fmt.Errorf("connect to %s: %w", endpoint.Host, err)
@@ -52,12 +48,12 @@ func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint)
 	return session, nil
 }
 
-func startUploadPack(client *ssh.Client, path string) (*sshSession, error) {
+func startUploadPack(client *ssh.Client, path string, refs *refList) (*sshSession, error) {
 	session, err := client.NewSession()
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
-	s := &sshSession{client: client, session: session, stderr: &firstBytes{}}
+	s := &sshSession{client: client, session: session, stderr: &firstBytes{}, refs: refs}
 	session.Stderr = s.stderr
 	var inErr, outErr error
 	s.stdin, inErr = session.StdinPipe()
@@ -75,11 +71,11 @@ func shellQuote(text string) string {
 
 // AdvertisedReferencesContext returns the branches and tags. It is called once.
 func (s *sshSession) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error) {
-	refs, limited := packp.NewAdvRefs(), &io.LimitedReader{R: s.stdout, N: maxRefBytes}
-	err := refs.Decode(limited)
+	refs := packp.NewAdvRefs()
+	err := refs.Decode(s.refs.limit(s.stdout))
 	switch {
-	case err != nil && limited.N == 0:
-		return nil, &egress.SizeError{Limit: maxRefBytes}
+	case s.refs.err != nil:
+		return nil, s.refs.err
 	case errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && refs.IsEmpty():
 		return nil, transport.ErrEmptyRemoteRepository
 	case errors.Is(err, packp.ErrEmptyInput):

@@ -2,7 +2,6 @@ package artifacts
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -78,7 +77,7 @@ func (s gitHubSource) downloadURL(ctx context.Context, metadataURL *url.URL) (*u
 	}
 	defer body.Close()
 	var metadata contentMetadata
-	if err := json.NewDecoder(body).Decode(&metadata); err != nil {
+	if err := decodeAnswer(body, &metadata); err != nil {
 		return nil, unexpectedAnswer(metadataURL, "something else than the metadata of a file: the reference must be a URL of the contents API, "+
 			"like https://api.github.com/repos/ORG/REPO/contents/FILE")
 	}

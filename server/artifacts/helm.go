@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
@@ -38,10 +39,11 @@ type helmSource struct {
 	config   HelmAccount
 	client   *egress.Client
 	maxIndex int64
+	memory   *fair.Line
 }
 
-func (a HelmAccount) source(cfg Config, client *egress.Client) source {
-	return helmSource{config: a, client: client, maxIndex: cfg.MaxIndexBytes}
+func (a HelmAccount) source(cfg Config, client *egress.Client, memory *fair.Line) source {
+	return helmSource{config: a, client: client, maxIndex: cfg.MaxIndexBytes, memory: memory}
 }
 
 func (s helmSource) account() Account {
@@ -55,7 +57,7 @@ func (s helmSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error)
 	if r.Artifact.Type == indexType {
 		return s.index(ctx)
 	}
-	charts, err := s.charts(ctx, r.Artifact.Name)
+	charts, err := s.charts(ctx, r.Caller, r.Artifact.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -134,16 +136,23 @@ func (s helmSource) getChart(ctx context.Context, location string) (io.ReadClose
 }
 
 // charts returns all versions of a chart.
-func (s helmSource) charts(ctx context.Context, name string) ([]chart, error) {
+func (s helmSource) charts(ctx context.Context, caller, name string) ([]chart, error) {
 	if name == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "Artifact name field should not be empty")
 	}
 	var charts []chart
-	err := s.scan(ctx, func(e indexEntry) error {
+	held := &arrivals{memory: s.memory, caller: caller}
+	defer held.release()
+	err := s.scan(ctx, held, func(e indexEntry) error {
 		if e.name != name {
 			return nil
 		}
-		var err error
+		held.release() // whoever waits for more holds nothing; parsing counts the text, too
+		grant, err := s.memory.Acquire(ctx, caller, e.memory())
+		if err != nil {
+			return fmt.Errorf("wait for memory that other artifacts use: %w", err)
+		}
+		defer grant.Release()
 		if charts, err = e.charts(); err != nil {
 			return err
 		}
@@ -157,29 +166,59 @@ func (s helmSource) charts(ctx context.Context, name string) ([]chart, error) {
 
 func (s helmSource) names(ctx context.Context) ([]string, error) {
 	names := []string{}
-	err := s.scan(ctx, func(e indexEntry) error { names = append(names, e.name); return nil })
+	held := &arrivals{memory: s.memory, caller: listCaller}
+	defer held.release()
+	var list listLimit
+	err := s.scan(ctx, held, func(e indexEntry) error {
+		names = append(names, e.name)
+		return list.add(e.name)
+	})
 	return names, err
 }
 
 func (s helmSource) versions(ctx context.Context, name string) ([]string, error) {
-	charts, err := s.charts(ctx, name)
+	charts, err := s.charts(ctx, listCaller, name)
 	if err != nil {
 		return nil, err
 	}
 	versions := []string{}
+	var list listLimit
 	for _, c := range charts {
+		if err := list.add(c.Version); err != nil {
+			return nil, err
+		}
 		versions = append(versions, c.Version)
 	}
 	return versions, nil
 }
 
-func (s helmSource) scan(ctx context.Context, visit func(indexEntry) error) error {
+// Limits of lists of names and versions, which are in memory and are not paid for.
+const (
+	maxListed      = 100_000
+	maxListedBytes = 4 << 20
+)
+
+// listLimit bounds a list of names or versions.
+type listLimit struct{ count, bytes int }
+
+func (l *listLimit) add(text string) error {
+	l.count++
+	l.bytes += len(text)
+	if l.count > maxListed || l.bytes > maxListedBytes {
+		return vedette.Errorf(vedette.Invalid, "the index has more than %d names or versions, or more than %d MiB of them: name the chart and its version",
+			maxListed, maxListedBytes>>20)
+	}
+	return nil
+}
+
+// scan visits the charts of the index. What arrives of one takes memory from held.
+func (s helmSource) scan(ctx context.Context, held *arrivals, visit func(indexEntry) error) error {
 	body, err := s.index(ctx)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if err := scanIndex(body, visit); err != nil && !errors.Is(err, errStopScan) {
+	if err := scanIndex(body, held.pay, visit); err != nil && !errors.Is(err, errStopScan) {
 		return fmt.Errorf("read the index of repository %s: %w", s.config.Name, err)
 	}
 	return nil

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
 // chart is one version of a chart in an index.
@@ -21,7 +24,23 @@ type chart struct {
 // is valid during the visit only.
 type indexEntry struct {
 	name  string
+	text  []byte
 	parse func() ([]chart, error)
+}
+
+// anchor is the beginning of a value that others may be aliases of.
+var anchor = regexp.MustCompile(`[-:?,[{]\s*&[^\s&]`)
+
+// aliasBytes is what the aliases of a chart become at most: the parser of YAML follows some four million.
+const aliasBytes = 160 << 20
+
+// memory returns what parsing the versions takes at most.
+func (e indexEntry) memory() int64 {
+	size := int64(4*len(e.text) + yamlcount.NodeBytes*yamlcount.Values(e.text))
+	if anchor.Match(e.text) {
+		size += aliasBytes
+	}
+	return size
 }
 
 func (e indexEntry) charts() ([]chart, error) {
@@ -44,10 +63,9 @@ const maxEntryValues = 400_000
 
 var errEntryTooLarge = fmt.Errorf("a chart has more than %d MiB of versions", maxEntryBytes>>20)
 
-// checkValues returns an error for a text that would take too much memory. Each value has a line of
-// its own, or is followed by a comma.
+// checkValues returns an error for a text that would take too much memory.
 func checkValues(text []byte) error {
-	if bytes.Count(text, []byte("\n"))+bytes.Count(text, []byte(",")) > maxEntryValues {
+	if yamlcount.Values(text) > maxEntryValues {
 		return fmt.Errorf("a chart has more than %d values", maxEntryValues)
 	}
 	return nil
@@ -56,19 +74,47 @@ func checkValues(text []byte) error {
 // scanIndex visits the charts of an index.yaml as they are read. Indexes have tens of megabytes, and
 // a parser of YAML takes ten times that; here only the chart that is asked for is parsed. The text
 // is split at the lines that begin a chart, which every index of Helm has with the same
-// indentation. An index can also be JSON, which Helm writes, too.
-func scanIndex(r io.Reader, visit func(indexEntry) error) error {
-	reader := bufio.NewReaderSize(r, 64<<10)
+// indentation. An index can also be JSON, which Helm writes, too. The memory of a chart is paid for as it arrives.
+func scanIndex(r io.Reader, pay func(n int) error, visit func(indexEntry) error) error {
+	paid := &entryReader{from: r, pay: pay}
+	reader := bufio.NewReaderSize(paid, 64<<10)
 	if first, err := reader.Peek(1); err == nil && first[0] == '{' {
-		return scanJSONIndex(reader, visit)
+		return scanJSONIndex(reader, paid, visit)
 	}
 	lines := bufio.NewScanner(reader)
 	lines.Buffer(make([]byte, 0, 64<<10), maxEntryBytes)
 	if found, err := skipToEntries(lines); !found || err != nil {
 		return err
 	}
-	return (&indexSplitter{visit: visit}).split(lines)
+	return (&indexSplitter{visit: visit, reader: paid}).split(lines)
 }
+
+// entryReader pays for what was read since the last chart has ended.
+type entryReader struct {
+	from    io.Reader
+	pay     func(n int) error
+	read    int // since the last chart
+	paidFor int
+}
+
+// entryCopies is how often the bytes of a chart are in memory: in its line, and in all of its lines, both in
+// buffers that grow by doubling.
+const entryCopies = 4
+
+// Read implements io.Reader.
+func (r *entryReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if r.read += n; r.read > r.paidFor {
+		if err := r.pay(entryCopies * (r.read - r.paidFor)); err != nil {
+			return 0, err
+		}
+		r.paidFor = r.read
+	}
+	return n, err
+}
+
+// next begins to count another chart.
+func (r *entryReader) next() { r.read = 0 }
 
 // skipToEntries reads up to the key "entries".
 func skipToEntries(lines *bufio.Scanner) (bool, error) {
@@ -101,6 +147,7 @@ func indexLineError(err error) error {
 // indexSplitter collects the lines of one chart.
 type indexSplitter struct {
 	visit  func(indexEntry) error
+	reader *entryReader
 	indent int // of the charts' names; 0 before the first
 	block  bytes.Buffer
 }
@@ -142,11 +189,12 @@ func (s *indexSplitter) flush() error {
 	}
 	text := s.block.Bytes()
 	defer s.block.Reset()
+	defer s.reader.next()
 	name, err := chartName(text)
 	if err != nil {
 		return err
 	}
-	return s.visit(indexEntry{name, func() ([]chart, error) {
+	return s.visit(indexEntry{name, text, func() ([]chart, error) {
 		if err := checkValues(text); err != nil {
 			return nil, err
 		}
@@ -158,7 +206,13 @@ func (s *indexSplitter) flush() error {
 	}})
 }
 
-// chartName returns the key of a chart's text.
+// Limits of names that must be parsed.
+const (
+	maxNameBytes  = 1 << 10
+	maxNameColons = 16
+)
+
+// chartName returns the key of a chart's text, without parsing the versions.
 func chartName(text []byte) (string, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	line = bytes.TrimSpace(line)
@@ -166,15 +220,26 @@ func chartName(text []byte) (string, error) {
 	if name, ok := bytes.CutSuffix(line, []byte(":")); ok && !bytes.ContainsAny(name, "\"'{}[]#&*!|>%@`\\ :") {
 		return string(name), nil
 	}
-	if err := checkValues(text); err != nil {
-		return "", err
+	line = line[:min(len(line), maxNameBytes)]
+	end := 0
+	for range maxNameColons { // the key ends at a colon that is not part of it
+		colon := bytes.IndexByte(line[end:], ':')
+		if colon < 0 {
+			break
+		}
+		end += colon + 1
+		if end < len(line) && line[end] != ' ' && line[end] != '\t' {
+			continue
+		}
+		var entry map[string]any
+		if err := yaml.Unmarshal(line[:end], &entry); err != nil || len(entry) != 1 {
+			continue
+		}
+		for name, value := range entry {
+			if value == nil {
+				return name, nil
+			}
+		}
 	}
-	var entry map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &entry); err != nil || len(entry) != 1 {
-		return "", fmt.Errorf("it is not valid at %.100q", line)
-	}
-	for name := range entry {
-		return name, nil
-	}
-	return "", nil
+	return "", fmt.Errorf("it is not valid at %.100q", line)
 }

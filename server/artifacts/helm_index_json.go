@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
 // scanJSONIndex is scanIndex for JSON.
-func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
-	limited := &entryReader{from: r, left: maxEntryBytes}
+func scanJSONIndex(r io.Reader, paid *entryReader, visit func(indexEntry) error) error {
+	limited := &limitedEntry{from: r, paid: paid, left: maxEntryBytes}
 	decoder := json.NewDecoder(limited)
 	if err := skipToJSONEntries(decoder, limited); err != nil {
 		return err
 	}
 	for decoder.More() {
-		limited.left = maxEntryBytes
+		limited.next()
 		name, err := nextToken(decoder)
 		if err != nil {
 			return err
@@ -25,7 +28,7 @@ func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
 			return err
 		}
 		text, _ := name.(string) // the keys of an object are strings
-		err = visit(indexEntry{text, func() ([]chart, error) { return parseJSONCharts(raw) }})
+		err = visit(indexEntry{text, raw, func() ([]chart, error) { return parseJSONCharts(raw) }})
 		if err != nil {
 			return err
 		}
@@ -34,14 +37,20 @@ func scanJSONIndex(r io.Reader, visit func(indexEntry) error) error {
 	return err
 }
 
-// entryReader fails after so many bytes, because a decoder keeps a value in memory until it ends.
-type entryReader struct {
+// limitedEntry fails after so many bytes, because a decoder keeps a value in memory until it ends.
+type limitedEntry struct {
 	from io.Reader
+	paid *entryReader
 	left int
 }
 
+func (r *limitedEntry) next() {
+	r.left = maxEntryBytes
+	r.paid.next()
+}
+
 // Read implements io.Reader.
-func (r *entryReader) Read(p []byte) (int, error) {
+func (r *limitedEntry) Read(p []byte) (int, error) {
 	if r.left == 0 {
 		return 0, errEntryTooLarge
 	}
@@ -54,7 +63,7 @@ func parseJSONCharts(raw []byte) (charts []chart, err error) {
 	if err := checkValues(raw); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(raw, &charts); err != nil {
+	if err := exactjson.Unmarshal(raw, &charts, exactjson.Limits{Bytes: maxEntryValues * yamlcount.NodeBytes}); err != nil {
 		return nil, fmt.Errorf("parse its versions: %w", err)
 	}
 	return charts, nil
@@ -68,12 +77,12 @@ func nextToken(decoder *json.Decoder) (json.Token, error) {
 	return token, nil
 }
 
-func skipToJSONEntries(decoder *json.Decoder, limited *entryReader) error {
+func skipToJSONEntries(decoder *json.Decoder, limited *limitedEntry) error {
 	if _, err := nextToken(decoder); err != nil {
 		return err
 	}
 	for decoder.More() {
-		limited.left = maxEntryBytes
+		limited.next()
 		key, err := nextToken(decoder)
 		if err != nil {
 			return err

@@ -58,6 +58,9 @@ func (c oracleClient) open(ctx context.Context, o bucket.Object) (io.ReadCloser,
 }
 
 func (c oracleClient) locate(o bucket.Object) (*url.URL, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	base, err := url.Parse(c.account.Endpoint)
 	if err != nil || base.Host == "" {
 		return nil, errors.New("the account's region is not valid")

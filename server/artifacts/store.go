@@ -45,11 +45,11 @@ func newObjectStore(cfg *StoreConfig, client *egress.Client) *objectStore {
 
 // Stored returns the content at an address of the artifact store, in base64.
 func (a *Accounts) Stored(ctx context.Context, application, hash string, mayRead func(context.Context, string) error) (string, error) {
-	release, err := a.admission.admit(ctx, storeCaller)
+	place, err := a.admit(ctx, storeCaller)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer place.Release()
 	content, err := a.store.read(ctx, application+"/"+hash, mayRead)
 	if err != nil {
 		return "", classify(ctx, "artifact failed to be retrieved: ref="+referenceScheme+application+"/"+hash, err)

@@ -236,6 +236,12 @@ func (r *Registry) Cacher(account vedette.AccountName) (*Member, vedette.Term) {
 	return s.current()
 }
 
+// Registered returns the cluster of an account as an agent last registered it; the zero Cluster if the
+// agent has not registered the account.
+func (r *Registry) Registered(m *Member, account vedette.AccountName) vedette.Cluster {
+	return m.registration(account).Cluster
+}
+
 // OnAssigned registers f to be called whenever an account has a new cacher. f must not block.
 func (r *Registry) OnAssigned(f func()) {
 	r.mu.Lock()

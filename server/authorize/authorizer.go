@@ -17,6 +17,9 @@ type Config struct {
 	// Properties returns the properties of an account. Its error is vedette.NotFound if the account
 	// does not exist. It is called only if Fiat is not used.
 	Properties func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error)
+	// HasSimilar reports whether another account differs from one by case only, so that the names that
+	// Gate sends may stand for either: then they entitle to neither. Nil means that none does.
+	HasSimilar func(ctx context.Context, account vedette.AccountName) (bool, error)
 	Log        *slog.Logger // nil disables logging
 }
 
@@ -74,7 +77,27 @@ func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.Accou
 	if p.admin {
 		return nil, nil
 	}
-	return func(account vedette.AccountName) bool { return p.isAccountAllowed(string(account), Read) }, nil
+	return func(account vedette.AccountName) bool {
+		allowed, err := a.isAllowedBy(ctx, p, account, Read)
+		return allowed && err == nil
+	}, nil
+}
+
+// isAllowedBy reports whether permissions allow access to an account.
+func (a *Authorizer) isAllowedBy(ctx context.Context, p *permissions, account vedette.AccountName, access Access) (bool, error) {
+	if p.byGate != nil {
+		return a.isEntitled(ctx, *p.byGate, account)
+	}
+	return p.isAccountAllowed(string(account), access), nil
+}
+
+// isEntitled reports whether Gate has found the caller entitled to an account.
+func (a *Authorizer) isEntitled(ctx context.Context, c Caller, account vedette.AccountName) (bool, error) {
+	if !c.hasAccount(string(account)) || a.cfg.HasSimilar == nil {
+		return c.hasAccount(string(account)), nil
+	}
+	isAmbiguous, err := a.cfg.HasSimilar(ctx, account)
+	return err == nil && !isAmbiguous, err
 }
 
 // ReadableApplications returns a function that reports whether the caller may read an application,
@@ -103,10 +126,16 @@ func (a *Authorizer) DenialMessage(c Caller, account vedette.AccountName) string
 func (a *Authorizer) isAccountAllowed(ctx context.Context, c Caller, account vedette.AccountName, access Access) (bool, error) {
 	if a.permissions != nil {
 		p, err := a.permissions.get(ctx, c)
-		return err == nil && p.isAccountAllowed(string(account), access), err
+		if err != nil {
+			return false, err
+		}
+		return a.isAllowedBy(ctx, p, account, access)
 	}
-	if access == Read || c.hasAccount(string(account)) {
+	if access == Read {
 		return true, nil
+	}
+	if entitled, err := a.isEntitled(ctx, c, account); entitled || err != nil {
+		return entitled, err
 	}
 	// Includes Clouddriver's requiredGroupMembership, which agents send as permissions.
 	properties, err := a.cfg.Properties(ctx, account)

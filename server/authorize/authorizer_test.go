@@ -3,8 +3,11 @@ package authorize
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,7 +19,7 @@ func testProperties(_ context.Context, account vedette.AccountName) (vedette.Pro
 	switch account {
 	case "open":
 		return vedette.Properties{}, nil
-	case "closed":
+	case "closed", "Closed", "lab", "LAB":
 		return vedette.Properties{Permissions: &vedette.Permissions{Write: []string{"ops"}}}, nil
 	case "read-only":
 		return vedette.Properties{Permissions: &vedette.Permissions{Read: []string{"dev"}}}, nil
@@ -30,6 +33,11 @@ func testProperties(_ context.Context, account vedette.AccountName) (vedette.Pro
 	return vedette.Properties{}, vedette.Errorf(vedette.NotFound, "no account %s", account)
 }
 
+// hasSimilarName reports that there are accounts lab and LAB.
+func hasSimilarName(_ context.Context, account vedette.AccountName) (bool, error) {
+	return strings.EqualFold(string(account), "lab"), nil
+}
+
 func TestWithoutFiat(t *testing.T) {
 	for _, tt := range []struct {
 		name, account, header string
@@ -40,7 +48,7 @@ func TestWithoutFiat(t *testing.T) {
 		{"everyone may read, even if the lookup fails", "broken", "", Read, ""},
 		{"an account without permissions", "open", "", Write, ""},
 		{"an account with permissions", "closed", "", Write, vedette.Denied},
-		{"an account with permissions that Gate names", "closed", "other, Closed", Write, ""},
+		{"an account with permissions that Gate names", "closed", "other, closed", Write, ""},
 		{"execute is checked like write", "closed", "other", Execute, vedette.Denied},
 		{"read permissions restrict writing too", "read-only", "", Write, vedette.Denied},
 		{"permissions without a role deny", "nobody", "", Write, vedette.Denied},
@@ -49,9 +57,14 @@ func TestWithoutFiat(t *testing.T) {
 		{"a missing account is reported", "missing", "", Write, vedette.NotFound},
 		{"an unavailable database is reported", "away", "", Write, vedette.Unavailable},
 		{"a prefix of a name does not match", "closed", "close", Write, vedette.Denied},
+		{"Gate names accounts in lower case", "Closed", "closed", Write, ""},
+		{"a name in upper case is another account's", "closed", "CLOSED", Write, vedette.Denied},
+		{"an account with an accent is another one", "closed", "clósed", Write, vedette.Denied},
+		{"a name that two accounts may have entitles to none", "lab", "lab", Write, vedette.Denied},
+		{"nor to the other", "LAB", "lab", Write, vedette.Denied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := New(Config{Properties: testProperties})
+			a, err := New(Config{Properties: testProperties, HasSimilar: hasSimilarName})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,6 +84,66 @@ func TestWithoutFiat(t *testing.T) {
 				t.Errorf("Readable: got a filter and error %v, want neither", err)
 			}
 		})
+	}
+}
+
+// TestNamesInHeadersAreExact sends names with white space that HTTP leaves, so that they are other names.
+func TestNamesInHeadersAreExact(t *testing.T) {
+	asked := make(chan string, 10)
+	fiat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer fiat.Close()
+	withFiat, err := New(Config{Fiat: &FiatConfig{BaseURL: fiat.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutFiat, err := New(Config{Properties: testProperties})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := CallerOf(r)
+		_, _ = withFiat.Readable(r.Context(), caller) // what Fiat is asked counts
+		_, _ = fmt.Fprintf(w, "%q %v", caller.User, withoutFiat.CheckAccount(r.Context(), caller, "closed", Write) == nil)
+	}))
+	defer server.Close()
+	for _, tt := range []struct{ user, accounts, want, path string }{
+		{"admin", "other , closed", `"admin" true`, "/authorize/admin"},
+		{" admin\t", "\tclosed ", `"admin" true`, "/authorize/admin"},
+		{"admin\u00a0", "closed\u00a0", `"admin\u00a0" false`, "/authorize/admin\u00a0"},
+		{"\u3000admin", "other,\u2003closed", `"\u3000admin" false`, "/authorize/\u3000admin"},
+		{"\u2028", "\u2028closed,other", `"\u2028" false`, "/authorize/\u2028"},
+		{"", "", `"anonymous" false`, "/authorize/anonymous"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-SPINNAKER-USER", tt.user)
+		r.Header.Set("X-SPINNAKER-ACCOUNTS", tt.accounts)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != tt.want {
+			t.Errorf("the user %q with the accounts %q: got %s, want %s", tt.user, tt.accounts, got, tt.want)
+		}
+		select {
+		case path := <-asked:
+			if path != tt.path {
+				t.Errorf("the user %q: Fiat was asked for %q, want %q", tt.user, path, tt.path)
+			}
+		default: // the answer about this user is cached
+			if tt.path != "/authorize/admin" {
+				t.Errorf("the user %q: Fiat was not asked", tt.user)
+			}
+		}
 	}
 }
 

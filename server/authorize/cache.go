@@ -22,6 +22,7 @@ type permissionCache struct {
 	mu      sync.Mutex
 	entries map[string]*list.Element
 	order   *list.List // of *entry, oldest first, which is also the first to expire
+	bytes   int64      // of all entries
 }
 
 type entry struct {
@@ -90,9 +91,14 @@ func (c *permissionCache) add(user string, p *permissions) {
 		c.evict(element)
 	}
 	c.entries[user] = c.order.PushBack(&entry{user, p, time.Now()})
-	for oldest := c.order.Front(); oldest != nil && (c.order.Len() > c.client.CacheSize || c.isExpired(oldest)); oldest = c.order.Front() {
+	c.bytes += p.bytes
+	for oldest := c.order.Front(); oldest != nil && (c.isFull() || c.isExpired(oldest)); oldest = c.order.Front() {
 		c.evict(oldest)
 	}
+}
+
+func (c *permissionCache) isFull() bool {
+	return c.order.Len() > c.client.CacheSize || c.bytes > maxCachedBytes
 }
 
 func (c *permissionCache) isExpired(element *list.Element) bool {
@@ -101,5 +107,6 @@ func (c *permissionCache) isExpired(element *list.Element) bool {
 
 func (c *permissionCache) evict(element *list.Element) {
 	c.order.Remove(element)
+	c.bytes -= element.Value.(*entry).permissions.bytes
 	delete(c.entries, element.Value.(*entry).user)
 }

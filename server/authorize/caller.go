@@ -3,6 +3,8 @@ package authorize
 import (
 	"log/slog"
 	"net/http"
+	"net/textproto"
+	"slices"
 	"strings"
 )
 
@@ -33,9 +35,10 @@ type Caller struct {
 
 const headerPrefix = "X-Spinnaker-"
 
-// CallerOf returns the sender of a request.
+// CallerOf returns the sender of a request. Spaces and tabs around a header are not part of it, also if HTTP/2
+// has left them there. Other white space, for example a no-break space, belongs to names.
 func CallerOf(r *http.Request) Caller {
-	c := Caller{User: strings.TrimSpace(r.Header.Get(headerPrefix + "User")), Header: http.Header{}}
+	c := Caller{User: textproto.TrimString(r.Header.Get(headerPrefix + "User")), Header: http.Header{}}
 	if c.User == "" {
 		c.User = Anonymous
 	}
@@ -46,7 +49,7 @@ func CallerOf(r *http.Request) Caller {
 	}
 	for _, header := range r.Header.Values(headerPrefix + "Accounts") {
 		for account := range strings.SplitSeq(header, ",") {
-			account = strings.TrimSpace(account)
+			account = textproto.TrimString(account)
 			if account != "" {
 				c.Accounts = append(c.Accounts, account)
 			}
@@ -66,11 +69,8 @@ func (c Caller) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// hasAccount reports whether Gate has found the user entitled to an account. Gate sends names in lower
+// case, so a name may also stand for another account, see Config.HasSimilar.
 func (c Caller) hasAccount(account string) bool {
-	for _, allowed := range c.Accounts {
-		if strings.EqualFold(allowed, account) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Accounts, account) || slices.Contains(c.Accounts, strings.ToLower(account))
 }

@@ -2,7 +2,7 @@ package authorize
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // FiatConfig configures requests to Fiat, Spinnaker's authorization service. Zero values mean
@@ -76,10 +77,11 @@ func orDefault[T comparable](value, fallback T) T {
 type fiatClient struct {
 	FiatConfig
 	client *http.Client
+	memory answerMemory
 }
 
 func newFiatClient(cfg FiatConfig) *fiatClient {
-	return &fiatClient{cfg, &http.Client{
+	return &fiatClient{FiatConfig: cfg, memory: newAnswerMemory(), client: &http.Client{
 		Transport: cfg.Transport,
 		// A redirect, for example to a login page, is not an answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -113,22 +115,20 @@ func (f *fiatClient) fetchOnce(ctx context.Context, c Caller) (*permissions, err
 	if response.StatusCode != http.StatusOK {
 		return nil, statusError(c, response)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
+	memory := &answerGrant{memory: f.memory, user: c.User}
+	defer memory.release()
+	parsed, err := memory.read(ctx, response.Body)
+	if errors.Is(err, errLongAnswer) {
+		return nil, backoff.Permanent(&finalError{fmt.Errorf("read Fiat's answer about %s: %w", c.User, err)})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read Fiat's answer about %s: %w", c.User, err)
-	}
-	var parsed fiatResponse
-	if err := json.Unmarshal(body, &parsed); err != nil {
-		return nil, fmt.Errorf("decode Fiat's answer about %s: %w", c.User, err)
 	}
 	return parsed.permissions(), nil
 }
 
-// maxResponseBytes is much more than the permissions of a user with very many applications take.
-const maxResponseBytes = 64 << 20
-
 func (f *fiatClient) newRequest(ctx context.Context, c Caller) (*http.Request, error) {
-	if c.User == "." || c.User == ".." {
+	if !textcheck.IsPathSegment(c.User) {
 		return nil, vedette.Errorf(vedette.Invalid, "%q is not a valid user: it would change the path of the request to Fiat", c.User)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.BaseURL+"/authorize/"+url.PathEscape(c.User), nil)

@@ -125,8 +125,8 @@ func serveStatus(status int) http.HandlerFunc {
 
 func serveNothing(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// devCaller is a user to whom Gate grants access to "Prod".
-var devCaller = Caller{User: "dev@example.com", Accounts: []string{"Prod"}}
+// devCaller is a user to whom Gate grants access to "prod".
+var devCaller = Caller{User: "dev@example.com", Accounts: []string{"prod"}}
 
 func TestFiatPermissions(t *testing.T) {
 	const unknown = `{"applications":[{"name":"web","authorizations":["READ"]},{"name":"mute","authorizations":[]}],"allowAccessToUnknownApplications":true}`
@@ -137,7 +137,14 @@ func TestFiatPermissions(t *testing.T) {
 	}{
 		{"granted", "", "account", "prod", Read, true},
 		{"not granted", "", "account", "prod", Write, false},
-		{"granted, name in another case", "", "account", "TEST", Execute, true},
+		{"granted to an account in another case", "", "account", "TEST", Execute, false},
+		{"granted to an account in another case", "", "account", "Prod", Read, false},
+		{"granted, name in the same case", "", "account", "Test", Execute, true},
+		{"granted to an account with a space", `{"accounts":[{"name":"prod ","authorizations":["READ"]}]}`, "account", "prod", Read, false},
+		{"granted to both cases, each its own", `{"accounts":[{"name":"LAB","authorizations":["READ","WRITE"]},{"name":"lab","authorizations":["READ"]}]}`,
+			"account", "lab", Write, false},
+		{"two members of one name", `{"accounts":[{"name":"other","name":"lab","authorizations":["WRITE"]}]}`, "account", "lab", Write, false},
+		{"members in another case", `{"Admin":true}`, "account", "lab", Write, false},
 		{"account without authorizations", "", "account", "seen", Read, false},
 		{"account that Fiat does not name", "", "account", "other", Read, false},
 		{"granted", "", "application", "web", Execute, true},
@@ -210,6 +217,8 @@ func TestUnreadableAnswersDeny(t *testing.T) {
 		{"null", serveBody(`null`), "dev", 1, 0},
 		{"Fiat hangs", serveNothing, "dev", 3, 10 * time.Second},
 		{"a user name that is a path", serveBody(`{"admin":true}`), "..", 0, 0},
+		{"a user name with a path", serveBody(`{"admin":true}`), "dev/../admin", 0, 0},
+		{"a user name with an escaped path", serveBody(`{"admin":true}`), "%2e%2e", 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -393,8 +402,9 @@ func TestReadable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !isReadable("prod") || !isReadable("test") || isReadable("seen") || isReadable("other") {
-			t.Errorf("got prod %t, test %t, seen %t, other %t", isReadable("prod"), isReadable("test"), isReadable("seen"), isReadable("other"))
+		if !isReadable("prod") || !isReadable("Test") || isReadable("test") || isReadable("seen") || isReadable("other") {
+			t.Errorf("got prod %t, Test %t, test %t, seen %t, other %t", isReadable("prod"), isReadable("Test"), isReadable("test"), isReadable("seen"),
+				isReadable("other"))
 		}
 	})
 }

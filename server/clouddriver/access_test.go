@@ -76,3 +76,21 @@ func TestAuthorization(t *testing.T) {
 		})
 	}
 }
+
+// TestNoWorkBeforePermission asks for objects of a kind that is not cached, which only the cluster can list.
+// Without READ it must not be asked.
+func TestNoWorkBeforePermission(t *testing.T) {
+	w, c := prodWorld(t)
+	url := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c, Authorizer: grants{"other READ"}})
+	for _, path := range []string{"/manifests/prod/default/configmap/cluster/web/web", "/manifests/prod/default/configmap/cluster/web/web/dynamic/newest",
+		"/manifests/prod/default/configmap/cluster/web/web/dynamic/unknown", "/manifests/prod/default/configmap%20web", "/manifests/prod/configmap%20web",
+		"/applications/web/jobs/prod/default/job%20web", "/applications/web/jobs/prod/default/job%20web/main",
+		"/applications/web/kubernetes/pods/prod/default/web/main", "/instances/prod/default/pod%20web/console", "/instances/prod/default/pod%20web"} {
+		if response, body := get(t, url+path, "X-SPINNAKER-USER", "dev"); response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: got %d %s, want 403", path, response.StatusCode, body)
+		}
+	}
+	if requests := c.requests(); len(requests) > 0 {
+		t.Errorf("the cluster was asked %q, want nothing", requests)
+	}
+}

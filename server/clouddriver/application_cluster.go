@@ -99,7 +99,7 @@ func (a *api) listClusterServerGroups(w http.ResponseWriter, r *http.Request, p 
 	if err != nil {
 		return err
 	}
-	region := r.URL.Query().Get("region")
+	region := singleParam(r.URL.Query(), "region")
 	key := v.key("cluster's server groups", p["account"], p["cluster"], region, strconv.FormatBool(expand))
 	return a.writeView(w, r, v, key, func(e *encoder) {
 		e.array(func() {
@@ -116,7 +116,7 @@ func (a *api) listClusterServerGroups(w http.ResponseWriter, r *http.Request, p 
 // one server group, otherwise with a list. Clouddriver finds none for Kubernetes, because it
 // searches a cluster that it has loaded without them; this server does not copy that.
 func (a *api) getClusterServerGroup(w http.ResponseWriter, r *http.Request, p pathParams) error {
-	region, name := r.URL.Query().Get("region"), p["name"]
+	region, name := singleParam(r.URL.Query(), "region"), p["name"]
 	notFound := vedette.Errorf(vedette.NotFound, "Server group not found (account: %s, name: %s, type: %s)", p["account"], name, p["type"])
 	if p["type"] != cloudProvider {
 		if _, err := a.readAccountView(r, p); err != nil {

@@ -2,7 +2,6 @@ package clouddriver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,8 +10,10 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/readlimit"
 )
@@ -47,11 +48,11 @@ func (a *api) fetchArtifact(w http.ResponseWriter, r *http.Request, _ pathParams
 		return err
 	}
 	var artifact manifest.Artifact
-	if err := json.Unmarshal(raw, &artifact); err != nil {
+	if err := exactjson.Unmarshal(raw, &artifact, exactjson.Limits{Bytes: decodelimit.MaxBytes}); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the body is not an artifact: %w", err)
 	}
 	content, err := a.Artifacts.Fetch(r.Context(), artifacts.Request{Artifact: artifact, MayRead: a.mayReadApplication(r),
-		Caller: readlimit.CallerKey(r)})
+		Caller: readlimit.CallerOf(r).Source})
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func writeArtifactList(w http.ResponseWriter, r *http.Request, list []string, er
 
 // requiredParameter returns a parameter of the query, which may be empty.
 func requiredParameter(r *http.Request, name string) (string, error) {
-	if values := r.URL.Query()[name]; len(values) > 0 {
-		return values[0], nil
+	if query := r.URL.Query(); query.Has(name) {
+		return singleParam(query, name), nil
 	}
 	return "", vedette.Errorf(vedette.Invalid, "Required request parameter '%s' for method parameter type String is not present", name)
 }

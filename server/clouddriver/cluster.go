@@ -2,13 +2,14 @@ package clouddriver
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -23,12 +24,18 @@ func coordinatesOf(row store.Row) coordinates {
 	return coordinates{kindName(row.Kind), row.Namespace, row.Name}
 }
 
-// listCluster mirrors ManifestController.getClusterManifestCoordinates. Like Clouddriver it checks
-// no permission, because the answer has nothing but names, and it answers nothing if the kind is
+// listCluster mirrors ManifestController.getClusterManifestCoordinates. Unlike Clouddriver it checks READ,
+// because objects that are not cached are listed in the cluster. It answers nothing if the kind is
 // unknown. Clouddriver answers nothing to other errors too, which Orca takes for an empty cluster;
 // here it retries.
 func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p pathParams) error {
-	members, err := a.listClusterMembers(r, newRequestScope(r, p), p, false)
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
+		return err
+	}
+	held := a.holdFor(scope)
+	defer held.release()
+	members, err := a.listClusterMembers(r, scope, held, p, false)
 	var readErr *readError
 	switch {
 	case errors.As(err, &readErr) && readErr.unknownKind:
@@ -64,17 +71,22 @@ var criteria = map[string]criterion{
 	"smallest": {true, firstIndex}, "largest": {true, lastIndex},
 }
 
-// getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. As in
-// Clouddriver, no permission is checked, and the response is empty if the manifests cannot be
-// read; Orca then reports that the target was not found. It is empty for unknown criteria too.
+// getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. READ is checked as by
+// listCluster. As in Clouddriver, the response is empty if the manifests cannot be read; Orca then
+// reports that the target was not found. It is empty for unknown criteria too.
 func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
+	scope := newRequestScope(r, p)
+	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
+		return err
+	}
 	selected, ok := criteria[p["criteria"]]
 	if !ok {
 		w.WriteHeader(http.StatusBadRequest)
 		return nil
 	}
-	scope := newRequestScope(r, p)
-	members, err := a.listClusterMembers(r, scope, p, selected.bySize)
+	held := a.holdFor(scope)
+	defer held.release()
+	members, err := a.listClusterMembers(r, scope, held, p, selected.bySize)
 	var readErr *readError
 	switch {
 	case errors.As(err, &readErr):
@@ -109,11 +121,14 @@ type clusterMember struct {
 	replicas float64
 }
 
+// memberBytes is what a member takes besides its texts, in lists that grow by doubling, and as JSON.
+const memberBytes = 512
+
 // listClusterMembers returns the manifests of one kind in a cluster, sorted by age or size. As
-// in Clouddriver, only annotations decide what belongs to a cluster, not names.
-func (a *api) listClusterMembers(r *http.Request, scope requestScope, p pathParams, bySize bool) ([]clusterMember, error) {
-	members := []clusterMember{}
-	for row, err := range a.listObjects(r.Context(), scope, p["kind"], listOptions{application: p["app"], bodies: bySize}) {
+// in Clouddriver, only annotations decide what belongs to a cluster, not names. Their memory is held.
+func (a *api) listClusterMembers(r *http.Request, scope requestScope, held *memory, p pathParams, bySize bool) ([]clusterMember, error) {
+	ctx, members := r.Context(), []clusterMember{}
+	for row, err := range a.listObjects(ctx, scope, held, p["kind"], listOptions{application: p["app"], bodies: bySize}) {
 		if err != nil {
 			return nil, err
 		}
@@ -123,6 +138,9 @@ func (a *api) listClusterMembers(r *http.Request, scope requestScope, p pathPara
 		m := clusterMember{coordinates: coordinatesOf(row), created: row.Created}
 		if bySize {
 			m.replicas = replicaCount(row)
+		}
+		if err := held.grow(ctx, memberBytes+4*len(m.Kind+m.Namespace+m.Name)); err != nil {
+			return nil, err
 		}
 		members = append(members, m)
 	}
@@ -134,7 +152,11 @@ func (a *api) listClusterMembers(r *http.Request, scope requestScope, p pathPara
 }
 
 func replicaCount(row store.Row) float64 {
-	var m struct{ Spec struct{ Replicas float64 } }
-	_ = json.Unmarshal(row.Body, &m) // a missing or invalid number counts as 0
+	var m struct {
+		Spec struct {
+			Replicas float64 `json:"replicas"`
+		} `json:"spec"`
+	}
+	_ = exactjson.Unmarshal(row.Body, &m, objectLimits) // a missing or invalid number counts as 0
 	return m.Spec.Replicas
 }

@@ -2,13 +2,13 @@ package clouddriver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
@@ -29,7 +29,8 @@ type containerOutput struct {
 // a provider searches all of them, and instances of other providers are not found.
 func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	query := r.URL.Query()
-	if provider := orDefault(query.Get("cloudProvider"), query.Get("provider")); orDefault(provider, "kubernetes") != "kubernetes" {
+	provider := orDefault(singleParam(query, "cloudProvider"), singleParam(query, "provider"))
+	if orDefault(provider, "kubernetes") != "kubernetes" {
 		return vedette.Errorf(vedette.NotFound,
 			"Instance not found (id: %s): this server has only instances of the provider kubernetes, not of %.100q", p["id"], provider)
 	}
@@ -46,6 +47,8 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) e
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
+	held := a.holdFor(scope)
+	defer held.release()
 	row, err := a.findObject(ctx, scope, "pod", name)
 	var readErr *readError
 	switch {
@@ -56,20 +59,40 @@ func (a *api) getConsole(w http.ResponseWriter, r *http.Request, p pathParams) e
 	case err != nil:
 		return err
 	}
-	containers, err := containerNames(&row)
+	containers, err := containerNames(ctx, held, &row)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, consoleView{a.containerOutputs(ctx, scope, name, containers)})
+	outputs, err := a.containerOutputs(ctx, scope, held, logsOf{name, containers})
+	if err != nil {
+		return err
+	}
+	if err := held.grow(ctx, encodedSize(outputs)); err != nil {
+		return err
+	}
+	return writeJSON(w, r, consoleView{outputs})
+}
+
+// encodedSize returns what outputs take while they are encoded: a buffer that grows has up to twice its content.
+func encodedSize(outputs []containerOutput) (bytes int) {
+	for _, o := range outputs {
+		bytes += 2 * jsonBytes(o.Output)
+	}
+	return bytes
 }
 
 // containerNames returns the names of a pod's containers, init containers first.
-func containerNames(row *store.Row) ([]string, error) {
-	type named struct{ Name string }
-	var m struct {
-		Spec struct{ InitContainers, Containers []named }
+func containerNames(ctx context.Context, held *memory, row *store.Row) ([]string, error) {
+	type named struct {
+		Name string `json:"name"`
 	}
-	if err := json.Unmarshal(row.Body, &m); err != nil {
+	var m struct {
+		Spec struct {
+			InitContainers []named `json:"initContainers"`
+			Containers     []named `json:"containers"`
+		} `json:"spec"`
+	}
+	if err := held.decode(ctx, row.Body, &m); err != nil {
 		return nil, fmt.Errorf("read %s of account %s: %w", row.Key, row.Account, err)
 	}
 	var names []string
@@ -79,49 +102,74 @@ func containerNames(row *store.Row) ([]string, error) {
 	return names, nil
 }
 
+// logsOf names the logs of a pod.
+type logsOf struct {
+	pod        string
+	containers []string
+}
+
+// Limits of the logs of one request: how many are read, and how many at the same time. Objects that agents
+// report can have any number of containers.
+const (
+	maxContainers = 100
+	logsAtOnce    = 8
+)
+
 // containerOutputs reads the logs of all containers concurrently. If a log cannot be read, the
-// output is the error.
-func (a *api) containerOutputs(ctx context.Context, scope requestScope, pod string, containers []string) []containerOutput {
+// output is the error. The error is that there is no memory for more.
+func (a *api) containerOutputs(ctx context.Context, scope requestScope, held *memory, of logsOf) ([]containerOutput, error) {
+	containers := of.containers[:min(len(of.containers), maxContainers)]
 	outputs := make([]containerOutput, len(containers))
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(logsAtOnce)
 	for i, container := range containers {
-		wg.Go(func() {
-			text, err := a.tail(ctx, scope, pod, container, maxConsoleBytes/len(containers))
+		group.Go(func() error {
+			tail := &tailBuffer{maxBytes: maxConsoleBytes / len(containers), grow: func(bytes int) error { return held.grow(ctx, bytes) }}
+			err := a.tail(ctx, scope, logOf{of.pod, container}, tail)
+			outputs[i] = containerOutput{container, tail.String()}
 			if err != nil {
-				text += err.Error()
+				outputs[i].Output += err.Error()
 			}
-			outputs[i] = containerOutput{container, text}
+			return tail.growErr
 		})
 	}
-	wg.Wait()
-	return outputs
+	return outputs, group.Wait()
 }
 
 // maxConsoleBytes bounds the output of one pod. Containers share it equally, and the end of
 // each log is shown.
 const maxConsoleBytes = 4 << 20
 
-func (a *api) tail(ctx context.Context, scope requestScope, pod, container string, maxBytes int) (string, error) {
-	log, err := a.openLog(ctx, scope, pod, container)
+func (a *api) tail(ctx context.Context, scope requestScope, of logOf, tail *tailBuffer) error {
+	log, err := a.openLog(ctx, scope, of.pod, of.container)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer log.Close()
-	tail := tailBuffer{maxBytes: maxBytes}
-	_, err = io.Copy(&tail, log)
-	return tail.String(), err
+	_, err = io.Copy(tail, log)
+	return err
 }
 
 // tailBuffer keeps at least the last maxBytes bytes that are written to it.
 type tailBuffer struct {
 	maxBytes  int
+	grow      func(bytes int) error // is called before the buffer takes more memory
+	growErr   error
 	b         []byte
+	reserved  int
 	truncated bool
 }
 
+// Write implements io.Writer.
 func (t *tailBuffer) Write(p []byte) (int, error) {
+	if size := len(t.b) + len(p); size > t.reserved {
+		if t.growErr = t.grow(2 * (size - t.reserved)); t.growErr != nil { // with the text that is made of it
+			return 0, t.growErr
+		}
+		t.reserved = size
+	}
 	t.b = append(t.b, p...)
-	if len(t.b) > 2*t.maxBytes {
+	if len(t.b) > 3*t.maxBytes/2 {
 		t.b, t.truncated = append(t.b[:0], t.b[len(t.b)-t.maxBytes:]...), true
 	}
 	return len(p), nil

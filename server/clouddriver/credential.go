@@ -44,7 +44,7 @@ type expandedView struct {
 // listCredentials mirrors CredentialsController.list. The list is not filtered by permissions,
 // because Gate and Fiat filter it.
 func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	list, err := a.credentials.list(r.Context(), r.URL.Query().Get("expand") == "true")
+	list, err := a.credentials.list(r.Context(), singleParam(r.URL.Query(), "expand") == "true")
 	if err != nil {
 		return err
 	}

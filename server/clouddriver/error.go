@@ -79,6 +79,7 @@ func specialErrorBody(err error) (errorBody, bool) {
 	var invalid *task.ValidationError
 	var unknown *task.UnknownError
 	var tooLarge *http.MaxBytesError
+	var largeTask *task.TooLargeError
 	var download *artifacts.DownloadError
 	var missing *artifacts.MissingError
 	var parameter *parameterError
@@ -113,6 +114,9 @@ func specialErrorBody(err error) (errorBody, bool) {
 	case errors.As(err, &tooLarge):
 		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
 			Message: fmt.Sprintf("the body is larger than the limit of %d MiB", tooLarge.Limit>>20)}, true
+	case errors.As(err, &largeTask):
+		return errorBody{Status: http.StatusRequestEntityTooLarge, Exception: "java.lang.IllegalArgumentException",
+			Message: largeTask.Error()}, true
 	case errors.Is(err, middleware.ErrSlowBody):
 		return errorBody{Status: http.StatusRequestTimeout, Exception: "java.lang.IllegalArgumentException", Message: err.Error()}, true
 	}

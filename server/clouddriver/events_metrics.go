@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -57,10 +58,14 @@ func (a *api) events(ctx context.Context, scope requestScope, row *store.Row) []
 // eventTime returns when an Event was last seen.
 func eventTime(event json.RawMessage) time.Time {
 	var e struct {
-		LastTimestamp, FirstTimestamp, EventTime *time.Time
-		Metadata                                 struct{ CreationTimestamp *time.Time }
+		LastTimestamp  *time.Time `json:"lastTimestamp"`
+		FirstTimestamp *time.Time `json:"firstTimestamp"`
+		EventTime      *time.Time `json:"eventTime"`
+		Metadata       struct {
+			CreationTimestamp *time.Time `json:"creationTimestamp"`
+		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(event, &e); err != nil {
+	if err := exactjson.Unmarshal(event, &e, exactjson.Limits{}); err != nil {
 		return time.Time{}
 	}
 	for _, timestamp := range []*time.Time{e.LastTimestamp, e.FirstTimestamp, e.EventTime, e.Metadata.CreationTimestamp} {
@@ -78,12 +83,15 @@ func (a *api) metrics(ctx context.Context, scope requestScope, row *store.Row) [
 	}
 	var pod struct {
 		Containers []struct {
-			Name  string
-			Usage struct{ CPU, Memory resource.Quantity }
-		}
+			Name  string `json:"name"`
+			Usage struct {
+				CPU    resource.Quantity `json:"cpu"`
+				Memory resource.Quantity `json:"memory"`
+			} `json:"usage"`
+		} `json:"containers"`
 	}
 	if err == nil {
-		err = json.Unmarshal(out.Objects[0], &pod)
+		err = exactjson.Unmarshal(out.Objects[0], &pod, exactjson.Limits{})
 	}
 	if err != nil {
 		a.Log.DebugContext(ctx, "showing pod without metrics", "account", scope.account, "object", row.Key, "error", err)

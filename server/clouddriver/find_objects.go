@@ -11,12 +11,17 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// foundBytes is about what an object takes until it is sent, if only its name is shown.
-const foundBytes = 512
+const (
+	// foundBytes is about what an object takes until it is sent, if only its name is shown.
+	foundBytes = 512
+	// maxFoundObjects bounds the objects of one answer, which has no pages. It is more than Deck can show.
+	maxFoundObjects = 50_000
+)
 
 // findObjects returns all objects that a query selects in accounts that the caller may read, sorted
-// by account, namespace and name. They are counted first, so that their memory is bounded. Call
-// release after the answer is sent.
+// by account, namespace and name. They are counted first, so that their memory is bounded. The error is
+// vedette.Unavailable if they are too many, because no part of them may pass for all. Call release after the
+// answer is sent.
 func (a *api) findObjects(r *http.Request, q store.SearchQuery) (rows []store.SearchRow, release func(), err error) {
 	readable, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
 	if err != nil {
@@ -27,7 +32,7 @@ func (a *api) findObjects(r *http.Request, q store.SearchQuery) (rows []store.Se
 		return nil, nil, err
 	}
 	within := q.CanRead
-	q.OnlyManaged = settings.OnlyManaged
+	q.OnlyManaged, q.Rules = settings.OnlyManaged, settings.SearchRules()
 	q.CanRead = func(account vedette.AccountName) bool {
 		return (within == nil || within(account)) && (readable == nil || readable(account))
 	}
@@ -35,21 +40,33 @@ func (a *api) findObjects(r *http.Request, q store.SearchQuery) (rows []store.Se
 	if err != nil {
 		return nil, nil, err
 	}
-	release, err = a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), n*foundBytes)
+	if n > maxFoundObjects {
+		return nil, nil, tooManyFound()
+	}
+	q.Limit = int(n) + maxAddedObjects
+	release, err = a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), int64(q.Limit)*foundBytes+store.MaxSearchNames)
 	if err != nil {
 		return nil, nil, err
 	}
-	q.Limit = int(n)
 	rows, err = a.Store.Search(r.Context(), q)
+	if err == nil && len(rows) == q.Limit { // more were added meanwhile than one more request is for
+		err = tooManyFound()
+	}
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row store.SearchRow) bool { return !settings.ShowsKind(row.Kind, row.Application) })
 	slices.SortFunc(rows, func(x, y store.SearchRow) int {
 		return cmp.Or(cmp.Compare(x.Account, y.Account), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 	return rows, release, nil
+}
+
+// maxAddedObjects is how many objects may be added while they are found.
+const maxAddedObjects = 1000
+
+func tooManyFound() error {
+	return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: ask for one account or one name", maxFoundObjects)
 }
 
 // onlyKinds selects kinds by their names in Clouddriver.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -52,14 +53,18 @@ type jobPod struct {
 }
 
 type containerState struct {
-	Name  string
+	Name  string `json:"name"`
 	State struct {
 		Terminated *struct {
-			ExitCode        int
-			Reason, Message string
-		}
-		Waiting *struct{ Reason, Message string }
-	}
+			ExitCode int    `json:"exitCode"`
+			Reason   string `json:"reason"`
+			Message  string `json:"message"`
+		} `json:"terminated"`
+		Waiting *struct {
+			Reason  string `json:"reason"`
+			Message string `json:"message"`
+		} `json:"waiting"`
+	} `json:"state"`
 }
 
 // getJob mirrors JobController.getJob.
@@ -68,22 +73,37 @@ func (a *api) getJob(w http.ResponseWriter, r *http.Request, p pathParams) error
 	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
+	held := a.holdFor(scope)
+	defer held.release()
 	row, err := a.findJob(r.Context(), scope, p["id"])
 	if err != nil {
 		return err
 	}
-	pods, err := a.listJobPods(r.Context(), scope, &row)
+	pods, err := a.listJobPods(r.Context(), scope, held, &row)
 	if err != nil {
 		return err
 	}
-	view, err := newJobView(&row, pods)
-	if err != nil {
-		return err
+	var job workload
+	if err := held.decode(r.Context(), row.Body, &job); err != nil {
+		return fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
 	}
+	view := newJobView(&row, &job, pods)
 	if a.OmitPodStatus {
 		view.Pods = []jobPod{}
 	}
+	if err := held.grow(r.Context(), view.encodedBytes()); err != nil {
+		return err
+	}
 	return writeJSON(w, r, view)
+}
+
+// encodedBytes is what a view takes while it is encoded, in a buffer that grows.
+func (v *jobView) encodedBytes() int {
+	bytes := 3 * jsonBytes(v.Message+v.Reason+v.FailureDetails)
+	for i := range v.Pods {
+		bytes += len(v.Pods[i].Status)
+	}
+	return 3 * bytes
 }
 
 // checkJobAccess checks READ for the application in the path and the account.
@@ -114,13 +134,15 @@ func (a *api) findJob(ctx context.Context, scope requestScope, id string) (store
 
 // listJobPods returns the pods that a Job's selector matches, sorted by start time. Pods that
 // have not started are the newest and come last.
-func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Row) ([]jobPod, error) {
+func (a *api) listJobPods(ctx context.Context, scope requestScope, held *memory, job *store.Row) ([]jobPod, error) {
 	var m struct {
 		Spec struct {
-			Selector struct{ MatchLabels map[string]string }
-		}
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+		} `json:"spec"`
 	}
-	if err := json.Unmarshal(job.Body, &m); err != nil {
+	if err := held.decode(ctx, job.Body, &m); err != nil {
 		return nil, fmt.Errorf("read %s of account %s: %w", job.Key, scope.account, err)
 	}
 	pods := []jobPod{}
@@ -128,12 +150,13 @@ func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Ro
 		return pods, nil // an empty selector would match all pods
 	}
 	scope.location = job.Namespace
-	for row, err := range a.listObjects(ctx, scope, "pod",
+	decode := func(document []byte, v any) error { return held.decode(ctx, document, v) }
+	for row, err := range a.listObjects(ctx, scope, held, "pod",
 		listOptions{selector: labels.SelectorFromSet(m.Spec.Selector.MatchLabels).String(), bodies: true}) {
 		if err != nil {
 			return nil, err
 		}
-		pod, err := newJobPod(row)
+		pod, err := newJobPod(row, decode)
 		if err != nil {
 			return nil, err
 		}
@@ -151,41 +174,42 @@ func (a *api) listJobPods(ctx context.Context, scope requestScope, job *store.Ro
 func (p jobPod) hasSucceeded() bool { return p.phase == "Succeeded" }
 func (p jobPod) hasStarted() bool   { return p.startTime != "" }
 
-func newJobPod(row store.Row) (jobPod, error) {
-	var raw struct{ Status json.RawMessage }
-	if err := json.Unmarshal(row.Body, &raw); err != nil {
+// newJobPod returns a pod, which keeps its status. What decode decodes is paid for until the request ends.
+func newJobPod(row store.Row, decode func(document []byte, v any) error) (jobPod, error) {
+	var raw struct {
+		Status json.RawMessage `json:"status"`
+	}
+	if err := exactjson.Unmarshal(row.Body, &raw, objectLimits); err != nil {
 		return jobPod{}, fmt.Errorf("read %s of account %s: %w", row.Key, row.Account, err)
 	}
 	pod := jobPod{Name: row.Name}
 	if len(raw.Status) == 0 {
 		return pod, nil
 	}
-	pod.Status = withoutNulls(raw.Status)
 	var s struct {
-		Phase, StartTime                         string
-		InitContainerStatuses, ContainerStatuses []containerState
+		Phase                 string           `json:"phase"`
+		StartTime             string           `json:"startTime"`
+		InitContainerStatuses []containerState `json:"initContainerStatuses"`
+		ContainerStatuses     []containerState `json:"containerStatuses"`
 	}
-	if err := json.Unmarshal(raw.Status, &s); err != nil {
+	if err := decode(raw.Status, &s); err != nil {
 		return jobPod{}, fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
 	}
+	pod.Status = withoutNulls(raw.Status)
 	pod.startTime, pod.phase, pod.containerStates = s.StartTime, s.Phase, slices.Concat(s.InitContainerStatuses, s.ContainerStatuses)
 	return pod, nil
 }
 
-func newJobView(row *store.Row, pods []jobPod) (jobView, error) {
+func newJobView(row *store.Row, job *workload, pods []jobPod) jobView {
 	v := jobView{Name: row.Name, Account: row.Account, Location: row.Namespace, Provider: "kubernetes", CreatedTime: row.Created * 1000,
 		Pods: pods, JobState: "Running"}
 	if len(pods) > 0 {
 		v.MostRecentPodName = pods[len(pods)-1].Name
 	}
-	var job workload
-	if err := json.Unmarshal(row.Body, &job); err != nil {
-		return v, fmt.Errorf("read the status of %s of account %s: %w", row.Key, row.Account, err)
-	}
 	if job.Status == nil {
-		return v, nil
+		return v
 	}
-	evaluated := jobStatus(&job)
+	evaluated := jobStatus(job)
 	switch {
 	case evaluated.Failed.State:
 		v.JobState = "Failed"
@@ -196,7 +220,7 @@ func newJobView(row *store.Row, pods []jobPod) (jobView, error) {
 		v.JobState = "Succeeded"
 	}
 	v.CompletionDetails = completionDetails{Message: v.Message, Reason: v.Reason}
-	return v, nil
+	return v
 }
 
 // firstFailure describes the first container that failed, or else the first that does not

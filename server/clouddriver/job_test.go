@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -16,7 +17,7 @@ func TestFailureDetails(t *testing.T) {
 	} {
 		row := store.Row{Object: vedette.Object{Key: vedette.Key{Name: "bad-1"},
 			Body: []byte(`{"status":{"containerStatuses":[{"name":"main","state":{` + status + `}}]}}`)}}
-		pod, err := newJobPod(row)
+		pod, err := newJobPod(row, func(document []byte, v any) error { return exactjson.Unmarshal(document, v, objectLimits) })
 		if err != nil {
 			t.Fatal(err)
 		}

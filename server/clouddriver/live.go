@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
@@ -29,14 +30,14 @@ const (
 // requestScope is the account and location of a request, and its caller.
 type requestScope struct {
 	caller   authorize.Caller
-	limitKey string // the caller's key in the read limiter
+	limitKey readlimit.Caller
 	account  vedette.AccountName
 	location string // a namespace; empty means none
 }
 
 // newRequestScope reads the scope of a request. Deck and Orca write "_" for no namespace.
 func newRequestScope(r *http.Request, p pathParams) requestScope {
-	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerKey(r), account: vedette.AccountName(p["account"]),
+	at := requestScope{caller: authorize.CallerOf(r), limitKey: readlimit.CallerOf(r), account: vedette.AccountName(p["account"]),
 		location: p["location"]}
 	if at.location == "_" {
 		at.location = ""
@@ -76,21 +77,25 @@ func (a *api) getLive(ctx context.Context, scope requestScope, kind, name string
 	if len(out.Objects) != 1 {
 		return store.Row{}, vedette.Errorf(vedette.Unavailable, "the agent sent %d objects instead of one", len(out.Objects))
 	}
-	return newRow(scope.account, out.Objects[0])
+	return newRow(scope.account, out.Objects[0], func(document []byte, v any) error { return exactjson.Unmarshal(document, v, objectLimits) })
 }
 
 // listLive reads the objects of a kind from the cluster.
-func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector string) ([]store.Row, error) {
+func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector string) ([]json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	out, err := a.doOperation(ctx, scope,
 		vedette.ListArgs{Target: vedette.Target{Kind: kind, Namespace: scope.location}, LabelSelector: selector})
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]store.Row, len(out.Objects))
-	for i, raw := range out.Objects {
-		rows[i], err = newRow(scope.account, raw)
+	return out.Objects, err
+}
+
+// newRows returns the rows of objects. Their answer was counted when it arrived; what their labels and annotations
+// become is held.
+func newRows(ctx context.Context, account vedette.AccountName, held *memory, objects []json.RawMessage) ([]store.Row, error) {
+	rows := make([]store.Row, len(objects))
+	for i, raw := range objects {
+		var err error
+		rows[i], err = newRow(account, raw, func(document []byte, v any) error { return held.decode(ctx, document, v) })
 		if err != nil {
 			return nil, err
 		}
@@ -100,16 +105,21 @@ func (a *api) listLive(ctx context.Context, scope requestScope, kind, selector s
 
 // newRow returns the row that the store would have of an object, with the fields that this
 // package uses.
-func newRow(account vedette.AccountName, raw []byte) (store.Row, error) {
+func newRow(account vedette.AccountName, raw []byte, decode func(document []byte, v any) error) (store.Row, error) {
 	var m struct {
-		APIVersion, Kind string
-		Metadata         struct {
-			Name, Namespace, UID, ResourceVersion string
-			CreationTimestamp                     *time.Time
-			Labels, Annotations                   map[string]string
-		}
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name              string            `json:"name"`
+			Namespace         string            `json:"namespace"`
+			UID               string            `json:"uid"`
+			ResourceVersion   string            `json:"resourceVersion"`
+			CreationTimestamp *time.Time        `json:"creationTimestamp"`
+			Labels            map[string]string `json:"labels"`
+			Annotations       map[string]string `json:"annotations"`
+		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := decode(raw, &m); err != nil {
 		return store.Row{}, fmt.Errorf("read an object of account %s: %w", account, err)
 	}
 	group, _, ok := strings.Cut(m.APIVersion, "/")

@@ -236,8 +236,8 @@ func TestLiveAuthorization(t *testing.T) {
 		grants       grants
 		status       int
 	}{
-		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", nil, 200},
-		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/newest", nil, 200},
+		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", nil, 403},
+		{"GET", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/newest", nil, 403},
 		{"GET", "/manifests/prod/shop/configMap%20settings-v001", grants{"prod READ"}, 403},
 		{"GET", "/applications/web/jobs/prod/shop/job%20done", grants{"prod READ", "application web READ"}, 200},
 		{"GET", "/applications/web/jobs/prod/shop/job%20done", grants{"application web READ"}, 403},

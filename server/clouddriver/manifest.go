@@ -37,7 +37,11 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 	//nolint:contextcheck // it takes the context of the request
 	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (store.Row, int64, error) {
 		row, err := a.readManifest(r.Context(), scope, p["name"])
-		return row, objectCopies * int64(len(row.Body)), err
+		if err != nil {
+			return row, 0, err
+		}
+		size, err := objectBytes(&row)
+		return row, size, err
 	})
 	if err != nil {
 		return err
@@ -54,7 +58,7 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 	if err != nil {
 		return err
 	}
-	if r.URL.Query().Get("includeEvents") != "false" {
+	if singleParam(r.URL.Query(), "includeEvents") != "false" {
 		a.addEventsAndMetrics(r.Context(), scope, &row, accountRow.Properties.ShowsMetrics(), &view)
 	}
 	return writeJSON(w, r, view)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // securityGroupRule allows traffic through one port. Clouddriver adds the name of its class.
@@ -31,18 +33,21 @@ const (
 // policyRule is the part of a rule of a NetworkPolicy that Spinnaker shows.
 type policyRule struct {
 	Ports []struct {
-		Protocol string
-		Port     json.RawMessage // number, text or null
-	}
+		Protocol string          `json:"protocol"`
+		Port     json.RawMessage `json:"port"` // number, text or null
+	} `json:"ports"`
 }
 
 // networkPolicyRules returns the rules of a NetworkPolicy. Rules that allow all ports have none to
 // show, and equal rules are shown once.
 func networkPolicyRules(manifest []byte) (inbound, outbound []securityGroupRule, err error) {
 	var policy struct {
-		Spec struct{ Ingress, Egress []policyRule }
+		Spec struct {
+			Ingress []policyRule `json:"ingress"`
+			Egress  []policyRule `json:"egress"`
+		} `json:"spec"`
 	}
-	if err := json.Unmarshal(manifest, &policy); err != nil {
+	if err := exactjson.Unmarshal(manifest, &policy, objectLimits); err != nil {
 		return nil, nil, fmt.Errorf("read the rules of a NetworkPolicy: %w", err)
 	}
 	return portRules(policy.Spec.Ingress), portRules(policy.Spec.Egress), nil

@@ -2,13 +2,15 @@ package clouddriver
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/decodelimit"
+	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -45,6 +47,7 @@ func writeTaskRef(w http.ResponseWriter, r *http.Request, id string) error {
 	return writeJSON(w, r, taskRef{id, "/task/" + id})
 }
 
+// readBody reads a body of JSON, and reserves memory for what it becomes.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err != nil {
@@ -55,7 +58,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := textcheck.UTF8(raw); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the body must not contain %w", err)
 	}
-	return raw, nil
+	return raw, decodelimit.Reserve(r.Context(), raw)
 }
 
 // taskOptions returns the options of a task from the headers and the query.
@@ -68,8 +71,8 @@ func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 		MayReadApplication: func(ctx context.Context, application string) error {
 			return a.Authorizer.CheckApplication(ctx, caller, application, authorize.Read)
 		},
-		RequestID: r.URL.Query().Get("clientRequestId"), Provider: provider,
-		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
+		RequestID: singleParam(r.URL.Query(), "clientRequestId"), Provider: provider,
+		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"), Source: readlimit.CallerOf(r).Source,
 	}
 	if a.Remote != nil {
 		o.Remote = a.Remote(r, provider)
@@ -139,8 +142,10 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) er
 	if err != nil {
 		return err
 	}
-	var body struct{ Retry *bool }
-	if err := json.Unmarshal(raw, &body); err != nil || body.Retry == nil {
+	var body struct {
+		Retry *bool `json:"retry"`
+	}
+	if err := exactjson.Unmarshal(raw, &body, exactjson.Limits{}); err != nil || body.Retry == nil {
 		return vedette.Errorf(vedette.Invalid, `Patching task id: %s with the provided inputs is not supported: send {"retry": true}`, p["id"])
 	}
 	if err := a.checkTaskWriteAccess(r, p["id"]); err != nil {

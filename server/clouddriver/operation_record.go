@@ -89,45 +89,61 @@ func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p pathParams)
 	if err != nil {
 		return err
 	}
-	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read); err != nil {
+	err = a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read)
+	if vedette.KindOf(err) == vedette.Denied {
+		return store.NoOperation(row.ID)
+	}
+	if err != nil {
 		return err
 	}
 	return writeJSON(w, r, newOperationRecord(row))
 }
 
 // listOperations mirrors the Scale Agent's GET /armory/agent/operations. The newest operation
-// comes first, and pages count from 1. Operations that the caller may not read are left out of
-// their page.
+// comes first, and pages count from 1. Operations that the caller may not read have no place in them, because a
+// hole would tell when others change something.
 func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParams) error {
 	items, page, err := parsePage(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	rows, err := a.readOperationPage(r.Context(), items, page)
+	accounts, err := a.historyAccounts(r)
 	if err != nil {
 		return err
 	}
-	caller, canRead := authorize.CallerOf(r), map[vedette.AccountName]bool{}
+	rows, err := a.readOperationPage(r.Context(), store.OperationQuery{Accounts: accounts, Limit: items}, page)
+	if err != nil {
+		return err
+	}
 	records := []operationRecord{}
 	for _, row := range rows {
-		if _, checked := canRead[row.Account]; !checked {
-			err := a.Authorizer.CheckAccount(r.Context(), caller, row.Account, authorize.Read)
-			if err != nil && vedette.KindOf(err) != vedette.Denied {
-				return err
-			}
-			canRead[row.Account] = err == nil
-		}
-		if canRead[row.Account] {
-			records = append(records, newOperationRecord(row))
-		}
+		records = append(records, newOperationRecord(row))
 	}
 	return writeJSON(w, r, records)
 }
 
+// historyAccounts returns the accounts that the caller may read, or nil for all.
+func (a *api) historyAccounts(r *http.Request) ([]vedette.AccountName, error) {
+	readable, err := a.Authorizer.Readable(r.Context(), authorize.CallerOf(r))
+	if err != nil || readable == nil {
+		return nil, err
+	}
+	settings, err := a.views.Settings(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	accounts := []vedette.AccountName{} // nil would mean all
+	for _, name := range settings.Accounts() {
+		if readable(name) {
+			accounts = append(accounts, name)
+		}
+	}
+	return accounts, nil
+}
+
 // readOperationPage reads all pages up to the requested one, because each page starts at the
 // cursor of the previous one.
-func (a *api) readOperationPage(ctx context.Context, items, page int) ([]store.OperationRow, error) {
-	q := store.OperationQuery{Limit: items}
+func (a *api) readOperationPage(ctx context.Context, q store.OperationQuery, page int) ([]store.OperationRow, error) {
 	for n := 1; ; n++ {
 		rows, next, err := a.Store.Operations(ctx, q)
 		if err != nil || n == page {
@@ -150,7 +166,7 @@ const (
 func parsePage(query url.Values) (items, page int, err error) {
 	items, page = defaultItems, 1
 	for name, field := range map[string]*int{"items": &items, "page": &page} {
-		value := query.Get(name)
+		value := singleParam(query, name)
 		if value == "" {
 			continue
 		}

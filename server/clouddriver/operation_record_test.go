@@ -61,9 +61,18 @@ func TestOperationRecords(t *testing.T) {
 	if got := recordIDs(t, closed+"/armory/agent/operations"); got != "" {
 		t.Errorf("without permissions: got %s, want none", got)
 	}
-	if response, _ := get(t, closed+"/armory/agent/operations/01J00000000000000000000000"); response.StatusCode != 403 {
-		t.Errorf("without READ: got %d, want %d", response.StatusCode, 403)
+	_, missing := get(t, closed+"/armory/agent/operations/01J00000000000000000000009")
+	response, hidden := get(t, closed+"/armory/agent/operations/01J00000000000000000000000")
+	if withoutTime := strings.NewReplacer("00000000000009", "00000000000000"); response.StatusCode != 404 ||
+		afterTime(withoutTime.Replace(string(missing))) != afterTime(string(hidden)) {
+		t.Errorf("without READ: got %d %s, want as if it did not exist: %s", response.StatusCode, hidden, missing)
 	}
+}
+
+// afterTime returns an error without the time that it begins with.
+func afterTime(body string) string {
+	_, rest, _ := strings.Cut(body, `"status"`)
+	return rest
 }
 
 func recordIDs(t *testing.T, url string) string {

@@ -64,7 +64,7 @@ func TestOperationPaths(t *testing.T) {
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
-	const callerSuffix = " Application:web User:ann MayWrite:<nil> MayReadApplication:<nil> Remote:<nil>}"
+	const callerSuffix = " Application:web User:ann Source:127.0.0.1 MayWrite:<nil> MayReadApplication:<nil> Remote:<nil>}"
 	for _, tt := range []struct {
 		name, method, path, body string
 		code                     int

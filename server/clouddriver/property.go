@@ -5,12 +5,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/vedette-io/vedette"
 )
@@ -22,8 +26,8 @@ func (a *api) getJobProperties(w http.ResponseWriter, r *http.Request, p pathPar
 	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	return a.writeProperties(w, r, scope, p["container"], func(ctx context.Context) (string, error) {
-		return a.selectPropertiesPod(ctx, &scope, p["id"])
+	return a.writeProperties(w, r, &scope, p["container"], func(ctx context.Context, held *memory) (string, error) {
+		return a.selectPropertiesPod(ctx, &scope, held, p["id"])
 	})
 }
 
@@ -33,17 +37,17 @@ func (a *api) getPodProperties(w http.ResponseWriter, r *http.Request, p pathPar
 	if err := a.checkJobAccess(r, scope, p["app"]); err != nil {
 		return err
 	}
-	return a.writeProperties(w, r, scope, p["container"], func(context.Context) (string, error) { return p["pod"], nil })
+	return a.writeProperties(w, r, &scope, p["container"], func(context.Context, *memory) (string, error) { return p["pod"], nil })
 }
 
 // selectPropertiesPod returns the pod whose log has the properties: the latest that succeeded,
 // or else the latest that started.
-func (a *api) selectPropertiesPod(ctx context.Context, scope *requestScope, id string) (string, error) {
+func (a *api) selectPropertiesPod(ctx context.Context, scope *requestScope, held *memory, id string) (string, error) {
 	job, err := a.findJob(ctx, *scope, id)
 	if err != nil {
 		return "", err
 	}
-	pods, err := a.listJobPods(ctx, *scope, &job)
+	pods, err := a.listJobPods(ctx, *scope, held, &job)
 	if err != nil {
 		return "", err
 	}
@@ -66,14 +70,16 @@ const logTimeout = 30 * time.Second
 
 // writeProperties writes the properties in a log. If the log cannot be read, it writes none,
 // because Orca then tries other pods and retries.
-func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requestScope, container string,
-	pod func(context.Context) (string, error)) error {
+func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope *requestScope, container string,
+	pod func(context.Context, *memory) (string, error)) error {
 	ctx, cancel := context.WithTimeout(r.Context(), logTimeout)
 	defer cancel()
-	name, err := pod(ctx)
-	var properties map[string]any
+	held := a.holdFor(*scope)
+	defer held.release()
+	name, err := pod(ctx, held)
+	properties := map[string]json.RawMessage{}
 	if err == nil {
-		properties, err = a.properties(ctx, scope, name, container)
+		properties, err = a.properties(ctx, *scope, held, logOf{name, container})
 	}
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())
@@ -81,18 +87,21 @@ func (a *api) writeProperties(w http.ResponseWriter, r *http.Request, scope requ
 	if err != nil {
 		a.Log.WarnContext(r.Context(), "cannot read properties from a log", "account", scope.account, "namespace", scope.location,
 			"pod", name, "container", container, "error", err)
-		properties = map[string]any{}
+		properties = map[string]json.RawMessage{}
 	}
 	return writeJSON(w, r, properties)
 }
 
-func (a *api) properties(ctx context.Context, scope requestScope, pod, container string) (map[string]any, error) {
-	log, err := a.openLog(ctx, scope, pod, container)
+// logOf names a log.
+type logOf struct{ pod, container string }
+
+func (a *api) properties(ctx context.Context, scope requestScope, held *memory, of logOf) (map[string]json.RawMessage, error) {
+	log, err := a.openLog(ctx, scope, of.pod, of.container)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	return parseProperties(log)
+	return parseProperties(log, func(bytes int) error { return held.grow(ctx, bytes) })
 }
 
 // openLog opens the log of a container. The caller must close it. The log ends when ctx does.
@@ -109,51 +118,132 @@ const (
 	propertyMarker     = "SPINNAKER_PROPERTY_"
 	configMarker       = "SPINNAKER_CONFIG_JSON="
 	maxLineBytes       = 8 << 20
-	maxPropertiesBytes = 16 << 20 // total size of lines with properties
+	maxPropertiesBytes = 16 << 20 // memory that properties take, not the size of their lines
+	propertyBytes      = 128      // memory that a property takes besides its name and value
+	copies             = 4        // of properties: themselves, and the response, whose buffer grows
 )
+
+// propertyReader collects the properties of a log.
+type propertyReader struct {
+	properties map[string]json.RawMessage
+	size       int
+	grow       func(size int) error // is called before properties take memory
+}
 
 // parseProperties reads the properties in a log. Each is on a line of its own, either a name
 // and a value or a JSON object; the last value of a name wins. As in Clouddriver, one invalid
-// JSON object invalidates all properties.
-func parseProperties(log io.Reader) (map[string]any, error) {
-	properties := map[string]any{}
-	lines := bufio.NewScanner(log)
+// JSON object invalidates all properties. Values stay JSON, because short ones would take a hundred times
+// more memory.
+func parseProperties(log io.Reader, grow func(size int) error) (map[string]json.RawMessage, error) {
+	p := propertyReader{properties: map[string]json.RawMessage{}, grow: grow}
+	lines := bufio.NewScanner(&paidLines{log: log, grow: grow})
 	lines.Buffer(nil, maxLineBytes)
-	for size := 0; lines.Scan(); {
-		line := bytes.TrimSpace(lines.Bytes())
-		if !bytes.Contains(line, []byte(propertyMarker)) && !bytes.HasPrefix(line, []byte(configMarker)) {
-			continue
-		}
-		size += len(line)
-		if size > maxPropertiesBytes {
-			return nil, vedette.Errorf(vedette.Invalid, "the properties in the log are larger than %d bytes", maxPropertiesBytes)
-		}
-		if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {
-			if err := mergeJSON(properties, text); err != nil {
-				return nil, err
-			}
-		}
-		key, value, _ := bytes.Cut(line, []byte("="))
-		if bytes.Contains(line, []byte(propertyMarker)) && len(value) > 0 {
-			name := strings.Replace(strings.TrimSpace(string(key)), propertyMarker, "", 1)
-			properties[strings.ToLower(name)] = strings.TrimSpace(string(value))
+	for lines.Scan() {
+		if err := p.addLine(bytes.TrimSpace(lines.Bytes())); err != nil {
+			return nil, err
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read a log: %w", err)
 	}
-	return properties, nil
+	return p.properties, nil
 }
 
-func mergeJSON(properties map[string]any, text []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
+func (p *propertyReader) addLine(line []byte) error {
+	if text, ok := bytes.CutPrefix(line, []byte(configMarker)); ok {
+		if err := p.addJSON(text); err != nil {
+			return err
+		}
+	}
+	key, value, _ := bytes.Cut(line, []byte("="))
+	if !bytes.Contains(line, []byte(propertyMarker)) || len(value) == 0 {
+		return nil
+	}
+	if err := p.reserve(2*jsonBytes(string(line)) + propertyBytes); err != nil {
+		return err
+	}
+	name := strings.Replace(strings.TrimSpace(string(key)), propertyMarker, "", 1)
+	encoded, err := encode(strings.TrimSpace(string(value)))
+	if err != nil {
+		return err
+	}
+	p.properties[strings.ToLower(name)] = bytes.TrimSpace(encoded)
+	return nil
+}
+
+// addJSON adds the members of the object that a text begins with. Names that stand twice are accepted, as
+// in Clouddriver: to find them takes memory, and nobody decides anything by them.
+func (p *propertyReader) addJSON(text []byte) error {
+	if !utf8.Valid(text) {
+		if err := p.grow(2 * len(text)); err != nil { // U+FFFD has three bytes, and one stands for all that follow one another
+			return err
+		}
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD")) // containers write any bytes
+	}
+	members := 0
+	count := func(string, jsontext.Value) { members++ }
+	if err := eachMember(text, count); err != nil {
 		return fmt.Errorf("read the JSON after %s: %w", configMarker, err)
 	}
-	for name, value := range object {
-		properties[name] = value
+	if err := p.reserve(len(text) + members*propertyBytes); err != nil {
+		return err
 	}
-	return nil
+	return eachMember(text, func(name string, value jsontext.Value) { p.properties[name] = json.RawMessage(bytes.Clone(value)) })
+}
+
+// eachMember calls do for each member of the object that a text begins with. Null has none.
+func eachMember(text []byte, do func(name string, value jsontext.Value)) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+	start, err := d.ReadToken()
+	if err != nil || start.Kind() == 'n' {
+		return err
+	}
+	if start.Kind() != '{' {
+		return errors.New("it is not an object")
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		key := name.String() // the token is valid until the next call
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		do(key, value)
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+func (p *propertyReader) reserve(size int) error {
+	if p.size += size; p.size > maxPropertiesBytes {
+		return vedette.Errorf(vedette.Invalid, "the properties in the log take more than %d MiB of memory", maxPropertiesBytes>>20)
+	}
+	return p.grow(copies * size)
+}
+
+// paidLines is a log that pays for the buffer of a line while it arrives: its end may be far, or never come.
+type paidLines struct {
+	log  io.Reader
+	grow func(size int) error
+	line int // length of the line so far
+	paid int // length of the line that the buffer was paid for
+}
+
+// Read implements io.Reader.
+func (l *paidLines) Read(p []byte) (int, error) {
+	n, err := l.log.Read(p)
+	l.line += n
+	if end := bytes.LastIndexByte(p[:n], '\n'); end >= 0 {
+		l.line = n - end - 1
+	}
+	if l.line > l.paid {
+		if err := l.grow(2 * (l.line - l.paid)); err != nil { // a buffer grows by doubling
+			return 0, err
+		}
+		l.paid = l.line
+	}
+	return n, err
 }

@@ -17,7 +17,7 @@ var booleans = map[string]bool{"true": true, "on": true, "yes": true, "1": true,
 // booleanParam returns a query parameter that is a boolean in Clouddriver: other texts are
 // rejected. Without the parameter, or if it is empty, it is true.
 func booleanParam(query url.Values, name string) (bool, error) {
-	text := strings.TrimSpace(query.Get(name))
+	text := strings.TrimSpace(singleParam(query, name))
 	if text == "" {
 		return true, nil
 	}
@@ -29,9 +29,15 @@ func booleanParam(query url.Values, name string) (bool, error) {
 	return value, nil
 }
 
+// singleParam returns a query parameter that is one text. Spring joins several to one with commas, so
+// that none of them alone is what the request asks for.
+func singleParam(query url.Values, name string) string { return strings.Join(query[name], ",") }
+
 // textParam returns a query parameter that Clouddriver converts by itself: all but "true" is
 // false.
-func textParam(query url.Values, name string) bool { return strings.EqualFold(query.Get(name), "true") }
+func textParam(query url.Values, name string) bool {
+	return strings.EqualFold(singleParam(query, name), "true")
+}
 
 // listParam returns a query parameter that is a list, as Spring reads it: one text with commas,
 // or several. exists reports whether the request has the parameter.

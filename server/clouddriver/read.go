@@ -76,10 +76,11 @@ type listOptions struct {
 }
 
 // listObjects iterates over the objects of a kind. Errors are those of findObject. Each page
-// is freed before the next one is read, so callers must not keep rows.
-func (a *api) listObjects(ctx context.Context, scope requestScope, kind string, opts listOptions) iter.Seq2[store.Row, error] {
+// is freed before the next one is read, so callers must not keep rows, except those of the cluster, which held pays for.
+func (a *api) listObjects(ctx context.Context, scope requestScope, held *memory, kind string,
+	opts listOptions) iter.Seq2[store.Row, error] {
 	return func(yield func(store.Row, error) bool) {
-		if err := a.forEachPage(ctx, scope, kind, opts, func(rows []store.Row) bool { return yieldRows(rows, yield) }); err != nil {
+		if err := a.forEachPage(ctx, scope, held, kind, opts, func(rows []store.Row) bool { return yieldRows(rows, yield) }); err != nil {
 			yield(store.Row{}, err)
 		}
 	}
@@ -96,16 +97,24 @@ func yieldRows(rows []store.Row, yield func(store.Row, error) bool) bool {
 }
 
 // forEachPage calls do with each page until do returns false.
-func (a *api) forEachPage(ctx context.Context, scope requestScope, kind string, opts listOptions, do func([]store.Row) bool) error {
+func (a *api) forEachPage(ctx context.Context, scope requestScope, held *memory, kind string, opts listOptions,
+	do func([]store.Row) bool) error {
 	scope, err := a.withNamespace(ctx, scope)
 	if err != nil {
 		return err
 	}
 	feed, err := a.findFeed(ctx, scope.account, kind, scope.location)
 	if a.shouldReadLive(err) {
-		rows, err := a.listLive(ctx, scope, kind, opts.selector)
+		objects, err := a.listLive(ctx, scope, kind, opts.selector)
 		if vedette.KindOf(err) == vedette.NotFound { // the kind is unknown, not the object
 			err = &readError{message: err.Error(), unknownKind: true}
+		}
+		if err != nil {
+			return asReadError(ctx, err)
+		}
+		rows, err := newRows(ctx, scope.account, held, objects)
+		if vedette.KindOf(err) == vedette.Unavailable {
+			return err // there is no memory, which the cluster has nothing to do with
 		}
 		do(rows)
 		return asReadError(ctx, err)

@@ -5,21 +5,28 @@ import (
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // readinessInput is the part of an object that readiness depends on, for all kinds.
 type readinessInput struct {
 	Metadata struct {
-		Generation        float64
-		DeletionTimestamp string
-	}
-	Spec   struct{ Type string }
+		Generation        float64 `json:"generation"`
+		DeletionTimestamp string  `json:"deletionTimestamp"`
+	} `json:"metadata"`
+	Spec struct {
+		Type string `json:"type"`
+	} `json:"spec"`
 	Status struct {
-		Phase, Message, Reason string
-		ObservedGeneration     *float64
-		Conditions             []kubeCondition
-		LoadBalancer           struct{ Ingress []json.RawMessage }
-	}
+		Phase              string          `json:"phase"`
+		Message            string          `json:"message"`
+		Reason             string          `json:"reason"`
+		ObservedGeneration *float64        `json:"observedGeneration"`
+		Conditions         []kubeCondition `json:"conditions"`
+		LoadBalancer       struct {
+			Ingress []json.RawMessage `json:"ingress"`
+		} `json:"loadBalancer"`
+	} `json:"status"`
 }
 
 // evaluateReadiness evaluates kinds that Clouddriver calls stable as soon as they exist.
@@ -27,7 +34,7 @@ type readinessInput struct {
 // waits until custom objects can be created.
 func evaluateReadiness(kind vedette.Kind, manifest []byte) (manifestStatus, error) {
 	var l readinessInput
-	if err := json.Unmarshal(manifest, &l); err != nil {
+	if err := exactjson.Unmarshal(manifest, &l, objectLimits); err != nil {
 		return manifestStatus{}, fmt.Errorf("read the readiness of a %s: %w", kind, err)
 	}
 	if l.Metadata.DeletionTimestamp != "" {

@@ -31,14 +31,13 @@ func routes(id string) map[string]authorizetest.Route {
 		// Probes have no user, and the answer shows nothing of clusters.
 		"GET health": {Path: "/health", Open: true},
 		// Fiat itself reads them, and Gate hides accounts that the user may not see.
-		"GET credentials":                           {Path: "/credentials", Open: true},
-		"GET credentials/{account}":                 {Path: "/credentials/prod", Open: true},
-		"GET credentials/{account}/authorized":      {Path: "/credentials/prod/authorized", Permissions: []string{"prod WRITE"}},
-		"GET manifests/{account}/{name}":            {Path: "/manifests/prod/node%20n", Permissions: both},
-		"GET manifests/{account}/{location}/{name}": {Path: "/manifests/prod/shop/pod%20web-0", Permissions: both},
-		// As in Clouddriver: they answer names only, for which stages ask under any user.
-		"GET manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}":                    {Path: "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", Open: true},
-		"GET manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}": {Path: "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/newest", Open: true},
+		"GET credentials":                                                   {Path: "/credentials", Open: true},
+		"GET credentials/{account}":                                         {Path: "/credentials/prod", Open: true},
+		"GET credentials/{account}/authorized":                              {Path: "/credentials/prod/authorized", Permissions: []string{"prod WRITE"}},
+		"GET manifests/{account}/{name}":                                    {Path: "/manifests/prod/node%20n", Permissions: both},
+		"GET manifests/{account}/{location}/{name}":                         {Path: "/manifests/prod/shop/pod%20web-0", Permissions: both},
+		"GET manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}": {Path: "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", Permissions: account},
+		"GET manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}": {Path: "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web/dynamic/newest", Permissions: account},
 		"GET applications/{app}/jobs/{account}/{location}/{id}":                                {Path: "/applications/web/jobs/prod/shop/job%20done", Permissions: both},
 		"POST applications/{app}/jobs/{account}/{location}/{id}":                               {Path: "/applications/web/jobs/prod/shop/job%20done", Permissions: both},
 		"DELETE applications/{app}/jobs/{account}/{location}/{id}":                             {Path: "/applications/web/jobs/prod/shop/job%20done", Permissions: []string{"application web EXECUTE", "prod WRITE"}},
@@ -53,7 +52,7 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET artifacts/content-address/{app}/{hash}": {Path: "/artifacts/content-address/shop/abc", Permissions: []string{"application shop READ"}},
 
 		"GET armory/agent/operations":      {Path: "/armory/agent/operations", Permissions: account, FilteredText: "01J00000000000000000000001"},
-		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account},
+		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account, Hides: true},
 
 		"GET applications":                                                                                          {Path: "/applications", Permissions: application, FilteredText: `"web"`},
 		"GET applications/{app}":                                                                                    {Path: "/applications/web", Permissions: []string{"application web READ"}},
@@ -147,5 +146,8 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	r.Header.Set("X-SPINNAKER-USER", "dev")
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, r)
+	if requests := c.requests(); strings.HasPrefix(authorizer.Denied(), "prod ") && len(requests) > 0 {
+		t.Errorf("without %s: the cluster was asked %q", authorizer.Denied(), requests)
+	}
 	return authorizetest.Response{Code: recorder.Code, Body: recorder.Body.String()}, route
 }

@@ -29,13 +29,18 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, _ pathParams) error
 		return err
 	}
 	skip, take := request.window()
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), int64(take)*resultBytes)
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), int64(take)*resultBytes+store.MaxSearchNames)
 	if err != nil {
 		return err
 	}
 	defer release()
 	s, err := a.newSearch(r, request)
 	if err != nil {
+		return err
+	}
+	memory := &memory{limiter: a.ReadLimiter, caller: readlimit.CallerOf(r)}
+	defer memory.release()
+	if err := memory.grow(r.Context(), s.logical.bytes()); err != nil {
 		return err
 	}
 	results, err := s.page(r.Context(), skip, take)
@@ -55,7 +60,6 @@ type objectSearch struct {
 	query    store.SearchQuery
 	logical  logicalMatches
 	settings *infrastructure.Settings
-	readable func(application string) bool // nil means all
 }
 
 func (a *api) newSearch(r *http.Request, request searchRequest) (*objectSearch, error) {
@@ -76,11 +80,15 @@ func (a *api) newSearch(r *http.Request, request searchRequest) (*objectSearch, 
 	if err != nil {
 		return nil, err
 	}
-	s := &objectSearch{store: a.Store, request: request, pattern: newKeyPattern(request.text), settings: settings,
-		readable: applications}
+	s := &objectSearch{store: a.Store, request: request, pattern: newKeyPattern(request.text), settings: settings}
 	s.query = store.SearchQuery{Text: request.text, KeyPrefix: infrastructurePrefix, KindName: request.searchedKind, CanRead: readable,
-		OnlyManaged: settings.OnlyManaged}
-	isShown := func(application string) bool { return s.canRead(application) && settings.Known(application) }
+		OnlyManaged: settings.OnlyManaged, Rules: settings.SearchRules()}
+	if applications != nil {
+		s.query.Rules = append(s.query.Rules, store.ApplicationRule{Shows: orNone(applications)})
+	}
+	isShown := func(application string) bool {
+		return settings.Known(application) && (applications == nil || applications(application))
+	}
 	s.logical = s.pattern.matchInventory(inventory, isShown, func(account vedette.AccountName, c store.Cluster) bool {
 		return (readable == nil || readable(account)) && (c.Managed > 0 || c.Objects > 0 && !settings.OnlyManaged[account])
 	})
@@ -95,14 +103,14 @@ func (s searchRequest) searchedKind(kind vedette.Kind) string {
 	return ""
 }
 
-// canRead reports whether the caller may read an application. What belongs to none needs only the
+// orNone adds what belongs to no application to the applications that a caller may read: it needs only the
 // permission for its account.
-func (s *objectSearch) canRead(application string) bool {
-	return s.readable == nil || application == "" || s.readable(application)
+func orNone(readable func(application string) bool) func(string) bool {
+	return func(application string) bool { return application == "" || readable(application) }
 }
 
-// page returns the results of a page. What the caller may not read is left out of it afterwards, so
-// that all callers have the same pages.
+// page returns the results of a page. It has no holes where the caller may not read something, because they would
+// tell him that it matches.
 func (s *objectSearch) page(ctx context.Context, skip int64, take int) ([]any, error) {
 	p := &resultPage{skip: skip, take: take, results: []any{}}
 	p.addList(s.logical.direct(s.request.types))
@@ -160,9 +168,7 @@ func (p *resultPage) addObjects(ctx context.Context, s *objectSearch, q store.Se
 	}
 	p.take -= len(rows)
 	for _, row := range rows {
-		if s.canRead(row.Application) && s.settings.ShowsKind(row.Kind, row.Application) {
-			p.results = append(p.results, convert(row))
-		}
+		p.results = append(p.results, convert(row))
 	}
 	if len(rows) > 0 || p.skip == 0 {
 		p.skip = 0
@@ -217,6 +223,11 @@ func (m *logicalMatches) addApplication(p keyPattern, application *store.Applica
 		m.applications = append(m.applications, application.Name)
 	}
 }
+
+// logicalBytes is about what a matched application or cluster takes, with its results.
+const logicalBytes = 1 << 10
+
+func (m *logicalMatches) bytes() int { return logicalBytes * (len(m.applications) + len(m.clusters)) }
 
 // direct returns the results for the applications and clusters themselves.
 func (m *logicalMatches) direct(types map[string]bool) []any {

@@ -92,11 +92,11 @@ func (a *api) writeAccountSecurityGroups(w http.ResponseWriter, r *http.Request,
 	}
 	query := r.URL.Query()
 	provider, hasProvider := p["provider"]
-	isEmptyRegion := query.Has("region") && query.Get("region") == "" // no NetworkPolicy is without a namespace
+	isEmptyRegion := query.Has("region") && singleParam(query, "region") == "" // no NetworkPolicy is without a namespace
 	if hasProvider && provider != "kubernetes" || isEmptyRegion {
 		return writeJSON(w, r, shape(nil))
 	}
-	q.CanRead, q.Namespace = onlyAccount(account), query.Get("region")
+	q.CanRead, q.Namespace = onlyAccount(account), singleParam(query, "region")
 	return a.writeSecurityGroups(w, r, q, shape)
 }
 
@@ -142,7 +142,7 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 	if err != nil {
 		return err
 	}
-	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (store.Row, int64, error) {
+	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (store.Row, int64, error) {
 		return a.readStored(r, account, o.Key)
 	})
 	if err != nil {
@@ -160,7 +160,11 @@ func (a *api) getSecurityGroup(w http.ResponseWriter, r *http.Request, p pathPar
 // readStored returns an object with its manifest, and the memory that it takes.
 func (a *api) readStored(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, int64, error) {
 	row, err := a.Store.Object(r.Context(), account, key)
-	return row, objectCopies * int64(len(row.Body)), err
+	if err != nil {
+		return row, 0, err
+	}
+	size, err := objectBytes(&row)
+	return row, size, err
 }
 
 // findSecurityGroup returns the NetworkPolicy in a path. The error is vedette.NotFound if views show

@@ -18,7 +18,7 @@ func (a *api) listServerGroups(w http.ResponseWriter, r *http.Request, p pathPar
 		return err
 	}
 	query := r.URL.Query()
-	expand, provider := textParam(query, "expand"), query.Get("cloudProvider")
+	expand, provider := textParam(query, "expand"), singleParam(query, "cloudProvider")
 	clusters, subset := listParam(r, "clusters")
 	if !subset && provider != "" && !strings.EqualFold(provider, cloudProvider) {
 		return a.writeEncoded(w, r, []byte("[]"))

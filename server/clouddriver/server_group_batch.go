@@ -43,7 +43,7 @@ func (a *api) listServerGroupBatch(w http.ResponseWriter, r *http.Request, _ pat
 		return vedette.Errorf(vedette.Invalid, "the answer would be larger than %d MiB: ask for fewer applications or server groups at a time",
 			maxBatchBytes>>20)
 	}
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), int64(size))
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), int64(size))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *api) readServerGroupBatch(r *http.Request, applications, ids []string) 
 }
 
 func (a *api) readServerGroupsByApplication(r *http.Request, applications []string) ([]*infrastructure.ServerGroup, error) {
-	if provider := r.URL.Query().Get("cloudProvider"); provider != "" && !strings.EqualFold(provider, cloudProvider) {
+	if provider := singleParam(r.URL.Query(), "cloudProvider"); provider != "" && !strings.EqualFold(provider, cloudProvider) {
 		return nil, nil
 	}
 	caller := authorize.CallerOf(r)

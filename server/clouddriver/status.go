@@ -1,11 +1,11 @@
 package clouddriver
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // condition is one of the four parts of a status.
@@ -43,38 +43,54 @@ func (s manifestStatus) failed(message string) manifestStatus {
 
 // workload is the part of an object that the rules depend on, for all kinds.
 type workload struct {
-	APIVersion string
-	Metadata   struct{ Generation float64 }
-	Spec       struct {
-		Replicas       float64
-		Completions    *float64
+	APIVersion string `json:"apiVersion"`
+	Metadata   struct {
+		Generation float64 `json:"generation"`
+	} `json:"metadata"`
+	Spec struct {
+		Replicas       float64  `json:"replicas"`
+		Completions    *float64 `json:"completions"`
 		UpdateStrategy struct {
-			Type          string
-			RollingUpdate *struct{ Partition float64 }
-		}
-	}
-	Status *workloadStatus
+			Type          string `json:"type"`
+			RollingUpdate *struct {
+				Partition float64 `json:"partition"`
+			} `json:"rollingUpdate"`
+		} `json:"updateStrategy"`
+	} `json:"spec"`
+	Status *workloadStatus `json:"status"`
 }
 
 type workloadStatus struct {
-	Phase              string
-	ObservedGeneration float64
-	Conditions         []kubeCondition
+	Phase              string          `json:"phase"`
+	ObservedGeneration float64         `json:"observedGeneration"`
+	Conditions         []kubeCondition `json:"conditions"`
 
-	Replicas, FullyLabeledReplicas, ReadyReplicas, AvailableReplicas, CurrentReplicas float64
-	UpdatedReplicas                                                                   *float64
+	Replicas             float64  `json:"replicas"`
+	FullyLabeledReplicas float64  `json:"fullyLabeledReplicas"`
+	ReadyReplicas        float64  `json:"readyReplicas"`
+	AvailableReplicas    float64  `json:"availableReplicas"`
+	CurrentReplicas      float64  `json:"currentReplicas"`
+	UpdatedReplicas      *float64 `json:"updatedReplicas"`
 
-	DesiredNumberScheduled, CurrentNumberScheduled, UpdatedNumberScheduled, NumberAvailable, NumberReady float64
+	DesiredNumberScheduled float64 `json:"desiredNumberScheduled"`
+	CurrentNumberScheduled float64 `json:"currentNumberScheduled"`
+	UpdatedNumberScheduled float64 `json:"updatedNumberScheduled"`
+	NumberAvailable        float64 `json:"numberAvailable"`
+	NumberReady            float64 `json:"numberReady"`
 
-	CurrentRevision, UpdateRevision string
-	Succeeded                       float64
-	DesiredReplicas                 float64
+	CurrentRevision string  `json:"currentRevision"`
+	UpdateRevision  string  `json:"updateRevision"`
+	Succeeded       float64 `json:"succeeded"`
+	DesiredReplicas float64 `json:"desiredReplicas"`
 }
 
 // kubeCondition is an entry of an object's status.conditions.
 type kubeCondition struct {
-	Type, Status, Reason, Message string
-	ObservedGeneration            float64
+	Type               string  `json:"type"`
+	Status             string  `json:"status"`
+	Reason             string  `json:"reason"`
+	Message            string  `json:"message"`
+	ObservedGeneration float64 `json:"observedGeneration"`
 }
 
 // is compares without case, as Clouddriver does.
@@ -100,7 +116,7 @@ func evaluateStatus(kind vedette.Kind, manifest []byte) (manifestStatus, error) 
 		return stable(), nil
 	}
 	var w workload
-	if err := json.Unmarshal(manifest, &w); err != nil {
+	if err := exactjson.Unmarshal(manifest, &w, objectLimits); err != nil {
 		return manifestStatus{}, fmt.Errorf("read the status of a %s: %w", kind, err)
 	}
 	switch kind.Name {

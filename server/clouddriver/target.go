@@ -38,7 +38,7 @@ func parseTarget(text string) (target, bool) {
 // Kubernetes, because it searches a cluster that it has loaded without server groups; this server
 // answers what the request means.
 func (a *api) getTarget(w http.ResponseWriter, r *http.Request, p pathParams) error {
-	g, err := a.findTarget(r, p, !strings.EqualFold(orDefault(r.URL.Query().Get("validateOldest"), "true"), "true"))
+	g, err := a.findTarget(r, p, !strings.EqualFold(orDefault(singleParam(r.URL.Query(), "validateOldest"), "true"), "true"))
 	if err != nil {
 		return err
 	}

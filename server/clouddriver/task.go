@@ -51,7 +51,7 @@ func newTaskView(t task.Task) taskView {
 
 // getTask mirrors OperationsController.get.
 func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
-	t, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (task.Task, int64, error) {
+	t, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (task.Task, int64, error) {
 		t, err := a.readTask(r, p["id"])
 		return t, taskCost(t), err
 	})
@@ -62,10 +62,17 @@ func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) erro
 	return writeJSON(w, r, newTaskView(t))
 }
 
-// taskCost is the memory that a task needs in a response. Its results contain manifests.
+// taskCost is the memory that a task needs in a response. Its results contain manifests, and its history and
+// outputs quote clusters.
 func taskCost(t task.Task) (bytes int64) {
 	for _, result := range t.Results {
 		bytes += int64(len(result))
+	}
+	for _, line := range t.History {
+		bytes += int64(len(line.Phase) + len(line.Status))
+	}
+	for _, o := range t.Outputs {
+		bytes += int64(len(o.Manifest) + len(o.Phase) + len(o.StdOut) + len(o.StdError))
 	}
 	return objectCopies * bytes
 }
@@ -73,7 +80,7 @@ func taskCost(t task.Task) (bytes int64) {
 // listTasks mirrors OperationsController.list. Tasks that the caller may not read are left
 // out.
 func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), store.MaxTaskBytes)
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), store.MaxTaskBytes)
 	if err != nil {
 		return err
 	}

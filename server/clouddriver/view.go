@@ -113,7 +113,7 @@ func (v view) key(endpoint string, params ...string) string {
 // writeView writes an answer to a request about one application, which is encoded once for all
 // callers while the application does not change.
 func (a *api) writeView(w http.ResponseWriter, r *http.Request, v view, key string, encode func(e *encoder)) error {
-	answer, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerKey(r), func() (*infrastructure.Answer, int64, error) {
+	answer, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (*infrastructure.Answer, int64, error) {
 		answer, err := v.Answer(key, func() (*infrastructure.Answer, error) {
 			e := encoder{limit: maxAnswerBytes}
 			encode(&e)
@@ -184,7 +184,7 @@ func acceptsGzip(r *http.Request) bool {
 
 // writeEncoded writes an answer that is not kept.
 func (a *api) writeEncoded(w http.ResponseWriter, r *http.Request, body []byte) error {
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerKey(r), int64(len(body)))
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), int64(len(body)))
 	if err != nil {
 		return err
 	}

@@ -265,7 +265,7 @@ func (f *randomFleet) drop(account vedette.AccountName) string {
 	var digests []uint64
 	for _, o := range page.Items {
 		if f.random.IntN(2) == 0 {
-			digests = append(digests, vedette.Digest(o.UID, o.ResourceVersion))
+			digests = append(digests, vedette.Digest(o.Namespace, o.Name, o.UID, o.ResourceVersion))
 		}
 	}
 	f.write(store.Batch{Account: account, Drops: []store.Drop{{Feed: feed, Digests: digests}}})

@@ -27,7 +27,11 @@ type Server struct {
 	AdminToken configfile.Secret `config:"adminToken"`
 	// File with that token, instead of adminToken. The server reads it for each request.
 	AdminTokenFile string `config:"adminTokenFile"`
-	// Memory for all answers to readers. One caller may use half of it. A request that gets none within 10 seconds fails with status 503.
+	// Services that send requests of many users, such as Gate: addresses, networks like 10.1.2.0/24, or names
+	// in verified client certificates. Limits then count each user in X-SPINNAKER-USER as a client of its own. Name
+	// nothing that users can reach the server from. Otherwise all users of an address or certificate share one client's limits.
+	TrustedCallers []string `config:"trustedCallers"`
+	// Memory for all answers to readers. One client may use half of it. A request that gets none within 10 seconds fails with status 503.
 	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
 	// Security of the REST API.
 	SSL settings.SSL `config:"ssl"`

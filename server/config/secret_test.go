@@ -61,3 +61,19 @@ func TestSecretsInEveryKey(t *testing.T) {
 		}
 	}
 }
+
+// TestURLsAreMasked checks that no setting is shown with what signs or authenticates a URL.
+func TestURLsAreMasked(t *testing.T) {
+	c, err := parse("c.yml", []byte(`
+artifacts.helm: {enabled: true, accounts: [{name: a, repository: "https://charts.example/stable?sig=hunter2&se=1#a=hunter2"}, {name: b, repository: "https://ghp_hunter2@charts.example"}]}
+artifacts.s3: {enabled: true, accounts: [{name: a, apiEndpoint: "https://u:hunter2@minio/?hunter2"}]}
+services.front50: {enabled: true, baseUrl: "https://u:hunter2@front50"}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := fmt.Sprint(c.Effective(), c.Notices(), c.Warnings(), c.Unused())
+	if strings.Contains(printed, "hunter") || !strings.Contains(printed, "https://charts.example/stable?sig=********") {
+		t.Errorf("got %s, want no secrets", printed)
+	}
+}

@@ -15,8 +15,8 @@ type Tasks struct {
 	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
 	// Time for which finished tasks can be read.
 	Retention configfile.Duration `config:"keep" default:"96h"`
-	// Maximum number of tasks that run at the same time. Each keeps its manifests in memory. Further tasks are
-	// rejected, and Orca tries them again.
+	// Maximum number of tasks that run at the same time. All together have 256 MiB for their manifests,
+	// and those of one client have half. Further tasks are rejected, and Orca tries them again.
 	MaxTasks int `config:"most" default:"2000"`
 	// Keep the output of each change with its task, as Clouddriver keeps the output of kubectl, for accounts
 	// with debug: true. Costs up to 1 MiB per task: the newest 500 outputs, 2 KiB each. Outputs do not contain objects.

@@ -68,6 +68,22 @@ func (d *Dispatcher) notifyLocked() {
 	d.changed = make(chan struct{})
 }
 
+// endWaits tells the agents that have an operation that its caller has left. The operation continues, but does not
+// wait until what it deleted is gone.
+func (d *Dispatcher) endWaits(id vedette.OperationID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.pending[id]
+	if p == nil {
+		return
+	}
+	for _, a := range d.attached {
+		if p.recipients[a.recipient()] {
+			a.stream.Cancel(id)
+		}
+	}
+}
+
 // HandleOutcome passes an outcome to its waiting caller and reports whether there is
 // one. Only a process that was sent the operation can answer it. The agent may forget
 // the outcome either way, because an operation without a waiting caller has already

@@ -33,6 +33,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/tracing"
@@ -52,9 +53,14 @@ type Config struct {
 	Grace time.Duration
 	// KeepHistory is how long the history of operations is kept; 14 days.
 	KeepHistory time.Duration
+	// MaxBytes is the memory of all operations under way; 128 MiB.
+	MaxBytes int64
 }
 
 func (c *Config) defaults() {
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 128 << 20
+	}
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -65,9 +71,10 @@ func (c *Config) defaults() {
 	}
 }
 
-// assignments returns which agent serves an account.
+// assignments returns which agent serves an account, and the cluster that the agent registered.
 type assignments interface {
 	Cacher(vedette.AccountName) (*assignment.Member, vedette.Term)
+	Registered(*assignment.Member, vedette.AccountName) vedette.Cluster
 	OnAssigned(func())
 }
 
@@ -95,6 +102,7 @@ type Dispatcher struct {
 	publisher   publisher
 	log         *slog.Logger
 	recorder    *recorder
+	budget      *fair.Line // memory of operations under way, by account
 
 	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes from agents that were not sent the operation, or of operations that have ended
 
@@ -112,6 +120,7 @@ type Dispatcher struct {
 func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Logger) *Dispatcher {
 	cfg.defaults()
 	d := &Dispatcher{cfg: cfg, assignments: s, store: b, publisher: h, log: log, recorder: newRecorder(cfg, b, log),
+		budget:   newBudget(cfg.MaxBytes),
 		attached: map[*assignment.Member]*AttachedAgent{}, pending: map[vedette.OperationID]*pendingOutcome{}, changed: make(chan struct{})}
 	d.forgedOutcomes.Interval, d.lateOutcomes.Interval = time.Minute, time.Second
 	d.changesCtx, d.cancelChanges = context.WithCancel(context.Background())
@@ -141,6 +150,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // ends. An operation without an ID gets one, and an operation without a deadline gets
 // the default. The caller must close the Stream of the outcome.
 func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	return held(ctx, op, d.execute(ctx, op))
+}
+
+func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	now := time.Now()
 	if op.ID == "" {
 		op.ID = vedette.OperationID(ulid.Make().String())
@@ -153,23 +166,36 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 		out.ID = op.ID
 		return out
 	}
+	if !now.Before(op.Deadline) {
+		return tooLateOutcome(op)
+	}
+	grant, err := d.admit(ctx, op)
+	if err != nil {
+		return d.notAdmittedOutcome(op, err)
+	}
 	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
 	op.RequestID = requestid.Of(ctx)
 	ctx, span := startSpan(ctx, op)
 	op.TraceParent = tracing.Parent(ctx)
 	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
+	if member, _ := d.assignments.Cacher(op.Account); member != nil {
+		f.acceptFor(d.assignments.Registered(member, op.Account))
+	}
 	endPriority := d.prioritize(f)
 	if op.Reads() {
+		defer grant.Release()
 		defer endPriority()
 		return d.finish(f, d.deliver(ctx, f)) //nolint:contextcheck // the outcome is recorded even if the caller has left
 	}
 	if err := d.begin(ctx, f); err != nil {
+		defer grant.Release()
 		defer endPriority()
 		return d.refusedOutcome(ctx, f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
 	d.running.Go(func() {
-		defer endPriority() // even if the caller has left
+		defer grant.Release() // even if the caller has left
+		defer endPriority()
 		//nolint:contextcheck // the outcome is recorded even if the caller has left
 		done <- d.finish(f, d.deliver(requestid.Inherit(d.changesCtx, ctx), f))
 	})
@@ -177,10 +203,20 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	case out := <-done:
 		return out
 	case <-ctx.Done():
+		d.endWaits(op.ID)
 		return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Canceled",
 			Message: "the caller left before the operation ended; the operation continues, and GET /vedette/v1/operations/" + string(op.ID) +
 				" returns its outcome when it ends"}
 	}
+}
+
+// tooLateOutcome is the outcome of an operation that reaches the dispatcher after its deadline, because its
+// request waited for the database or the server stood still.
+func tooLateOutcome(op vedette.Operation) vedette.Outcome {
+	out := failedOutcome(http.StatusGatewayTimeout, "Timeout",
+		"the deadline passed before the server accepted the operation, because its database was slow or it stood still. Nothing was done: try again")
+	out.ID = op.ID
+	return out
 }
 
 // begin records an operation in the history before it is sent. It fails if that takes

@@ -32,11 +32,14 @@ type scenario struct {
 	prioritized    int  // what commits to prod make way for
 	uids           map[vedette.Key]string
 	uidDelay       time.Duration // to tell a uid
+	registered     map[*assignment.Member]vedette.Cluster
+	stored         vedette.Cluster // of prod
 }
 
 func runScenario(t *testing.T, test func(s *scenario)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{"prod": nil}, rows: map[vedette.OperationID]store.OperationRow{}}
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{"prod": nil}, rows: map[vedette.OperationID]store.OperationRow{},
+			registered: map[*assignment.Member]vedette.Cluster{}}
 		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -88,7 +91,13 @@ func (s *scenario) Account(_ context.Context, name vedette.AccountName) (store.A
 	if _, ok := s.cachers[name]; !ok {
 		return store.AccountRow{}, store.ErrNoAccount
 	}
-	return store.AccountRow{}, nil
+	return store.AccountRow{Account: vedette.Account{Cluster: s.stored}}, nil
+}
+
+func (s *scenario) Registered(m *assignment.Member, _ vedette.AccountName) vedette.Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.registered[m]
 }
 
 func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) error {
@@ -229,6 +238,9 @@ func (a *fakeAgent) Send(op vedette.Operation) error {
 	if d, ok := op.Args.(vedette.DeleteArgs); ok {
 		notes = deleteNotes(d)
 	}
+	if op.Cluster.UID != "" {
+		notes += ", in cluster " + op.Cluster.UID
+	}
 	a.scenario.logf("%s: execute %s%s", a.name, op.ID, notes)
 	return nil
 }
@@ -255,11 +267,19 @@ func (a *fakeAgent) answerDone(id vedette.OperationID) {
 
 // connect attaches an agent's process as the cacher of prod.
 func (s *scenario) connect(id vedette.AgentID, process string) *fakeAgent {
+	return s.connectTo(prodCluster, id, process)
+}
+
+// prodCluster is the cluster of prod for agents that may not read its uid.
+var prodCluster = vedette.Cluster{Host: "https://prod", Fingerprint: "AA"}
+
+// connectTo is like connect, for an agent that registered a cluster.
+func (s *scenario) connectTo(cluster vedette.Cluster, id vedette.AgentID, process string) *fakeAgent {
 	m := &assignment.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
 	a.attached = s.Attach(m, process, a)
 	s.mu.Lock()
-	s.cachers["prod"] = m
+	s.registered[m], s.cachers["prod"] = cluster, m
 	notifyAssigned := s.notifyAssigned
 	s.mu.Unlock()
 	notifyAssigned()
@@ -440,7 +460,8 @@ func TestCallerCancels(t *testing.T) {
 		cancel := s.start("op", scale)
 		s.takeLog()
 		cancel()
-		if got := s.takeLog(); !strings.HasPrefix(got, "op lost 504 the caller left before the operation ended; the operation continues") {
+		// The agent ends a wait for deletions, but not the operation.
+		if got := s.takeLog(); !strings.HasPrefix(got, "a/1: cancel op\nop lost 504 the caller left before the operation ended; the operation continues") {
 			t.Error(got)
 		}
 		a.answerDone("op")
@@ -452,7 +473,8 @@ func TestCallerCancels(t *testing.T) {
 
 func TestServerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{}, rows: map[vedette.OperationID]store.OperationRow{}}
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{}, rows: map[vedette.OperationID]store.OperationRow{},
+			registered: map[*assignment.Member]vedette.Cluster{}}
 		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -512,7 +534,7 @@ func TestOutcomesReachTheirCallers(t *testing.T) {
 			m := &assignment.Member{Agent: assignment.Agent{ID: vedette.AgentID(name)}}
 			c := &echoAgent{name: name}
 			c.attached = s.Attach(m, "1", c)
-			s.cachers[vedette.AccountName(fmt.Sprint("account-", i))] = m
+			s.cachers[vedette.AccountName(fmt.Sprint("account-", i))], s.registered[m] = m, prodCluster
 		}
 		var all sync.WaitGroup
 		for i := range 1000 {

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -115,8 +115,8 @@ func (r *recorder) wake() {
 func (r *recorder) row(f *inflight, out vedette.Outcome) store.OperationRow {
 	row := store.OperationRow{
 		ID: f.op.ID, Account: f.op.Account, Server: r.cfg.Server, Verb: verbOf(f.op), DryRun: f.op.DryRun, Target: f.target, User: f.op.User,
-		Origin: f.op.Origin,
-		State:  out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: f.accepted, Deadline: f.op.Deadline,
+		Origin: f.op.Origin, Digest: f.op.Digest,
+		State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Accepted: f.accepted, Deadline: f.op.Deadline,
 	}
 	if f.lastDelivery != nil {
 		row.Agent, row.Sent = f.lastDelivery.agent, f.lastDelivery.sentAt
@@ -182,10 +182,14 @@ func formatTarget(kind, namespace, name string) string {
 
 func manifestTarget(manifest []byte, namespace string) string {
 	var m struct {
-		Kind     string
-		Metadata struct{ Name, GenerateName, Namespace string }
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+			Namespace    string `json:"namespace"`
+		} `json:"metadata"`
 	}
-	if json.Unmarshal(manifest, &m) != nil {
+	if exactjson.Unmarshal(manifest, &m, exactjson.Limits{}) != nil {
 		return "" // YAML or invalid; the agent will report it
 	}
 	if m.Metadata.Namespace == "" {

@@ -53,6 +53,9 @@ func (f *inflight) prepareResend(process string) {
 // interpret returns the outcome for the caller. A failure after two processes had the
 // operation is lost, because the failure of one says nothing about what the other did.
 func (f *inflight) interpret(out vedette.Outcome) vedette.Outcome {
+	if f.op.Reads() && out.State != vedette.Done {
+		out.State, out.Objects = vedette.Failed, nil // nothing can have taken effect, and a part of a list is worth nothing
+	}
 	if out.State != vedette.Failed || f.prevDelivery == nil || !f.op.Changes() {
 		return f.explainUnsupported(out)
 	}
@@ -84,15 +87,23 @@ func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 	outcome := d.register(f.op)
 	defer d.unregister(f.op.ID)
 	for {
-		agent, out := d.awaitAgent(ctx, f, outcome)
+		agent, cluster, out := d.awaitAgent(ctx, f, outcome)
 		if agent == nil {
 			return f.interpret(out)
+		}
+		if !time.Now().Before(f.op.Deadline) { // this server stood still
+			return d.timedOutOutcome(f)
+		}
+		if !f.isFor(cluster) {
+			return d.anotherClusterOutcome(f, agent, cluster)
 		}
 		f.prepareResend(agent.process)
 		f.lastDelivery = &delivery{agent.member.ID, agent.process, time.Now()}
 		d.log.DebugContext(ctx, "sending operation", "operation", f.op.ID, "account", f.op.Account, "verb", verbOf(f.op),
 			"origin", f.op.Origin, "agent", agent.member.ID)
-		d.send(agent, f.op)
+		op := f.op
+		op.Cluster = cluster // what the agent itself registered: what others did may be secret
+		d.send(agent, op)
 		select {
 		case out := <-outcome:
 			return f.interpret(out)
@@ -147,34 +158,38 @@ func (d *Dispatcher) unregister(id vedette.OperationID) {
 	delete(d.pending, id)
 }
 
-// awaitAgent waits for an agent to which the operation may be sent. If there is none in
-// time, or the wrong one, it returns an outcome instead: one that arrived after all, or
-// the reason.
-func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan vedette.Outcome) (*AttachedAgent, vedette.Outcome) {
+// awaitAgent waits for an agent to which the operation may be sent, and returns it with the
+// cluster that it registered. If there is none in time, or the wrong one, it returns an outcome
+// instead: one that arrived after all, or the reason.
+func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan vedette.Outcome) (*AttachedAgent, vedette.Cluster,
+	vedette.Outcome) {
 	waitTimer := time.NewTimer(d.agentWait(f))
 	defer waitTimer.Stop()
 	for accountChecked := false; ; {
-		agent, changed := d.agentFor(f.op.Account)
+		agent, cluster, changed := d.agentFor(f.op.Account)
 		if agent != nil && f.canSendTo(agent.process) {
-			return agent, vedette.Outcome{}
+			return agent, cluster, vedette.Outcome{}
 		}
 		if agent != nil {
-			return nil, d.abandonedOutcome(f, agent)
+			return nil, cluster, d.abandonedOutcome(f, agent)
 		}
 		if !accountChecked && f.lastDelivery == nil {
 			accountChecked = true
-			if _, err := d.store.Account(ctx, f.op.Account); vedette.KindOf(err) == vedette.NotFound {
-				return nil, failedOutcome(http.StatusNotFound, "NotFound", "there is no account "+string(f.op.Account)+": no agent has registered it")
+			row, err := d.store.Account(ctx, f.op.Account)
+			f.acceptFor(row.Cluster) // empty after an error
+			if vedette.KindOf(err) == vedette.NotFound {
+				return nil, cluster, failedOutcome(http.StatusNotFound, "NotFound",
+					"there is no account "+string(f.op.Account)+": no agent has registered it")
 			}
 		}
 		select {
 		case out := <-outcome:
-			return nil, out
+			return nil, cluster, out
 		case <-changed:
 		case <-waitTimer.C:
-			return nil, d.unservedOutcome(f)
+			return nil, cluster, d.unservedOutcome(f)
 		case <-ctx.Done():
-			return nil, d.timedOutOutcome(f)
+			return nil, cluster, d.timedOutOutcome(f)
 		}
 	}
 }
@@ -189,16 +204,22 @@ func (d *Dispatcher) agentWait(f *inflight) time.Duration {
 	return min(remaining, d.cfg.AgentWait)
 }
 
-// agentFor returns the attached agent of an account, or nil and a channel to wait for.
-func (d *Dispatcher) agentFor(account vedette.AccountName) (*AttachedAgent, <-chan struct{}) {
+// agentFor returns the attached agent of an account and the cluster that it registered, or nil and a
+// channel to wait for. An agent that has deregistered the account just now does not serve it anymore:
+// without a cluster, it would execute the operation in the next one that it reaches.
+func (d *Dispatcher) agentFor(account vedette.AccountName) (*AttachedAgent, vedette.Cluster, <-chan struct{}) {
 	changed := d.nextChange() // before Cacher, so that no change is missed
 	member, _ := d.assignments.Cacher(account)
 	if member == nil {
-		return nil, changed
+		return nil, vedette.Cluster{}, changed
+	}
+	cluster := d.assignments.Registered(member, account)
+	if cluster == (vedette.Cluster{}) {
+		return nil, cluster, changed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.attached[member], changed
+	return d.attached[member], cluster, changed
 }
 
 func failedOutcome(status int, reason, message string) vedette.Outcome {

@@ -23,7 +23,7 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 		time.Sleep(time.Second)
 		s.expectLog("a/1: forget op")
 		s.mu.Lock()
-		s.cachers["prod"] = m
+		s.cachers["prod"], s.registered[m] = m, prodCluster
 		s.mu.Unlock()
 		s.notifyAssigned()
 		time.Sleep(100 * time.Millisecond)

@@ -49,7 +49,9 @@ func (a *Applications) Run(ctx context.Context) error {
 }
 
 func (a *Applications) refresh(ctx context.Context) error {
-	var list []struct{ Name string }
+	var list []struct {
+		Name string `json:"name"`
+	}
 	if err := a.client.get(ctx, "/v2/applications?restricted=false", http.Header{}, &list); err != nil {
 		return err
 	}

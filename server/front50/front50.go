@@ -4,7 +4,6 @@ package front50
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +13,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // Config configures requests to Front50.
@@ -28,32 +30,32 @@ func (c *Config) Validate() error {
 	base, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
-		return vedette.Errorf(vedette.Invalid, "the address of Front50 must be a URL like http://spin-front50:8080, got %q", c.BaseURL)
+		return vedette.Errorf(vedette.Invalid, "the address of Front50 must be a URL like http://spin-front50:8080, got %q", mask.URLs(c.BaseURL))
 	case base.RawQuery != "" || base.Fragment != "":
-		return vedette.Errorf(vedette.Invalid, "the address of Front50 must not have a query or a fragment, got %q", c.BaseURL)
+		return vedette.Errorf(vedette.Invalid, "the address of Front50 must not have a query or a fragment, got %q", mask.URLs(c.BaseURL))
 	}
 	return nil
 }
 
 // Project is a project. A field that Front50 omits is nil, which differs from an empty one.
 type Project struct {
-	ID     string
-	Name   string
-	Config ProjectConfig
+	ID     string        `json:"id"`
+	Name   string        `json:"name"`
+	Config ProjectConfig `json:"config"`
 }
 
 // ProjectConfig is what a project consists of.
 type ProjectConfig struct {
-	Applications []string
-	Clusters     []ProjectCluster
+	Applications []string         `json:"applications"`
+	Clusters     []ProjectCluster `json:"clusters"`
 }
 
 // ProjectCluster selects clusters of a project's applications.
 type ProjectCluster struct {
-	Account      string
-	Stack        *string // "*" means any; nil means none
-	Detail       *string
-	Applications []string // nil means those of the project
+	Account      string   `json:"account"`
+	Stack        *string  `json:"stack"` // "*" means any; nil means none
+	Detail       *string  `json:"detail"`
+	Applications []string `json:"applications"` // nil means those of the project
 }
 
 // Client sends requests to Front50. It is safe for concurrent use.
@@ -68,6 +70,9 @@ const timeout = 10 * time.Second
 // maxResponseBytes is much more than the projects of a large organization take.
 const maxResponseBytes = 16 << 20
 
+// maxDecodedBytes is the memory that an answer may take.
+const maxDecodedBytes = 128 << 20
+
 // New returns a Client.
 func New(cfg Config) *Client {
 	return &Client{base: strings.TrimRight(cfg.BaseURL, "/"), client: &http.Client{
@@ -81,7 +86,7 @@ func New(cfg Config) *Client {
 // error is vedette.NotFound if there is no such project, and vedette.Unavailable if Front50 does
 // not answer.
 func (c *Client) Project(ctx context.Context, name string, header http.Header) (Project, error) {
-	if name == "" || name == "." || name == ".." {
+	if !textcheck.IsPathSegment(name) {
 		return Project{}, vedette.Errorf(vedette.NotFound, "%q is not the name of a project", name)
 	}
 	var p Project
@@ -128,7 +133,7 @@ func (c *Client) get(ctx context.Context, path string, header http.Header, into 
 	case len(body) > maxResponseBytes:
 		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is larger than %d MiB", path, maxResponseBytes>>20)
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := exactjson.Unmarshal(body, into, exactjson.Limits{Bytes: maxDecodedBytes}); err != nil {
 		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is not valid: %w", path, err)
 	}
 	return nil

@@ -131,8 +131,11 @@ func (r *Reader) join(ctx context.Context, name string) (*CachedApplication, err
 }
 
 // limitKey stands for a caller in the limiter. A read serves all callers, so it must not wait for
-// what one of them holds. No caller has such a name.
-func limitKey(application string) string { return "\x00application " + application }
+// what one of them holds. All applications are one source, because a caller can ask for any number of them.
+// No address is such a source.
+func limitKey(application string) readlimit.Caller {
+	return readlimit.Caller{Source: "applications", User: application}
+}
 
 // load reads an application and keeps it.
 func (r *Reader) load(ctx context.Context, name string) (*CachedApplication, error) {

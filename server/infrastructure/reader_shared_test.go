@@ -50,7 +50,7 @@ func TestReadsDoNotWaitForOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := readlimit.New(readlimit.Config{Bytes: 4096})
 		for range 2 { // its share of the memory for small requests
-			if _, err := limiter.Acquire(t.Context(), "ann@10.0.0.1", 200); err != nil {
+			if _, err := limiter.Acquire(t.Context(), readlimit.Caller{Source: "10.0.0.1"}, 192); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -22,15 +22,18 @@ type accountStore interface {
 // applicationSet decides which applications may be shown.
 type applicationSet interface {
 	// Known returns a function that reports whether an application may be shown, and a version that
-	// changes with what it reports.
+	// changes with what it reports. The version is allKnown if all may be shown.
 	Known() (known func(application string) bool, version uint64)
 }
+
+// allKnown is the version of applicationSets that show all applications.
+const allKnown = 0
 
 // allApplications shows all applications.
 type allApplications struct{}
 
 func (allApplications) Known() (func(string) bool, uint64) {
-	return func(string) bool { return true }, 0
+	return func(string) bool { return true }, allKnown
 }
 
 // Settings are the properties of all accounts that views depend on. They are read-only.
@@ -55,6 +58,14 @@ func (s *Settings) Shows(o *Object) bool {
 // of LogicalKinds are hidden with their application.
 func (s *Settings) ShowsKind(kind vedette.Kind, application string) bool {
 	return s.Known(application) || !slices.Contains(LogicalKinds, kind)
+}
+
+// SearchRules are ShowsKind for searches. There are none if all applications may be shown.
+func (s *Settings) SearchRules() []store.ApplicationRule {
+	if s.knownVersion == allKnown {
+		return nil
+	}
+	return []store.ApplicationRule{{Shows: s.Known, Kinds: LogicalKinds}}
 }
 
 // Accounts returns the names of all accounts, sorted.

@@ -19,8 +19,7 @@ type taskSet struct {
 	records       uint64                        // number of numbered records
 	rows          int
 	bytes         int
-	weight        int64 // bytes of the budget that the steps hold
-	remaining     int   // tasks that are not finished, once the set was taken; guarded by Pipeline.mu
+	remaining     int // tasks that are not finished, once the set was taken; guarded by Pipeline.mu
 }
 
 // task is a batch, or a single step of another type.
@@ -29,7 +28,7 @@ type task struct {
 	batch  *batch
 	step   Step
 	bytes  int
-	weight int64
+	weight int64 // bytes of the budget that the steps hold
 }
 
 func (t *task) isHeartbeat() bool { return t.batch == nil && t.step.Type == Heartbeat }
@@ -61,7 +60,6 @@ func (w *taskSet) add(s Step, weight int64) {
 	t.bytes += s.Size
 	t.weight += weight
 	w.bytes += s.Size
-	w.weight += weight
 }
 
 // assign adds a step to a task and returns the task.
@@ -73,7 +71,7 @@ func (w *taskSet) assign(s Step) *task {
 		w.records++
 	}
 	switch s.Type {
-	case Declare, Begin:
+	case Declare, Begin, VerifyFeed:
 		delete(w.openTasks, s.Account)
 		return w.append(&task{step: s})
 	case Heartbeat:
@@ -122,11 +120,14 @@ type batch struct {
 	drops   []store.Drop
 	feeds   map[vedette.Feed]*store.FeedUpdate
 	touched map[vedette.Feed]bool // feeds of the objects that the batch writes or deletes
+	// verified are feeds that were found to equal their clusters, and what was found before.
+	verified map[vedette.Feed]*Verified
 }
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
 	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
-		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, touched: map[vedette.Feed]bool{}}
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, touched: map[vedette.Feed]bool{},
+		verified: map[vedette.Feed]*Verified{}}
 }
 
 func (b *batch) add(s Step) {
@@ -146,6 +147,9 @@ func (b *batch) add(s Step) {
 		b.state(s.Feed, vedette.FeedLive, "")
 	case Status:
 		b.state(s.Feed, s.State, s.Message)
+	case FeedVerified:
+		b.feed(s.Feed).Verified, b.verified[s.Feed] = time.Now(), s.Verified
+		b.feed(s.Feed).Drift += s.Verified.total()
 	}
 	if s.Mark != "" {
 		b.feed(s.Feed).Mark = &s.Mark

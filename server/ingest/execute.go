@@ -19,9 +19,15 @@ var errRevoked = errors.New("the account was revoked")
 func (p *Pipeline) executeTask(ctx context.Context, q *queue, t *task) error {
 	switch {
 	case t.batch != nil:
-		return p.commit(ctx, q, t.batch)
+		err := p.commit(ctx, q, t.batch)
+		if err == nil {
+			p.noteDrift(t.batch)
+		}
+		return err
 	case t.step.Type == Declare:
 		return p.declare(ctx, q, t.step)
+	case t.step.Type == VerifyFeed:
+		return p.verify(ctx, t.step)
 	default:
 		return p.begin(ctx, q, t.step)
 	}
@@ -36,6 +42,14 @@ func (p *Pipeline) declare(ctx context.Context, q *queue, s Step) error {
 }
 
 func (p *Pipeline) begin(ctx context.Context, q *queue, s Step) error {
+	if s.Anew {
+		err := p.retry(ctx, q, s.Term, "invalidate feed", func() error {
+			return p.ingest.store.InvalidateFeed(ctx, s.Account, s.Term, s.Feed)
+		})
+		if err != nil {
+			return err
+		}
+	}
 	err := p.retry(ctx, q, s.Term, "begin snapshot", func() error {
 		return p.ingest.store.BeginSnapshot(ctx, s.Account, s.Term, s.Feed)
 	})
@@ -49,13 +63,17 @@ func (p *Pipeline) begin(ctx context.Context, q *queue, s Step) error {
 // index sends the digests that the store holds of a feed. After an error it starts over, so the
 // agent may get a digest twice.
 func (p *Pipeline) index(ctx context.Context, s Step) error {
-	err := p.ingest.store.Index(ctx, s.Account, s.Feed, func(digests []uint64) error {
-		return p.responder.Index(s.Account, s.Feed, digests, false)
+	read := p.ingest.store.IndexWithoutNames
+	if s.NamedDigests {
+		read = p.ingest.store.Index
+	}
+	err := read(ctx, s.Account, s.Feed, func(digests []uint64) error {
+		return p.responder.Index(s.Account, s.Term, s.Feed, digests, false)
 	})
 	if err != nil {
 		return err
 	}
-	return p.responder.Index(s.Account, s.Feed, nil, true)
+	return p.responder.Index(s.Account, s.Term, s.Feed, nil, true)
 }
 
 // isPermanent reports whether retrying cannot help: the account belongs to another agent or does

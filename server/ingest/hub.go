@@ -2,38 +2,77 @@ package ingest
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// Hub publishes committed changes to subscribers. It never waits for them. A subscriber that falls
-// behind loses its subscription, can see that with Lagged, and must read the store again.
+// Hub publishes committed changes to subscribers. Publish appends them to one log that all subscribers
+// share, and wakes them: it runs no code of theirs, waits for none, and costs the same whatever they want.
+// Each subscription filters in its own goroutine. A subscriber that falls behind loses its subscription,
+// can see that with Lagged, and must read the store again.
 type Hub struct {
-	mu   sync.Mutex
-	subs map[*Subscription]bool
+	mu          sync.Mutex
+	log         changeLog
+	subscribers int
+	published   chan struct{} // closed and replaced when the log grows
 }
 
 // NewHub returns a hub without subscribers.
-func NewHub() *Hub { return &Hub{subs: map[*Subscription]bool{}} }
+func NewHub() *Hub { return &Hub{published: make(chan struct{})} }
+
+// Publish sends committed changes to the subscribers that want them. It keeps the slice.
+func (h *Hub) Publish(changes []store.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	if wake := h.append(changes); wake != nil {
+		close(wake) // without the lock, because waking takes longer the more subscribers there are
+	}
+}
+
+// append adds changes to the log. It returns the channel that wakes subscribers, or nil without any.
+func (h *Hub) append(changes []store.Change) (wake chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.subscribers == 0 {
+		return nil
+	}
+	h.log.append(changes)
+	wake, h.published = h.published, make(chan struct{})
+	return wake
+}
 
 // Subscription receives the changes that one subscriber wants.
 type Subscription struct {
 	hub     *Hub
 	filter  func(store.Change) bool
+	next    uint64 // position in the log; used by run only
 	changes chan store.Change
-	lagged  bool
+	lagged  atomic.Bool
+	stop    chan struct{} // closed by Close
+	stopped chan struct{} // closed by run at its end
+	close   func()
 }
 
 // subscriptionBuffer is how many changes a subscriber may be behind. A change takes about 100
 // bytes.
 const subscriptionBuffer = 4096
 
-// Subscribe starts a subscription to the changes that filter accepts.
+// Subscribe starts a subscription to the changes that filter accepts. The filter runs in a goroutine of
+// the subscription.
 func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
-	s := &Subscription{hub: h, filter: filter, changes: make(chan store.Change, subscriptionBuffer)}
+	s := &Subscription{hub: h, filter: filter, changes: make(chan store.Change, subscriptionBuffer),
+		stop: make(chan struct{}), stopped: make(chan struct{})}
+	s.close = sync.OnceFunc(func() {
+		close(s.stop)
+		<-s.stopped
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.subs[s] = true
+	h.subscribers++
+	s.next = h.log.end()
+	go s.run()
 	return s
 }
 
@@ -42,46 +81,79 @@ func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
 func (s *Subscription) Changes() <-chan store.Change { return s.changes }
 
 // Lagged reports, once the channel is closed, whether changes were lost.
-func (s *Subscription) Lagged() bool {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	return s.lagged
-}
+func (s *Subscription) Lagged() bool { return s.lagged.Load() }
 
-// Close ends the subscription.
-func (s *Subscription) Close() {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	s.closeLocked()
-}
+// Close ends the subscription. It waits for a call of the filter to return.
+func (s *Subscription) Close() { s.close() }
 
-func (s *Subscription) closeLocked() {
-	if s.hub.subs[s] {
-		delete(s.hub.subs, s)
-		close(s.changes)
-	}
-}
-
-// Publish sends committed changes to the subscribers that want them.
-func (h *Hub) Publish(changes []store.Change) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.subs {
-		for _, c := range changes {
-			if s.filter(c) && !s.sendLocked(c) {
-				break
+// run filters the log into the channel until the subscription ends.
+func (s *Subscription) run() {
+	defer close(s.stopped)
+	defer close(s.changes)
+	defer s.hub.leave()
+	for {
+		batch, published := s.read()
+		switch {
+		case s.lagged.Load():
+			return
+		case batch != nil:
+			if !s.forward(batch) {
+				return
+			}
+		default:
+			select {
+			case <-s.stop:
+				return
+			case <-published:
 			}
 		}
 	}
 }
 
-func (s *Subscription) sendLocked(c store.Change) bool {
-	select {
-	case s.changes <- c:
-		return true
-	default:
-		s.lagged = true
-		s.closeLocked()
-		return false
+// read returns the next batch of the log, or the channel that is closed when there is one.
+func (s *Subscription) read() (batch []store.Change, published <-chan struct{}) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.next == h.log.end() {
+		return nil, h.published
+	}
+	batch, ok := h.log.at(s.next)
+	if !ok {
+		s.lagged.Store(true)
+		return nil, nil
+	}
+	s.next++
+	return batch, nil
+}
+
+// forward sends the changes of a batch that the filter accepts. It reports whether to go on.
+func (s *Subscription) forward(batch []store.Change) bool {
+	for _, c := range batch {
+		select {
+		case <-s.stop:
+			return false
+		default:
+		}
+		if !s.filter(c) {
+			continue
+		}
+		select {
+		case s.changes <- c:
+		default:
+			s.lagged.Store(true)
+			return false
+		}
+	}
+	return true
+}
+
+// leave forgets a subscriber. The last one takes the log with it.
+func (h *Hub) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subscribers--
+	if h.subscribers == 0 {
+		h.log.clear()
 	}
 }

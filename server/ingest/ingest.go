@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -22,8 +21,14 @@ type feedStore interface {
 	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed,
 		unknownGroups []string) ([]store.Change, error)
 	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	// InvalidateFeed makes the next snapshot of a feed report each of its objects.
+	InvalidateFeed(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	// ScanObjects passes the objects of a feed to yield in portions.
+	ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]store.StoredObject) error) error
 	// Index passes digests to yield in portions. yield owns each portion.
 	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
+	// IndexWithoutNames is Index for agents that do not send Begin.named_digests.
+	IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
 }
 
 // Config limits the memory of ingest.
@@ -39,9 +44,13 @@ type Ingest struct {
 	hub         *Hub
 	log         *slog.Logger
 	limit       int64
-	budget      *semaphore.Weighted
+	budget      *fair.Line // of bytes of records, by source
 	omitted     atomic.Int64
 	omissionLog logthrottle.Limiter // limits log lines about omitted objects
+
+	verifications *fair.Line // bounds how many run at the same time, by source
+	drift         driftCounts
+	driftLog      logthrottle.Limiter // limits log lines about drift
 }
 
 // New returns an Ingest that writes to st and publishes to hub what was written.
@@ -49,8 +58,15 @@ func New(cfg Config, st feedStore, hub *Hub, log *slog.Logger) *Ingest {
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = 64 << 20
 	}
-	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: semaphore.NewWeighted(cfg.MaxBytes),
-		omissionLog: logthrottle.Limiter{Interval: time.Second}}
+	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: newBudget(cfg.MaxBytes),
+		omissionLog: logthrottle.Limiter{Interval: time.Second}, verifications: fair.New(fair.Config{Capacity: maxVerifications}),
+		driftLog: logthrottle.Limiter{Interval: time.Second}}
+}
+
+// newBudget returns the budget of records. Sources take turns. One may hold all of it, because server/agentserver
+// limits what a source has unacknowledged.
+func newBudget(bytes int64) *fair.Line {
+	return fair.New(fair.Config{Capacity: bytes, Share: bytes})
 }
 
 // Limit returns how many bytes of records may be in memory at once.

@@ -43,6 +43,7 @@ func (b *batch) merge(later *batch) {
 	}
 	b.drops = append(b.drops, later.drops...)
 	maps.Copy(b.touched, later.touched)
+	maps.Copy(b.verified, later.verified)
 	for feed, u := range later.feeds {
 		update := b.feed(feed)
 		if u.Mark != nil {
@@ -50,6 +51,9 @@ func (b *batch) merge(later *batch) {
 		}
 		if u.State != "" {
 			update.State, update.Message = u.State, u.Message
+		}
+		if !u.Verified.IsZero() {
+			update.Verified, update.Drift = u.Verified, update.Drift+u.Drift
 		}
 		if !u.Synced.IsZero() {
 			update.Synced, update.SnapshotMark = u.Synced, u.SnapshotMark

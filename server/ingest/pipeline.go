@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 const (
@@ -24,9 +25,11 @@ const (
 type responder interface {
 	// Ack reports that the first n numbered records are stored.
 	Ack(n uint64) error
-	// Index answers a Begin, in one or more calls. The callee owns digests, because they may wait
-	// for a slow connection.
-	Index(account vedette.AccountName, feed vedette.Feed, digests []uint64, last bool) error
+	// Index answers a Begin of a term, in one or more calls. The callee owns digests, because they may
+	// wait for a slow connection.
+	Index(account vedette.AccountName, term vedette.Term, feed vedette.Feed, digests []uint64, last bool) error
+	// VerifyAnswer answers a VerifyFeed. The callee owns the answer.
+	VerifyAnswer(account vedette.AccountName, feed vedette.Feed, answer VerifyAnswer) error
 	// Revoke reports that no more changes of the account are accepted in this term: another agent
 	// is the cacher, the account does not exist, or its changes cannot be stored.
 	Revoke(account vedette.AccountName, term vedette.Term, reason error)
@@ -55,6 +58,7 @@ type Pipeline struct {
 	responder responder
 	log       *slog.Logger
 	omissions omissions
+	verifier  verifier
 
 	mu              sync.Mutex
 	pending         *taskSet
@@ -63,7 +67,7 @@ type Pipeline struct {
 	closed          bool
 	inProgress      []*taskSet                           // taken and not finished, oldest first
 	unfinishedBytes int                                  // bytes of unfinished tasks in inProgress
-	weight          int64                                // bytes of the budget that these hold
+	held            fair.Grant                           // what pending and inProgress hold of the budget
 	workFinished    chan struct{}                        // closed and replaced when unfinishedBytes has decreased
 	queues          map[vedette.AccountName]*queue       // by account, only accounts with tasks
 	revoked         map[vedette.AccountName]vedette.Term // terms of which no more changes are accepted
@@ -77,17 +81,18 @@ var errClosed = errors.New("the agent's pipeline has ended")
 
 // Put adds a step. It waits while the next batch is full or the server's ingest budget is used up.
 func (p *Pipeline) Put(ctx context.Context, s Step) error {
-	if err := p.ingest.budget.Acquire(ctx, p.ingest.weight(s.Size)); err != nil {
-		return context.Cause(ctx)
+	grant, err := p.ingest.budget.Acquire(ctx, p.source, p.ingest.weight(s.Size))
+	if err != nil {
+		return err
 	}
 	for {
-		freed, err := p.put(s)
+		freed, err := p.put(s, grant)
 		if freed == nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			p.ingest.budget.Release(p.ingest.weight(s.Size))
+			grant.Release()
 			return context.Cause(ctx)
 		case <-freed:
 		}
@@ -95,17 +100,18 @@ func (p *Pipeline) Put(ctx context.Context, s Step) error {
 }
 
 // put adds a step, or returns a channel to wait for if the step does not fit now.
-func (p *Pipeline) put(s Step) (wait <-chan struct{}, err error) {
+func (p *Pipeline) put(s Step, grant *fair.Grant) (wait <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		p.ingest.budget.Release(p.ingest.weight(s.Size))
+		grant.Release()
 		return nil, errClosed
 	}
 	if p.pending.rows >= maxBatchRows || p.pending.bytes >= maxBatchBytes {
 		return p.spaceFreed, nil
 	}
-	p.pending.add(s, p.ingest.weight(s.Size))
+	p.pending.add(s, grant.Units())
+	p.held.Join(grant)
 	select {
 	case p.ready <- struct{}{}:
 	default:
@@ -167,7 +173,6 @@ func (p *Pipeline) take() *taskSet {
 	if w.remaining > 0 {
 		p.inProgress = append(p.inProgress, w)
 		p.unfinishedBytes += w.bytes
-		p.weight += w.weight
 	}
 	return w
 }
@@ -177,8 +182,7 @@ func (p *Pipeline) shutDown() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.ingest.budget.Release(p.weight + p.pending.weight)
-	p.weight, p.pending.weight = 0, 0
+	p.held.Release()
 }
 
 // startTask executes a task, or queues it behind earlier tasks of the same account. It waits for it
@@ -215,8 +219,7 @@ func (p *Pipeline) finishTask(t *task) error {
 	defer p.mu.Unlock()
 	t.set.remaining--
 	p.unfinishedBytes -= t.bytes
-	p.weight -= t.weight
-	p.ingest.budget.Release(t.weight)
+	p.held.Shrink(t.weight)
 	close(p.workFinished)
 	p.workFinished = make(chan struct{})
 	before := p.acked

@@ -30,6 +30,8 @@ type response struct {
 	fresh   time.Time
 
 	stalled error // nil after Resumed
+
+	verified []VerifyAnswer
 }
 
 // current returns the answers so far.
@@ -49,7 +51,13 @@ func (a *fakeResponder) Ack(n uint64) error {
 	a.update(func(h *response) { h.acked = n })
 	return nil
 }
-func (a *fakeResponder) Index(vedette.AccountName, vedette.Feed, []uint64, bool) error { return nil }
+func (a *fakeResponder) Index(vedette.AccountName, vedette.Term, vedette.Feed, []uint64, bool) error {
+	return nil
+}
+func (a *fakeResponder) VerifyAnswer(_ vedette.AccountName, _ vedette.Feed, answer VerifyAnswer) error {
+	a.update(func(h *response) { h.verified = append(h.verified, answer) })
+	return nil
+}
 func (a *fakeResponder) Revoke(_ vedette.AccountName, _ vedette.Term, reason error) {
 	a.update(func(h *response) { h.revoked = reason })
 }
@@ -288,9 +296,9 @@ func TestUpsertAfterDropIsKept(t *testing.T) {
 			}
 			run(t, p)
 			p = p.ingest.NewPipeline("host", &fakeResponder{}, p.log)
-			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("uid-web", "1")}}
+			drop := Step{Type: Drop, Account: "prod", Term: term, Feed: pods, Digests: []uint64{vedette.Digest("", "web", "uid-web", "1")}}
 			for i := range 4 {
-				drop.Digests = append(drop.Digests, vedette.Digest(fmt.Sprint("uid-gone", i), "1"))
+				drop.Digests = append(drop.Digests, vedette.Digest("", "gone", fmt.Sprint("uid-gone", i), "1"))
 			}
 			putAll(t, p, drop, upsert(term, "web", 1), upsert(term, "bad\x00name", 2), upsert(term, "new", 3))
 			run(t, p)
@@ -323,6 +331,7 @@ func TestPartialCommitIsPublished(t *testing.T) {
 		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { return &partialStore{Store: st} })
 		defer st.Close()
 		subscription := p.ingest.hub.Subscribe(func(store.Change) bool { return true })
+		defer subscription.Close()
 		putAll(t, p, upsert(term, "web", 1), upsert(term, "db", 2))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -17,9 +17,16 @@ type Step struct {
 	Object  vedette.Object // of an Upsert; only the key of a Delete
 	Mark    vedette.Mark   // that the feed has reached; empty if the step does not move it
 	Digests []uint64       // of a Drop
-	State   vedette.FeedState
-	Message string
-	Time    time.Time // of a Heartbeat
+	// NamedDigests says, in a Begin, that the agent computes vedette.Digest, and not
+	// vedette.DigestWithoutName as older ones do.
+	NamedDigests bool
+	State        vedette.FeedState
+	Message      string
+	Time         time.Time // of a Heartbeat
+	Anew         bool      // of a Begin: what is stored has other content than its versions say
+	// Verify is what a Verify asks, and Verified what a FeedVerified found.
+	Verify   *Verify
+	Verified *Verified
 
 	Feeds         []store.DeclaredFeed // of a Declare
 	UnknownGroups []string
@@ -41,5 +48,7 @@ const (
 	Bookmark
 	Status
 	Heartbeat
-	Skip // changes nothing, and is acknowledged like the others
+	VerifyFeed   // asks what is stored
+	FeedVerified // the feed equals its cluster
+	Skip         // changes nothing, and is acknowledged like the others
 )

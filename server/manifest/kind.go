@@ -118,11 +118,12 @@ func SpinnakerKinds() map[string]string {
 	return all
 }
 
-// SplitName parses a full name as FullName returns it, for example "replicaSet web-v003".
+// SplitName parses a full name as FullName returns it, for example "replicaSet web-v003". Names with spaces
+// are rejected. Clouddriver removes those at the end: "clusterRole admin " deletes "admin" there, also if it
+// means another object of that name.
 func SplitName(name string) (kind, object string, err error) {
-	kind, object, ok := strings.Cut(strings.TrimSpace(name), " ")
-	object = strings.TrimSpace(object)
-	if !ok || object == "" || strings.ContainsAny(object, " /") {
+	kind, object, _ = strings.Cut(name, " ")
+	if kind == "" || object == "" || strings.ContainsAny(object, " /") {
 		return "", "", vedette.Errorf(vedette.Invalid, "Expected a full resource name of the form <kind> <name>, got: %.300s", name)
 	}
 	return kind, object, nil

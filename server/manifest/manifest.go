@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // object is a JSON object.
@@ -64,7 +65,7 @@ func decode(raw []byte, target any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("data after the value")
 	}
-	return nil
+	return exactjson.Check(raw) // a member that stands twice has another value for other readers
 }
 
 func decodeError(what string, err error) error {

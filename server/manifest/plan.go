@@ -16,6 +16,8 @@ type Plan struct {
 	Created []Artifact // artifacts of all manifests, also of those not selected; never nil
 	Bound   []Artifact // artifacts that were bound; never nil
 	Order   string     // full names in order of deployment: "namespace shop, replicaSet web"
+
+	manifests []Manifest // in order of execution, with namespaces set
 }
 
 // Step is one manifest to apply.
@@ -27,6 +29,30 @@ type Step struct {
 	FullName  string // "replicaSet web-v003"
 	Strategy  vedette.Strategy
 	Selected  bool // false if the label selectors do not match
+	// IsNewVersion is set if the object is a version that did not exist. It must be created and not
+	// applied, because another deployment may have chosen the same version for another manifest.
+	IsNewVersion bool
+
+	artifact Artifact
+	bound    []Artifact
+}
+
+// Series returns a key of the versions to which the object of a step belongs.
+func (s Step) Series() string {
+	return strings.Join([]string{s.Kind.String(), s.Namespace, s.artifact.Name}, "\x00")
+}
+
+// IsVersion reports whether the object of a step is a version with a number.
+func (s Step) IsVersion(number int) bool {
+	return valueOr(s.artifact.Version, "") == versionName(number)
+}
+
+// AsVersioned returns the manifest of a step under the name of its series. Cluster.Version finds out
+// with it whether an object was made from exactly this step.
+func (s Step) AsVersioned() Manifest {
+	m := s.Manifest.Clone()
+	m.metadata()["name"] = s.artifact.Name
+	return m
 }
 
 // Plan returns the steps of a deployment. It rejects an invalid deployment as a whole with
@@ -36,10 +62,21 @@ func (d DeployDescription) Plan(ctx context.Context, c Cluster) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p := planner{DeployDescription: d, cluster: c, manifests: manifests, available: d.availableArtifacts(),
-		plan: Plan{Created: []Artifact{}, Bound: []Artifact{}, Order: fullNames(manifests)}}
-	d.reportf("Deploy order is: %s", p.plan.Order)
-	for _, m := range manifests {
+	plan := Plan{Order: fullNames(manifests), manifests: manifests}
+	d.reportf("Deploy order is: %s", plan.Order)
+	return d.Replan(ctx, c, plan, 0)
+}
+
+// Replan plans again from a step on, because the version of that step exists meanwhile. Later steps
+// may refer to the version. Earlier steps stay as they are, because they were executed.
+func (d DeployDescription) Replan(ctx context.Context, c Cluster, old Plan, from int) (Plan, error) {
+	p := planner{DeployDescription: d, cluster: c, manifests: old.manifests, available: d.availableArtifacts(),
+		plan: Plan{Created: []Artifact{}, Bound: []Artifact{}, Order: old.Order, manifests: old.manifests}}
+	for i, m := range old.manifests {
+		if i < from {
+			p.addStep(old.Steps[i])
+			continue
+		}
 		if err := p.prepare(ctx, m.Clone()); err != nil {
 			return Plan{}, err
 		}

@@ -27,16 +27,13 @@ func (p *planner) prepare(ctx context.Context, m Manifest) error {
 	if err := p.checkVersionHistory(m); err != nil {
 		return err
 	}
-	p.bind(m)
+	bound := p.bind(m)
 	strategy := strategyOf(m)
 	version, moniker, err := p.resolveVersion(ctx, m)
 	if err != nil {
 		return fmt.Errorf("find the version of %s: %w", name, err)
 	}
 	artifact := newArtifact(m, p.Account, version.Number)
-	p.available = putArtifact(p.available, artifact)
-	p.plan.Created = appendNew(p.plan.Created, artifact)
-
 	p.reportf("Annotating manifest %s with artifact, relationships & moniker...", name)
 	annotateArtifact(m, artifact)
 	if err := p.useSourceCapacity(ctx, m, version); err != nil {
@@ -50,30 +47,34 @@ func (p *planner) prepare(ctx context.Context, m Manifest) error {
 	if !m.HasGenerateName() {
 		m.metadata()["name"] = artifact.Reference
 	}
-	return p.addStep(m, strategy)
+	selected, err := p.LabelSelectors.Matches(m.Labels())
+	p.addStep(Step{Manifest: m, Kind: m.Kind(), Namespace: m.Namespace(), Name: m.Name(), FullName: m.FullName(), Strategy: strategy,
+		Selected: selected, IsNewVersion: version.Number >= 0 && !version.Exists, artifact: artifact, bound: bound})
+	return err
 }
 
-// bind binds artifacts in a manifest. Unlike Clouddriver it reports nothing if there are no
+// addStep adds a step, and its artifact for the manifests after it.
+func (p *planner) addStep(s Step) {
+	p.plan.Steps = append(p.plan.Steps, s)
+	p.plan.Bound = appendNew(p.plan.Bound, s.bound...)
+	p.plan.Created = appendNew(p.plan.Created, s.artifact)
+	p.available = putArtifact(p.available, s.artifact)
+}
+
+// bind binds artifacts in a manifest and returns them. Unlike Clouddriver it reports nothing if there are no
 // artifacts, because the history is stored again before each change.
-func (p *planner) bind(m Manifest) {
+func (p *planner) bind(m Manifest) []Artifact {
 	bound := Bind(m.Kind(), m, Binding{p.available, p.Account, m.Namespace(), p.Rules.MatchNameOnly})
 	if bound == nil {
-		return
+		return nil
 	}
 	p.reportf("Binding artifacts in %s...", m.FullName())
-	p.plan.Bound = appendNew(p.plan.Bound, bound...)
 	var references []string
 	for _, a := range bound {
 		references = append(references, a.Reference)
 	}
 	p.reportf("Bound artifacts: [%s]...", strings.Join(references, ", "))
-}
-
-func (p *planner) addStep(m Manifest, s vedette.Strategy) error {
-	selected, err := p.LabelSelectors.Matches(m.Labels())
-	p.plan.Steps = append(p.plan.Steps,
-		Step{Manifest: m, Kind: m.Kind(), Namespace: m.Namespace(), Name: m.Name(), FullName: m.FullName(), Strategy: s, Selected: selected})
-	return err
+	return bound
 }
 
 // checkVersionHistory rejects a history that is too short for two versions at the same time.

@@ -7,8 +7,8 @@ type Accounts struct {
 	// Limit is how many accounts have such metrics; 0 for none.
 	Limit int
 
-	State, Freshness, Feeds, Objects *metricset.Sampled
-	Without                          *metricset.Sampled
+	State, Freshness, Feeds, Objects, Drift *metricset.Sampled
+	Without                                 *metricset.Sampled
 }
 
 func (m *Metrics) addAccounts() {
@@ -23,6 +23,8 @@ func (m *Metrics) addAccounts() {
 			"Feeds of the account by state: pending, syncing, live, failing or denied. Read from the database every 30 s."+optional, "account", "state"),
 		Objects: m.SampledGauge("vedette_server_account_objects", "Objects of the account in the database. Read from it every 30 s."+optional,
 			"account"),
+		Drift: m.SampledGauge("vedette_server_account_drift_objects",
+			"Objects of the account that were found to differ from its cluster, and read anew, since its feeds exist. Read from the database every 30 s."+optional, "account"),
 		Without: m.SampledGauge("vedette_server_accounts_without_metrics",
 			"Accounts that have no metrics of their own, because there are more than prometheus.maxAccounts."+optional),
 	}

@@ -14,7 +14,10 @@ type feedStore interface {
 	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed,
 		unknownGroups []string) ([]store.Change, error)
 	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	InvalidateFeed(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
+	ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]store.StoredObject) error) error
 	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
+	IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
 }
 
 // FeedStore stores what agents report and measures its batches.

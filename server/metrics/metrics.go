@@ -51,6 +51,7 @@ type ingest struct {
 type State struct {
 	Ready, Agents, Accounts, FreshnessAge            *metricset.Sampled
 	CacherChanges                                    *metricset.Sampled
+	Drift, RestoredFeeds                             *metricset.Sampled
 	Omitted                                          *metricset.Sampled
 	PoolOpen, PoolInUse, PoolLimit                   *metricset.Sampled
 	PoolWaits, PoolWaitTime                          *metricset.Sampled
@@ -109,6 +110,10 @@ func (m *Metrics) addIngest() {
 	}
 	m.ingest.batches.WithLabelValues("ok")
 	m.ingest.batches.WithLabelValues("error")
+	m.State.Drift = m.SampledCounter("vedette_server_drift_objects_total",
+		"Objects that differed from their cluster, as verifications found, and were read anew: missing in the database, left_over in it, or changed (stored in another version). Any of them is a defect, or the trace of a restored cluster.", "direction")
+	m.State.RestoredFeeds = m.SampledCounter("vedette_server_restored_feeds_total",
+		"Feeds that were read anew because their cluster was restored to an earlier state, as by a backup of etcd.")
 	m.State.Omitted = m.SampledCounter("vedette_server_ingest_omitted_objects_total", "Objects that were left out because the database cannot store them.")
 }
 

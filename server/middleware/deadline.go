@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Limits for slow clients. A client at these rates needs hours for a large body but completes. A
+// Limits for slow clients. A client at these rates needs minutes for a large body but completes. A
 // slower one only occupies memory and a connection.
 const (
 	idleTimeout  = 30 * time.Second // maximum time without a byte of a body, and before rates apply
-	minReadRate  = 1 << 10          // bytes of a request body per second
+	minReadRate  = 32 << 10         // bytes of a request body per second
 	minWriteRate = 64 << 10         // bytes of a response per second
 )
 
 // ErrSlowBody is the error of reading a request body that arrives too slowly.
-var ErrSlowBody = errors.New("the body arrived too slowly: the minimum is 1 KiB per second, without a gap of more than 30 s")
+var ErrSlowBody = errors.New("the body arrived too slowly: the minimum is 32 KiB per second, without a gap of more than 30 s")
 
 // Deadlines ends requests whose bodies arrive too slowly, by failing reads with ErrSlowBody, and
 // closes connections whose clients read responses too slowly. It expects a handler that begins to

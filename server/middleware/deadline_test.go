@@ -74,7 +74,8 @@ func TestSlowBodies(t *testing.T) {
 		elapsed      time.Duration
 	}{
 		{"one byte per chunk, no pause", 100, 1, 0, 200, 0},
-		{"2 KiB per second for an hour", 40 << 10, 180, 20 * time.Second, 200, 179 * 20 * time.Second},
+		{"33 KiB per second for a quarter of an hour", 660 << 10, 45, 20 * time.Second, 200, 44 * 20 * time.Second},
+		{"2 KiB per second", 40 << 10, 180, 20 * time.Second, 408, 33 * time.Second},
 		{"29 s after the first half", 2 << 20, 2, 29 * time.Second, 200, 29 * time.Second},
 		{"nothing after the first half", 2 << 20, 2, time.Hour, 408, 30 * time.Second},
 		{"a byte every ten seconds", 1, 1000, 10 * time.Second, 408, 30 * time.Second},

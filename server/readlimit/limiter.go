@@ -1,26 +1,31 @@
-// Package readlimit limits the memory that all REST responses take together, and shares it fairly:
-// a caller that requests much waits itself and does not delay others.
+// Package readlimit limits the memory that REST requests and responses take together, and shares it
+// fairly: a caller that requests much waits itself and does not delay others.
 package readlimit
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 // Config configures a Limiter. Zero values mean the defaults.
 type Config struct {
 	Bytes int64         // for all requests together; 64 MiB
 	Wait  time.Duration // how long a request waits for memory; 10 s
-	Queue int           // how many requests of one caller may wait; 100
+	Queue int           // how many requests of one user may wait; 100
+	// UserShare is how many bytes one user of a source may hold. The default is three quarters of the
+	// source's share, so that a user who reads slowly leaves some to the others of its source.
+	UserShare int64
 	// OnWait is called after each request that had to wait, or was rejected, for metrics. It must
 	// not block and may be called concurrently; nil is for none.
 	OnWait func(waited time.Duration, granted bool)
 }
 
-// Limiter is a semaphore that counts bytes. Callers take turns, and the requests of one caller are
+// Limiter grants bytes. Sources take turns, and so do the users of a source; the requests of one user are
 // served in order. A quarter of the bytes is reserved for small requests, so that they do not wait
 // for requests that read whole clusters, perhaps slowly. A nil Limiter limits nothing. It is safe
 // for concurrent use.
@@ -29,27 +34,24 @@ type Limiter struct{ small, large *pool }
 // maxSmallBytes is the largest size of a small request.
 const maxSmallBytes = 1 << 20
 
-// pool is the memory that requests of one size class share.
+// maxSourceQueue is how many requests of one source may wait, for each that one user may have waiting.
+const maxSourceQueue = 10
+
+// pool is the memory that requests of one size class share: a line of sources, and for each source that
+// holds or wants something a line of its users. A request waits in both, first among those of its source,
+// so that at most the share of its source waits in the line of all.
 type pool struct {
 	cfg   Config
-	share int64 // maximum of one caller
+	share int64 // maximum of one source
+	all   *fair.Line
 
 	mu      sync.Mutex
-	used    int64
-	callers map[string]*caller
-	queue   []*caller // callers with waiting requests, in the order of their turns
+	sources map[string]*source
 }
 
-// caller is a caller that holds bytes or waits for some.
-type caller struct {
-	name    string
-	held    int64
-	waiting []*waiter
-}
-
-type waiter struct {
-	bytes   int64
-	granted chan struct{} // closed when the bytes are granted
+type source struct {
+	users    *fair.Line
+	requests int // that hold or want something
 }
 
 // New returns a Limiter with a reserve for small requests.
@@ -84,26 +86,46 @@ func (cfg Config) withDefaults() Config {
 }
 
 func newPool(cfg Config) *pool {
-	return &pool{cfg: cfg, share: cfg.Bytes / 2, callers: map[string]*caller{}}
+	return newPoolWithShare(cfg, cfg.Bytes/2)
 }
 
-// Acquire waits until a caller may hold the given bytes, and returns a function that releases them.
-// Call it once. One caller can hold at most half of all bytes; a larger request counts as that
-// half. The error is vedette.Unavailable if the wait takes too long, or if too many requests of the
-// caller wait already.
-func (l *Limiter) Acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	if l == nil {
-		return func() {}, nil
+func newPoolWithShare(cfg Config, share int64) *pool {
+	if cfg.UserShare <= 0 {
+		cfg.UserShare = max(share*3/4, 1)
 	}
-	return l.pool(bytes).acquire(ctx, name, bytes)
+	return &pool{cfg: cfg, share: share, sources: map[string]*source{},
+		all: fair.New(fair.Config{Capacity: cfg.Bytes, Share: share, Queue: maxSourceQueue * cfg.Queue})}
+}
+
+// Acquire waits until a caller may hold the given bytes, and returns a function that releases them. A request
+// for more than the share of its user counts as that share. The error is vedette.Unavailable if the wait
+// takes too long, or if too many requests of the caller wait already.
+func (l *Limiter) Acquire(ctx context.Context, caller Caller, bytes int64) (release func(), err error) {
+	g, err := l.AcquireGrant(ctx, caller, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return g.Release, nil
+}
+
+// AcquireGrant is Acquire for a request that may need more bytes later.
+func (l *Limiter) AcquireGrant(ctx context.Context, caller Caller, bytes int64) (*Grant, error) {
+	if l == nil {
+		return nil, nil //nolint:nilnil // a nil Grant is valid, and holds nothing
+	}
+	return l.pool(bytes).acquire(ctx, caller, bytes)
 }
 
 // TryAcquire is like Acquire, but returns nil instead of waiting.
-func (l *Limiter) TryAcquire(name string, bytes int64) (release func()) {
+func (l *Limiter) TryAcquire(caller Caller, bytes int64) (release func()) {
 	if l == nil {
 		return func() {}
 	}
-	return l.pool(bytes).tryAcquire(name, bytes)
+	g := l.pool(bytes).tryAcquire(caller, bytes)
+	if g == nil {
+		return nil
+	}
+	return g.Release
 }
 
 func (l *Limiter) pool(bytes int64) *pool {
@@ -113,157 +135,149 @@ func (l *Limiter) pool(bytes int64) *pool {
 	return l.large
 }
 
-func (p *pool) acquire(ctx context.Context, name string, bytes int64) (release func(), err error) {
-	w, c := p.enqueue(name, bytes)
-	if w == nil {
-		p.cfg.OnWait(0, false)
-		return nil, vedette.Errorf(vedette.Unavailable, "%d requests of this caller are already waiting for memory on this server: "+
-			"send fewer requests at a time, or request less with each", p.cfg.Queue)
-	}
-	select {
-	case <-w.granted:
-		return p.releaser(c, w), nil
-	default:
-	}
-	start := time.Now()
-	defer func() { p.cfg.OnWait(time.Since(start), err == nil) }()
-	timer := time.NewTimer(p.cfg.Wait)
-	defer timer.Stop()
-	select {
-	case <-w.granted:
-		return p.releaser(c, w), nil
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-timer.C:
-		err = vedette.Errorf(vedette.Unavailable, "responses to other requests have used all %d MiB of response memory of this server for %v: "+
-			"try again, or request fewer objects or objects without manifests", p.cfg.Bytes>>20, p.cfg.Wait)
-	}
-	p.cancel(c, w)
-	return nil, err
+// Grant holds bytes until Release. A nil Grant holds nothing, and may hold any number.
+type Grant struct {
+	pool   *pool
+	source string
+	user   *fair.Grant // in the line of the source
+	all    *fair.Grant // in the line of all sources
+	once   sync.Once
 }
 
-func (p *pool) tryAcquire(name string, bytes int64) (release func()) {
-	w, c := p.enqueue(name, bytes)
-	if w == nil {
+// Grow waits until the grant may hold more bytes. It keeps what it holds. The error is that of
+// Limiter.Acquire.
+func (g *Grant) Grow(ctx context.Context, bytes int64) error {
+	if g == nil {
 		return nil
 	}
-	select {
-	case <-w.granted:
-		return p.releaser(c, w)
-	default:
-		p.cancel(c, w)
+	hasUser := g.user.TryGrow(bytes)
+	if hasUser && g.all.TryGrow(bytes) {
 		return nil
 	}
-}
-
-// enqueue adds a request to the queue and grants what is free. It returns a nil waiter if the
-// caller's queue is full.
-func (p *pool) enqueue(name string, bytes int64) (*waiter, *caller) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.callers[name]
-	if c == nil {
-		c = &caller{name: name}
-		p.callers[name] = c
-	}
-	if len(c.waiting) >= p.cfg.Queue {
-		return nil, c
-	}
-	w := &waiter{bytes: min(max(bytes, 1), p.share), granted: make(chan struct{})}
-	c.waiting = append(c.waiting, w)
-	if len(c.waiting) == 1 {
-		p.queue = append(p.queue, c)
-	}
-	p.grantLocked()
-	return w, c
-}
-
-func (p *pool) releaser(c *caller, w *waiter) func() {
-	return sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.releaseLocked(c, w)
+	return g.pool.measured(ctx, func(ctx context.Context) error {
+		if !hasUser {
+			if err := g.user.Grow(ctx, bytes); err != nil {
+				return err
+			}
+		}
+		return g.all.Grow(ctx, bytes) // after an error, the release returns what the user's line gave
 	})
 }
 
-// cancel removes a request from the queue. If it was granted meanwhile, cancel releases its bytes.
-func (p *pool) cancel(c *caller, w *waiter) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, waiting := range c.waiting {
-		if waiting == w {
-			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
-			p.removeIdleLocked(c)
-			p.grantLocked()
-			return
-		}
-	}
-	p.releaseLocked(c, w)
-}
-
-func (p *pool) releaseLocked(c *caller, w *waiter) {
-	p.used -= w.bytes
-	c.held -= w.bytes
-	p.removeIdleLocked(c)
-	p.grantLocked()
-}
-
-// grantLocked grants free bytes to waiting requests, one of each caller in turn. A caller that
-// holds its whole share is skipped. A request that is larger than what is free blocks the ones
-// behind it, because otherwise small requests would starve it.
-func (p *pool) grantLocked() {
-	for i := 0; i < len(p.queue); {
-		c := p.queue[i]
-		w := c.waiting[0]
-		if c.held+w.bytes > p.share {
-			i++
-			continue
-		}
-		if p.used+w.bytes > p.cfg.Bytes {
-			return
-		}
-		p.used += w.bytes
-		c.held += w.bytes
-		c.waiting = c.waiting[1:]
-		close(w.granted)
-		p.queue = append(p.queue[:i:i], p.queue[i+1:]...)
-		if len(c.waiting) > 0 {
-			p.queue = append(p.queue, c)
-		}
-		i = 0
-	}
-}
-
-// removeIdleLocked removes a caller that holds and wants nothing.
-func (p *pool) removeIdleLocked(c *caller) {
-	if len(c.waiting) > 0 {
+// Release returns all bytes. Further calls do nothing.
+func (g *Grant) Release() {
+	if g == nil {
 		return
 	}
-	for i, waiting := range p.queue {
-		if waiting == c {
-			p.queue = append(p.queue[:i:i], p.queue[i+1:]...)
-			break
-		}
+	g.once.Do(func() {
+		g.all.Release()
+		g.user.Release()
+		g.pool.leave(g.source)
+	})
+}
+
+func (p *pool) acquire(ctx context.Context, caller Caller, bytes int64) (*Grant, error) {
+	if g := p.tryAcquire(caller, bytes); g != nil {
+		return g, nil
 	}
-	if c.held == 0 {
-		delete(p.callers, c.name)
+	g := &Grant{pool: p, source: caller.Source}
+	users := p.join(caller.Source)
+	bytes = min(bytes, p.cfg.UserShare)
+	err := p.measured(ctx, func(ctx context.Context) (err error) {
+		if g.user, err = users.Acquire(ctx, caller.User, bytes); err != nil {
+			return err
+		}
+		g.all, err = p.all.Acquire(ctx, caller.Source, bytes)
+		return err
+	})
+	if err != nil {
+		g.Release()
+		return nil, err
+	}
+	return g, nil
+}
+
+// tryAcquire returns nil if the bytes are not free, or others wait for them.
+func (p *pool) tryAcquire(caller Caller, bytes int64) *Grant {
+	g := &Grant{pool: p, source: caller.Source}
+	bytes = min(bytes, p.cfg.UserShare)
+	if g.user = p.join(caller.Source).TryAcquire(caller.User, bytes); g.user != nil {
+		g.all = p.all.TryAcquire(caller.Source, bytes)
+	}
+	if g.all == nil {
+		g.Release()
+		return nil
+	}
+	return g
+}
+
+// measured calls wait with the deadline of a request, and translates its error.
+func (p *pool) measured(ctx context.Context, wait func(context.Context) error) error {
+	start := time.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.Wait, fair.ErrTimeout)
+	defer cancel()
+	err := wait(ctx)
+	if errors.Is(err, fair.ErrQueueFull) || errors.Is(err, fair.ErrTooLarge) {
+		p.cfg.OnWait(0, false)
+	} else {
+		p.cfg.OnWait(time.Since(start), err == nil)
+	}
+	return p.translate(err)
+}
+
+func (p *pool) translate(err error) error {
+	switch {
+	case errors.Is(err, fair.ErrQueueFull):
+		return vedette.Errorf(vedette.Unavailable, "%d requests of this caller are already waiting for memory on this server: "+
+			"send fewer requests at a time, or request less with each", p.cfg.Queue)
+	case errors.Is(err, fair.ErrTimeout):
+		return vedette.Errorf(vedette.Unavailable, "other requests have used all %d MiB of memory that this server has for them, or that this caller "+
+			"may use, for %v: try again, send less at a time, or request fewer objects or objects without manifests", p.cfg.Bytes>>20, p.cfg.Wait)
+	case errors.Is(err, fair.ErrTooLarge):
+		return vedette.Errorf(vedette.Unavailable, "the request takes more than the %d MiB of memory that one caller may use on this server: send less",
+			p.cfg.UserShare>>20)
+	}
+	return err
+}
+
+// join returns the line of a source's users. Each call needs one of leave.
+func (p *pool) join(name string) *fair.Line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.sources[name]
+	if s == nil {
+		s = &source{users: fair.New(fair.Config{Capacity: p.share, Share: min(p.cfg.UserShare, p.share), Queue: p.cfg.Queue,
+			Waiting: maxSourceQueue * p.cfg.Queue})}
+		p.sources[name] = s
+	}
+	s.requests++
+	return s.users
+}
+
+func (p *pool) leave(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.sources[name]
+	s.requests--
+	if s.requests == 0 {
+		delete(p.sources, name)
 	}
 }
 
 // Read calls read, whose size is known only afterwards, and acquires that many bytes. If they are
 // not free, Read drops the result so that it takes no memory while waiting, and calls read again
 // once the bytes are acquired.
-func Read[T any](ctx context.Context, l *Limiter, name string, read func() (T, int64, error)) (T, func(), error) {
+func Read[T any](ctx context.Context, l *Limiter, caller Caller, read func() (T, int64, error)) (T, func(), error) {
 	var zero T
 	v, size, err := read()
 	if err != nil {
 		return zero, nil, err
 	}
-	if release := l.TryAcquire(name, size); release != nil {
+	if release := l.TryAcquire(caller, size); release != nil {
 		return v, release, nil
 	}
 	v = zero //nolint:ineffassign // drops the result while it waits, so that it takes no memory
-	release, err := l.Acquire(ctx, name, size)
+	release, err := l.Acquire(ctx, caller, size)
 	if err != nil {
 		return zero, nil, err
 	}

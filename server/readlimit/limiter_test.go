@@ -12,33 +12,41 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 func newTestPool() *pool {
-	p := newPool(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3}.withDefaults())
-	p.share = 60
-	return p
+	return newPoolWithShare(Config{Bytes: 100, Wait: 10 * time.Second, Queue: 3, UserShare: 60}.withDefaults(), 60)
 }
+
+func caller(source string) Caller { return Caller{Source: source} }
 
 // acquire acquires bytes that must be free.
 func acquire(t *testing.T, p *pool, name string, bytes int64) func() {
 	t.Helper()
-	release := p.tryAcquire(name, bytes)
-	if release == nil {
+	g := p.tryAcquire(caller(name), bytes)
+	if g == nil {
 		t.Fatalf("%s: %d bytes are not free", name, bytes)
 	}
-	return release
+	return g.Release
+}
+
+func wantEmpty(t *testing.T, p *pool) {
+	t.Helper()
+	if stats := p.all.Stats(); stats != (fair.Stats{}) || len(p.sources) != 0 {
+		t.Errorf("got %+v of %d sources at the end, want nothing", stats, len(p.sources))
+	}
 }
 
 func TestCallerShare(t *testing.T) {
 	p := newTestPool()
 	first := acquire(t, p, "a", 50)
-	if p.tryAcquire("a", 20) != nil {
+	if p.tryAcquire(caller("a"), 20) != nil {
 		t.Error("a caller got more than its share")
 	}
 	small := acquire(t, p, "a", 10)
 	other := acquire(t, p, "b", 40)
-	if p.tryAcquire("c", 1) != nil {
+	if p.tryAcquire(caller("c"), 1) != nil {
 		t.Error("more bytes were granted than exist")
 	}
 	first()
@@ -46,9 +54,7 @@ func TestCallerShare(t *testing.T) {
 	small()
 	other()
 	acquire(t, p, "c", 1000)() // counts as one share
-	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
-		t.Errorf("got %d bytes held by %d callers, %d waiting", p.used, len(p.callers), len(p.queue))
-	}
+	wantEmpty(t, p)
 }
 
 func TestAcquireTimesOut(t *testing.T) {
@@ -56,20 +62,20 @@ func TestAcquireTimesOut(t *testing.T) {
 		p := newTestPool()
 		release := acquire(t, p, "a", 60)
 		start := time.Now()
-		_, err := p.acquire(t.Context(), "a", 1)
+		_, err := p.acquire(t.Context(), caller("a"), 1)
 		if vedette.KindOf(err) != vedette.Unavailable || time.Since(start) != 10*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.acquire(ctx, "a", 1); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.acquire(ctx, caller("a"), 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("canceled request: got %v", err)
 		}
 		for range 3 {
-			go func() { _, _ = p.acquire(t.Context(), "a", 1) }()
+			go func() { _, _ = p.acquire(t.Context(), caller("a"), 1) }()
 		}
 		synctest.Wait()
-		if _, err := p.acquire(t.Context(), "a", 1); err == nil || !strings.Contains(err.Error(), "3 requests of this caller") {
+		if _, err := p.acquire(t.Context(), caller("a"), 1); err == nil || !strings.Contains(err.Error(), "3 requests of this caller") {
 			t.Errorf("full queue: got %v", err)
 		}
 		acquire(t, p, "b", 1)()
@@ -82,14 +88,13 @@ func TestAcquireTimesOut(t *testing.T) {
 // caller must be served second, not last.
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newTestPool()
-		p.share, p.cfg.Queue, p.cfg.Wait = 100, 100, time.Hour
+		p := newPoolWithShare(Config{Bytes: 100, Wait: time.Hour, UserShare: 100}.withDefaults(), 100)
 		releaseAll := acquire(t, p, "x", 100)
 		var mu sync.Mutex
 		var order []string
 		queue := func(name string) {
 			go func() {
-				release, err := p.acquire(t.Context(), name, 100)
+				g, err := p.acquire(t.Context(), caller(name), 100)
 				if err != nil {
 					t.Error(err)
 					return
@@ -98,7 +103,7 @@ func TestCallersTakeTurns(t *testing.T) {
 				order = append(order, name)
 				mu.Unlock()
 				time.Sleep(time.Second)
-				release()
+				g.Release()
 			}()
 			synctest.Wait()
 		}
@@ -122,11 +127,11 @@ func TestLargeIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPool()
 		first, second := acquire(t, p, "a", 50), acquire(t, p, "b", 50)
-		var large func()
-		go func() { large, _ = p.acquire(t.Context(), "c", 60) }()
+		var large *Grant
+		go func() { large, _ = p.acquire(t.Context(), caller("c"), 60) }()
 		synctest.Wait()
 		first()
-		if p.tryAcquire("d", 10) != nil {
+		if p.tryAcquire(caller("d"), 10) != nil {
 			t.Error("a small request was granted before the large one")
 		}
 		second()
@@ -134,23 +139,23 @@ func TestLargeIsNotStarved(t *testing.T) {
 		if large == nil {
 			t.Fatal("the large request waits, but its bytes are free")
 		}
-		large()
+		large.Release()
 	})
 }
 
 func TestReadIsRepeatedAfterWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Config{Bytes: 400 << 10})
+		l := New(Config{Bytes: 480 << 10})
 		reads := 0
 		read := func() (string, int64, error) { reads++; return fmt.Sprint("read ", reads), 40 << 10, nil }
-		v, release, err := Read(t.Context(), l, "a", read)
-		if v != "read 1" || err != nil || l.small.used != 40<<10 {
-			t.Errorf("%q, %v, %d held", v, err, l.small.used)
+		v, release, err := Read(t.Context(), l, caller("a"), read)
+		if v != "read 1" || err != nil || l.small.all.Stats().Used != 40<<10 {
+			t.Errorf("%q, %v, %d held", v, err, l.small.all.Stats().Used)
 		}
 		time.AfterFunc(time.Second, release)
-		v, release, err = Read(t.Context(), l, "a", read)
-		if v != "read 3" || err != nil || l.small.used != 40<<10 {
-			t.Errorf("got %q, error %v, %d bytes held, want no bytes held while waiting", v, err, l.small.used)
+		v, release, err = Read(t.Context(), l, caller("a"), read)
+		if v != "read 3" || err != nil || l.small.all.Stats().Used != 40<<10 {
+			t.Errorf("got %q, error %v, %d bytes held, want no bytes held while waiting", v, err, l.small.all.Stats().Used)
 		}
 		release()
 	})
@@ -161,13 +166,13 @@ func TestReadIsRepeatedAfterWait(t *testing.T) {
 func TestSmallReadsAreReserved(t *testing.T) {
 	l := New(Config{})
 	for i := range 10 {
-		l.TryAcquire(fmt.Sprint("greedy", i), 16<<20)
+		l.TryAcquire(caller(fmt.Sprint("greedy", i)), 16<<20)
 	}
-	if l.TryAcquire("greedy", 16<<20) != nil {
+	if l.TryAcquire(caller("greedy"), 16<<20) != nil {
 		t.Error("a large request was granted from the reserve")
 	}
 	for i := range 16 {
-		if l.TryAcquire(fmt.Sprint("modest", i), 1<<20) == nil {
+		if l.TryAcquire(caller(fmt.Sprint("modest", i)), 1<<20) == nil {
 			t.Errorf("small request %d was not granted", i)
 		}
 	}
@@ -182,23 +187,19 @@ func TestManyReaders(t *testing.T) {
 		all.Go(func() {
 			for range 20 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				release, err := p.acquire(ctx, fmt.Sprint(i%7), rand.Int64N(120))
+				g, err := p.acquire(ctx, Caller{fmt.Sprint(i % 7), fmt.Sprint(i % 11)}, rand.Int64N(120))
 				if err == nil {
-					p.mu.Lock()
-					if p.used > 100 || p.callers[fmt.Sprint(i%7)].held > 50 {
-						t.Errorf("got %d bytes held", p.used)
+					if used := p.all.Stats().Used; used > 100 {
+						t.Errorf("got %d bytes held", used)
 					}
-					p.mu.Unlock()
-					release()
+					g.Release()
 				}
 				cancel()
 			}
 		})
 	}
 	all.Wait()
-	if p.used != 0 || len(p.callers) != 0 || len(p.queue) != 0 {
-		t.Errorf("got %d bytes held by %d callers, %d waiting, want 0", p.used, len(p.callers), len(p.queue))
-	}
+	wantEmpty(t, p)
 }
 
 // TestOnWait checks that waits are measured, and requests that need not wait are not.
@@ -212,18 +213,18 @@ func TestOnWait(t *testing.T) {
 			waits = append(waits, fmt.Sprint(waited, " ", granted))
 		}})
 		ctx := t.Context()
-		release, err := l.Acquire(ctx, "a", 50)
+		release, err := l.Acquire(ctx, caller("a"), 50)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.AfterFunc(3*time.Second, release)
-		second, err := l.Acquire(ctx, "a", 50) // gets the bytes of the first
+		second, err := l.Acquire(ctx, caller("a"), 50) // gets the bytes of the first
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _, _ = l.Acquire(ctx, "a", 50) }() // waits in vain
+		go func() { _, _ = l.Acquire(ctx, caller("a"), 50) }() // waits in vain
 		synctest.Wait()
-		_, err = l.Acquire(ctx, "a", 50) // the caller's queue is full
+		_, err = l.Acquire(ctx, caller("a"), 50) // the caller's queue is full
 		if err == nil {
 			t.Error("a full queue accepted another request")
 		}

@@ -12,7 +12,7 @@ func Exhaust(l *readlimit.Limiter) (bytes int64, releaseAll func()) {
 	var releases []func()
 	for _, chunk := range []int64{2 << 20, 256 << 10, 4 << 10} { // one size for each pool
 		for {
-			release := l.TryAcquire(fmt.Sprint("caller ", len(releases)), chunk)
+			release := l.TryAcquire(readlimit.Caller{Source: fmt.Sprint("caller ", len(releases))}, chunk)
 			if release == nil {
 				break
 			}

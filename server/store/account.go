@@ -42,9 +42,8 @@ func lockAccountRowByID(ctx context.Context, tx *transaction, id int64) error {
 // which names both clusters and so is for operators only.
 func (s *Store) Register(ctx context.Context, a vedette.Account) (AccountRow, error) {
 	action := "register account " + string(a.Name)
-	if a.Name == "" || len(a.Name) > maxAccountName || sanitize(string(a.Name), maxAccountName) != string(a.Name) {
-		return AccountRow{}, vedette.Errorf(vedette.Invalid, "the account name %q is invalid: it must have 1 to %d bytes of UTF-8 and no NUL",
-			string(a.Name), maxAccountName)
+	if err := a.Name.Validate(); err != nil {
+		return AccountRow{}, err
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
@@ -109,6 +108,9 @@ func register(ctx context.Context, tx *transaction, a vedette.Account, columns [
 	if !errors.Is(err, sql.ErrNoRows) {
 		return registrationExists, err
 	}
+	if err := checkSimilarNames(ctx, tx, a.Name); err != nil {
+		return registrationExists, err
+	}
 	if revived, err := revive(ctx, tx, a); revived || err != nil {
 		return registrationRevives, err
 	}
@@ -116,6 +118,29 @@ func register(ctx context.Context, tx *transaction, a vedette.Account, columns [
 		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`,
 		append(columns, string(a.Name), toMicros(tx.now), toMicros(tx.now), toMicros(tx.now))...)
 	return registrationInserts, err
+}
+
+// checkSimilarNames rejects a new account that other services take for one that exists. Whoever may
+// register accounts could open the existing one by it. Accounts that exist stay as they are.
+func checkSimilarNames(ctx context.Context, tx *transaction, name vedette.AccountName) error {
+	// The lock makes new accounts wait for each other. Without it, two similar names that are registered at the
+	// same moment do not see each other. The row exists since the first migration, and new accounts read it anyway.
+	var term int64
+	if err := tx.queryRow(ctx, `SELECT value FROM counters WHERE name = 'term'`+tx.dialect.forUpdate).Scan(&term); err != nil {
+		return err
+	}
+	folded := name.Folded()
+	return queryEach(ctx, tx.Tx, tx.dialect, func(rows *sql.Rows) error {
+		var other string
+		if err := rows.Scan(&other); err != nil {
+			return err
+		}
+		if other != string(name) && vedette.AccountName(other).Folded() == folded {
+			return vedette.Errorf(vedette.Conflict, "the account name %q is too similar to that of the account %q: Gate, Orca and Fiat ignore case, and the "+
+				"permissions of one account would apply to the other: give the new account another name in its agent's configuration", name, other)
+		}
+		return nil
+	}, selectAccountNames)
 }
 
 func findCluster(ctx context.Context, tx *transaction, name vedette.AccountName) (c vedette.Cluster, err error) {

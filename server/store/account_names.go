@@ -13,6 +13,7 @@ type accountNames struct {
 	version uint64                        // of the accounts, when they were read
 	visible map[int64]vedette.AccountName // to readers
 	hidden  []int64                       // removed and retired accounts, which may still have objects
+	folded  map[string]int                // how many visible accounts have a folded name
 }
 
 // accountNames returns the accounts, so that a list of thousands of objects needs no join. They are
@@ -22,13 +23,14 @@ func (s *Store) accountNames(ctx context.Context) (*accountNames, error) {
 	if names := s.cachedNames.Load(); names != nil && names.version == version && s.isOnlyWriter() {
 		return names, nil
 	}
-	names := &accountNames{version: version, visible: map[int64]vedette.AccountName{}}
+	names := &accountNames{version: version, visible: map[int64]vedette.AccountName{}, folded: map[string]int{}}
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var name sql.NullString
 		err := rows.Scan(&id, &name)
 		if name.Valid {
 			names.visible[id] = vedette.AccountName(name.String)
+			names.folded[vedette.AccountName(name.String).Folded()]++
 		} else {
 			names.hidden = append(names.hidden, id)
 		}
@@ -39,6 +41,16 @@ func (s *Store) accountNames(ctx context.Context) (*accountNames, error) {
 	}
 	s.cachedNames.Store(names)
 	return names, nil
+}
+
+// HasSimilarAccount reports whether other services take another account for this one. New accounts
+// with such names are rejected, so both were registered by an older version.
+func (s *Store) HasSimilarAccount(ctx context.Context, name vedette.AccountName) (bool, error) {
+	names, err := s.accountNames(ctx)
+	if err != nil {
+		return false, s.wrapError("read the names of the accounts", err)
+	}
+	return names.folded[name.Folded()] > 1, nil
 }
 
 // ids returns the ids of those visible accounts that are wanted, or of all if none is named.
@@ -85,8 +97,8 @@ func (n *accountNames) namespacesByID(namespaces []NamespaceRef) map[int64][]any
 	}
 	ids, byID := n.idsByName(wanted), map[int64][]any{}
 	for _, namespace := range namespaces {
-		if id, ok := ids[namespace.Account]; ok {
-			byID[id] = append(byID[id], sanitize(namespace.Name, maxName))
+		if id, ok := ids[namespace.Account]; ok && isValidText(namespace.Name, maxName) {
+			byID[id] = append(byID[id], namespace.Name)
 		}
 	}
 	return byID

@@ -68,9 +68,9 @@ func (s *Store) anyObject(ctx context.Context, accounts *accountNames, objects [
 		if err != nil {
 			return condition{}, err
 		}
-		if accountID := ids[o.Account]; accountID != 0 && known {
-			group := objectGroup{accountID, kindID, sanitize(o.Namespace, maxName)}
-			names[group] = append(names[group], sanitize(o.Name, maxName))
+		if accountID := ids[o.Account]; accountID != 0 && known && isValidText(o.Namespace, maxName) && isValidText(o.Name, maxName) {
+			group := objectGroup{accountID, kindID, o.Namespace}
+			names[group] = append(names[group], o.Name)
 		}
 	}
 	if len(names) == 0 {

@@ -49,7 +49,10 @@ func (s *Store) NeighborAttributes(ctx context.Context, application string, of, 
 	if err := errors.Join(err, otherErr); err != nil {
 		return nil, s.wrapError(action, err)
 	}
-	where = append(where, condition{"o.application <> ?", []any{sanitize(application, maxApplication)}})
+	if !isValidText(application, maxApplication) {
+		return nil, nil // no application has the name
+	}
+	where = append(where, condition{"o.application <> ?", []any{application}})
 	clause, args := append(conditions{ofApplication("p", application)}, ofKinds...).where()
 	return s.readAttributes(ctx, action, attributesQuery{tables: "(SELECT DISTINCT p.account_id, p.namespace FROM objects p" + clause + ") n " +
 		s.dialect.orderedJoin + " objects o ON o.account_id = n.account_id AND o.namespace = n.namespace", args: args, where: where})
@@ -99,7 +102,7 @@ func (s *Store) KindAttributes(ctx context.Context, q AttributesQuery) ([]Attrib
 	}
 	for column, value := range map[string]string{"o.namespace": q.Namespace, "o.name": q.Name} {
 		if value != "" {
-			where = append(where, condition{column + " = ?", []any{sanitize(value, maxName)}})
+			where = append(where, equals(column, value, maxName))
 		}
 	}
 	names, err := s.accountNames(ctx)
@@ -111,14 +114,9 @@ func (s *Store) KindAttributes(ctx context.Context, q AttributesQuery) ([]Attrib
 	return s.readAttributes(ctx, action, attributesQuery{tables: "objects o" + s.dialect.keyHint, where: where, labels: onlyPods(q.Kinds)})
 }
 
-// ofApplication returns the condition that a table's objects belong to an application. A name that
-// is not stored unchanged is no application's: shortened, it could be another one's, which the
-// caller may not read.
+// ofApplication returns the condition that a table's objects belong to an application.
 func ofApplication(table, application string) condition {
-	if !isValidText(application, maxApplication) {
-		return condition{"1 = 0", nil}
-	}
-	return condition{table + ".application = ?", []any{application}}
+	return equals(table+".application", application, maxApplication)
 }
 
 // hasOwner lets the planner use the index on owners, which lacks objects without one.

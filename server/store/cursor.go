@@ -73,6 +73,32 @@ type condition struct {
 	args []any
 }
 
+// never is a condition that no row meets.
+var never = condition{"1 = 0", nil}
+
+// equals returns the condition that a column has a text of at most maxBytes. A text that no database
+// stores unchanged selects nothing: shortened or repaired, it could be the name of another row.
+func equals(column, value string, maxBytes int) condition {
+	if !isValidText(value, maxBytes) {
+		return never
+	}
+	return condition{column + " = ?", []any{value}}
+}
+
+// isOneOf is equals for any of several texts.
+func isOneOf[T ~string](column string, values []T, maxBytes int) condition {
+	args := make([]any, 0, len(values))
+	for _, v := range values {
+		if isValidText(string(v), maxBytes) {
+			args = append(args, string(v))
+		}
+	}
+	if len(args) == 0 {
+		return never
+	}
+	return condition{column + " IN (" + placeholders(len(args)) + ")", args}
+}
+
 // conditions are joined by AND.
 type conditions []condition
 

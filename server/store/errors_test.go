@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
@@ -25,7 +26,7 @@ func TestServerErrorClasses(t *testing.T) {
 	t.Run("MariaDB", func(t *testing.T) {
 		dbURL := databases.MariaDB(t)
 		testServerErrors(t, dbURL, []string{"1048", "1153", "1264", "1265", "1366", "1406"},
-			[]string{"1020", "1021", "1030", "1040", "1047", "1053", "1062", "1105", "1114", "1146", "1180", "1205", "1213", "1290", "1317", "1792", "1836", "1927", "2013", "3100", "4025"},
+			[]string{"1020", "1021", "1030", "1040", "1047", "1053", "1062", "1105", "1114", "1146", "1180", "1205", "1213", "1290", "1317", "1792", "1836", "1927", "1969", "2013", "3100", "4025"},
 			func(code string) []string {
 				return []string{`DROP TRIGGER IF EXISTS failing`, `CREATE TRIGGER failing BEFORE INSERT ON objects FOR EACH ROW BEGIN IF new.name = '2' THEN SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ` + code + `; END IF; END`}
 			}, `DROP TRIGGER failing`)
@@ -33,6 +34,7 @@ func TestServerErrorClasses(t *testing.T) {
 }
 
 func testServerErrors(t *testing.T, dbURL string, dataCodes, transientCodes []string, failWith func(code string) []string, cleanup string) {
+	otherCodes := []string{"0A000", "42P01", "P0001", "ZZ999", "1020", "1146", "4025"} // retrying is useless, as far as is known
 	s := storetest.Open(t, dbURL)
 	term := registerAccount(t, s)
 	for _, code := range slices.Concat(dataCodes, transientCodes) {
@@ -44,6 +46,9 @@ func testServerErrors(t *testing.T, dbURL string, dataCodes, transientCodes []st
 		err := commitOne(t, s, term, 2)
 		if err == nil || errors.Is(err, store.ErrData) != slices.Contains(dataCodes, code) {
 			t.Errorf("%s: got %v, data error %v, want data error %v", code, err, errors.Is(err, store.ErrData), slices.Contains(dataCodes, code))
+		}
+		if want := !slices.Contains(slices.Concat(dataCodes, otherCodes), code); (vedette.KindOf(err) == vedette.Unavailable) != want {
+			t.Errorf("%s: got %v, unavailable %v, want %v", code, err, !want, want)
 		}
 		if err := commitOne(t, s, term, 3); err != nil {
 			t.Errorf("after %s: got %v, want no error for another object", code, err)

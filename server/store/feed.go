@@ -48,22 +48,15 @@ func readCoverage(ctx context.Context, q querier, d *dialect, accountID int64) (
 // before the snapshot has ended, the feed must be listed again.
 func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
 	action := fmt.Sprintf("begin feed %s of account %s", feed, account)
-	unlock, err := s.locks.Lock(ctx, account)
+	key, unlock, err := s.lockFeed(ctx, action, account, feed)
 	if err != nil {
-		return fmt.Errorf("%s: %w", action, err)
+		return err
 	}
 	defer unlock()
-	kindID, ok, err := s.kinds.lookupID(ctx, s, feed.Kind)
-	if err != nil {
-		return s.wrapError(action, err)
-	}
-	if !ok {
-		return fmt.Errorf("%s: %w", action, noFeed(feed))
-	}
 	defer s.versions.accountLog.note(account)
 	var mark string
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) (err error) {
-		mark, err = beginFeed(ctx, tx, account, term, feedKey{kindID, feed.Namespace})
+		mark, err = beginFeed(ctx, tx, account, term, key)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = noFeed(feed)
 		}
@@ -74,6 +67,25 @@ func (s *Store) BeginSnapshot(ctx context.Context, account vedette.AccountName, 
 	}
 	s.overlay.BeginSnapshot(account, feed, vedette.Mark(mark))
 	return nil
+}
+
+// lockFeed locks the account of a feed for an action, which errors name, and returns the feed's key. If there
+// is no error, the caller must call unlock.
+func (s *Store) lockFeed(ctx context.Context, action string, account vedette.AccountName, feed vedette.Feed) (
+	key feedKey, unlock func(), err error) {
+	unlock, err = s.locks.Lock(ctx, account)
+	if err != nil {
+		return feedKey{}, nil, fmt.Errorf("%s: %w", action, err)
+	}
+	kindID, known, err := s.kinds.lookupID(ctx, s, feed.Kind)
+	if err == nil && !known {
+		err = noFeed(feed)
+	}
+	if err != nil {
+		unlock()
+		return feedKey{}, nil, s.wrapError(action, err)
+	}
+	return feedKey{kindID, feed.Namespace}, unlock, nil
 }
 
 // beginFeed returns the mark that it clears.
@@ -114,7 +126,7 @@ func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]F
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
-	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, COALESCE(fr.seen, 0), f.version, f.plural, f.singular, f.short_names, f.namespaced
+	}, `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, COALESCE(fr.seen, 0), f.version, f.plural, f.singular, f.short_names, f.namespaced, f.verified, f.drift
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+joinFreshness+`WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`, args...)
 	return feeds, s.wrapError("read the feeds", err)
 }
@@ -124,21 +136,18 @@ func accountCondition(accounts []vedette.AccountName) (string, []any) {
 	if len(accounts) == 0 {
 		return "a.name IS NOT NULL", nil
 	}
-	args := make([]any, len(accounts))
-	for i, a := range accounts {
-		args[i] = string(a)
-	}
-	return "a.name IN (" + placeholders(len(args)) + ")", args
+	c := isOneOf("a.name", accounts, maxAccountName)
+	return c.sql, c.args
 }
 
 func scanFeed(row scanner) (FeedStatus, error) {
 	var f FeedStatus
 	var account, mark, state, short string
-	var synced, seen, freshnessSeen int64
+	var synced, seen, freshnessSeen, verified int64
 	r := &f.Resource
 	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen,
 		&freshnessSeen,
-		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced)
+		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced, &verified, &f.Drift)
 	if err != nil {
 		return f, err
 	}
@@ -146,6 +155,7 @@ func scanFeed(row scanner) (FeedStatus, error) {
 	if f.State == vedette.FeedLive {
 		seen = max(seen, freshnessSeen)
 	}
+	f.Verified = fromMicros(verified)
 	f.Synced, f.LastSeen, r.Kind = fromMicros(synced), fromMicros(seen), f.Feed.Kind
 	return f, json.Unmarshal([]byte(short), &r.ShortNames)
 }
@@ -177,6 +187,17 @@ const indexChunkSize = 4096
 // a whole. yield owns each chunk and may keep it. Nothing may be committed to the account
 // meanwhile, except write-throughs. An error of yield ends Index and is returned.
 func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
+	return s.index(ctx, account, feed, func(r indexRow) uint64 { return r.digest }, yield)
+}
+
+// IndexWithoutNames is Index for older agents, with digests of vedette.DigestWithoutName.
+func (s *Store) IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed,
+	yield func(digests []uint64) error) error {
+	return s.index(ctx, account, feed, func(r indexRow) uint64 { return r.digestWithoutName }, yield)
+}
+
+func (s *Store) index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, digestOf func(indexRow) uint64,
+	yield func(digests []uint64) error) error {
 	action := fmt.Sprintf("index feed %s of account %s", feed, account)
 	id, err := s.accountID(ctx, account)
 	if err != nil {
@@ -192,17 +213,17 @@ func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed ved
 		if err != nil || len(rows) == 0 {
 			return s.wrapError(action, err)
 		}
-		if err := yield(digestsOf(rows)); err != nil || len(rows) < indexChunkSize {
+		if err := yield(digestsOf(rows, digestOf)); err != nil || len(rows) < indexChunkSize {
 			return err
 		}
 		last = &rows[len(rows)-1]
 	}
 }
 
-func digestsOf(rows []indexRow) []uint64 {
+func digestsOf(rows []indexRow, digestOf func(indexRow) uint64) []uint64 {
 	digests := make([]uint64, len(rows))
 	for i, r := range rows {
-		digests[i] = r.digest
+		digests[i] = digestOf(r)
 	}
 	return digests
 }
@@ -245,8 +266,8 @@ func (s *Store) accountID(ctx context.Context, account vedette.AccountName) (id 
 }
 
 type indexRow struct {
-	namespace, name string
-	digest          uint64
+	namespace, name           string
+	digest, digestWithoutName uint64 // equal if the object has a uid
 }
 
 // scanFeedRows reads a feed in chunks. Each chunk is a query of its own, because yield may be slow
@@ -284,7 +305,9 @@ func (s *Store) feedRows(ctx context.Context, accountID int64, feed feedKey, aft
 		var uid []byte
 		var version string
 		err := r.Scan(&row.namespace, &row.name, &uid, &version)
-		row.digest = vedette.Digest(codec.UnpackUID(uid), version)
+		unpacked := codec.UnpackUID(uid)
+		row.digest = vedette.Digest(row.namespace, row.name, unpacked, version)
+		row.digestWithoutName = vedette.DigestWithoutName(unpacked, version)
 		rows = append(rows, row)
 		return err
 	}, fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, s.dialect.keyHint, where,
@@ -317,6 +340,9 @@ func updateFeed(ctx context.Context, tx *transaction, accountID int64, key feedK
 	}
 	if !u.Synced.IsZero() {
 		set, args = set+`, synced = ?`, append(args, toMicros(u.Synced))
+	}
+	if !u.Verified.IsZero() {
+		set, args = set+`, verified = ?, drift = drift + ?`, append(args, toMicros(u.Verified), u.Drift)
 	}
 	n, err := tx.exec(ctx, `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`,
 		append(args, accountID, key.kindID, key.namespace)...)

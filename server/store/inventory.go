@@ -100,10 +100,11 @@ func (s *Store) Inventory(ctx context.Context) (*Inventory, error) {
 	}
 	s.versions.settleOld()
 	v := &s.versions.inventory
-	if err := v.reading.Acquire(ctx); err != nil {
+	turn, err := v.reading.Acquire(ctx)
+	if err != nil {
 		return nil, s.wrapError("wait for the clusters of applications", err)
 	}
-	defer v.reading.Release()
+	defer turn.Release()
 	stale := v.takeStale()
 	if v.current != nil && len(stale) == 0 {
 		return v.current, nil

@@ -86,6 +86,7 @@ func (s *Store) PoolStats() map[Pool]sql.DBStats {
 type FeedCount struct {
 	Feeds   int64
 	Objects int64
+	Drift   int64 // objects that were found to differ from their clusters
 }
 
 // FeedCounts counts the feeds by state, without those of removed and retired accounts, which no
@@ -95,10 +96,10 @@ func (s *Store) FeedCounts(ctx context.Context) (map[vedette.FeedState]FeedCount
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var state string
 		var c FeedCount
-		err := rows.Scan(&state, &c.Feeds, &c.Objects)
+		err := rows.Scan(&state, &c.Feeds, &c.Objects, &c.Drift)
 		counts[vedette.FeedState(state)] = c
 		return err
-	}, `SELECT f.state, COUNT(*), SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id
+	}, `SELECT f.state, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
 		WHERE a.name IS NOT NULL GROUP BY f.state`)
 	return counts, s.wrapError("count the feeds", err)
 }
@@ -109,7 +110,7 @@ func (s *Store) FeedCountsByAccount(ctx context.Context) (map[vedette.AccountNam
 	err := s.queryEach(ctx, func(rows *sql.Rows) error {
 		var account, state string
 		var c FeedCount
-		if err := rows.Scan(&account, &state, &c.Feeds, &c.Objects); err != nil {
+		if err := rows.Scan(&account, &state, &c.Feeds, &c.Objects, &c.Drift); err != nil {
 			return err
 		}
 		counts := byAccount[vedette.AccountName(account)]
@@ -119,7 +120,7 @@ func (s *Store) FeedCountsByAccount(ctx context.Context) (map[vedette.AccountNam
 		}
 		counts[vedette.FeedState(state)] = c
 		return nil
-	}, `SELECT a.name, f.state, COUNT(*), SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id
+	}, `SELECT a.name, f.state, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
 		WHERE a.name IS NOT NULL GROUP BY a.name, f.state`)
 	return byAccount, s.wrapError("count the feeds of each account", err)
 }

@@ -26,12 +26,16 @@ func migrations(dialectName string) fs.FS {
 }
 
 // isUpToDate reports whether the schema has the version of this program. A database without a
-// schema is not up to date.
-func (s *Store) isUpToDate(ctx context.Context, provider *goose.Provider) bool {
+// schema is not up to date. An error means that the database cannot answer now: goose takes some of
+// these for a schema that is damaged.
+func (s *Store) isUpToDate(ctx context.Context, provider *goose.Provider) (bool, error) {
 	sources := provider.ListSources()
 	var stored int64
 	err := s.queryOne(ctx, scanInto(&stored), `SELECT MAX(version_id) FROM schema_version`)
-	return err == nil && stored == sources[len(sources)-1].Version
+	if err != nil && vedette.KindOf(s.translateError(err)) == vedette.Unavailable {
+		return false, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return err == nil && stored == sources[len(sources)-1].Version, nil
 }
 
 // leaseVersion is the version of the schema that introduced the lease.
@@ -94,8 +98,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.isUpToDate(ctx, provider) {
-		return nil
+	if upToDate, err := s.isUpToDate(ctx, provider); upToDate || err != nil {
+		return err
 	}
 	unlock, err := s.lockMigrations(ctx)
 	if err != nil {

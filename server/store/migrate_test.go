@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +105,74 @@ func TestUpgradeFromSchemaWithoutAttributes(t *testing.T) {
 			t.Errorf("got inventory %+v, %v after all objects are deleted, want an empty one", inventory, err)
 		}
 	})
+}
+
+// TestUpgradeFromSchemaWithCollations opens a database whose texts have collations, with rows in all
+// tables whose names end in spaces or are not ASCII, and stores an object beside one that differs by a space.
+func TestUpgradeFromSchemaWithCollations(t *testing.T) {
+	onOldSchemas(t, 8, func(t *testing.T, url string, old *sql.DB) {
+		mustExec(t, old, `INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
+			VALUES (1, 'prod é', 1, 'u', 'h', 'f', 'v', 's', '{"environment":"ü"}', '["ns"]', 'a', 's', 1, 1, 0)`)
+		mustExec(t, old, `INSERT INTO kinds (id, name, grp, agent) VALUES (1, 'ClusterRole', 'rbac.authorization.k8s.io', 'a')`)
+		mustExec(t, old, `INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
+			VALUES (1, 1, '', '5', 'live', '', 2, 1, 1, 'v1', 'clusterroles', '', '[]', 0)`)
+		for _, name := range []string{"pad ", strings.Repeat("é", 256)} {
+			mustExec(t, old, `INSERT INTO objects (account_id, kind_id, namespace, name, labelset, stored, uid, version, application, cluster, head, body)
+				VALUES (1, 1, '', '`+name+`', 1000, 1, 'u', '1', 'web', 'c ', '', '')`)
+		}
+		mustExec(t, old, `INSERT INTO labelsets (id, hash, account_id, labels) VALUES (1000, 1, 1, '{"a":"b"}')`)
+		mustExec(t, old, `INSERT INTO labels (labelset, name, value) VALUES (1000, 'a', 'b')`)
+		mustExec(t, old, `INSERT INTO clusters (account_id, application, cluster, objects, managed) VALUES (1, 'web', 'c ', 2, 0)`)
+		mustExec(t, old, `INSERT INTO operations (id, account, agent, server, verb, target, username, origin, state, status, reason, message, accepted, due, sent, ended)
+			VALUES ('01J', 'prod é', 'a', 's', 'scale', 'web', '', 'o', 'done', 200, '', '', 1, 1, 1, 1)`)
+		mustExec(t, old, `INSERT INTO freshness (id, term, seen) VALUES ('prod é', 1, 1)`)
+		w := &fixture{Store: openStore(t, url), t: t, term: 1}
+		roles := vedette.Kind{Group: "rbac.authorization.k8s.io", Name: "ClusterRole"}
+		if a, err := w.Account(t.Context(), "prod é"); err != nil || a.Properties.Environment != "ü" || !slices.Equal(a.Namespaces, []string{"ns"}) {
+			t.Errorf("got account %+v, %v, want it as it was", a, err)
+		}
+		if o, err := w.Operation(t.Context(), "01J"); err != nil || o.Account != "prod é" || o.Origin != "o" {
+			t.Errorf("got operation %+v, %v, want it as it was", o, err)
+		}
+		for _, name := range []string{"pad", "pad ", strings.Repeat("é", 256)} {
+			role := vedette.Object{Key: vedette.Key{Kind: roles, Name: name}, UID: "uid", ResourceVersion: "2", APIVersion: "v1",
+				Labels: map[string]string{"a": "b"}, Body: []byte("{}")}
+			if _, err := w.Commit(t.Context(), Batch{Account: "prod é", Term: 1, Upserts: []vedette.Object{role}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if page, err := w.Objects(t.Context(), Query{Selector: "a=b"}); err != nil || len(page.Items) != 3 || page.Items[0].Name != "pad" ||
+			page.Items[1].Name != "pad " {
+			t.Errorf("got %d objects, %v, want 3", len(page.Items), err)
+		}
+		var mark string
+		if err := old.QueryRow(`SELECT mark FROM feeds`).Scan(&mark); err != nil || strings.HasPrefix(url, "mysql:") != (mark == "") {
+			t.Errorf("got mark %q, %v, want none if rows may hold the data of another object", mark, err)
+		}
+	})
+}
+
+// TestNoCollation checks that no database compares texts in another way than byte by byte.
+func TestNoCollation(t *testing.T) {
+	for url, query := range map[string]string{
+		databases.MariaDB(t):                    `SELECT CONCAT(table_name, '.', column_name) FROM information_schema.columns WHERE table_schema = DATABASE() AND collation_name IS NOT NULL`,
+		databases.PostgreSQL(t):                 `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'text' AND COALESCE(collation_name, '') <> 'C'`,
+		"sqlite:" + t.TempDir() + "/vedette.db": `SELECT name FROM sqlite_schema WHERE sql LIKE '%COLLATE%'`,
+	} {
+		s, err := Open(t.Context(), Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.queryEach(t.Context(), func(rows *sql.Rows) error {
+			var column string
+			err := rows.Scan(&column)
+			t.Errorf("%s: %s has a collation: its texts must be compared as bytes", s.dialect.name, column)
+			return err
+		}, query)
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // onOldSchemas runs a test on databases whose schema has an older version. The test opens the

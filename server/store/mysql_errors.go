@@ -32,6 +32,7 @@ var mysqlClasses = map[uint16]errorClass{
 
 	3: busyClass, 1021: busyClass, 1026: busyClass, 1114: busyClass, // the disk or a table is full
 	1040: busyClass, 1203: busyClass, 1226: busyClass, // connections
+	1030: busyClass,                                                    // a storage engine's error, mostly of the disk
 	1047: busyClass,                                                    // a cluster node that cannot serve
 	1053: busyClass, 1077: busyClass, 1079: busyClass, 1080: busyClass, // shutdown
 	1062: busyClass,                                                    // another transaction has written the same key: a retry finds it
@@ -41,7 +42,7 @@ var mysqlClasses = map[uint16]errorClass{
 	1129: busyClass, 3032: busyClass, // no connections from this host, or none at all
 	1205: busyClass, 1213: busyClass, // locks
 	// interrupted, killed, or idle for too long
-	1317: busyClass, 1927: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass,
+	1317: busyClass, 1927: busyClass, 1969: busyClass, 2006: busyClass, 2013: busyClass, 3024: busyClass, 3169: busyClass, 4031: busyClass,
 	3100: busyClass, 3101: busyClass, // the other servers of a group disagreed
 
 	1290: readOnlyClass, 1792: readOnlyClass, 1836: readOnlyClass,

@@ -31,6 +31,7 @@ type OperationRow struct {
 	Status  int
 	Reason  string
 	Message string // truncated to 4096 bytes
+	Digest  string // see vedette.Operation
 
 	// By the clock of the server that accepted it, to the microsecond; zero if it has not
 	// happened yet.
@@ -53,9 +54,9 @@ type OperationQuery struct {
 var operationColumns = []columnSpec{{"id", "text"}, {"account", "text"}, {"agent", "text"}, {"server", "text"}, {"verb", "text"},
 	{"dry_run", "smallint"}, {"target", "text"}, {"username", "text"},
 	{"origin", "text"}, {"state", "text"}, {"status", "bigint"}, {"reason", "text"}, {"message", "text"}, {"accepted", "bigint"},
-	{"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}}
+	{"due", "bigint"}, {"sent", "bigint"}, {"ended", "bigint"}, {"digest", "text"}}
 
-const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended FROM operations`
+const selectOperations = `SELECT id, account, agent, server, verb, dry_run, target, username, origin, state, status, reason, message, accepted, due, sent, ended, digest FROM operations`
 
 var beginOperationStatement = insertStatement("operations", operationColumns, 1, "")
 
@@ -71,7 +72,7 @@ func (o *OperationRow) values() []any {
 		sanitize(o.Target, maxMessage), sanitize(o.User, maxShort), sanitize(o.Origin, maxShort), sanitize(string(o.State), maxWord),
 		int64(o.Status),
 		sanitize(o.Reason, maxShort), sanitize(o.Message, maxMessage), toMicros(o.Accepted), toMicros(o.Deadline), toMicros(o.Sent),
-		toMicros(o.Ended)}
+		toMicros(o.Ended), sanitize(o.Digest, maxShort)}
 }
 
 // BeginOperation stores an accepted operation as pending. The error is vedette.Conflict if one
@@ -136,14 +137,20 @@ func (s *Store) endStatement() string {
 // no longer.
 func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (OperationRow, error) {
 	var o OperationRow
+	where, args := conditions{equals("id", string(id), maxID)}.where()
 	err := s.queryOne(ctx, func(row scanner) (err error) {
 		o, err = scanOperation(row)
 		return err
-	}, selectOperations+` WHERE id = ?`, sanitize(string(id), maxShort))
+	}, selectOperations+where, args...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return o, vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been deleted since", id)
+		return o, NoOperation(id)
 	}
 	return o, s.wrapError(fmt.Sprintf("read operation %.60s", id), err)
+}
+
+// NoOperation is the error for an operation that is not in the history, or that the caller may not know of.
+func NoOperation(id vedette.OperationID) error {
+	return vedette.Errorf(vedette.NotFound, "the history has no operation %.60s: it was never accepted, or has been deleted since", id)
 }
 
 // Operations returns a page of the operations that a query selects, the newest first, and the
@@ -175,28 +182,24 @@ func (s *Store) Operations(ctx context.Context, q OperationQuery) ([]OperationRo
 
 func (q *OperationQuery) conditions() conditions {
 	var where conditions
-	for _, c := range []condition{
-		{"id < ?", []any{q.After}},
-		{"agent = ?", []any{sanitize(string(q.Agent), maxShort)}},
-		{"state = ?", []any{sanitize(string(q.State), maxWord)}},
-		{"verb = ?", []any{sanitize(string(q.Verb), maxWord)}},
-		{"origin = ?", []any{sanitize(q.Origin, maxShort)}},
+	if q.After != "" {
+		where = append(where, condition{"id < ?", []any{q.After}})
+	}
+	for _, f := range []struct {
+		column, value string
+		maxBytes      int
+	}{
+		{"agent", string(q.Agent), maxShort}, {"state", string(q.State), maxWord}, {"verb", string(q.Verb), maxWord},
+		{"origin", q.Origin, maxShort},
 	} {
-		if c.args[0] != "" {
-			where = append(where, c)
+		if f.value != "" {
+			where = append(where, equals(f.column, f.value, f.maxBytes))
 		}
 	}
 	if q.Accounts == nil {
 		return where
 	}
-	if len(q.Accounts) == 0 {
-		return append(where, condition{"1 = 0", nil})
-	}
-	args := make([]any, len(q.Accounts))
-	for i, a := range q.Accounts {
-		args[i] = sanitize(string(a), maxShort)
-	}
-	return append(where, condition{"account IN (" + placeholders(len(args)) + ")", args})
+	return append(where, isOneOf("account", q.Accounts, maxShort))
 }
 
 func scanOperation(row scanner) (OperationRow, error) {
@@ -204,7 +207,7 @@ func scanOperation(row scanner) (OperationRow, error) {
 	var id, account, agent, server, verb, state string
 	var accepted, due, sent, ended int64
 	err := row.Scan(&id, &account, &agent, &server, &verb, &o.DryRun, &o.Target, &o.User, &o.Origin, &state, &o.Status, &o.Reason, &o.Message,
-		&accepted, &due, &sent, &ended)
+		&accepted, &due, &sent, &ended, &o.Digest)
 	o.ID, o.Account, o.Agent, o.Server = vedette.OperationID(id), vedette.AccountName(account), vedette.AgentID(agent),
 		vedette.ServerID(server)
 	o.Verb, o.State = vedette.Verb(verb), vedette.OutcomeState(state)

@@ -186,7 +186,7 @@ func (s *Store) resolveDrops(ctx context.Context, p *plan, upserts []rowKey) err
 		err = s.scanFeedRows(ctx, p.baseline.accountID, feed, 4096, func(rows []indexRow) error {
 			for _, r := range rows {
 				key := rowKey{feed.kindID, r.namespace, r.name}
-				if digests[r.digest] && !inBatch[key] {
+				if (digests[r.digest] || digests[r.digestWithoutName]) && !inBatch[key] {
 					inBatch[key] = true
 					dropped = append(dropped, key)
 				}

@@ -33,6 +33,7 @@ var postgresClasses = map[string]errorClass{
 	"25P03": busyClass, // idle in a transaction for too long
 	"25P04": busyClass, // transaction timeout
 	"26000": busyClass, // a prepared statement that a connection pooler has lost
+	"XX000": busyClass, // an internal error
 
 	"25006": readOnlyClass,
 

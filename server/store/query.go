@@ -62,11 +62,11 @@ func (s *Store) resolve(ctx context.Context, q Query) (*resolvedQuery, error) {
 	}
 	for column, value := range map[string]string{"o.namespace": q.Namespace, "o.name": q.Name} {
 		if value != "" {
-			r.filters = append(r.filters, condition{column + " = ?", []any{sanitize(value, maxName)}})
+			r.filters = append(r.filters, equals(column, value, maxName))
 		}
 	}
 	if q.Application != "" {
-		r.filters = append(r.filters, condition{"o.application = ?", []any{sanitize(q.Application, maxApplication)}})
+		r.filters = append(r.filters, equals("o.application", q.Application, maxApplication))
 	}
 	r.indexed = q.Application != ""
 	r.narrow = r.indexed || q.Name != ""
@@ -116,7 +116,7 @@ func (r *resolvedQuery) resolveSelector(ctx context.Context) error {
 	if r.Selector == "" {
 		return nil
 	}
-	parsed, err := parseSelector(r.Selector)
+	parsed, err := ParseSelector(r.Selector)
 	if err != nil || parsed.Empty() || r.empty {
 		return err
 	}

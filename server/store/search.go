@@ -30,6 +30,9 @@ type SearchQuery struct {
 	// OnlyManaged are the accounts of which only objects are found that Spinnaker deployed.
 	OnlyManaged map[vedette.AccountName]bool
 
+	// Rules leave out objects by their applications.
+	Rules []ApplicationRule
+
 	// Related, if set, selects by application and cluster instead of by key.
 	Related *RelatedQuery
 
@@ -64,13 +67,27 @@ type SearchRow struct {
 }
 
 // Search returns a page of objects. Their order is the same for each page, but otherwise undefined.
-// It takes one statement, or none if no account can have what is searched for, and one more if
-// accounts have changed since the last call. The error is
+// It takes one statement, or none if no account can have what is searched for, one more if
+// accounts have changed since the last call, and one more with rules. The error is
 // vedette.Invalid if the limit or the offset is out of range.
 func (s *Store) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
 	if q.Limit < 0 || q.Offset < 0 {
 		return nil, vedette.Errorf(vedette.Invalid, "search objects: the limit %d or the offset %d is negative", q.Limit, q.Offset)
 	}
+	for range maxSearchAttempts {
+		found, err := s.searchOnce(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		isHidden := func(r SearchRow) bool { return !q.shows(r.Kind, r.Application) }
+		if !slices.ContainsFunc(found, isHidden) {
+			return found, nil
+		}
+	}
+	return nil, errNewApplication
+}
+
+func (s *Store) searchOnce(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
 	c, err := s.searchConditions(ctx, &q)
 	if err != nil || c.empty {
 		return nil, s.wrapError("search objects", err)
@@ -155,7 +172,7 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 	c.where = conditions{s.dialect.in("o.kind_id", kinds), c.accountCondition}
 	for _, f := range []struct{ column, value string }{{"o.namespace", q.Namespace}, {"o.name", q.Name}} {
 		if f.value != "" {
-			c.where = append(c.where, condition{f.column + " = ?", []any{sanitize(f.value, maxName)}})
+			c.where = append(c.where, equals(f.column, f.value, maxName))
 		}
 	}
 	if q.Related == nil {
@@ -169,7 +186,7 @@ func (s *Store) searchConditions(ctx context.Context, q *SearchQuery) (*searchCo
 		c.where = append(c.where, c.relatedConditions(&s.dialect, q)...)
 	}
 	c.where = append(c.where, c.shown(&s.dialect, q))
-	return c, nil
+	return c, c.addRules(ctx, s, q)
 }
 
 func (c *searchConditions) readAccounts(ctx context.Context, s *Store, q *SearchQuery) error {
@@ -312,11 +329,7 @@ func (c *searchConditions) relatedConditions(d *dialect, q *SearchQuery) conditi
 		d.in("o.kind_id", idsWhere(c.kinds, func(kind vedette.Kind) bool { return slices.Contains(r.Kinds, kind) })),
 		d.in("o.account_id", idsWhere(c.accounts, func(account vedette.AccountName) bool { return r.AllKinds[account] })))}
 	if len(r.Applications) <= maxRelatedApplications {
-		args := make([]any, len(r.Applications))
-		for i, name := range r.Applications {
-			args[i] = sanitize(name, maxApplication)
-		}
-		where = append(where, condition{"o.application IN (" + placeholders(len(args)) + ")", args})
+		where = append(where, isOneOf("o.application", r.Applications, maxApplication))
 	}
 	return where
 }

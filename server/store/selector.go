@@ -12,11 +12,33 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// parseSelector parses a label selector with the code of Kubernetes.
-func parseSelector(selector string) (labels.Selector, error) {
+// Limits of a label selector. Each requirement is a subquery and is compared with each set of labels, and
+// each value is a parameter of a statement, of which databases allow some ten thousand.
+const (
+	maxSelectorBytes        = 8 << 10
+	maxSelectorRequirements = 50
+	maxSelectorValues       = 500 // of all requirements together
+)
+
+// ParseSelector parses a label selector with the code of Kubernetes. The error is vedette.Invalid if it
+// cannot be read, or has more requirements or values than a query may have.
+func ParseSelector(selector string) (labels.Selector, error) {
+	if len(selector) > maxSelectorBytes {
+		return nil, vedette.Errorf(vedette.Invalid, "the label selector has %d bytes, more than the limit of %d: select by fewer values", len(selector),
+			maxSelectorBytes)
+	}
 	parsed, err := labels.Parse(selector)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the label selector %.200q cannot be read: %w", selector, err)
+	}
+	requirements, _ := parsed.Requirements()
+	values := 0
+	for _, r := range requirements {
+		values += len(r.ValuesUnsorted())
+	}
+	if len(requirements) > maxSelectorRequirements || values > maxSelectorValues {
+		return nil, vedette.Errorf(vedette.Invalid, "the label selector has %d requirements with %d values, more than the limits of %d and %d: "+
+			"select by fewer values", len(requirements), values, maxSelectorRequirements, maxSelectorValues)
 	}
 	return parsed, nil
 }

@@ -178,20 +178,22 @@ type writeFunc func(ctx context.Context, do func(ctx context.Context, tx *transa
 // write runs do in one transaction. After a deadlock or a serialization failure it is retried
 // once, so do must not keep state from its first run.
 func (s *Store) write(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.Acquire(ctx); err != nil {
+	permit, err := s.writeSemaphore.Acquire(ctx)
+	if err != nil {
 		return err
 	}
-	defer s.writeSemaphore.Release()
+	defer permit.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 
 // execWrite is write for one statement, which is a transaction by itself and so needs only one
 // round trip. It returns the number of affected rows.
 func (s *Store) execWrite(ctx context.Context, query string, args ...any) (n int64, err error) {
-	if err := s.writeSemaphore.Acquire(ctx); err != nil {
+	permit, err := s.writeSemaphore.Acquire(ctx)
+	if err != nil {
 		return 0, err
 	}
-	defer s.writeSemaphore.Release()
+	defer permit.Release()
 	err = s.retryOnConflict(func() (err error) {
 		n, err = s.execute(ctx, query, args...)
 		return err
@@ -225,10 +227,11 @@ func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Contex
 // writeBatch is writeLowPriority for what a source sent. Sources take turns with each other and
 // with the server itself, which is the source "".
 func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *transaction) error) error {
-	if err := s.writeSemaphore.AcquireLow(ctx, source); err != nil {
+	permit, err := s.writeSemaphore.AcquireLow(ctx, source)
+	if err != nil {
 		return err
 	}
-	defer s.writeSemaphore.Release()
+	defer permit.Release()
 	return s.retryOnConflict(func() error { return s.writeOnce(ctx, do) })
 }
 

@@ -153,7 +153,8 @@ func (s *Store) saveConflict(ctx context.Context, t *TaskRow) error {
 
 // Task returns one task. The error is vedette.NotFound if there is no such task, or no longer.
 func (s *Store) Task(ctx context.Context, id string) (TaskRow, error) {
-	t, err := s.queryTask(ctx, ` WHERE id = ?`, sanitize(id, maxShort))
+	where, args := conditions{equals("id", id, maxID)}.where()
+	t, err := s.queryTask(ctx, where, args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, vedette.Errorf(vedette.NotFound, "there is no task %.60s: it was never accepted, or has been deleted since", id)
 	}

@@ -41,6 +41,9 @@ type FeedUpdate struct {
 	Message string    // why the feed is failing or denied, for users; stored with State
 	Note    *string   // replaces Message in any state; nil if there is none
 	Synced  time.Time // when the last snapshot ended; zero keeps the stored time
+	// Verified is when the feed was found to equal its cluster; zero keeps the stored time.
+	Verified time.Time
+	Drift    int64 // how many more objects were found to differ from the cluster
 	// SnapshotMark is the mark of a snapshot that ends with this batch; empty if none
 	// ends. Mark may be newer, if changes after the snapshot are in the same batch.
 	SnapshotMark vedette.Mark
@@ -74,6 +77,8 @@ type FeedStatus struct {
 	Message  string
 	Objects  int64     // number of stored objects
 	Synced   time.Time // when the last snapshot ended; zero before the first
+	Verified time.Time // when it was last found to equal its cluster; zero before the first time
+	Drift    int64     // how many objects were found to differ from the cluster, all together
 	LastSeen time.Time // the last time at which the store was known to have all changes of the feed
 }
 

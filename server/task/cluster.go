@@ -2,13 +2,13 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -24,7 +24,7 @@ func (t *opContext) Version(ctx context.Context, m manifest.Manifest) (vedette.V
 		return vedette.Version{}, err
 	}
 	var v vedette.Version
-	if err := json.Unmarshal(out.Result, &v); err != nil {
+	if err := exactjson.Unmarshal(out.Result, &v, bodyLimits); err != nil {
 		return v, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the version of %s", m.FullName())
 	}
 	return v, nil
@@ -34,15 +34,12 @@ func (t *opContext) Version(ctx context.Context, m manifest.Manifest) (vedette.V
 // the cluster for other kinds.
 func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bool, error) {
 	want := manifest.KindOf(apiVersion, kind)
-	matches := func(r vedette.Resource) bool {
-		return r.Kind.Group == want.Group && strings.EqualFold(r.Kind.Name, want.Name)
-	}
 	feeds, err := t.tasks.cfg.Accounts.Feeds(ctx, t.account())
 	if err != nil {
 		return false, err
 	}
 	for _, f := range feeds {
-		if matches(f.Resource) {
+		if f.Resource.Kind == want {
 			return f.Resource.Namespaced, nil
 		}
 	}
@@ -50,8 +47,11 @@ func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bo
 	if err != nil {
 		return false, err
 	}
-	if i := slices.IndexFunc(all, matches); i >= 0 {
-		return all[i].Namespaced, nil
+	found := slices.DeleteFunc(slices.Clone(all), func(r vedette.Resource) bool {
+		return r.Kind.Group != want.Group || !strings.EqualFold(r.Kind.Name, want.Name)
+	})
+	if found = vedette.PreferExact(found, want.Name); len(found) > 0 {
+		return found[0].Namespaced, nil
 	}
 	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s does not serve the kind %s", t.account(), want)
 }
@@ -103,11 +103,13 @@ func (t *opContext) fetchKinds(ctx context.Context) ([]vedette.Resource, error) 
 	}
 	var d struct {
 		Kinds []struct {
-			Kind, Group, Version string
-			Namespaced           bool
-		}
+			Kind       string `json:"kind"`
+			Group      string `json:"group"`
+			Version    string `json:"version"`
+			Namespaced bool   `json:"namespaced"`
+		} `json:"kinds"`
 	}
-	if err := json.Unmarshal(out.Result, &d); err != nil {
+	if err := exactjson.Unmarshal(out.Result, &d, bodyLimits); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the kinds of %s", t.account())
 	}
 	var all []vedette.Resource

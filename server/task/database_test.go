@@ -48,7 +48,9 @@ func (s *testServer) awaitEnd(t *testing.T, id string) taskView {
 func TestConcurrentSubmitsOnDatabase(t *testing.T) {
 	const n = 200
 	db := openStore(t)
-	servers := []*testServer{newServer(task.Config{Store: db}), newServer(task.Config{Store: db, Server: "vedette-1"})}
+	wait := time.Minute // for running tasks, also on a slow machine
+	servers := []*testServer{newServer(task.Config{Store: db, ShutdownTimeout: wait}),
+		newServer(task.Config{Store: db, Server: "vedette-1", ShutdownTimeout: wait})}
 	ids := make([][2]string, n)
 	var posts sync.WaitGroup
 	for i := range n {

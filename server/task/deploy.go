@@ -60,41 +60,14 @@ func (d *deployOp) run(ctx context.Context, t *opContext) (*Result, error) {
 		return nil, err
 	}
 	result := newResult()
-	for _, step := range plan.Steps {
-		if !step.Selected {
-			t.reportf("Manifest %s is not selected by the labels %s", step.FullName, d.LabelSelectors)
-			continue
-		}
-		applied, err := t.apply(ctx, step)
-		if err != nil {
-			return nil, err
-		}
-		result.addManifest(applied)
-	}
-	result.Created = append(result.Created, plan.Created...)
-	result.Bound = append(result.Bound, plan.Bound...)
-	t.reportf("Deploy manifest task completed successfully for all manifests in account %s", t.account())
-	return result, nil
-}
-
-// apply applies one manifest, and returns the resulting object without secret data.
-func (t *opContext) apply(ctx context.Context, step manifest.Step) (manifest.Manifest, error) {
-	t.reportf("Submitting manifest %s to kubernetes master...", step.FullName)
-	out, err := t.change(ctx, clusterChange{object: step.FullName,
-		failurePrefix: deployFailurePrefix(step.Strategy) + step.FullName + ". Error: ",
-		args:          vedette.ApplyArgs{Manifest: step.Manifest.JSON(), Strategy: step.Strategy}, timeout: t.applyTimeout(step.Strategy)})
-	if err != nil {
+	deployment := &deployment{t, d.DeployDescription, plan}
+	if err := deployment.run(ctx, result); err != nil {
 		return nil, err
 	}
-	applied := step.Manifest
-	if len(out.Objects) > 0 {
-		applied = nil
-		if err := applied.UnmarshalJSON(out.Objects[0]); err != nil {
-			return nil, err
-		}
-	}
-	t.reportf("Deploy manifest task completed successfully for manifest %s in account %s", applied.FullName(), t.account())
-	return manifest.WithoutSecrets(applied), nil
+	result.Created = append(result.Created, deployment.plan.Created...)
+	result.Bound = append(result.Bound, deployment.plan.Bound...)
+	t.reportf("Deploy manifest task completed successfully for all manifests in account %s", t.account())
+	return result, nil
 }
 
 // applyTimeout returns a longer timeout for recreate, because it includes a deletion.

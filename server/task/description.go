@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/views"
@@ -96,7 +97,7 @@ func (t *lenientString) UnmarshalJSON(raw []byte) error {
 	case '{', '[':
 		return errors.New("must be a string")
 	case '"':
-		if err := json.Unmarshal(raw, &s); err != nil {
+		if err := exactjson.Unmarshal(raw, &s, bodyLimits); err != nil {
 			return errors.New("must be a string")
 		}
 	default:
@@ -158,7 +159,7 @@ func (t *stringList) UnmarshalJSON(raw []byte) error {
 		all = make([]lenientString, 1)
 		raw = append(append([]byte{'['}, raw...), ']')
 	}
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err := exactjson.Unmarshal(raw, &all, bodyLimits); err != nil {
 		return listError(err)
 	}
 	for _, s := range all {
@@ -181,11 +182,11 @@ func listError(err error) error {
 // parse parses a description. Errors name the invalid field, but do not quote it.
 func parse[D any](raw json.RawMessage) (*D, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+	if err := exactjson.Unmarshal(raw, &members, bodyLimits); err != nil || members == nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the description of the operation must be an object")
 	}
 	d := new(D)
-	if err := json.Unmarshal(raw, d); err != nil {
+	if err := exactjson.Unmarshal(raw, d, bodyLimits); err != nil {
 		return nil, memberError[D](members, err)
 	}
 	return d, nil
@@ -196,7 +197,7 @@ func parse[D any](raw json.RawMessage) (*D, error) {
 func memberError[D any](members map[string]json.RawMessage, err error) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		single, _ := json.Marshal(map[string]json.RawMessage{name: members[name]}) // decoded values can be encoded
-		if err := json.Unmarshal(single, new(D)); err != nil {
+		if err := exactjson.Unmarshal(single, new(D), bodyLimits); err != nil {
 			return vedette.Errorf(vedette.Invalid, "%s of the description is invalid: %s", name, describeJSONError(err))
 		}
 	}

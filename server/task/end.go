@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -73,7 +74,7 @@ func (t *Task) trimForStorage() {
 	t.Outputs = nil
 	for i, raw := range t.Results {
 		var result map[string]json.RawMessage
-		if json.Unmarshal(raw, &result) != nil || result["manifests"] == nil {
+		if exactjson.Unmarshal(raw, &result, bodyLimits) != nil || result["manifests"] == nil {
 			continue
 		}
 		result["manifests"] = json.RawMessage("[]")

@@ -20,7 +20,7 @@ type opContext struct {
 }
 
 func (t *opContext) reportf(format string, args ...any) {
-	t.taskRun.addHistory(t.op.phase, fmt.Sprintf(format, args...))
+	t.report(t.op.phase, fmt.Sprintf(format, args...))
 }
 
 func (t *opContext) account() vedette.AccountName { return t.op.account() }
@@ -51,13 +51,16 @@ func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args)
 	return out, outcomeError(prefix, out)
 }
 
-// execute executes one operation, unless the task is ending.
+// execute executes one operation, unless the task is ending. Its deadline is not after that of ctx.
 func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time.Duration) vedette.Outcome {
 	if cause := context.Cause(ctx); cause != nil {
 		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped",
 			Message: cause.Error() + "; this operation was not started"}
 	}
 	deadline := time.Now().Add(timeout)
+	if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {
+		deadline = limit
+	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
 	defer cancel()
 	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
@@ -80,6 +83,9 @@ func (t *opContext) get(ctx context.Context, target vedette.Target) (manifest.Ma
 		return nil, vedette.Errorf(vedette.Unavailable, "reading %s %s returned %d objects instead of one", target.Kind, target.Name,
 			len(out.Objects))
 	}
+	if err := t.memory.hold(ctx, out.Objects...); err != nil {
+		return nil, err
+	}
 	var m manifest.Manifest
 	err = m.UnmarshalJSON(out.Objects[0])
 	return m, err
@@ -90,6 +96,9 @@ func (t *opContext) list(ctx context.Context, target vedette.Target, selector st
 	out, err := t.query(ctx, fmt.Sprintf("Failed to read %s from %s: ", target.Kind, target.Namespace),
 		vedette.ListArgs{Target: target, LabelSelector: selector})
 	if err != nil {
+		return nil, err
+	}
+	if err := t.memory.hold(ctx, out.Objects...); err != nil {
 		return nil, err
 	}
 	all := make([]manifest.Manifest, 0, len(out.Objects))

@@ -47,6 +47,10 @@ func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
 	} else {
 		o.StdError = truncate(describeFailure(out), maxOutputBytes)
 	}
+	if !t.memory.tryTake(len(o.Manifest) + len(o.Phase) + len(o.StdOut) + len(o.StdError)) {
+		t.report(t.op.phase, "The output of the change of "+o.Manifest+" is left out")
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.task.Outputs = append(t.task.Outputs, o)

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -36,8 +37,10 @@ type RemoteTask struct {
 // hasException reports whether the results say why the task failed.
 func (t RemoteTask) hasException() bool {
 	return slices.ContainsFunc(t.Results, func(raw json.RawMessage) bool {
-		var result struct{ Type string }
-		return json.Unmarshal(raw, &result) == nil && result.Type == exceptionType
+		var result struct {
+			Type string `json:"type"`
+		}
+		return exactjson.Unmarshal(raw, &result, bodyLimits) == nil && result.Type == exceptionType
 	})
 }
 
@@ -65,16 +68,17 @@ func (o Options) isRemote(ctx context.Context, r Request) (bool, error) {
 
 // appendRemote appends a request to the operations of a task. Consecutive requests of one account
 // become one operation.
-func (o Options) appendRemote(all []validatedOp, r Request) []validatedOp {
+func (o Options) appendRemote(all []validatedOp, r Request, bytes int64) []validatedOp {
 	account := r.Account()
 	if n := len(all); n > 0 {
 		if last, ok := all[n-1].operation.(*remoteOp); ok && last.accountName == account {
 			last.requests = append(last.requests, r)
+			all[n-1].bytes += bytes
 			return all
 		}
 	}
 	op := &remoteOp{remote: o.Remote, accountName: account, requests: []Request{r}, index: len(all)}
-	return append(all, validatedOp{opSpec: remoteSpec(), operation: op})
+	return append(all, validatedOp{opSpec: remoteSpec(), operation: op, bytes: bytes})
 }
 
 func (o *remoteOp) account() vedette.AccountName { return o.accountName }
@@ -194,7 +198,7 @@ const (
 func (t *opContext) copyHistory(lines []HistoryEntry, copied int) int {
 	lines = lines[:min(len(lines), maxRemoteHistory)]
 	for ; copied < len(lines); copied++ {
-		t.addHistory(truncate(lines[copied].Phase, maxRemoteLineBytes), truncate(lines[copied].Status, maxRemoteLineBytes))
+		t.report(truncate(lines[copied].Phase, maxRemoteLineBytes), truncate(lines[copied].Status, maxRemoteLineBytes))
 	}
 	return copied
 }
@@ -204,7 +208,7 @@ func (t *opContext) copyHistory(lines []HistoryEntry, copied int) int {
 func withoutSecrets(raw json.RawMessage) json.RawMessage {
 	var result map[string]json.RawMessage
 	var manifests []manifest.Manifest
-	if json.Unmarshal(raw, &result) != nil || json.Unmarshal(result["manifests"], &manifests) != nil {
+	if exactjson.Unmarshal(raw, &result, bodyLimits) != nil || exactjson.Unmarshal(result["manifests"], &manifests, bodyLimits) != nil {
 		return raw
 	}
 	for i, m := range manifests {
@@ -234,11 +238,15 @@ func (t *opContext) adoptResults(results []json.RawMessage) {
 			omitted++
 			continue
 		}
+		if t.keepResult(withoutSecrets(raw)) != nil {
+			omitted++
+			continue
+		}
 		size += len(raw)
-		t.addResult(withoutSecrets(raw))
 	}
 	if omitted > 0 {
-		t.reportf("%d results of the upstream Clouddriver are left out, because they are larger than %d MiB together", omitted, maxRemoteResultBytes>>20)
+		t.reportf("%d results of the upstream Clouddriver are left out, because they are larger than %d MiB together, or than the memory that is left for tasks",
+			omitted, maxRemoteResultBytes>>20)
 	}
 }
 

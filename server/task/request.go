@@ -3,9 +3,10 @@ package task
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/decodelimit"
 )
 
 // Request is one submitted operation.
@@ -17,13 +18,19 @@ type Request struct {
 // Account returns the account that the description names; empty if it names none.
 func (r Request) Account() vedette.AccountName { return r.commonFields().account() }
 
+// Accounts returns all accounts that the description names.
+func (r Request) Accounts() []vedette.AccountName {
+	c := r.commonFields()
+	return []vedette.AccountName{vedette.AccountName(c.Account), vedette.AccountName(c.Credentials)}
+}
+
 // Provider returns the cloud provider that the description names; empty if it names none.
 func (r Request) Provider() string { return r.commonFields().provider() }
 
 // commonFields returns what can be read of a description that may be invalid.
 func (r Request) commonFields() commonFields {
 	var c commonFields
-	_ = json.Unmarshal(r.Description, &c) // whoever executes the request reports the error
+	_ = exactjson.Unmarshal(r.Description, &c, bodyLimits) // whoever executes the request reports the error
 	return c
 }
 
@@ -34,7 +41,7 @@ func ParseRequests(raw []byte) ([]Request, error) {
 		return nil, err
 	}
 	var elements []json.RawMessage
-	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
+	if err := exactjson.Unmarshal(raw, &elements, bodyLimits); err != nil || elements == nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the body must be a list of operations: %s", bodyExample)
 	}
 	var all []Request
@@ -79,18 +86,20 @@ func ParseRequest(name string, raw []byte) ([]Request, error) {
 	return []Request{{Name: name, Description: raw}}, checkJSON(raw)
 }
 
+// bodyLimits are those of a body that the server has measured: package decodelimit reserves as much.
+var bodyLimits = exactjson.Limits{Bytes: decodelimit.MaxBytes}
+
 func checkJSON(raw []byte) error {
-	if json.Valid(raw) {
-		return nil
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return vedette.Errorf(vedette.Invalid, "the body is empty")
 	}
-	return jsonSyntaxError(json.Unmarshal(raw, new(any)))
+	return jsonSyntaxError(exactjson.Check(raw))
 }
 
 // jsonSyntaxError returns where JSON is invalid, without quoting it.
 func jsonSyntaxError(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset > 0 {
-		return vedette.Errorf(vedette.Invalid, "the body is not valid JSON: syntax error or unexpected end at byte %d", syntax.Offset)
+	if err == nil {
+		return nil
 	}
-	return vedette.Errorf(vedette.Invalid, "the body is empty")
+	return vedette.Errorf(vedette.Invalid, "the body is not valid JSON: %w", err)
 }

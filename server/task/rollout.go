@@ -2,10 +2,10 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // rolloutOp is the description of an operation on a rollout.
@@ -135,7 +135,7 @@ func (d *undoOp) revision(ctx context.Context, t *opContext, target objectRef) (
 		return 0, err
 	}
 	var revisions []vedette.Revision // sorted, the oldest first
-	if err := json.Unmarshal(out.Result, &revisions); err != nil {
+	if err := exactjson.Unmarshal(out.Result, &revisions, bodyLimits); err != nil {
 		return 0, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the history of %s", target)
 	}
 	index := int64(len(revisions)) - stepsBack - 1

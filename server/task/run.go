@@ -30,6 +30,7 @@ type taskRun struct {
 	id      string
 	ops     []validatedOp // nil after they are done, because they contain the request
 	options Options
+	memory  *memory         // used by the goroutine that executes the operations
 	ctx     context.Context // ends with a cause: errStopped, errTakenOver or a cancelledError
 	cancel  context.CancelCauseFunc
 	started atomic.Bool
@@ -38,6 +39,8 @@ type taskRun struct {
 
 	mu   sync.Mutex
 	task Task
+
+	linesOmitted bool // from the history
 }
 
 var (
@@ -61,8 +64,8 @@ func (e *cancelledError) state() store.TaskState {
 
 // newRun returns a run that outlives the request with context ctx. The run has the id and the trace of
 // the request.
-func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Options) *taskRun {
-	r := &taskRun{tasks: t, id: id, ops: ops, options: o, done: make(chan struct{})}
+func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Options, m *memory) *taskRun {
+	r := &taskRun{tasks: t, id: id, ops: ops, options: o, memory: m, done: make(chan struct{})}
 	ctx, r.span = tracing.Start(ctx, "task", attribute.String("vedette.task", id))
 	r.ctx, r.cancel = context.WithCancelCause(tracing.Inherit(requestid.Inherit(t.baseCtx, ctx), ctx))
 	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning,
@@ -73,9 +76,11 @@ func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Opti
 
 func (t *Tasks) start(r *taskRun) {
 	r.started.Store(true)
+	r.memory.keep()
 	t.cfg.Log.InfoContext(r.ctx, "task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops),
 		"accounts", opAccounts(r.ops))
 	go func() {
+		defer r.memory.grant.Release() // the task is forgotten
 		defer t.unregister(r)
 		defer r.span.End()
 		r.runAll()
@@ -111,10 +116,23 @@ func (r *taskRun) currentTask() Task {
 	return task
 }
 
+// addHistory adds a line of a bounded length, or one that memory was taken for.
 func (r *taskRun) addHistory(phase, status string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.task.History = append(r.task.History, HistoryEntry{phase, status})
+}
+
+// report adds a line if there is memory for it.
+func (r *taskRun) report(phase, status string) {
+	if r.memory.tryTake(len(phase) + len(status)) {
+		r.addHistory(phase, status)
+		return
+	}
+	if !r.linesOmitted {
+		r.linesOmitted = true
+		r.addHistory(phase, "Further lines are left out: running tasks have used the memory that this server has for them")
+	}
 }
 
 // runAll executes the operations one after the other. If one fails, the next one still runs.
@@ -128,9 +146,11 @@ func (r *taskRun) runAll() {
 			r.addHistory(orchestration, completedStatus(failed))
 		}
 		r.addHistory(orchestration, "Processing op: "+op.class)
+		r.memory.beginOp(op.bytes)
 		lastFailed = !r.runOp(op)
 		failed = failed || lastFailed
-		r.ops[i] = validatedOp{}
+		r.ops[i], op = validatedOp{}, validatedOp{}
+		r.memory.endOp()
 	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errTakenOver):
@@ -195,22 +215,44 @@ func (r *taskRun) runOp(op validatedOp) (ok bool) {
 		r.fail(op, r.toFailure(op, err))
 		return false
 	}
-	if result != nil {
-		r.addResult(result)
+	if result == nil {
+		return true
+	}
+	if err := r.keepResult(encodeResult(result)); err != nil {
+		r.fail(op, &failure{class: "IllegalStateException", message: "The clusters were changed, but the result is left out: " + err.Error()})
+		return false
 	}
 	return true
 }
 
+// fail adds the failure of an operation. Its texts are cut if there is no memory for them.
 func (r *taskRun) fail(op validatedOp, f *failure) {
+	const messages = 3 // in the history, and twice in the result
+	if !r.memory.tryTake(messages*len(f.message) + 2*len(f.cause)) {
+		f = &failure{class: f.class, message: truncate(f.message, maxFailureBytes), cause: truncate(f.cause, maxFailureBytes)}
+	}
 	r.addHistory(orchestration, "Orchestration failed: "+op.class+" | "+f.class+": ["+f.message+"]")
-	r.addResult(f.exception(op.class))
+	r.addResult(encodeResult(f.exception(op.class)))
 }
 
-func (r *taskRun) addResult(result any) {
+func encodeResult(result any) json.RawMessage {
 	raw, err := json.Marshal(result)
 	if err != nil { // results consist of decoded values
 		panic(err)
 	}
+	return raw
+}
+
+// keepResult waits for the memory of a result, and adds it.
+func (r *taskRun) keepResult(raw json.RawMessage) error {
+	if err := r.memory.grow(r.ctx, keptCopies*int64(len(raw))); err != nil {
+		return err
+	}
+	r.addResult(raw)
+	return nil
+}
+
+func (r *taskRun) addResult(raw json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.task.Results = append(r.task.Results, raw)

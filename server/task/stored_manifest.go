@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // artifactStore is Spinnaker's artifact store. If Orca uses one (artifact-store.type: s3), it moves
@@ -27,23 +28,27 @@ const (
 )
 
 // storedManifest takes the place of a manifest that is in the artifact store.
-type storedManifest struct{ Type, Reference string }
+type storedManifest struct {
+	Type      string `json:"type"`
+	Reference string `json:"reference"`
+}
 
 // expander replaces references by manifests.
 type expander struct {
 	store   artifactStore // nil if there is none
 	mayRead func(context.Context, string) error
+	memory  *memory // of the task
 	bytes   int
 }
 
 // expand returns a request whose manifests are all in the request. Clouddriver expands the same
-// members.
-func (e *expander) expand(ctx context.Context, r Request) (Request, error) {
+// members. The index is that of the request in its task.
+func (e *expander) expand(ctx context.Context, index int, r Request) (Request, error) {
 	if !bytes.Contains(r.Description, []byte(storedManifestType)) {
 		return r, nil
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(r.Description, &members) != nil || members == nil {
+	if exactjson.Unmarshal(r.Description, &members, bodyLimits) != nil || members == nil {
 		return r, nil // the operation's own parser says what is wrong
 	}
 	for _, name := range []string{"manifest", "manifests", "patchBody"} {
@@ -59,13 +64,14 @@ func (e *expander) expand(ctx context.Context, r Request) (Request, error) {
 	if err != nil {
 		return r, fmt.Errorf("encode the description of %s: %w", r.Name, err)
 	}
-	return Request{Name: r.Name, Description: description}, nil
+	r.Description = description
+	return r, e.memory.growDescription(ctx, index, r)
 }
 
 // expandMember returns a member without references, or nil if it has none.
 func (e *expander) expandMember(ctx context.Context, name string, raw json.RawMessage) (json.RawMessage, error) {
 	var elements []json.RawMessage
-	if json.Unmarshal(raw, &elements) != nil {
+	if exactjson.Unmarshal(raw, &elements, bodyLimits) != nil {
 		return e.expandOne(ctx, name, raw)
 	}
 	for i, element := range elements {
@@ -83,7 +89,7 @@ func (e *expander) expandMember(ctx context.Context, name string, raw json.RawMe
 // expandOne returns the manifest that a reference stands for, or nil if raw is not a reference.
 func (e *expander) expandOne(ctx context.Context, where string, raw json.RawMessage) (json.RawMessage, error) {
 	var stored storedManifest
-	if json.Unmarshal(raw, &stored) != nil || stored.Type != storedManifestType {
+	if exactjson.Unmarshal(raw, &stored, bodyLimits) != nil || stored.Type != storedManifestType {
 		return nil, nil
 	}
 	if e.store == nil {

@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/store"
 )
@@ -86,6 +88,9 @@ type Config struct {
 	// MaxTasks bounds the tasks that run at once, because each holds its manifests in memory.
 	// More are rejected, and can be submitted again. Default 2000.
 	MaxTasks int
+	// MaxBytes bounds the memory of the tasks that run at once, as what was sent and answered becomes. One
+	// source has half. More are rejected, and can be submitted again. Default 256 MiB.
+	MaxBytes int64
 }
 
 func (c Config) withDefaults() Config {
@@ -97,6 +102,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxTasks <= 0 {
 		c.MaxTasks = 2000
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = defaultMaxBytes
 	}
 	for _, d := range []struct {
 		field    *time.Duration
@@ -118,6 +126,7 @@ type Options struct {
 	Provider    string // empty: each description may set it
 	Application string // recorded with the task
 	User        string // who submits it; empty if unknown
+	Source      string // who pays for its memory: what a client cannot multiply
 	// MayWrite decides whether the caller may change objects of an account. It returns nil or
 	// vedette.Denied. Any other error means that it is unknown, and denies access too. If
 	// MayWrite is nil, everything is allowed.
@@ -144,13 +153,17 @@ type Tasks struct {
 	missed      map[string]missedHeartbeats // of tasks of other servers, by ID
 	idle        sync.Cond                   // signals that running shrank or abandonRest was set
 	kinds       kindCache
+	// versionTurns lets one deployment at a time retry a version of a series.
+	versionTurns *fair.Line
+	budget       *fair.Line // memory of tasks, by source
 }
 
 // New returns Tasks without any running task. Run must run too, so that other servers see that
 // this one is alive.
 func New(cfg Config) *Tasks {
 	cfg = cfg.withDefaults()
-	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*taskRun{}}
+	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*taskRun{},
+		versionTurns: fair.New(fair.Config{Capacity: math.MaxInt32, Share: 1}), budget: newBudget(cfg.MaxBytes)}
 	t.baseCtx, t.stopRuns = context.WithCancelCause(context.Background())
 	t.idle.L = &t.mu
 	return t
@@ -163,14 +176,19 @@ func New(cfg Config) *Tasks {
 // If it returns an error, nothing was started. Errors are ValidationError, UnknownError or
 // another vedette.Error.
 func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (string, error) {
-	ops, err := t.prepare(ctx, requests, o)
+	m, err := t.admit(ctx, requests, o)
+	if err != nil {
+		return "", err
+	}
+	defer m.releaseUnlessKept()
+	ops, err := t.prepare(ctx, requests, o, m)
 	if err != nil {
 		return "", err
 	}
 	if o.RequestID == "" {
 		o.RequestID = rand.Text()
 	}
-	r := t.newRun(ctx, ulid.Make().String(), ops, o)
+	r := t.newRun(ctx, ulid.Make().String(), ops, o, m)
 	if err := t.register(r); err != nil {
 		return "", err
 	}
@@ -183,7 +201,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	if err != nil || row.State != store.TaskRetryable {
 		return row.ID, err
 	}
-	err = t.rerun(ctx, row, ops, o)
+	err = t.rerun(ctx, row, ops, o, m)
 	if vedette.KindOf(err) == vedette.Conflict { // another server accepted the same request
 		err = nil
 	}
@@ -217,15 +235,20 @@ func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Op
 	if row.State != store.TaskRetryable {
 		return vedette.Errorf(vedette.Invalid, "Task id: %s is not retryable", id)
 	}
-	ops, err := t.prepare(ctx, requests, o)
+	m, err := t.admit(ctx, requests, o)
 	if err != nil {
 		return err
 	}
-	return t.rerun(ctx, row, ops, o)
+	defer m.releaseUnlessKept()
+	ops, err := t.prepare(ctx, requests, o, m)
+	if err != nil {
+		return err
+	}
+	return t.rerun(ctx, row, ops, o, m)
 }
 
 // rerun runs a stored task again with its ID. If two servers try, one succeeds.
-func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp, o Options) error {
+func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp, o Options, m *memory) error {
 	o.RequestID, o.Application = row.RequestID, row.Application
 	previous, err := decodeTask(row)
 	if err != nil {
@@ -234,7 +257,10 @@ func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp,
 	if err := previous.checkRerun(ctx, o.MayWrite); err != nil {
 		return err
 	}
-	r := t.newRun(ctx, row.ID, ops, o)
+	if err := m.grow(ctx, keptCopies*int64(len(row.Body))); err != nil {
+		return err
+	}
+	r := t.newRun(ctx, row.ID, ops, o, m)
 	r.task.User, r.task.Accounts = previous.User, allAccounts(previous.Accounts, r.task.Accounts)
 	r.task.History = append(previous.History, HistoryEntry{orchestration, "Re-initializing Orchestration Task (failure is retryable)"})
 	r.task.Started, r.task.Outputs = previous.Started, previous.Outputs

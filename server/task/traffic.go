@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -141,10 +141,12 @@ func (t *opContext) patchLabels(ctx context.Context, service, live manifest.Mani
 // pods returns the pods that a ReplicaSet owns.
 func (t *opContext) pods(ctx context.Context, replicaSet manifest.Manifest) ([]manifest.Manifest, error) {
 	var o struct {
-		Metadata metav1.ObjectMeta
-		Spec     struct{ Selector *metav1.LabelSelector }
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			Selector *metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
 	}
-	if err := json.Unmarshal(replicaSet.JSON(), &o); err != nil {
+	if err := exactjson.Unmarshal(replicaSet.JSON(), &o, bodyLimits); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "cannot read %s: %w", replicaSet.FullName(), err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
@@ -156,8 +158,10 @@ func (t *opContext) pods(ctx context.Context, replicaSet manifest.Manifest) ([]m
 }
 
 func ownedBy(pod manifest.Manifest, uid string) bool {
-	var o struct{ Metadata metav1.ObjectMeta }
-	if json.Unmarshal(pod.JSON(), &o) != nil {
+	var o struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if exactjson.Unmarshal(pod.JSON(), &o, bodyLimits) != nil {
 		return false
 	}
 	return slices.ContainsFunc(o.Metadata.OwnerReferences, func(r metav1.OwnerReference) bool { return string(r.UID) == uid })

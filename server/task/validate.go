@@ -43,25 +43,26 @@ type validatedOp struct {
 	operation
 	custom []vedette.CustomResource // kinds of the account
 	debug  bool                     // the account's property debug
+	bytes  int64                    // of memory that its description takes
 	// namespace is the namespace of objects without one.
 	namespace string
 }
 
 // prepare parses and validates a submission before anything is executed.
-func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]validatedOp, error) {
+func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options, m *memory) ([]validatedOp, error) {
 	var all []validatedOp
 	var errs []string
-	stored := expander{store: t.cfg.ArtifactStore, mayRead: o.MayReadApplication}
-	for _, r := range requests {
+	stored := expander{store: t.cfg.ArtifactStore, mayRead: o.MayReadApplication, memory: m}
+	for i, r := range requests {
 		isRemote, err := o.isRemote(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		if isRemote {
-			all = o.appendRemote(all, r)
+			all = o.appendRemote(all, r, m.descriptions[i])
 			continue
 		}
-		r, err := stored.expand(ctx, r)
+		r, err := stored.expand(ctx, i, r)
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +74,7 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options) ([]v
 		if err != nil {
 			return nil, err
 		}
+		op.bytes = m.descriptions[i]
 		all, errs = append(all, op), append(errs, problems...)
 	}
 	if len(errs) > 0 {
@@ -111,7 +113,7 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 			"credentials not found (name: %s): no agent has registered an account of this name", name)
 	}
 	p := row.Properties
-	return validatedOp{s, op, p.CustomResources, p.Debug, p.NamespaceOrDefault("")}, row, err
+	return validatedOp{opSpec: s, operation: op, custom: p.CustomResources, debug: p.Debug, namespace: p.NamespaceOrDefault("")}, row, err
 }
 
 // validate checks the permission of the caller and the content of the description.

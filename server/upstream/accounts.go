@@ -17,11 +17,36 @@ const accountMaxAge = 500 * time.Millisecond
 // accountTimeout bounds a read of the names.
 const accountTimeout = 5 * time.Second
 
-// accountSet is a set of names. It is not changed.
-type accountSet map[vedette.AccountName]struct{}
+// accountSet is a set of names. It is not changed. Nil is an empty set.
+type accountSet struct {
+	names  map[vedette.AccountName]struct{}
+	folded map[string]struct{}
+}
 
-func (s accountSet) has(name string) bool {
-	_, ok := s[vedette.AccountName(name)]
+func newAccountSet(names []vedette.AccountName) *accountSet {
+	s := &accountSet{make(map[vedette.AccountName]struct{}, len(names)), make(map[string]struct{}, len(names))}
+	for _, name := range names {
+		s.names[name], s.folded[name.Folded()] = struct{}{}, struct{}{}
+	}
+	return s
+}
+
+// has reports whether an account is an agent's.
+func (s *accountSet) has(name string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.names[vedette.AccountName(name)]
+	return ok
+}
+
+// hides reports whether lists leave out an account of the upstream Clouddriver: it is an agent's, or
+// Spinnaker's services take it for an agent's, and would give its permissions to that one.
+func (s *accountSet) hides(name string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.folded[vedette.AccountName(name).Folded()]
 	return ok
 }
 
@@ -31,13 +56,13 @@ type accountCache struct {
 	reads  singleflight.Group
 
 	mu    sync.Mutex
-	names accountSet // nil before the first read
+	names *accountSet // nil before the first read
 	read  time.Time
 }
 
 // current returns the accounts of agents. If they cannot be read, it returns those that were read
 // last, so that a database that does not answer does not affect accounts of others.
-func (c *accountCache) current(ctx context.Context) (accountSet, error) {
+func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
 	if names, ok := c.fresh(); ok {
 		return names, nil
 	}
@@ -57,7 +82,7 @@ func (c *accountCache) current(ctx context.Context) (accountSet, error) {
 	return c.names, nil
 }
 
-func (c *accountCache) fresh() (accountSet, bool) {
+func (c *accountCache) fresh() (*accountSet, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.names, c.names != nil && time.Since(c.read) < accountMaxAge
@@ -71,10 +96,7 @@ func (c *accountCache) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := make(accountSet, len(list))
-	for _, name := range list {
-		names[name] = struct{}{}
-	}
+	names := newAccountSet(list)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names, c.read = names, time.Now()

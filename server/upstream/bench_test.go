@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette"
 )
 
 // BenchmarkMerge merges large answers of both sides.
@@ -28,7 +30,7 @@ func BenchmarkMerge(b *testing.B) {
 			b.SetBytes(int64(len(bb.own) + len(bb.theirs)))
 			b.ReportAllocs()
 			for b.Loop() {
-				p := pair{accounts: accountSet{ourAccount: {}}, own: &capture{status: 200, body: bb.own}, theirs: answer{body: bb.theirs}}
+				p := pair{accounts: newAccountSet([]vedette.AccountName{ourAccount}), own: &capture{status: 200, body: bb.own}, theirs: answer{body: bb.theirs}}
 				if _, err := mergeAnswers(bb.merge, p); err != nil {
 					b.Fatal(err)
 				}

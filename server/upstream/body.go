@@ -1,10 +1,11 @@
 package upstream
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -42,13 +43,13 @@ func (a artifactAccount) supports(ref artifactRef) bool {
 // serveArtifact decides by the artifact account, which the path or the body names. An artifact that
 // names none is own.
 func (h *Handler) serveArtifact(w http.ResponseWriter, r *http.Request, account string) error {
-	ref := artifactRef{ArtifactAccount: account, Type: r.URL.Query().Get("type")}
+	ref := artifactRef{ArtifactAccount: account, Type: strings.Join(r.URL.Query()["type"], ",")} // as Spring joins them
 	if r.Method == http.MethodPut {
 		raw, err := readBody(w, r)
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(raw, &ref); err != nil {
+		if err := exactjson.Unmarshal(raw, &ref, exactjson.Limits{}); err != nil {
 			ref = artifactRef{} // package clouddriver reports what is wrong
 		}
 	}
@@ -63,7 +64,7 @@ func (h *Handler) serveArtifact(w http.ResponseWriter, r *http.Request, account 
 func (h *Handler) isOwnArtifact(r *http.Request, ref artifactRef) bool {
 	answer := h.askOwn(r, "/artifacts/credentials")
 	var accounts []artifactAccount
-	if answer.status != http.StatusOK || json.Unmarshal(answer.body, &accounts) != nil {
+	if answer.status != http.StatusOK || exactjson.Unmarshal(answer.body, &accounts, exactjson.Limits{}) != nil {
 		return false
 	}
 	return slices.ContainsFunc(accounts, func(a artifactAccount) bool { return a.supports(ref) })

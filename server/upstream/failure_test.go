@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/test/ports"
 )
@@ -129,10 +130,8 @@ func TestMergeWithABadUpstream(t *testing.T) {
 			if response.StatusCode != http.StatusOK || body != ours || response.Header.Get(incompleteHeader) != want {
 				t.Errorf("got %d %q %.200s, want %d %q %s", response.StatusCode, response.Header.Get(incompleteHeader), body, http.StatusOK, want, ours)
 			}
-			w.handler.client.memory.mu.Lock()
-			defer w.handler.client.memory.mu.Unlock()
-			if free := w.handler.client.memory.free; free != smallMemory {
-				t.Errorf("got %d bytes free after the request, want %d", free, smallMemory)
+			if used := w.handler.client.memory.Stats().Used; used != 0 {
+				t.Errorf("got %d bytes used after the request, want 0", used)
 			}
 		})
 	}
@@ -201,13 +200,18 @@ func TestSlowReaderLeavesMemoryToOthers(t *testing.T) {
 	for slow.take(10) {
 	}
 	other := &allowance{budget: b, caller: "other"}
-	if slow.held != 300 || !other.take(100) || other.take(1) {
-		t.Errorf("got %d and %d bytes of 600, want half of them for each", slow.held, other.held)
+	if slow.grant.Units() != 300 || !other.take(100) || other.take(1) || other.take(1000) {
+		t.Errorf("got %d and %d bytes of 600, want half of them for each", slow.grant.Units(), other.grant.Units())
 	}
 	slow.release()
 	other.release()
-	if b.free != 600 || len(b.used) != 0 {
-		t.Errorf("got %d bytes free and %v, want all", b.free, b.used)
+	if large := (&allowance{budget: b, caller: "large"}); large.take(101) {
+		t.Error("an answer got more than the share of its caller")
+	} else {
+		large.release()
+	}
+	if got := b.Stats(); got != (fair.Stats{}) {
+		t.Errorf("got %+v, want nothing used", got)
 	}
 }
 

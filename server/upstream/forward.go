@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
@@ -104,7 +105,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "read the request body: %w", err)
 	}
 	setBody(r, raw)
-	return raw, nil
+	return raw, decodelimit.Reserve(r.Context(), raw)
 }
 
 func setBody(r *http.Request, raw []byte) {

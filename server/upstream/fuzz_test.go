@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/vedette-io/vedette"
 )
 
 // FuzzMerge merges any two answers of every kind. Nothing may panic; a result is valid JSON, and has
@@ -26,7 +28,7 @@ func FuzzMerge(f *testing.F) {
 			return // this server writes valid JSON
 		}
 		for pattern, merge := range merges {
-			p := pair{accounts: accountSet{ourAccount: {}}, own: &capture{status: http.StatusOK, body: own}, theirs: answer{body: theirs}}
+			p := pair{accounts: newAccountSet([]vedette.AccountName{ourAccount}), own: &capture{status: http.StatusOK, body: own}, theirs: answer{body: theirs}}
 			if len(own) == 0 {
 				p.own = &capture{status: http.StatusNotFound}
 			}

@@ -40,7 +40,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveOwn(w, r, found)
 		return
 	}
-	if err := h.check(r); err != nil {
+	err := h.check(r)
+	if err == nil {
+		err = h.checkReading(r, found)
+	}
+	if err != nil {
 		h.fail(w, r, err)
 		return
 	}

@@ -2,11 +2,13 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
@@ -29,7 +31,7 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	caller := readlimit.CallerKey(r)
+	caller := readlimit.CallerOf(r).Source
 	theirs := make(chan answer, 1)
 	received := false
 	defer func() { // if this server's handler panics
@@ -63,7 +65,7 @@ func (h *Handler) serveMerged(w http.ResponseWriter, r *http.Request, merge merg
 
 // pair is both answers to a request.
 type pair struct {
-	accounts accountSet
+	accounts *accountSet
 	own      *capture // with status 200 or 404
 	theirs   answer
 }
@@ -98,6 +100,11 @@ func (c *client) combine(w http.ResponseWriter, r *http.Request, merge mergeFunc
 // mergeAnswers merges two JSON documents. The result is nil if neither side knows what was asked
 // for.
 func mergeAnswers(merge mergeFunc, p pair) ([]byte, error) {
+	// Readers take the first or the last of two members with one name: one of them could be an account
+	// of agents.
+	if err := exactjson.Check(p.theirs.body); err != nil {
+		return nil, fmt.Errorf("check the answer: %w", err)
+	}
 	m := &merger{accounts: p.accounts}
 	if p.own.status == http.StatusOK {
 		m.own = p.own.body

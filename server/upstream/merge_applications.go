@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // application is an entry of applications, or the answer of applications/{app}.
@@ -98,7 +100,7 @@ func (l *applicationList) hasOurClusters(raw []byte) (hasOurs bool, err error) {
 		return false, err
 	}
 	err = l.eachMember(clusters, func(account string, _ []byte) error {
-		hasOurs = hasOurs || l.accounts.has(account)
+		hasOurs = hasOurs || l.accounts.hides(account)
 		return nil
 	})
 	return hasOurs, err
@@ -162,7 +164,7 @@ func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error
 		return nil, err
 	}
 	a := &application{}
-	if err := json.Unmarshal(raw, a); err != nil {
+	if err := exactjson.Unmarshal(raw, a, exactjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("read an application: %w", err)
 	}
 	if a.Name == "" {
@@ -182,7 +184,7 @@ func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error
 
 func (m *merger) dropOurs(byAccount map[string]json.RawMessage) {
 	for account := range byAccount {
-		if m.accounts.has(account) {
+		if m.accounts.hides(account) {
 			delete(byAccount, account)
 		}
 	}
@@ -224,7 +226,7 @@ func joinProviders(lists ...json.RawMessage) (json.RawMessage, error) {
 		if raw == nil {
 			continue
 		}
-		if err := json.Unmarshal(raw, &list); err != nil {
+		if err := exactjson.Unmarshal(raw, &list, exactjson.Limits{}); err != nil {
 			return nil, fmt.Errorf("read the providers of an application: %w", err)
 		}
 		all = append(all, strings.Split(list, ",")...)

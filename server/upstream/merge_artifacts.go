@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // mergeArtifactAccounts merges two lists of artifact accounts. Of an account that both have, this
@@ -39,7 +41,7 @@ func (m *merger) readArtifactAccount(raw []byte) (artifactAccount, error) {
 	if err := m.countCommas(raw); err != nil {
 		return a, err
 	}
-	if err := json.Unmarshal(raw, &a); err != nil {
+	if err := exactjson.Unmarshal(raw, &a, exactjson.Limits{}); err != nil {
 		return a, fmt.Errorf("read an artifact account: %w", err)
 	}
 	return a, nil
@@ -61,7 +63,7 @@ func (m *merger) withoutTypes(raw []byte, own map[string][]string) ([]byte, erro
 		return nil, nil
 	}
 	var entry map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &entry); err != nil {
+	if err := exactjson.Unmarshal(raw, &entry, exactjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("read an artifact account: %w", err)
 	}
 	if entry["types"], err = json.Marshal(rest); err != nil {

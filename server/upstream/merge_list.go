@@ -108,7 +108,7 @@ func mergeAccountMap(m *merger) error {
 		return err
 	}
 	err := m.eachMember(m.theirs, func(account string, value []byte) error {
-		if m.accounts.has(account) {
+		if m.accounts.hides(account) {
 			return nil
 		}
 		return m.addMember(account, value)

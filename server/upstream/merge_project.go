@@ -1,8 +1,9 @@
 package upstream
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // projectCluster is what identifies an entry of projects/{project}/clusters. The order is that of
@@ -17,7 +18,7 @@ type projectCluster struct {
 func (m *merger) eachProjectCluster(body []byte, do func(c projectCluster, raw []byte)) error {
 	return m.eachElement(body, func(raw []byte) error {
 		var c projectCluster
-		if err := json.Unmarshal(raw, &c); err != nil {
+		if err := exactjson.Unmarshal(raw, &c, exactjson.Limits{}); err != nil {
 			return fmt.Errorf("read a cluster of a project: %w", err)
 		}
 		do(c, raw)
@@ -40,7 +41,7 @@ func mergeProject(m *merger) error {
 		return err
 	}
 	err := m.eachProjectCluster(m.theirs, func(c projectCluster, raw []byte) {
-		if !m.accounts.has(c.Account) {
+		if !m.accounts.hides(c.Account) {
 			put(c, raw)
 		}
 	})

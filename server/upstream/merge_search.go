@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // resultSet is the one element of a search answer. The members come in Clouddriver's order.
@@ -79,7 +81,7 @@ func (m *merger) readResults(element []byte, set *resultSet) error {
 	if err := m.countCommas(element); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(element, set); err != nil {
+	if err := exactjson.Unmarshal(element, set, exactjson.Limits{Bytes: exactjson.Unlimited}); err != nil {
 		return fmt.Errorf("read search results: %w", err)
 	}
 	return nil

@@ -93,10 +93,13 @@ func (w *world) answers(own, theirs string) {
 		side *side
 		body string
 	}{{w.own, own}, {w.theirs, theirs}} {
-		s.side.answer = answerJSON(http.StatusOK, s.body)
+		answer := answerJSON(http.StatusOK, s.body)
 		if s.body == "" {
-			s.side.answer = answerJSON(http.StatusNotFound, notFoundBody)
+			answer = answerJSON(http.StatusNotFound, notFoundBody)
 		}
+		s.side.mu.Lock()
+		s.side.answer = answer
+		s.side.mu.Unlock()
 	}
 }
 

@@ -16,7 +16,7 @@ type mergeFunc func(m *merger) error
 
 // merger is one merge.
 type merger struct {
-	accounts  accountSet
+	accounts  *accountSet
 	own       []byte // nil if this server does not know what was asked for
 	theirs    []byte
 	out       []byte
@@ -30,10 +30,10 @@ type merger struct {
 // memory than two bytes.
 const maxElements = 1 << 20
 
-// hasOur reports whether a member of an object names an account of agents.
+// hasOur reports whether a member of an object names an account of agents, or one that is taken for it.
 func (m *merger) hasOur(object []byte, key string) (bool, error) {
 	account, err := m.stringMember(object, key)
-	return m.accounts.has(account), err
+	return m.accounts.hides(account), err
 }
 
 // eachElement calls do with each element of a JSON array, and checks the whole document. A nil body
@@ -96,8 +96,8 @@ func (m *merger) count(n int) error {
 // countCommas counts what encoding/json keeps of a value at most.
 func (m *merger) countCommas(value []byte) error { return m.count(bytes.Count(value, []byte(","))) }
 
-// decoderOptions leave out the check that each name is there only once, which takes memory. Decoders
-// read from a bytes.Buffer without copying.
+// decoderOptions leave out the check that each name is there only once, which exactjson has made for
+// the whole answer. Decoders read from a bytes.Buffer without copying.
 var decoderOptions = jsontext.AllowDuplicateNames(true)
 
 // openJSON reads the first token of a document, which must be begin.

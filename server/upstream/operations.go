@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -57,5 +58,13 @@ func isForeign(ctx context.Context, accounts *accountCache, request task.Request
 		return false, nil
 	}
 	known, err := accounts.current(ctx)
-	return err == nil && !known.has(account), err
+	if err != nil || known.has(account) {
+		return false, err
+	}
+	for _, other := range request.Accounts() { // the upstream Clouddriver could prefer another member
+		if known.has(string(other)) {
+			return false, vedette.Errorf(vedette.Invalid, "the operation %.60s names two accounts, %.100q and %.100q: name one", request.Name, account, other)
+		}
+	}
+	return true, nil
 }

@@ -3,6 +3,8 @@ package upstream
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // capture is a response that is kept in memory.
@@ -76,7 +78,7 @@ func (h *Handler) serveOwn(w http.ResponseWriter, r *http.Request, found route) 
 // addTo adds the state as a component to the JSON of a health answer. Other answers stay unchanged.
 func (s snapshot) addTo(health []byte) []byte {
 	var view map[string]any
-	if err := json.Unmarshal(health, &view); err != nil {
+	if err := exactjson.Unmarshal(health, &view, exactjson.Limits{}); err != nil {
 		return health
 	}
 	components, ok := view["components"].(map[string]any)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // maxProbeBytes bounds the list of accounts that Probe reads. Thousands of accounts take a few MB.
@@ -35,8 +36,12 @@ func Probe(ctx context.Context, cfg Config) (accounts int, err error) {
 	default:
 		return 0, vedette.Errorf(vedette.Unavailable, "it answers %s to GET /credentials: check upstream.baseUrl", response.Status)
 	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxProbeBytes))
+	if err != nil {
+		return 0, vedette.Errorf(vedette.Unavailable, "read its answer to GET /credentials: %w", err)
+	}
 	var list []json.RawMessage
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxProbeBytes)).Decode(&list); err != nil {
+	if err := exactjson.Unmarshal(raw, &list, exactjson.Limits{}); err != nil {
 		return 0, vedette.Errorf(vedette.Invalid, "its answer to GET /credentials is not a list of accounts: check upstream.baseUrl: %w", err)
 	}
 	return len(list), nil

@@ -52,9 +52,7 @@ func TestConcurrentMerges(t *testing.T) {
 		}
 	}
 	group.Wait()
-	w.handler.client.memory.mu.Lock()
-	defer w.handler.client.memory.mu.Unlock()
-	if w.handler.client.memory.free != w.handler.client.MergeBytes {
-		t.Errorf("got %d bytes free, want all %d", w.handler.client.memory.free, w.handler.client.MergeBytes)
+	if used := w.handler.client.memory.Stats().Used; used != 0 {
+		t.Errorf("got %d bytes used, want 0", used)
 	}
 }

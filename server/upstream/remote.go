@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/task"
 )
@@ -72,7 +73,9 @@ func (r *callerRemote) Submit(ctx context.Context, requests []task.Request, requ
 	if err := checkPath(path); err != nil {
 		return "", err
 	}
-	var ref struct{ ID string }
+	var ref struct {
+		ID string `json:"id"`
+	}
 	if err := r.exchange(ctx, http.MethodPost, path, body, &ref); err != nil {
 		return "", err
 	}
@@ -96,12 +99,12 @@ func isTaskID(id string) bool {
 // remoteTaskView is a task as Clouddriver shows it.
 type remoteTaskView struct {
 	Status struct {
-		Status    string
-		Completed bool
-		Failed    bool
-	}
-	History       []task.HistoryEntry
-	ResultObjects []json.RawMessage
+		Status    string `json:"status"`
+		Completed bool   `json:"completed"`
+		Failed    bool   `json:"failed"`
+	} `json:"status"`
+	History       []task.HistoryEntry `json:"history"`
+	ResultObjects []json.RawMessage   `json:"resultObjects"`
 }
 
 // Get implements task.Remote.
@@ -156,7 +159,7 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 		return statusError(response.StatusCode, r.added().mask(raw))
 	case bytes.Count(raw, []byte(",")) > maxElements: // lists of small values take much more memory than bytes
 		return unavailable(reasonTooLarge)
-	case json.Unmarshal(r.added().inTasks().mask(raw), into) != nil:
+	case exactjson.Unmarshal(r.added().inTasks().mask(raw), into, exactjson.Limits{Bytes: exactjson.Unlimited}) != nil:
 		return unavailable(reasonInvalid)
 	}
 	return nil
@@ -177,11 +180,11 @@ const (
 // words.
 func statusError(status int, body []byte) error {
 	var e struct {
-		Message string
-		Errors  []string
+		Message string   `json:"message"`
+		Errors  []string `json:"errors"`
 	}
 	if len(body) <= maxErrorBytes {
-		_ = json.Unmarshal(body, &e) // whatever it is, the status counts
+		_ = exactjson.Unmarshal(body, &e, exactjson.Limits{}) // whatever it is, the status counts
 	}
 	message := e.Message
 	if len(e.Errors) > 0 {

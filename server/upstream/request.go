@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/requestid"
 )
@@ -21,7 +22,7 @@ type client struct {
 	guard     loopGuard
 	stats     *stats
 	transport *transport
-	memory    *budget
+	memory    *fair.Line
 }
 
 func newClient(cfg Config) (*client, error) {

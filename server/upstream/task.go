@@ -23,7 +23,7 @@ func (h *Handler) serveTask(w http.ResponseWriter, r *http.Request, id string) e
 
 // readTask answers itself unless it answers that there is no such task.
 func (h *Handler) readTask(w http.ResponseWriter, r *http.Request) error {
-	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: readlimit.CallerKey(r)},
+	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: readlimit.CallerOf(r).Source},
 		keeps: []int{http.StatusNotFound}}
 	defer own.memory.release()
 	h.own.ServeHTTP(own, r)

@@ -23,6 +23,7 @@ func FindResource(resources []vedette.Resource, name string) (vedette.Resource, 
 			found = append(found, r)
 		}
 	}
+	found = vedette.PreferExact(found, name)
 	switch len(found) {
 	case 0:
 		return vedette.Resource{}, unknownKind(resources, name)

@@ -15,6 +15,9 @@ var served = []vedette.Resource{
 	{Kind: vedette.Kind{Group: "a.example.com", Name: "Backup"}, Version: "v1", Plural: "backups"},
 	{Kind: vedette.Kind{Group: "b.example.com", Name: "Backup"}, Version: "v1", Plural: "backups"},
 	{Kind: vedette.Kind{Group: "stable.example.com", Name: "CronTab"}, Version: "v1", Plural: "crontabs", ShortNames: []string{"ct"}},
+	{Kind: vedette.Kind{Group: "stable.example.com", Name: "Widget"}, Version: "v1", Plural: "widgets", ShortNames: []string{"gadget"}},
+	{Kind: vedette.Kind{Group: "stable.example.com", Name: "WIDGET"}, Version: "v1", Plural: "bigwidgets", Singular: "bigwidget"},
+	{Kind: vedette.Kind{Group: "stable.example.com", Name: "Gadget"}, Version: "v1", Plural: "biggadgets", Singular: "biggadget"},
 }
 
 func TestFindResource(t *testing.T) {
@@ -25,6 +28,9 @@ func TestFindResource(t *testing.T) {
 		{"extensions is the last of Kubernetes' groups", "ingress", "Ingress.networking.k8s.io"},
 		{"extensions with an explicit group", "ingress.extensions", "Ingress.extensions"},
 		{"a custom kind", "ct", "CronTab.stable.example.com"},
+		{"a kind of which another differs by case", "WIDGET.stable.example.com", "WIDGET.stable.example.com"},
+		{"the other one", "Widget", "Widget.stable.example.com"},
+		{"a kind that is another one's short name", "Gadget", "Gadget.stable.example.com"},
 		{"a kind that no agent has reported yet", "deploy", "Deployment.apps"},
 	} {
 		t.Run(tt.scenario, func(t *testing.T) {
@@ -39,6 +45,7 @@ func TestFindResource(t *testing.T) {
 func TestFindResourceErrors(t *testing.T) {
 	for _, tt := range []struct{ scenario, name, want string }{
 		{"two foreign groups", "backups", `"backups" is ambiguous: use backups.a.example.com or backups.b.example.com`},
+		{"two kinds that differ by case", "widget", `"widget" is ambiguous: use widgets.stable.example.com or bigwidgets.stable.example.com`},
 		{"a misspelt kind", "depolyments.apps", "did you mean deployments.apps?"},
 		{"an unknown kind", "zebra", `no agent reports a kind "zebra". A kind is known if`},
 		{"an empty name", "", "no agent reports a kind"},

@@ -52,7 +52,7 @@ func (p *Plane) etcdFlags() []string {
 	client, peer := "unix://"+p.path(etcdSocket), "unix://"+p.path(etcdPeerSocket)
 	return []string{
 		"--name=plane",
-		"--data-dir=" + p.path("etcd"),
+		"--data-dir=" + p.etcdDataDir(),
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=plane=" + peer,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,6 +173,36 @@ func TestEtcdRestartKeepsData(t *testing.T) {
 		return p.Apply(ctx, configMaps+"/later", configMap("later"))
 	}))
 	must(t, p.Get(ctx, configMaps+"/kept", nil))
+}
+
+func TestRestoreGoesBackToTheBackup(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{})
+	ctx := testContext(t)
+	must(t, p.Create(ctx, configMaps, configMap("before")))
+	backup := filepath.Join(t.TempDir(), "etcd")
+	must(t, p.Backup(ctx, backup))
+	must(t, p.Create(ctx, configMaps, configMap("after")))
+	after, err := p.resourceVersion(ctx, configMaps+"/after")
+	must(t, err)
+	must(t, p.Restore(ctx, backup))
+	must(t, p.Get(ctx, configMaps+"/before", nil))
+	if err := p.Get(ctx, configMaps+"/after", nil); err == nil {
+		t.Error("got an object that was created after the backup")
+	}
+	must(t, p.Create(ctx, configMaps, configMap("other")))
+	other, err := p.resourceVersion(ctx, configMaps+"/other")
+	must(t, err)
+	if x, y := atoi(t, other), atoi(t, after); x > y+100 {
+		t.Errorf("got resourceVersion %d, want one from before %d", x, y)
+	}
+}
+
+func atoi(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	must(t, err)
+	return n
 }
 
 func TestPausedAPIServerAnswersAfterResume(t *testing.T) {

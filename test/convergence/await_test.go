@@ -20,10 +20,15 @@ const convergenceTimeout = 3 * time.Minute
 func (w *world) awaitConvergence() time.Duration {
 	w.t.Helper()
 	began := time.Now()
+	nextReport := began.Add(slowConvergence)
 	var found, last []string
 	agree := w.eventually(convergenceTimeout, func(context.Context) bool {
 		last = found
 		found = w.differences(w.t.Context()) // has a timeout of its own, because a canceled comparison would find nothing
+		if now := time.Now(); len(found) > 0 && now.After(nextReport) {
+			nextReport = now.Add(slowConvergence)
+			w.reportSlowConvergence(now.Sub(began), found)
+		}
 		return len(found) == 0
 	})
 	if !agree {
@@ -38,6 +43,23 @@ func (w *world) awaitConvergence() time.Duration {
 		w.t.Logf("converged after %.1fs; the last of %d differences: %s", took.Seconds(), len(last), last[0])
 	}
 	return took
+}
+
+// slowConvergence is after what time, again and again, a world that does not converge is reported.
+const slowConvergence = 20 * time.Second
+
+// reportSlowConvergence logs what differs, and what the programs do meanwhile, because a world that
+// converges late is rarely slow when it is run again.
+func (w *world) reportSlowConvergence(after time.Duration, found []string) {
+	w.t.Helper()
+	w.t.Logf("%.0fs after the last fault, %d differences, for example:\n%s", after.Seconds(), len(found), strings.Join(found[:min(len(found), 5)], "\n"))
+	processes := []*process{w.server}
+	for _, a := range w.agents {
+		processes = append(processes, a.process)
+	}
+	for _, p := range processes {
+		w.t.Logf("the end of the log of %s:\n%s", p.name, tail(p.log, 25))
+	}
 }
 
 // eventually polls a condition, and reports whether it became true in time. It stops if one of our

@@ -45,12 +45,23 @@ func seedsOf(database int64) (seeds []int64) {
 	return seeds
 }
 
-// runSeed runs one seed. Its parts have random generators of their own, so that the speed of one
-// part does not change the others. It returns how long the world took to converge after all faults
-// had ended.
+// runSeed runs one seed with random faults.
 func runSeed(t *testing.T, name string, seed int64) time.Duration {
-	newRand := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), stream)) }
-	s := randomTopology(newRand(0))
+	return runWorld(t, name, seed, randomTopology(newRand(seed, 0)), func(parts []part) []incident {
+		return schedule(newRand(seed, 2), parts, incidentCount, faultDuration)
+	})
+}
+
+// newRand returns a random generator. The parts of a world have generators of their own, so that the
+// speed of one part does not change the others.
+func newRand(seed int64, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(seed), stream))
+}
+
+// runWorld runs a world with the faults that plan returns. It returns how long the world took to
+// converge after all faults had ended.
+func runWorld(t *testing.T, name string, seed int64, s topology, plan func(parts []part) []incident) time.Duration {
+	s.verify = 10
 	t.Logf("seed %d on %s: %+v", seed, name, s)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -58,11 +69,15 @@ func runSeed(t *testing.T, name string, seed int64) time.Duration {
 		}
 	})
 	w := newWorld(t, databaseMakers[name](t), s)
-	loads := w.workloads(newRand(1), s)
+	loads := w.workloads(newRand(seed, 1), s)
 	operations := w.newOperationLoad(w.accounts[0])
-	plan := schedule(newRand(2), w.parts(), incidentCount, faultDuration)
-	for _, i := range plan {
+	incidents := plan(w.parts())
+	restoredParts := map[string]bool{}
+	for _, i := range incidents {
 		t.Log(i)
+		if i.fault.name == restored {
+			restoredParts[i.part] = true
+		}
 		operations.historyMayBeLost = operations.historyMayBeLost || strings.Contains(i.part, "database") || i.part == "disk"
 	}
 	var terms []string
@@ -71,9 +86,17 @@ func runSeed(t *testing.T, name string, seed int64) time.Duration {
 	watcher.Go(func() { terms = w.checkTerms(watching) })
 	defer watcher.Wait()
 	defer stop()
-	w.injectFaults(plan, loads, operations)
+	w.injectFaults(incidents, loads, operations)
 	took := w.awaitConvergence()
+	w.awaitVerified()
+	for _, a := range w.accounts {
+		if !restoredParts[a.cluster.name] {
+			w.checkNoDrift(a)
+		}
+	}
+	operations.clusterMayBeRestored = len(restoredParts) > 0
 	ended := operations.verify()
+	operations.checkStrays()
 	stop()
 	watcher.Wait()
 	granted, duplicates := w.grantedTerms()
@@ -92,6 +115,9 @@ func (w *world) workloads(rng *rand.Rand, s topology) []*workload {
 	var loads []*workload
 	for _, c := range w.clusters {
 		l := &workload{cluster: c, rng: rand.New(rand.NewPCG(rng.Uint64(), 0)), controllers: s.controllers}
+		if rng.IntN(2) == 0 {
+			l.kindsUntil = time.Duration(rng.Int64N(int64(faultDuration)))
+		}
 		if err := l.prepare(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/vedette-io/vedette/test/proxy"
@@ -28,11 +30,17 @@ type part struct {
 func (w *world) parts() []part {
 	parts := []part{{"server", processFaults(w.server)}}
 	for _, a := range w.agents {
-		parts = append(parts, part{a.id, processFaults(a.process)}, part{a.id + "'s link", proxyFaults(a.link)})
-		for _, c := range w.clusters {
-			if p := a.api[c]; p != nil {
-				parts = append(parts, part{a.id + "'s link to " + c.name, proxyFaults(p)})
+		parts = append(parts, part{a.id, append(processFaults(a.process), a.slowStart())}, part{a.id + "'s link", proxyFaults(a.link)})
+		for i, c := range w.clusters {
+			p := a.api[c]
+			if p == nil {
+				continue
 			}
+			faults := proxyFaults(p)
+			if other := w.clusters[(i+1)%len(w.clusters)]; other != c {
+				faults = append(faults, switchFault(p, c, other))
+			}
+			parts = append(parts, part{a.id + "'s link to " + c.name, faults})
 		}
 	}
 	for _, c := range w.clusters {
@@ -87,6 +95,26 @@ func processFaults(p *process) []fault {
 	}
 }
 
+// slowStart starts an agent whose API servers answer late: discovery ends seconds before the first
+// lists do, and kinds come and go in between.
+func (a *agent) slowStart() fault {
+	begin := func() {
+		a.kill()
+		for _, p := range a.api {
+			p.AddLatency(slowStartLatency)
+		}
+		a.start()
+	}
+	end := func() {
+		for _, p := range a.api {
+			p.Heal()
+		}
+	}
+	return fault{"starts behind slow links to its clusters", infallible(begin), infallible(end), 12 * time.Second, 2}
+}
+
+const slowStartLatency = 1200 * time.Millisecond
+
 // proxyFaults returns the faults of a link. After a freeze, either the data that was held back
 // continues, or the connections are lost.
 func proxyFaults(p *proxy.Proxy) []fault {
@@ -124,7 +152,24 @@ func clusterFaults(c *cluster) []fault {
 		{"forgets all marks", c.Expire, nil, 0, 2},
 		{"is compacted", c.Compact, nil, 0, 1},
 		{"loses etcd", infallible(c.KillEtcd), c.StartEtcd, 2 * time.Second, 1},
+		c.restoreFault(),
 	}
+}
+
+// restored is the name of the fault in which a cluster goes back to an earlier state.
+const restored = "is backed up and restored"
+
+// restoreFault puts etcd's data back to what it was when the fault began.
+func (c *cluster) restoreFault() fault {
+	var dir string
+	backUp := func(ctx context.Context) (err error) {
+		if dir, err = os.MkdirTemp(filepath.Dir(c.audit), c.name+"-backup-"); err != nil {
+			return err
+		}
+		return c.Backup(ctx, filepath.Join(dir, "etcd"))
+	}
+	restore := func(ctx context.Context) error { return c.Restore(ctx, filepath.Join(dir, "etcd")) }
+	return fault{restored, backUp, restore, 6 * time.Second, 1}
 }
 
 // incident is a fault at a time.

@@ -19,6 +19,10 @@ type kind struct {
 	spec                         func(name string) object // returns what an object needs besides metadata; nil for nothing
 }
 
+// similarNames are names of ClusterRoles that differ by case, by spaces and by Unicode normalization
+// only. Each is another object for Kubernetes, which allows them for the kinds of RBAC.
+var similarNames = []string{"pad", "pad ", "pad  ", " pad", "PAD", "Pad", "p\u00e1d", "pa\u0301d", "pad\u00a0", "stra\u00dfe", "strasse"}
+
 func (k kind) apiVersion() string {
 	if k.group == "" {
 		return k.version
@@ -63,6 +67,9 @@ var (
 			spec["restartPolicy"] = "Never"
 			return object{"spec": object{"template": object{"spec": spec}}}
 		}},
+		{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false, func(string) object {
+			return object{"rules": []object{{"apiGroups": []string{""}, "resources": []string{"pods"}, "verbs": []string{"get"}}}}
+		}},
 		{"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", true, func(string) object {
 			return object{"spec": object{"podSelector": object{}}}
 		}},
@@ -95,9 +102,11 @@ func configuredKinds() []string {
 
 // make returns an object of a kind, sometimes a large one.
 func (k kind) make(rng *rand.Rand, name string) object {
-	o := object{"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{
-		"name": name, "labels": object{"app": name, "colour": colours[rng.IntN(len(colours))]},
-	}}
+	labels := object{"colour": colours[rng.IntN(len(colours))]}
+	if k.namespaced {
+		labels["app"] = name
+	}
+	o := object{"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{"name": name, "labels": labels}}
 	if k.spec != nil {
 		for field, value := range k.spec(name) {
 			o[field] = value

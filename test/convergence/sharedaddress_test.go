@@ -91,7 +91,7 @@ func (w *world) addRestrictedAgent(id string, c *cluster, apiProxy *proxy.Proxy)
 	port := freePort(w.t)
 	a := &agent{id: id, link: proxy.New(w.t, w.serverAddress), health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
 	account := fmt.Sprintf("  - {name: account-0, kubeconfigFile: %q, kinds: [ConfigMap], namespaces: [%s]}\n", kubeconfig, namespaces[0])
-	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, "8MiB", account))
+	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, "8MiB", 0, account))
 	a.process = w.process(id, "vedette-agent", "--config", config)
 	w.agents = append(w.agents, a)
 	return a

@@ -130,7 +130,7 @@ func TestLinkCutCausesNoAPIRequest(t *testing.T) {
 			}
 			w.createAndAwait("after-" + name)
 			w.awaitConvergence()
-			for _, r := range withoutProbes(c.requests(w, a.id)[before:]) {
+			for _, r := range withoutPeriodic(c.requests(w, a.id)[before:]) {
 				t.Errorf("after the link was %s, the agent sent to the API server: %s", name, r)
 			}
 		}
@@ -145,7 +145,7 @@ func TestServerRestartCausesNoAPIRequest(t *testing.T) {
 		w.server.start()
 		w.createAndAwait("after")
 		w.awaitConvergence()
-		for _, r := range withoutProbes(c.requests(w, a.id)[before:]) {
+		for _, r := range withoutPeriodic(c.requests(w, a.id)[before:]) {
 			t.Errorf("after the server was restarted, the agent sent to the API server: %s", r)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"time"
 
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -18,6 +19,10 @@ type workload struct {
 	controllers bool // without controllers a deleted namespace never goes away
 	keepKinds   bool // do not create or remove kinds, because agents rediscover for some time after that
 	changes     int  // that the cluster accepted
+	// kindsUntil is when kinds change last, after run has begun. Each later change would make agents
+	// notice a kind that they have missed. 0 means until run ends.
+	kindsUntil time.Duration
+	runBegan   time.Time
 }
 
 const (
@@ -41,6 +46,7 @@ func (l *workload) prepare(ctx context.Context) error {
 
 // run changes the cluster until ctx ends.
 func (l *workload) run(ctx context.Context) {
+	l.runBegan = time.Now()
 	tick := time.NewTicker(workloadPause)
 	defer tick.Stop()
 	for {
@@ -59,7 +65,7 @@ func (l *workload) step(ctx context.Context) {
 	switch n := l.rng.IntN(200); {
 	case n == 0:
 		l.createOrDeleteMany(ctx)
-	case n < 6 && !l.keepKinds:
+	case n < 6 && l.mayChangeKinds():
 		l.changeDefinition(ctx)
 	case n < 10:
 		l.changeNamespace(ctx)
@@ -70,22 +76,30 @@ func (l *workload) step(ctx context.Context) {
 	}
 }
 
+func (l *workload) mayChangeKinds() bool {
+	isOver := l.kindsUntil > 0 && !l.runBegan.IsZero() && time.Since(l.runBegan) > l.kindsUntil
+	return !l.keepKinds && !isOver
+}
+
 func (l *workload) randomName() string { return fmt.Sprintf("x-%d", l.rng.IntN(namesPerKind)) }
 
 // object creates, changes, deletes or replaces one object.
 func (l *workload) object(ctx context.Context, k kind) {
-	name := l.randomName()
-	list := k.list(namespaces[l.rng.IntN(len(namespaces))])
+	name, list := l.randomName(), k.list(namespaces[l.rng.IntN(len(namespaces))])
+	if !k.namespaced {
+		name, list = similarNames[l.rng.IntN(len(similarNames))], k.list("")
+	}
 	created, change := k.make(l.rng, name), l.randomPatch()
+	path := list + "/" + url.PathEscape(name)
 	switch l.rng.IntN(8) {
 	case 0, 1, 2:
 		l.count(l.cluster.Create(ctx, list, created))
 	case 3, 4, 5:
-		l.count(l.cluster.Patch(ctx, list+"/"+name, change))
+		l.count(l.cluster.Patch(ctx, path, change))
 	case 6:
-		l.count(l.cluster.Delete(ctx, list+"/"+name))
+		l.count(l.cluster.Delete(ctx, path))
 	case 7:
-		l.count(l.cluster.Delete(ctx, list+"/"+name))
+		l.count(l.cluster.Delete(ctx, path))
 		l.count(l.cluster.Create(ctx, list, created))
 	}
 }

@@ -60,6 +60,7 @@ type topology struct {
 	accounts    []int   // by account: the index of its cluster
 	outbox      string  // bytes of an agent's outbox
 	grace       string  // grace period of accounts
+	verify      int     // seconds between verifications of a feed; 0 for never
 }
 
 // randomTopology draws a topology.
@@ -125,6 +126,7 @@ func newCluster(t *testing.T, dir, name string, controllers bool) *cluster {
 	}
 	c.Plane = controlplane.New(t, controlplane.Options{Controllers: controllers, APIServerFlags: []string{
 		"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit, "--audit-log-mode=blocking",
+		"--token-auth-file=" + writeTokens(t, dir),
 	}})
 	t.Cleanup(func() {
 		if t.Failed() || *keepLogsFlag {
@@ -170,6 +172,7 @@ func (w *world) write(name, text string) string {
 }
 
 const serverConfig = `
+dataDir: "%s"
 server: {port: %d}
 grpc: {server: {port: %d}}
 sql: {url: "%s"}
@@ -180,7 +183,7 @@ logging: {level: debug}
 
 func (w *world) startServer(s topology) {
 	rest, grpc := freePort(w.t), freePort(w.t)
-	config := w.write("server.yml", fmt.Sprintf(serverConfig, rest, grpc, w.db.url, s.grace))
+	config := w.write("server.yml", fmt.Sprintf(serverConfig, w.dir, rest, grpc, w.db.url, s.grace))
 	w.serverAddress, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
 	w.server = w.process("server", "vedette-server", "--config", config)
 }
@@ -200,6 +203,7 @@ outbox: {maxBytes: %s}
 logging: {level: debug}
 kubernetes:
   noProxy: true
+  verifyIntervalSeconds: %d
   accounts:
 %s`
 
@@ -213,7 +217,7 @@ func (w *world) addAgent(id string, accounts []int, s topology) {
 		fmt.Fprintf(&list, "  - {name: %s, kubeconfigFile: %q, kinds: [%s], namespaces: [%s]}\n", account.name,
 			w.kubeconfig(a, account.cluster), strings.Join(account.kinds, ", "), strings.Join(account.namespaces, ", "))
 	}
-	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, s.outbox, list.String()))
+	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, s.outbox, s.verify, list.String()))
 	w.agents = append(w.agents, a)
 	a.process = w.process(id, "vedette-agent", "--config", config)
 }
@@ -221,6 +225,13 @@ func (w *world) addAgent(id string, accounts []int, s topology) {
 // kubeconfig writes a kubeconfig with which an agent reaches a cluster through a proxy, as its own
 // user.
 func (w *world) kubeconfig(a *agent, c *cluster) string {
+	if a.api[c] == nil {
+		a.api[c] = proxy.New(w.t, strings.TrimPrefix(c.URL, "https://"))
+	}
+	name := a.id + "-" + c.name + ".kubeconfig"
+	if len(w.clusters) > 1 {
+		return w.write(name, w.sharedKubeconfig(a, a.api[c].Address()))
+	}
 	path, err := c.UserKubeconfig(a.id, "system:masters")
 	if err != nil {
 		w.t.Fatal(err)
@@ -229,10 +240,7 @@ func (w *world) kubeconfig(a *agent, c *cluster) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if a.api[c] == nil {
-		a.api[c] = proxy.New(w.t, strings.TrimPrefix(c.URL, "https://"))
-	}
-	return w.write(a.id+"-"+c.name+".kubeconfig", strings.ReplaceAll(string(text), c.URL, "https://"+a.api[c].Address()))
+	return w.write(name, strings.ReplaceAll(string(text), c.URL, "https://"+a.api[c].Address()))
 }
 
 // agentsOf returns the agents of an account.

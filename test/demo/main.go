@@ -21,10 +21,19 @@ import (
 
 func main() {
 	check := flag.Bool("check", false, "make a change in each cluster, check that the server returns it, and exit")
+	starter := flag.Int("starter", 0, "process id of the program with which the demo ends; 0 for the parent process only")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Without SIGPIPE, `make demo | head` would kill the demo before it has stopped its programs in order.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
-	if err := run(ctx, *check); err != nil && ctx.Err() == nil {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	endWithTerminal(cancel, int(os.Stdin.Fd()))
+	err := endWith(cancel, os.Getppid(), *starter)
+	if err == nil {
+		err = run(ctx, *check)
+	}
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

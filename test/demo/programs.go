@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -128,13 +129,28 @@ func (d *demo) run(program, name, config string, env []string, args ...string) e
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = attributes()
-	if err := cmd.Start(); err != nil {
+	c := &child{name: name, cmd: cmd, done: make(chan error, 1)}
+	if err := c.start(); err != nil {
 		return fmt.Errorf("start %s: %w: run `make build`", program, err)
 	}
-	c := &child{name: name, cmd: cmd, done: make(chan error, 1)}
-	go func() { c.done <- cmd.Wait() }()
 	d.children = append(d.children, c)
 	return nil
+}
+
+// start starts the program, and waits for its exit on a thread that does nothing else: the kernel
+// sends the death signal when the thread that started the program ends.
+func (c *child) start() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err == nil {
+			c.done <- c.cmd.Wait()
+		}
+	}()
+	return <-started
 }
 
 // stop stops the programs in reverse order, and kills those that do not exit within ten

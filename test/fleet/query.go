@@ -36,6 +36,9 @@ func (q *query) serve(w http.ResponseWriter, r *http.Request, rest []string) {
 		q.watch(w, r)
 	default:
 		counts.lists.Add(1)
+		if q.metadata {
+			counts.metadataLists.Add(1)
+		}
 		q.list(w)
 	}
 }

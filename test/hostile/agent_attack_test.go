@@ -25,6 +25,8 @@ type attackSession struct {
 	conn   *grpc.ClientConn
 	stream grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
 	token  string
+
+	mu     sync.Mutex // guards writer, and the order of what it wrote
 	writer wire.Writer
 }
 
@@ -36,7 +38,7 @@ func (a *attacker) connectSession(conn *grpc.ClientConn, agentID string) *attack
 	if err != nil {
 		return nil
 	}
-	s.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 1, AgentId: agentID}}})
+	s.send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{OldestProtocol: 1, NewestProtocol: 2, AgentId: agentID}}})
 	m, err := s.stream.Recv()
 	if err != nil {
 		return nil
@@ -90,6 +92,8 @@ func (s *attackSession) sendRecord(rec *wire.Record) bool {
 }
 
 func (s *attackSession) sendRaw(record []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_ = s.writer.Write(record) // writes to memory
 	pieces, _ := s.writer.Flush()
 	for _, d := range pieces {
@@ -288,7 +292,7 @@ func rawStream(a *attacker, conn *grpc.ClientConn, method string) (grpc.ClientSt
 // openSilentConnections opens connections and streams, and sends nothing or half a message.
 func (a *attacker) openSilentConnections() {
 	for range 200 {
-		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).DialContext(a.ctx, "tcp", a.server)
+		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.from)}}).DialContext(a.ctx, "tcp", a.server)
 		if err != nil {
 			break
 		}

@@ -47,17 +47,22 @@ type apiServer struct {
 
 func startAPIServer(t *testing.T, intercept func(http.ResponseWriter, *http.Request) bool) *apiServer {
 	t.Helper()
-	s := &apiServer{intercept: intercept, version: 5, changed: make(chan struct{})}
+	s, stop := newAPIServer(intercept)
+	t.Cleanup(stop)
+	return s
+}
+
+func newAPIServer(intercept func(http.ResponseWriter, *http.Request) bool) (s *apiServer, stop func()) {
+	s = &apiServer{intercept: intercept, version: 5, changed: make(chan struct{})}
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
-	t.Cleanup(func() {
+	s.url, s.ca = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return s, func() {
 		server.CloseClientConnections()
 		server.Close()
-	})
-	s.url, s.ca = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return s
+	}
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -74,6 +79,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","metadata":{},"items":[{"metadata":{},"versions":[{"version":"v1","freshness":"Current","resources":[
 {"resource":"configmaps","responseKind":{"kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap","verbs":["list","watch"]}]}]}]}`)
+	case "/api/v1":
+		fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["list","watch"]}]}`)
 	case "/apis":
 		fmt.Fprint(w, `{"kind":"APIGroupList","groups":[]}`)
 	case configMaps:
@@ -144,6 +151,13 @@ func (s *apiServer) change() int {
 	s.version++
 	close(s.changed)
 	s.changed = make(chan struct{})
+	return s.version
+}
+
+// current returns the version of the object.
+func (s *apiServer) current() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.version
 }
 

@@ -28,7 +28,11 @@ func TestMain(m *testing.M) {
 	if name == "" {
 		os.Exit(m.Run())
 	}
-	if err := runAttack(name, os.Getenv(serverVariable)); err != nil {
+	run := func() error { return runAttack(name, os.Getenv(serverVariable)) }
+	if name == allAttacks {
+		run = runAllAttacks
+	}
+	if err := run(); err != nil {
 		fmt.Fprintf(os.Stderr, "attack %q: %v\n", name, err)
 		os.Exit(1)
 	}
@@ -68,7 +72,7 @@ func withAttack(t *testing.T, s *server, attack string, action func()) {
 // runAttack runs an attack until standard input is closed.
 func runAttack(name, server string) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	host := &attacker{server: server, ctx: ctx}
+	host := &attacker{server: server, from: "127.0.0.2", ctx: ctx}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
@@ -90,6 +94,7 @@ func runAttack(name, server string) error {
 // attacker is a host of hostile agents.
 type attacker struct {
 	server string // address of the server
+	from   string // the attacker's own address
 	ctx    context.Context
 
 	mu    sync.Mutex
@@ -109,7 +114,7 @@ func (a *attacker) pause(d time.Duration) bool {
 
 // connect opens a connection from the attacker's address.
 func (a *attacker) connect() *grpc.ClientConn {
-	conn, err := dial(a.server, "127.0.0.2")
+	conn, err := dial(a.server, a.from)
 	if err != nil {
 		panic(err) // a bug in this test: nothing is dialed yet
 	}

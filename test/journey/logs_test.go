@@ -24,21 +24,30 @@ type logAgent struct {
 
 func (s *logAgent) Connected(uplink.ServerSettings) {}
 func (s *logAgent) Indexed(uplink.Index)            {}
+
+// VerifyAnswered implements the uplink's handler. Nothing is verified.
+func (s *logAgent) VerifyAnswered(uplink.VerifyAnswer) {}
 func (s *logAgent) Assigned(a uplink.Assignment) {
 	if a.Role == pb.Assignment_ROLE_CACHER {
 		s.assigned <- struct{}{}
 	}
 }
 
+// logExecutor is the executor as the uplink needs it.
+type logExecutor struct{ *executor.Executor }
+
+// Submit starts an operation.
+func (x logExecutor) Submit(op vedette.Operation, d *uplink.Delivery) { x.Executor.Submit(op, d) }
+
 // newLogAgent connects an agent whose logs are what log returns.
 func newLogAgent(t *testing.T, log func() io.ReadCloser) *logAgent {
 	t.Helper()
 	s := &logAgent{operationsEnv: newOperationsServer(t), log: log, assigned: make(chan struct{}, 16)}
 	var link *uplink.Uplink
-	exec := executor.New(executor.Config{}, func(_ context.Context, op vedette.Operation) vedette.Outcome {
+	exec := executor.New(executor.Config{}, func(_ context.Context, op vedette.Operation, _ *executor.Control) vedette.Outcome {
 		return vedette.Outcome{ID: op.ID, State: vedette.Done, Status: 200, Stream: s.log()}
 	}, func(out vedette.Outcome) { link.Answer(out) })
-	link = uplink.New(s.uplink(), outbox.New(1<<20), s, exec, s.operationsEnv.log)
+	link = uplink.New(s.uplink(), outbox.New(1<<20), s, logExecutor{exec}, s.operationsEnv.log)
 	if err := link.Register(vedette.Account{Name: "one", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}

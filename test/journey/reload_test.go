@@ -72,6 +72,9 @@ func (c *countedCluster) count(r *http.Request) (isDenied bool) {
 	if r.URL.Query().Get("watch") != "" {
 		verb = "WATCH"
 	}
+	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+		verb = "VERIFY " + verb // feeds ask for whole objects
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[verb+" "+r.URL.Path]++
@@ -143,6 +146,9 @@ func TestAccountsChange(t *testing.T) {
 	ready("steady", 1)
 	ready("labelled", 1)
 	ready("wider", 1)
+	for _, name := range []string{"steady", "labelled", "wider"} {
+		check(name, onlyPods) // a watch that has not begun when its account changes is not counted
+	}
 
 	labelled.Properties.Environment = "production"
 	wider.Selection.Kinds = []string{"pods", "configmaps"}

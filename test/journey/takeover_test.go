@@ -99,7 +99,7 @@ func TestSharingProcesses(t *testing.T) {
 	agents := buildAgent(h, clusters)
 	agents.start("a1")
 	h.awaitShares(map[vedette.AgentID]int{"a1": 6})
-	lists := clusters.Counts().Lists
+	before := clusters.Counts()
 	second := agents.start("a2")
 	h.awaitShares(map[vedette.AgentID]int{"a1": 3, "a2": 3})
 	third := agents.start("a3")
@@ -125,9 +125,8 @@ func TestSharingProcesses(t *testing.T) {
 	h.expectChangesArrive(clusters, pods, 62)
 
 	h.expectStored(clusters, pods)
-	registrations := int64(2 * clusters.Clusters()) // a2 and a3 list the namespaces of each account once
-	if n := clusters.Counts().Lists - lists - registrations; n != 0 {
-		t.Errorf("got %d lists because of moves, want none", n)
+	if n := clusters.Counts().Minus(before).ObjectLists(); n != 0 {
+		t.Errorf("got %d lists of objects because of moves, want none", n)
 	}
 }
 

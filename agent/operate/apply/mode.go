@@ -40,6 +40,21 @@ const (
 	clearManagedFieldsAnnotation = "agent-k8s.armory.io/ssa-clear-managed-fields" // true, enabled
 )
 
+// spinnakerServerSideAnnotation is Spinnaker's annotation for the same.
+const spinnakerServerSideAnnotation = "strategy.spinnaker.io/server-side-apply" // true, force-conflicts
+
+// StrategyOf returns the strategy of applies that a manifest requests by Spinnaker's annotation. A
+// server sends the strategy instead with an apply, but not with a creation.
+func StrategyOf(m manifest.Manifest) vedette.Strategy {
+	switch strings.ToLower(m.Annotation(spinnakerServerSideAnnotation)) {
+	case "true":
+		return vedette.StrategyServerSide
+	case "force-conflicts":
+		return vedette.StrategyForceConflicts
+	}
+	return vedette.StrategyDefault
+}
+
 // Validate rejects unknown policies.
 func (m Mode) Validate() error {
 	all := []Policy{m.Enabled, m.ClearManagedFields}

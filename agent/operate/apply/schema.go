@@ -1,12 +1,11 @@
 package apply
 
 import (
-	"encoding/json"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // Schema holds the merge rules of the kinds of one version of a group.
@@ -29,16 +28,20 @@ type openAPIDocument struct {
 		Patch *struct {
 			Kind        groupVersionKind `json:"x-kubernetes-group-version-kind"`
 			RequestBody struct {
-				Content map[string]struct{}
+				Content map[string]struct{} `json:"content"`
 			} `json:"requestBody"`
-		}
-	}
+		} `json:"patch"`
+	} `json:"paths"`
 	Components struct {
-		Schemas map[string]*openAPISchema
-	}
+		Schemas map[string]*openAPISchema `json:"schemas"`
+	} `json:"components"`
 }
 
-type groupVersionKind struct{ Group, Version, Kind string }
+type groupVersionKind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
 
 func (k groupVersionKind) apiVersion() string {
 	return vedette.Resource{Kind: vedette.Kind{Group: k.Group}, Version: k.Version}.APIVersion()
@@ -47,7 +50,7 @@ func (k groupVersionKind) apiVersion() string {
 // ParseSchema reads the OpenAPI v3 document of one version of a group.
 func ParseSchema(apiVersion string, body []byte) (*Schema, error) {
 	var d openAPIDocument
-	if err := json.Unmarshal(body, &d); err != nil {
+	if err := exactjson.Unmarshal(body, &d, exactjson.Limits{Bytes: exactjson.Unlimited}); err != nil {
 		return nil, err
 	}
 	strategicKinds := d.strategicKinds(apiVersion)

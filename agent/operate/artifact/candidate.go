@@ -14,6 +14,7 @@ import (
 // Candidate is one object of a series. Wipe clears it.
 type Candidate struct {
 	name        string
+	foreign     bool           // it has the name of a version, and does not belong to the series
 	created     string         // RFC 3339, whose order is that of time
 	number      int            // the version; -1 for none
 	deleting    bool           // it is being deleted
@@ -22,7 +23,7 @@ type Candidate struct {
 }
 
 // ParseCandidate reads the metadata of an object and clears raw. It reports false if the object is
-// not of the series.
+// not of the series, and does not have the name of one of its versions either.
 func (s Series) ParseCandidate(raw []byte) (Candidate, bool, error) {
 	var d sensitiveMeta
 	defer clear(raw)
@@ -33,7 +34,7 @@ func (s Series) ParseCandidate(raw []byte) (Candidate, bool, error) {
 	}
 	annotation := func(name string) string { return vedette.UnquoteAnnotation(string(d.Metadata.Annotations[name])) }
 	if !s.includes(annotation) {
-		return Candidate{}, false, nil
+		return Candidate{name: d.Metadata.Name, foreign: true}, s.hasVersionName(d.Metadata.Name), nil
 	}
 	return Candidate{
 		name: d.Metadata.Name, created: d.Metadata.CreationTimestamp, number: s.versionNumber(d.Metadata.Name, annotation(versionAnnotation)),

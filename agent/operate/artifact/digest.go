@@ -97,7 +97,12 @@ func canonicalContent(m manifest.Manifest) []byte {
 // version, and nothing else will tell from which manifest it was made. Of a client-side apply the
 // last-applied annotation does, and a ConfigMap is its own manifest.
 func NeedsDigest(kind vedette.Kind, m manifest.Manifest) bool {
-	return m.Name != "" && m.Annotation(versionAnnotation) != "" && kind != configMapKind
+	return HasVersion(m) && kind != configMapKind
+}
+
+// HasVersion reports whether the object of a manifest is a version of a series.
+func HasVersion(m manifest.Manifest) bool {
+	return m.Name != "" && m.Annotation(versionAnnotation) != ""
 }
 
 // SetDigest writes the digest of a manifest that NeedsDigest into the manifest.

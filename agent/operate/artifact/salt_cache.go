@@ -16,14 +16,18 @@ type SaltCache struct {
 
 const maxSalts = 1000
 
-// SaltFor returns the salt of a series, a new one if it is not known.
+// SaltFor returns the salt of a series, a new one if it is not known. The new one is kept, so that
+// versions that are created at the same time share it.
 func (s *SaltCache) SaltFor(series Series) []byte {
-	if salt := s.get(series); salt != nil {
-		return salt
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	salt := s.bySeries[series]
+	if salt == nil {
+		salt = make([]byte, saltBytes)
+		_, _ = rand.Read(salt) // it never fails
+		s.putLocked(series, salt)
 	}
-	salt := make([]byte, saltBytes)
-	_, _ = rand.Read(salt) // it never fails
-	return salt
+	return slices.Clone(salt)
 }
 
 // put stores the salt of a content annotation, if that is valid.
@@ -34,10 +38,14 @@ func (s *SaltCache) put(key Series, annotation sensitiveBytes) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.putLocked(key, slices.Clone(d.salt))
+}
+
+func (s *SaltCache) putLocked(series Series, salt []byte) {
 	if s.bySeries == nil || len(s.bySeries) >= maxSalts {
 		s.bySeries = map[Series][]byte{}
 	}
-	s.bySeries[key] = slices.Clone(d.salt)
+	s.bySeries[series] = salt
 }
 
 func (s *SaltCache) get(key Series) []byte {

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,6 +39,15 @@ func SeriesOf(key vedette.Key, m manifest.Manifest) Series {
 // manifest had no namespace.
 func (s Series) includes(annotation func(string) string) bool {
 	return annotation(typeAnnotation) != "" && annotation(nameAnnotation) == s.Name
+}
+
+// versionName returns the name of the object of a version.
+func (s Series) versionName(number int) string { return fmt.Sprintf("%s-v%03d", s.Name, number) }
+
+// hasVersionName reports whether a name is that of a version, whatever the object is.
+func (s Series) hasVersionName(name string) bool {
+	n := s.versionNumber(name, "")
+	return n >= 0 && name == s.versionName(n)
 }
 
 var versionPattern = regexp.MustCompile(`^v([0-9]+)$`)

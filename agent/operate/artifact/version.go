@@ -19,8 +19,31 @@ type Chooser struct {
 }
 
 // Choose returns the version of the manifest. The candidates must be sorted. If two of them were
-// made from the manifest, which takes a race of two deployments, it is the newer one.
+// made from the manifest, it is the newer one. A number whose name a foreign object has is skipped,
+// because the version could not be created.
 func (c Chooser) Choose(ctx context.Context, candidates []Candidate) (vedette.Version, error) {
+	members, taken := splitForeign(candidates)
+	v, err := c.chooseAmong(ctx, members)
+	for !v.Exists && taken[c.Series.versionName(v.Number)] {
+		v.Number++
+	}
+	return v, err
+}
+
+// splitForeign separates the objects of a series from the names that other objects have.
+func splitForeign(candidates []Candidate) (members []Candidate, taken map[string]bool) {
+	taken = map[string]bool{}
+	for _, x := range candidates {
+		if x.foreign {
+			taken[x.name] = true
+		} else {
+			members = append(members, x)
+		}
+	}
+	return members, taken
+}
+
+func (c Chooser) chooseAmong(ctx context.Context, candidates []Candidate) (vedette.Version, error) {
 	if len(candidates) == 0 {
 		return vedette.Version{}, nil
 	}

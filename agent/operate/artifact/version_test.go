@@ -30,6 +30,10 @@ func TestChoose(t *testing.T) {
 		{"the newer of two", []Candidate{{name: "c-v002", number: 2}, {name: "c-v004", number: 4, lastApplied: applied}}, vedette.Version{Number: 4, Exists: true, Latest: "c-v004"}},
 		{"one that is being deleted", []Candidate{{name: "c-v002", number: 2, deleting: true}}, vedette.Version{Number: 3, Latest: "c-v002"}},
 		{"one without a version", []Candidate{{name: "c", number: -1}}, vedette.Version{Latest: "c"}},
+		{"a foreign object with the next name", []Candidate{{name: "c-v003", number: 3}, {name: "c-v004", foreign: true}, {name: "c-v005", foreign: true}, {name: "c-v009", foreign: true}},
+			vedette.Version{Number: 6, Latest: "c-v003"}},
+		{"a foreign object only", []Candidate{{name: "c-v000", foreign: true}}, vedette.Version{Number: 1}},
+		{"the same data beside a foreign object", []Candidate{{name: "c-v002", number: 2}, {name: "c-v003", foreign: true}}, vedette.Version{Number: 2, Exists: true, Latest: "c-v002"}},
 		{"one that is gone meanwhile", []Candidate{{name: "c-v009", number: 9}}, vedette.Version{Number: 10, Latest: "c-v009"}},
 	} {
 		c := Chooser{Series: Series{Kind: configMapKind, Namespace: "n", Name: "c"}, Manifest: m, Salts: &SaltCache{},

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
 // object is a JSON object. Whole numbers in it are int64.
@@ -115,6 +117,9 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 		err = json.Unmarshal(raw, &ignored) // because errors of kjson do not export the offset
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not JSON%s", what, SyntaxErrorOffset(err))
 	}
+	if err := exactjson.Check(raw); err != nil { // a member stands twice, so that others may read another one
+		return nil, vedette.Errorf(vedette.Invalid, "the %s is not JSON%s", what, SyntaxErrorOffset(err))
+	}
 	o, ok := value.(object)
 	if !ok {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not a JSON object", what)
@@ -126,8 +131,12 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 // text around it, which may be secret. It is empty for other errors.
 func SyntaxErrorOffset(err error) string {
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	var exact *exactjson.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
 		return fmt.Sprintf(": syntax error at byte %d", syntax.Offset)
+	case errors.As(err, &exact):
+		return ": " + exact.Error()
 	}
 	return ""
 }
@@ -137,15 +146,22 @@ var yamlLine = regexp.MustCompile(`line \d+`)
 // YAMLToJSON converts one YAML document to JSON. A second document is rejected, because the
 // decoder would ignore it silently.
 func YAMLToJSON(raw []byte, what string) ([]byte, error) {
+	if n := yamlcount.Values(raw); n > yamlcount.MaxManifest {
+		return nil, vedette.Errorf(vedette.Invalid, "the %s has about %d values, more than the %d that YAML may have: send it as JSON", what, n, yamlcount.MaxManifest)
+	}
 	documents := yaml3.NewDecoder(bytes.NewReader(raw))
 	var first, second yaml3.Node
 	if err := documents.Decode(&first); err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: check %s", what, yamlErrorLine(err))
 	}
+	if !yamlcount.Expanded(&first).IsManifest() {
+		return nil, vedette.Errorf(vedette.Invalid, "the %s becomes more than %d values, or %d MiB of JSON, when its aliases are replaced: send it as JSON",
+			what, yamlcount.MaxManifest, yamlcount.MaxManifestBytes>>20)
+	}
 	if err := documents.Decode(&second); !errors.Is(err, io.EOF) && !(err == nil && second.IsZero()) {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s contains more than one document: send each as its own operation", what)
 	}
-	converted, err := yaml.YAMLToJSON(raw)
+	converted, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is neither JSON nor YAML: check %s", what, yamlErrorLine(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"sigs.k8s.io/yaml"
 
@@ -119,41 +120,98 @@ func keys() []string {
 	return names
 }
 
-// Save writes the file with mode 0600. Readers see the old content or the new one, and never a
-// part.
-func (f *File) Save() error {
-	if f.Contexts == nil {
-		f.Contexts = []Context{}
-	}
-	data, err := yaml.Marshal(f)
+// Update changes the file at a path: it reads the file, calls change, and writes the result. Other
+// commands that change the file wait meanwhile, so that no change is lost. Nothing is written if
+// change returns an error. Because others wait, change must not wait for anything.
+func Update(path string, change func(*File) error) error {
+	target, err := resolveLinks(path)
 	if err == nil {
-		err = writeFile(f.Path, data)
+		err = os.MkdirAll(filepath.Dir(target), 0o700)
 	}
 	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "write the contexts to %s: %w", f.Path, err)
+		return writeError(path, err)
+	}
+	lock, err := acquireLock(filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".lock"))
+	if err != nil {
+		return writeError(path, err)
+	}
+	defer lock.Close()
+	f, err := Load(path)
+	if err != nil {
+		return err
+	}
+	if err := change(f); err != nil {
+		return err
+	}
+	data, err := f.encode()
+	if err == nil {
+		err = replaceFile(target, data)
+	}
+	if err != nil {
+		return writeError(path, err)
 	}
 	return nil
 }
 
-// writeFile replaces a file. If the path is a symbolic link, the link stays, because the file may be
-// in a repository of dotfiles.
-//
-//nolint:wrapcheck // Save names the file
-func writeFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
+func writeError(path string, err error) error {
+	hint := ""
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		hint = fmt.Sprintf(": make its folder writable, or set %s to the path of another file", PathVariable)
+	}
+	return vedette.Errorf(vedette.Invalid, "write the contexts to %s: %w%s", path, err, hint)
+}
+
+func (f *File) encode() ([]byte, error) {
+	if f.Contexts == nil {
+		f.Contexts = []Context{}
+	}
+	content, err := yaml.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode the contexts: %w", err)
+	}
+	return content, nil
+}
+
+// maxLinks is how many symbolic links in a row are followed, as in Linux.
+const maxLinks = 40
+
+// resolveLinks returns the file that a path means. If the path is a symbolic link, the link stays,
+// because the file may be in a repository of dotfiles. The file may be missing.
+func resolveLinks(path string) (string, error) {
+	for range maxLinks {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			return target, nil
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // it is missing, and not a link
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
 		path = target
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	return "", errors.New("it is a symbolic link to itself, or one of too many")
+}
+
+// replaceFile replaces a file by one with mode 0600. Readers see the old content or the new one, and
+// never a part, also after a crash. The caller holds the lock, so a temporary file that exists was
+// left by a command that was killed.
+//
+//nolint:wrapcheck // writeError names the file
+func replaceFile(path string, data []byte) error {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".config-*") // with mode 0600
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // it does not exist any more if it was renamed
-	_, err = temporary.Write(data)
-	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+	defer os.Remove(temporary) // it does not exist any more if it was renamed
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary.Name(), path)
+	return os.Rename(temporary, path)
 }

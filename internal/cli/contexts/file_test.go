@@ -1,9 +1,15 @@
 package contexts
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -38,14 +44,16 @@ func TestInvalidFiles(t *testing.T) {
 func TestSavedFileIsRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "config.yml")
-	f, err := Load(path)
-	if err != nil || !f.IsMissing {
-		t.Fatalf("a missing file: got %+v, %v", f, err)
-	}
-	f.Set(Context{Name: "a", Server: "https://a", CACert: "ca.crt", TokenCommand: []string{"print", "token"}})
-	f.Set(Context{Name: "b", Server: "b:7002", User: "ann"})
-	f.CurrentContext = "b"
-	if err := f.Save(); err != nil {
+	err := Update(path, func(f *File) error {
+		if !f.IsMissing {
+			t.Errorf("a missing file: got %+v", f)
+		}
+		f.Set(Context{Name: "a", Server: "https://a", CACert: "ca.crt", TokenCommand: []string{"print", "token"}})
+		f.Set(Context{Name: "b", Server: "b:7002", User: "ann"})
+		f.CurrentContext = "b"
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -67,29 +75,140 @@ func TestSavedFileIsRead(t *testing.T) {
 	}
 }
 
-// TestSaveKeepsSymbolicLinks checks that a file that is kept elsewhere stays there.
-func TestSaveKeepsSymbolicLinks(t *testing.T) {
+// TestUpdateKeepsSymbolicLinks checks that a file that is kept elsewhere stays there, whether it exists
+// already or not.
+func TestUpdateKeepsSymbolicLinks(t *testing.T) {
+	for _, exists := range []bool{true, false} {
+		dir := t.TempDir()
+		target, link := filepath.Join(dir, "dotfiles", "vedette.yml"), filepath.Join(dir, "config.yml")
+		if exists {
+			if err := errors.Join(os.Mkdir(filepath.Dir(target), 0o700), os.WriteFile(target, []byte("contexts: []\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.Symlink(filepath.Join("dotfiles", "vedette.yml"), filepath.Join(dir, "middle")), os.Symlink("middle", link)); err != nil {
+			t.Fatal(err)
+		}
+		if err := Update(link, addContext("a")); err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(target); err != nil || !strings.Contains(string(content), "name: a") {
+			t.Errorf("exists %v: got %q, %v in the target of the link", exists, content, err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("exists %v: got %v, %v, want a link", exists, info, err)
+		}
+		wantFiles(t, dir, "config.yml", "dotfiles", "middle")
+		wantFiles(t, filepath.Dir(target), ".vedette.yml.lock", "vedette.yml")
+	}
+}
+
+func addContext(name string) func(*File) error {
+	return func(f *File) error {
+		f.Set(Context{Name: name, Server: name})
+		return nil
+	}
+}
+
+func wantFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if err != nil || !slices.Equal(names, want) {
+		t.Errorf("got %q, %v in %s, want %q", names, err, dir, want)
+	}
+}
+
+// TestConcurrentUpdates checks that no change is lost if many processes change a file at once, and that
+// readers never see a part. The processes are this test.
+func TestConcurrentUpdates(t *testing.T) {
+	const processes = 20
+	if name := os.Getenv("VEDETTE_TEST_CONTEXT"); name != "" {
+		if err := Update(os.Getenv(PathVariable), addContext(name)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	path := filepath.Join(t.TempDir(), "config.yml")
+	var all sync.WaitGroup
+	for i := range processes {
+		all.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestConcurrentUpdates$")
+			cmd.Env = append(os.Environ(), PathVariable+"="+path, fmt.Sprintf("VEDETTE_TEST_CONTEXT=c%d", i))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v: %s", i, err, out)
+			}
+			if _, err := Load(path); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	f, err := Load(path)
+	if err != nil || len(f.Contexts) != processes {
+		t.Errorf("got %d contexts, %v, want %d", len(f.Contexts), err, processes)
+	}
+}
+
+// TestUpdateAfterCrash checks that what a killed command left does not prevent a change.
+func TestUpdateAfterCrash(t *testing.T) {
 	dir := t.TempDir()
-	target, link := filepath.Join(dir, "dotfiles.yml"), filepath.Join(dir, "config.yml")
-	if err := os.WriteFile(target, []byte("contexts: []\n"), 0o600); err != nil {
+	for _, left := range []string{".config.yml.lock", ".config.yml.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, left), []byte("contexts: [{na"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "config.yml")
+	if err := Update(path, addContext("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
+	if f, err := Load(path); err != nil || len(f.Contexts) != 1 {
+		t.Errorf("got %+v, %v", f, err)
 	}
-	f, err := Load(link)
-	if err != nil {
-		t.Fatal(err)
+	wantFiles(t, dir, ".config.yml.lock", "config.yml")
+}
+
+// TestUpdateErrors checks what users read if the file cannot be changed, and that it stays as it is.
+func TestUpdateErrors(t *testing.T) {
+	refused := errors.New("refused")
+	for _, tt := range []struct {
+		name    string
+		prepare func(dir string) (path string, err error)
+		change  func(*File) error
+		want    string
+	}{
+		{"the change fails", func(dir string) (string, error) { return filepath.Join(dir, "c.yml"), nil }, func(*File) error { return refused }, "refused"},
+		{"the folder is a file", func(dir string) (string, error) {
+			return filepath.Join(dir, "f", "c.yml"), os.WriteFile(filepath.Join(dir, "f"), nil, 0o600)
+		}, addContext("a"), "write the contexts to"},
+		{"a link to itself", func(dir string) (string, error) {
+			return filepath.Join(dir, "c.yml"), os.Symlink("c.yml", filepath.Join(dir, "c.yml"))
+		}, addContext("a"), "symbolic link to itself"},
+		{"the folder is read-only", func(dir string) (string, error) {
+			if os.Geteuid() == 0 {
+				return "/proc/self/c.yml", nil // root may write to all other folders
+			}
+			return filepath.Join(dir, "c.yml"), os.Chmod(dir, 0o500)
+		}, addContext("a"), "c.yml"},
+	} {
+		path, err := tt.prepare(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Update(path, tt.change)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
+		}
+		if _, err := os.ReadFile(path); err == nil {
+			t.Errorf("%s: the file was written", tt.name)
+		}
 	}
-	f.Set(Context{Name: "a", Server: "a"})
-	if err := f.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if content, err := os.ReadFile(target); err != nil || !strings.Contains(string(content), "name: a") {
-		t.Errorf("got %q, %v in the target of the link", content, err)
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("got %v, %v, want no temporary files", entries, err)
+	err := writeError("/ro/config.yml", fs.ErrPermission)
+	if want := "make its folder writable, or set VEDETTE_CONFIG"; !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
 	}
 }
 

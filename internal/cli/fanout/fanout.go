@@ -96,7 +96,8 @@ type FailedError struct{ Failed, Total int }
 func (s FailedError) Error() string { return fmt.Sprintf("%d of %d failed", s.Failed, s.Total) }
 
 // ForEachAccount calls work for every account, and prints objects that the runs reported. It
-// returns the first error of work, or a FailedError if runs counted failures.
+// returns the first error of work, or a FailedError if runs counted failures. If ctx or an error ends
+// it early, it prints how far each account came.
 func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Context, run *Run) error) error {
 	defer fan.spin.Stop()
 	fan.runs, fan.printing = nil, 0
@@ -113,10 +114,16 @@ func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Con
 	for _, run := range fan.runs {
 		group.Go(func() error {
 			defer run.finish()
-			return work(ctx, run)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			err := work(ctx, run)
+			run.progress.complete = err == nil
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
+		fan.printProgress()
 		return err
 	}
 	if err := fan.printObjects(); err != nil {

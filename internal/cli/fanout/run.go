@@ -21,6 +21,7 @@ type Run struct {
 	succeeded int          // things that the user asked for
 	failed    int
 	unserved  bool // no agent serves the account; nothing more is tried
+	progress  progress
 
 	printedWarnings map[string]bool   // texts of warnings
 	objects         []json.RawMessage // printed at the end
@@ -31,14 +32,26 @@ type outputLine struct {
 	toStderr bool
 }
 
-// send runs an operation in the account. The spinner shows what it does.
+// send runs an operation in the account. The spinner shows what it does. If ctx has ended, nothing is
+// sent. If it ends meanwhile, the operation has some time left, because it was sent already.
 func (r *Run) send(ctx context.Context, what string, o client.Operation) (client.Outcome, error) {
 	o.Account, o.DryRun = r.Account, r.fanOut.change.IsDryRun() && !o.Reads()
 	if r.fanOut.change.IsClientDryRun() {
 		return clientDryRunOutcome(o), nil
 	}
+	if ctx.Err() != nil {
+		return client.Outcome{}, context.Cause(ctx)
+	}
 	defer r.fanOut.spin.Track(r.Account + ": " + what)()
+	if o.Reads() || o.DryRun {
+		out, err := r.fanOut.Client.Operate(ctx, o, r.fanOut.origin)
+		r.printWarnings(out.Warnings)
+		return out, err
+	}
+	ctx, cancel := r.fanOut.withGrace(ctx)
+	defer cancel()
 	out, err := r.fanOut.Client.Operate(ctx, o, r.fanOut.origin)
+	r.progress.add(what, out)
 	r.printWarnings(out.Warnings)
 	return out, err
 }
@@ -65,14 +78,13 @@ func (r *Run) Query(ctx context.Context, what string, o client.Operation) (clien
 		return client.Outcome{}, false, nil
 	}
 	out, err := r.send(ctx, what, o)
-	if ctx.Err() != nil {
-		return out, false, context.Cause(ctx)
-	}
-	if err != nil && vedette.KindOf(err) == vedette.Unavailable {
-		return out, false, err
-	}
-	if err == nil && out.State == vedette.Done {
+	switch {
+	case err == nil && out.State == vedette.Done:
 		return out, true, nil
+	case err != nil && ctx.Err() != nil:
+		return out, false, context.Cause(ctx)
+	case err != nil && vedette.KindOf(err) == vedette.Unavailable:
+		return out, false, err
 	}
 	r.failed++
 	r.Warnf("%s", r.failureMessage(what, out, err))
@@ -89,7 +101,7 @@ func (r *Run) TryQuery(ctx context.Context, what string, o client.Operation) (cl
 	}
 	out, err := r.send(ctx, what, o)
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return out, false, context.Cause(ctx)
 	case err != nil && vedette.KindOf(err) == vedette.Unavailable:
 		return out, false, err

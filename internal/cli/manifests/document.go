@@ -125,7 +125,7 @@ func (d Options) loadFrom(name string, stdin io.Reader) (LoadResult, error) {
 		return readDocuments(stdin, "stdin"), nil
 	}
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return LoadResult{}, vedette.Errorf(vedette.Invalid, "-f does not accept URLs: use `curl -sSL %s | vedette … -f -`", name)
+		return LoadResult{}, vedette.Errorf(vedette.Invalid, "-f does not accept URLs: use `curl -sSL %s | vedette … -f -`", client.WithoutLogin(name))
 	}
 	paths, err := d.paths(name)
 	if err != nil {

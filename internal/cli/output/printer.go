@@ -68,18 +68,8 @@ func (p *Printer) Table(t *Table) {
 	t.lines = nil
 }
 
-// Sanitize replaces hidden characters by "?". Anybody who may write to a cluster could
-// otherwise move the cursor of the reader's terminal, or change the order of what it shows.
-func Sanitize(text string) string { return sanitizeExcept(text, "") }
-
-func sanitizeExcept(text, kept string) string {
-	return strings.Map(func(r rune) rune {
-		if textcheck.IsHidden(r) && !strings.ContainsRune(kept, r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
+// Sanitize replaces hidden characters by "?".
+func Sanitize(text string) string { return textcheck.Sanitize(text) }
 
 // SafeWriter sanitizes what is written, besides line feeds and tabs. Commands write their errors
 // to one, because errors quote servers and clusters. Each write must be whole characters.
@@ -87,10 +77,11 @@ type SafeWriter struct{ To io.Writer }
 
 // Write writes a text without hidden characters.
 func (w SafeWriter) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(w.To, sanitizeExcept(string(text), "\n\t")); err != nil {
-		return 0, errors.Join(ErrWrite, err)
+	n, err := textcheck.SafeWriter{To: w.To}.Write(text)
+	if err != nil {
+		return n, errors.Join(ErrWrite, err)
 	}
-	return len(text), nil
+	return n, nil
 }
 
 // SanitizeCells sanitizes a line but keeps its tabs.

@@ -95,7 +95,7 @@ func (c *Client) Get(ctx context.Context, r Request) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL.String(), http.NoBody)
 	if err != nil {
 		end(nil)
-		return nil, fmt.Errorf("%q is not a valid URL", r.URL.Redacted())
+		return nil, fmt.Errorf("the URL at %s is not valid", r.URL.Host)
 	}
 	request.Header.Set("User-Agent", "vedette-server")
 	for name, values := range r.Header {

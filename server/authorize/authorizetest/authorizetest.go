@@ -28,6 +28,9 @@ func newAuthorizer(denied string) *Authorizer {
 	return &Authorizer{denied: denied, checked: map[string]bool{}}
 }
 
+// Denied returns the permission that is denied; empty if all are granted.
+func (a *Authorizer) Denied() string { return a.denied }
+
 func (a *Authorizer) check(permission string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,6 +78,8 @@ type Route struct {
 	// FilteredText is a text that the answer leaves out without the permission. If it
 	// is empty, the route rejects the request instead.
 	FilteredText string
+	// Hides is set if the route answers without the permission as if nothing existed: 404.
+	Hides bool
 	// Rejecting are those of the Permissions without which the route rejects the request
 	// although it filters by the others.
 	Rejecting []string
@@ -122,6 +127,12 @@ func (route Route) checkDenied(t *testing.T, permission string, response Respons
 	if route.FilteredText != "" && !slices.Contains(route.Rejecting, permission) {
 		if response.Code != http.StatusOK || strings.Contains(response.Body, route.FilteredText) {
 			t.Errorf("without %s: got %d %s, want 200 without %q", permission, response.Code, response.Body, route.FilteredText)
+		}
+		return
+	}
+	if route.Hides {
+		if response.Code != http.StatusNotFound {
+			t.Errorf("without %s: got %d %s, want 404", permission, response.Code, response.Body)
 		}
 		return
 	}

@@ -2,11 +2,14 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
 // semaphoreTest is a semaphore whose only permit is taken, and the names of those
@@ -14,40 +17,51 @@ import (
 type semaphoreTest struct {
 	t *testing.T
 	*Semaphore
+	held     *fair.Grant // the only permit
 	mu       sync.Mutex
 	admitted []string
 }
 
 func newSemaphoreTest(t *testing.T) *semaphoreTest {
-	return &semaphoreTest{t: t, Semaphore: NewSemaphore(0)}
+	s := NewSemaphore(1)
+	held, err := s.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &semaphoreTest{t: t, Semaphore: s, held: held}
 }
 
-func (q *semaphoreTest) start(name string, acquire func(context.Context) error) context.CancelFunc {
+func (q *semaphoreTest) start(name string, acquire func(context.Context) (*fair.Grant, error)) context.CancelFunc {
 	ctx, cancel := context.WithCancel(q.t.Context())
 	go func() {
-		if acquire(ctx) != nil {
+		permit, err := acquire(ctx)
+		if err != nil {
 			return
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.admitted = append(q.admitted, name)
+		q.held = permit
 	}()
 	synctest.Wait()
 	return cancel
 }
 
 // acquireLowFrom acquires as a batch of a source.
-func (q *semaphoreTest) acquireLowFrom(source string) func(context.Context) error {
-	return func(ctx context.Context) error { return q.AcquireLow(ctx, source) }
+func (q *semaphoreTest) acquireLowFrom(source string) func(context.Context) (*fair.Grant, error) {
+	return func(ctx context.Context) (*fair.Grant, error) { return q.AcquireLow(ctx, source) }
 }
 
 // releaseAll admits n waiters, one after the other, and returns their names.
 func (q *semaphoreTest) releaseAll(n int) []string {
 	for range n {
-		q.Release()
+		q.held.Release()
 		synctest.Wait()
 	}
-	q.Release()
+	q.held.Release()
+	if got := q.line.Stats(); got != (fair.Stats{}) {
+		q.t.Errorf("got %+v after all releases, want no permits used and no waiters", got)
+	}
 	return q.admitted
 }
 
@@ -63,9 +77,6 @@ func TestPriorityWaitersGoFirst(t *testing.T) {
 		synctest.Wait()
 		if got, want := q.releaseAll(4), []string{"operation 1", "operation 2", "batch 1", "batch 2"}; !slices.Equal(got, want) {
 			t.Errorf("got order %q, want %q", got, want)
-		}
-		if q.free != 1 {
-			t.Errorf("got %d free permits after all releases, want 1", q.free)
 		}
 	})
 }
@@ -86,9 +97,6 @@ func TestSourcesAreAdmittedInTurn(t *testing.T) {
 		if got := q.releaseAll(7); !slices.Equal(got, want) {
 			t.Errorf("got order %q, want %q", got, want)
 		}
-		if len(q.low.sources) != 0 || len(q.low.waiting) != 0 {
-			t.Errorf("got waiters %v after all releases, want none", q.low)
-		}
 	})
 }
 
@@ -105,36 +113,43 @@ func TestLowPriorityIsNotStarved(t *testing.T) {
 	})
 }
 
-// A waiter that gives up at the moment of its admission passes its permit on.
-func TestCanceledWaiterReleasesItsSlot(t *testing.T) {
+// A source whose accounts are locked leaves permits to other sources, and none is reserved from callers
+// that wait.
+func TestLockedSourceLeavesPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newSemaphoreTest(t)
-		admitted := q.enqueue(&q.high, "")
-		q.Release()
-		q.cancel(&q.high, "", admitted)
-		if q.free != 1 {
-			t.Errorf("got %d free permits, want 1", q.free)
+		s := NewSemaphore(8)
+		var sources []string
+		start := func(source string) {
+			go func() {
+				if _, err := s.AcquireLow(t.Context(), source); err == nil {
+					sources = append(sources, source)
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 8 {
+			start("locked")
+		}
+		start("honest")
+		if _, err := s.Acquire(t.Context()); err != nil || len(sources) != 7 || sources[6] != "honest" {
+			t.Errorf("got permits for %q, want 6 of the locked source, and the other one's", sources)
 		}
 	})
+	s := NewSemaphore(8)
+	for range 8 {
+		if _, err := s.Acquire(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
-// A canceled waiter may have been admitted already, because select takes either. Whichever it
-// takes, no permit is lost.
-func TestCanceledContextLosesNoPermit(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, acquire := range map[string]func(*Semaphore) error{
-		"high": func(s *Semaphore) error { return s.Acquire(ctx) },
-		"low":  func(s *Semaphore) error { return s.AcquireLow(ctx, "shop") },
-	} {
-		s := NewSemaphore(1)
-		for range 100 {
-			if acquire(s) == nil {
-				s.Release()
-			}
-			if s.free != 1 {
-				t.Fatalf("%s: got %d free permits, want 1", name, s.free)
-			}
-		}
+// The error of a caller that gives up is that of its context, not the cause, by which errors of the
+// database are recognized.
+func TestCanceledWaiter(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the agent disconnected"))
+	s := NewSemaphore(1)
+	if _, err := s.AcquireLow(ctx, "shop"); !errors.Is(err, context.Canceled) || s.line.Stats() != (fair.Stats{}) {
+		t.Errorf("got %v and %+v, want context.Canceled and no permits used", err, s.line.Stats())
 	}
 }

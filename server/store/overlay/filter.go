@@ -160,7 +160,7 @@ func (f *Filtered) filterDrops() {
 		d := &drops[i]
 		withheld := map[uint64]bool{}
 		for key, fl := range f.floors {
-			for _, digest := range fl.digests() {
+			for _, digest := range fl.digests(key) {
 				if !covers(d.Feed, key) || !slices.Contains(d.Digests, digest) {
 					continue
 				}

@@ -87,8 +87,14 @@ func (f *floor) isPassedBy(mark string) bool {
 
 // digests returns the digests under which a snapshot's index may contain what the operation
 // wrote. The version is empty if an agent with another shape has taken the account.
-func (f *floor) digests() []uint64 {
-	return []uint64{vedette.Digest(f.uid, strconv.FormatUint(f.version, 10)), vedette.Digest(f.uid, "")}
+func (f *floor) digests(key vedette.Key) (digests []uint64) {
+	for _, version := range []string{strconv.FormatUint(f.version, 10), ""} {
+		digests = append(digests, vedette.Digest(key.Namespace, key.Name, f.uid, version))
+		if f.uid == "" {
+			digests = append(digests, vedette.DigestWithoutName(f.uid, version))
+		}
+	}
+	return digests
 }
 
 // covers reports whether a feed reports an object.

@@ -42,7 +42,7 @@ func (s step) batch() Batch {
 		b.Deletes = []Deletion{{web, strings.TrimPrefix(s.delete, "-")}}
 	}
 	if s.drop {
-		b.Drops = []Drop{{pods, []uint64{vedette.Digest("u", "10"), 4711}}}
+		b.Drops = []Drop{{pods, []uint64{vedette.Digest("", "", "u", "10"), 4711}}}
 	}
 	if mark := vedette.Mark(s.mark); mark != "" {
 		b.Feeds[0].Mark = &mark

@@ -139,9 +139,11 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		o.Annotations["moniker.spinnaker.io/application"] = long + "\x00\xff"
 		o.Labels = map[string]string{strings.Repeat("k", 400): long, "nul": "\x00"}
 		w.put(o)
-		page, err := s.Objects(t.Context(), store.Query{Application: long + "\x00\xff"})
-		if err != nil || len(page.Items) != 1 {
-			t.Errorf("got %d rows, %v, want 1", len(page.Items), err)
+		for application, want := range map[string]int{long[:254]: 1, long + "\x00\xff": 0} {
+			page, err := s.Objects(t.Context(), store.Query{Application: application})
+			if err != nil || len(page.Items) != want {
+				t.Errorf("got %d rows of an application with %d bytes, %v, want %d", len(page.Items), len(application), err, want)
+			}
 		}
 	},
 	"large bodies": func(t *testing.T, s *store.Store) {
@@ -190,8 +192,8 @@ var commitTests = map[string]func(*testing.T, *store.Store){
 		w.put(object(pods, "n", "rewritten", "2"))
 		changes := w.commit(store.Batch{
 			Upserts: []vedette.Object{object(pods, "n", "again", "2")},
-			Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(lost.UID, "1"), vedette.Digest(rewritten.UID, "1"),
-				vedette.Digest(recreated.UID, "1"), 42}}},
+			Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{vedette.Digest(lost.Namespace, lost.Name, lost.UID, "1"), vedette.Digest(rewritten.Namespace, rewritten.Name, rewritten.UID, "1"),
+				vedette.Digest(recreated.Namespace, recreated.Name, recreated.UID, "1"), 42}}},
 		})
 		equal(t, "changes", changeNames(changes), []string{"deleted Pod n/lost", "modified Pod n/again"})
 		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})),

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -147,6 +148,69 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 			t.Errorf("feed that is not declared: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
 	},
+	"a feed that is invalidated is reported completely, also from an earlier state": func(t *testing.T, s *store.Store) {
+		w := newWriter(t, s, "prod")
+		same := object(pods, "n", "web", "1000")
+		mark := vedette.Mark("1200")
+		w.commit(store.Batch{Upserts: []vedette.Object{same, object(services, "n", "web", "7")},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		if err := s.InvalidateFeed(t.Context(), "prod", w.term, feedOf(pods)); err != nil {
+			t.Fatal(err)
+		}
+		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" {
+			t.Errorf("got mark %s, want none", f.Mark)
+		}
+		beginSnapshot(t, w)
+		equal(t, "index", readIndex(t, s, feedOf(pods)), []uint64{vedette.Digest(same.Namespace, same.Name, same.UID, "")})
+		equal(t, "index of another feed", readIndex(t, s, feedOf(services)), sortedDigests(object(services, "n", "web", "7")))
+		same.Body = []byte(`{"other":"content"}`)
+		listed := vedette.Mark("950")
+		w.commit(store.Batch{Upserts: []vedette.Object{same},
+			Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &listed, SnapshotMark: listed, State: vedette.FeedLive}}})
+		rows := queryAll(t, s, store.Query{Kinds: []vedette.Kind{pods}, Bodies: true})
+		if len(rows) != 1 || string(rows[0].Body) != string(same.Body) {
+			t.Errorf("got body %s, want other content under the same version", rows[0].Body)
+		}
+		if err := s.InvalidateFeed(t.Context(), "prod", w.term-1, feedOf(pods)); !errors.Is(err, store.ErrTerm) {
+			t.Errorf("an earlier term: got %v, want %v", err, store.ErrTerm)
+		}
+	},
+	"verifications are recorded, and their drift is added up": func(t *testing.T, s *store.Store) {
+		w := newWriter(t, s, "prod")
+		at := time.UnixMicro(1_700_000_000_000_000)
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Verified: at, Drift: 3}}})
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Verified: at.Add(time.Hour), Drift: 4}}})
+		mark := vedette.Mark("7")
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), Mark: &mark, State: vedette.FeedLive}}})
+		if f := feedStatus(t, s, "prod", feedOf(pods)); !f.Verified.Equal(at.Add(time.Hour)) || f.Drift != 7 {
+			t.Errorf("got %v and %d drifted objects, want %v and 7", f.Verified, f.Drift, at.Add(time.Hour))
+		}
+		if f := feedStatus(t, s, "prod", feedOf(services)); !f.Verified.IsZero() || f.Drift != 0 {
+			t.Errorf("another feed: got %v and %d, want none", f.Verified, f.Drift)
+		}
+	},
+	"a scan has all objects of a feed and no others": func(t *testing.T, s *store.Store) {
+		w := newWriter(t, s, "prod")
+		var all []vedette.Object
+		var want []store.StoredObject
+		for i := range severalRemovals { // more than one portion
+			o := object(pods, "n", fmt.Sprintf("p%05d", i), "1")
+			all = append(all, o)
+			want = append(want, store.StoredObject{Digest: vedette.Digest(o.Namespace, o.Name, o.UID, o.ResourceVersion), Namespace: "n", Name: o.Name})
+		}
+		w.put(append(all, object(services, "n", "other", "1"))...)
+		var got []store.StoredObject
+		err := s.ScanObjects(t.Context(), "prod", feedOf(pods), func(portion []store.StoredObject) error {
+			got = append(got, portion...)
+			return nil
+		})
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %d objects, %v, want %d", len(got), err, len(want))
+		}
+		if err := s.ScanObjects(t.Context(), "none", feedOf(pods), nil); !errors.Is(err, store.ErrNoAccount) {
+			t.Errorf("an unknown account: got %v, want %v", err, store.ErrNoAccount)
+		}
+	},
 	"a cluster that goes back to an earlier state is listed again": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod")
 		changed := object(pods, "n", "web", "1000")
@@ -164,7 +228,7 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 		if f := feedStatus(t, s, "prod", feedOf(pods)); f.Mark != "" || f.State != vedette.FeedPending || f.Message == "" {
 			t.Errorf("got %+v, want a pending feed without a mark", f)
 		}
-		equal(t, "index", readIndex(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.UID, "")})
+		equal(t, "index", readIndex(t, s, feedOf(pods)), []uint64{vedette.Digest(changed.Namespace, changed.Name, changed.UID, "")})
 		equal(t, "index of another feed", readIndex(t, s, feedOf(services)), sortedDigests(object(services, "n", "web", "7")))
 		beginSnapshot(t, w)
 		changed.Body = []byte(`{"other":"content"}`)
@@ -186,6 +250,27 @@ var feedTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("from %q to %q: got mark %q, want the new one", from, listed, f.Mark)
 			}
 		}
+	},
+	"objects without uid have digests of their own": func(t *testing.T, s *store.Store) {
+		w := newWriter(t, s, "prod", feedOf(pods))
+		a, b := object(pods, "n", "a", "1"), object(pods, "n", "b", "1")
+		a.UID, b.UID = "", ""
+		w.put(a, b)
+		equal(t, "index", readIndex(t, s, feedOf(pods)), sortedDigests(a, b))
+		old := vedette.DigestWithoutName("", "1")
+		var withoutNames []uint64
+		if err := s.IndexWithoutNames(t.Context(), "prod", feedOf(pods), func(digests []uint64) error {
+			withoutNames = append(withoutNames, digests...)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "index of older agents", withoutNames, []uint64{old, old})
+		w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{vedette.Digest("n", "a", "", "1")}}}})
+		equal(t, "objects", rowNames(queryAll(t, s, store.Query{})), []string{"prod Pod n/b@1"})
+		w.put(a)
+		w.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(pods), Digests: []uint64{old}}}})
+		equal(t, "objects after the drop of an older agent", rowNames(queryAll(t, s, store.Query{})), nil)
 	},
 	"the index has the digests of a feed's rows": func(t *testing.T, s *store.Store) {
 		w := newWriter(t, s, "prod", feedOf(pods), namespacedFeed(services, "a"), namespacedFeed(services, "b"))
@@ -260,7 +345,7 @@ func readIndex(t *testing.T, s *store.Store, feed vedette.Feed) []uint64 {
 func sortedDigests(objects ...vedette.Object) []uint64 {
 	out := make([]uint64, len(objects))
 	for i, o := range objects {
-		out[i] = vedette.Digest(o.UID, o.ResourceVersion)
+		out[i] = vedette.Digest(o.Namespace, o.Name, o.UID, o.ResourceVersion)
 	}
 	slices.Sort(out)
 	return out

@@ -41,7 +41,7 @@ var inventoryTests = map[string]func(*testing.T, *store.Store){
 		one, two := putShop(newWriter(t, s, "one")), putShop(newWriter(t, s, "two"))
 		equalInventory(t, s, "shop one: deployment web 2 2; two: deployment web 2 2")
 		set := shop()[1]
-		one.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(replicaSets), Digests: []uint64{vedette.Digest(set.UID, set.ResourceVersion)}}}})
+		one.commit(store.Batch{Drops: []store.Drop{{Feed: feedOf(replicaSets), Digests: []uint64{vedette.Digest(set.Namespace, set.Name, set.UID, set.ResourceVersion)}}}})
 		equalInventory(t, s, "shop one: deployment web 1 1; two: deployment web 2 2")
 		two.declare(feedOf(pods), feedOf(replicaSets))
 		equalInventory(t, s, "shop one: deployment web 1 1; two: deployment web 1 1")

@@ -113,8 +113,11 @@ var operationTests = map[string]func(*testing.T, *store.Store){
 				t.Errorf("got %q, want text in valid UTF-8", text)
 			}
 		}
-		if found, _ := operationPages(t, s, store.OperationQuery{Origin: o.Origin}); len(found) != 1 {
+		if found, _ := operationPages(t, s, store.OperationQuery{Origin: got.Origin}); len(found) != 1 {
 			t.Errorf("got %d operations by origin, want 1", len(found))
+		}
+		if found, _ := operationPages(t, s, store.OperationQuery{Origin: o.Origin}); len(found) != 0 {
+			t.Errorf("got %d operations by an origin that no row can have, want none", len(found))
 		}
 	},
 	"pages have the newest first": func(t *testing.T, s *store.Store) {

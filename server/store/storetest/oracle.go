@@ -136,7 +136,7 @@ func (o *oracle) drop(b *store.Batch, want map[string]bool) {
 		if key.Kind != pods && key.Kind != replicaSets || slices.ContainsFunc(b.Upserts, func(u vedette.Object) bool { return u.Key == key }) {
 			continue
 		}
-		b.Drops = append(b.Drops, store.Drop{Feed: feedOf(key.Kind), Digests: []uint64{vedette.Digest(old.UID, old.ResourceVersion)}})
+		b.Drops = append(b.Drops, store.Drop{Feed: feedOf(key.Kind), Digests: []uint64{vedette.Digest(old.Namespace, old.Name, old.UID, old.ResourceVersion)}})
 		delete(o.objects, key)
 		want["deleted "+key.String()] = true
 		return

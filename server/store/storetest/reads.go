@@ -13,7 +13,7 @@ import (
 var readTests = map[string]func(*testing.T, *store.Store){
 	"objects are ordered by account, kind, namespace and name, in pages of any size": func(t *testing.T, s *store.Store) {
 		var want []string
-		for _, account := range []vedette.AccountName{"b", "A", "a-long-one", "a"} { // ids and names have different orders
+		for _, account := range []vedette.AccountName{"b", "C", "a-long-one", "a"} { // ids and names have different orders
 			w := newWriter(t, s, account, feedOf(services), feedOf(pods), feedOf(roles), feedOf(deployments))
 			for i, kind := range []vedette.Kind{services, deployments, pods} {
 				for n := range 3 + i*4 {

@@ -12,7 +12,7 @@ import (
 
 var searchTests = map[string]func(*testing.T, *store.Store){
 	"finds what is in a key": testSearchByKey, "pages": testSearchPages, "related": testSearchRelated, "hidden": testSearchHidden,
-	"exact names": testSearchNames, "without anything": testSearchNothing,
+	"exact names": testSearchNames, "rules": testSearchRules, "applications that are added": testSearchAddedApplications, "without anything": testSearchNothing,
 }
 
 const searchPrefix = "cache:objects:"
@@ -202,6 +202,69 @@ func testSearchNames(t *testing.T, s *store.Store) {
 	checkFound(t, s, q, []string{"Staging Pod shop/web-0", "prod Pod shop/web-0"})
 	q.Name, q.Namespace = "", "web"
 	checkFound(t, s, q, []string{"Staging Service web/api%1", "prod Service web/api%1"})
+}
+
+func testSearchRules(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	isOneOf := func(names ...string) func(string) bool {
+		return func(name string) bool { return slices.Contains(names, name) }
+	}
+	inProd := func(account vedette.AccountName) bool { return account == "prod" }
+	for _, tt := range []struct {
+		name  string
+		rules []store.ApplicationRule
+		want  []string
+	}{
+		{"one is shown", []store.ApplicationRule{{Shows: isOneOf("pay")}}, []string{"prod Deployment.apps pay/ledger", "prod Pod pay/Web_1"}},
+		{"one is hidden", []store.ApplicationRule{{Shows: isOneOf("pay", "api")}},
+			[]string{"prod Deployment.apps pay/ledger", "prod Pod pay/Web_1", "prod Service web/api%1"}},
+		{"all are hidden", []store.ApplicationRule{{Shows: isOneOf()}}, nil},
+		{"all are shown", []store.ApplicationRule{{Shows: isOneOf("pay", "api", "shop")}, {Shows: isOneOf(), Kinds: []vedette.Kind{pods, deployments}}},
+			[]string{"prod Service shop/web", "prod Service web/api%1"}},
+		{"names are equal if their bytes are", []store.ApplicationRule{{Shows: isOneOf("PAY", "pay ")}}, nil},
+		{"two rules", []store.ApplicationRule{{Shows: isOneOf("shop", "pay")}, {Shows: isOneOf("pay"), Kinds: []vedette.Kind{pods}}},
+			[]string{"prod Deployment.apps pay/ledger", "prod Deployment.apps shop/front[1]", "prod Pod pay/Web_1", "prod Service shop/web"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, CanRead: inProd, Rules: tt.rules}
+			checkFound(t, s, q, slices.Clone(tt.want))
+			var paged []store.SearchRow
+			for q.Limit = 1; q.Offset < int64(len(tt.want)); q.Offset++ {
+				page, err := s.Search(t.Context(), q)
+				if err != nil || len(page) != 1 {
+					t.Fatalf("page %d: got %v, error %v, want one row", q.Offset, page, err)
+				}
+				paged = append(paged, page...)
+			}
+			if got := foundNames(paged); !slices.Equal(got, tt.want) {
+				t.Errorf("pages: got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// testSearchAddedApplications lets a rule learn of an application after the database was asked which there are.
+func testSearchAddedApplications(t *testing.T, s *store.Store) {
+	fillForSearch(t, s)
+	for _, tt := range []struct {
+		name  string
+		until int // which question the application appears at
+		want  vedette.ErrorKind
+	}{{"once", 2, ""}, {"again and again", 1000, vedette.Unavailable}} {
+		asked := 0
+		rule := store.ApplicationRule{Shows: func(name string) bool {
+			if name != "pay" {
+				return true
+			}
+			asked++
+			return asked%2 == 1 && asked <= tt.until
+		}}
+		q := store.SearchQuery{KeyPrefix: searchPrefix, KindName: searchableName, Limit: 100, Rules: []store.ApplicationRule{rule}}
+		rows, err := s.Search(t.Context(), q)
+		if vedette.KindOf(err) != tt.want || slices.ContainsFunc(rows, func(r store.SearchRow) bool { return r.Application == "pay" }) {
+			t.Errorf("%s: got %v, error %v, want no object of the application", tt.name, rows, err)
+		}
+	}
 }
 
 func testSearchNothing(t *testing.T, s *store.Store) {

@@ -22,7 +22,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests},
-		{"oracle", oracleTests},
+		{"oracle", oracleTests}, {"names", nameTests},
 		{"attributes", attributeTests}, {"search", searchTests}, {"inventory", inventoryTests},
 		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
 	} {
@@ -158,7 +158,7 @@ func deletions(keys ...vedette.Key) []store.Deletion {
 func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	return vedette.Object{
 		Key:             vedette.Key{Kind: kind, Namespace: namespace, Name: name},
-		UID:             fmt.Sprintf("00000000-0000-4000-8000-%012x", vedette.Digest(kind.String()+namespace, name)>>16),
+		UID:             fmt.Sprintf("00000000-0000-4000-8000-%012x", vedette.DigestWithoutName(kind.String()+namespace, name)>>16),
 		ResourceVersion: version,
 		APIVersion:      resources[kind].APIVersion(),
 		Created:         1700000000,

@@ -243,7 +243,7 @@ func (c *simulation) beginSnapshot(l *agentSnapshot) {
 		c.t.Fatal(err)
 	}
 	for _, o := range l.objects {
-		if digest := vedette.Digest(o.UID, o.ResourceVersion); l.index[digest] {
+		if digest := vedette.Digest(o.Namespace, o.Name, o.UID, o.ResourceVersion); l.index[digest] {
 			delete(l.index, digest)
 		} else {
 			l.unsent = append(l.unsent, o)

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/executor"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/agent/uplink"
+)
+
+// connectedAgent is an agent of which one account has reached a cluster, and whose executor runs.
+type connectedAgent struct {
+	*Agent
+	t        *testing.T
+	outcomes chan vedette.Outcome
+	executor boundExecutor
+}
+
+func newConnectedAgent(t *testing.T, handle http.HandlerFunc) *connectedAgent {
+	t.Helper()
+	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"},
+		Accounts: []Account{{Name: "prod"}}}, slog.New(slog.DiscardHandler))
+	c := &connectedAgent{Agent: a, t: t, outcomes: make(chan vedette.Outcome, 10)}
+	x := executor.New(executor.Config{MaxWorkers: 1}, a.executeMeasured, func(out vedette.Outcome) { c.outcomes <- out })
+	c.executor = boundExecutor{x, &a.accounts}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- x.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	server := kubetest.NewServer(t, handle)
+	cluster := kubetest.Connect(t, server, kube.Options{})
+	c.reach(cluster, vedette.Cluster{UID: "blue"})
+	return c
+}
+
+// reach makes a cluster that of the account.
+func (c *connectedAgent) reach(cluster *kube.Cluster, identity vedette.Cluster) {
+	c.t.Helper()
+	if err := c.accounts.get("prod").initOperator(cluster, identity); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// arrive submits an operation as the uplink does, but without a connection.
+func (c *connectedAgent) arrive(op vedette.Operation) {
+	c.executor.Executor.Submit(c.executor.bind(op), nil)
+}
+
+// submit submits an operation until the executor takes it, which it does once it runs.
+func (c *connectedAgent) submit(op vedette.Operation) {
+	for running := c.executor.Running(); c.executor.Running() == running && len(c.outcomes) == 0; {
+		c.arrive(op)
+	}
+}
+
+func getPod(id vedette.OperationID, cluster vedette.Cluster) vedette.Operation {
+	return vedette.Operation{ID: id, Account: "prod", Cluster: cluster, Deadline: time.Now().Add(time.Minute),
+		Args: vedette.GetArgs{Target: vedette.Target{Kind: "pod", Namespace: "shop", Name: "web"}}}
+}
+
+// TestOperationsAreBoundAtArrival checks that an operation whose server does not name its cluster is
+// executed in the one that the account had when it arrived, or not at all.
+func TestOperationsAreBoundAtArrival(t *testing.T) {
+	arrived, proceed := make(chan struct{}, 10), make(chan struct{})
+	var asked []string
+	c := newConnectedAgent(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/shop/pods/") {
+			asked = append(asked, r.URL.Path)
+			arrived <- struct{}{}
+			<-proceed
+		}
+		respondAsAPIServer(w, r)
+	})
+	c.submit(getPod("1", vedette.Cluster{}))
+	<-arrived
+	c.arrive(getPod("2", vedette.Cluster{})) // waits for the worker
+	account := c.accounts.get("prod")
+	c.reach(account.cluster, vedette.Cluster{UID: "green"})
+	close(proceed)
+	if out := <-c.outcomes; out.ID != "1" || out.Reason == vedette.ReasonAnotherCluster {
+		t.Errorf("the operation that ran: got %+v", out)
+	}
+	if out := <-c.outcomes; out.ID != "2" || out.State != vedette.Failed || out.Status != http.StatusConflict || out.Reason != vedette.ReasonAnotherCluster {
+		t.Errorf("the operation that waited: got %+v", out)
+	} else if strings.Contains(out.Message, "blue") || strings.Contains(out.Message, "green") {
+		t.Errorf("%q names a cluster", out.Message)
+	}
+	if len(asked) != 1 {
+		t.Errorf("got requests %v", asked)
+	}
+}
+
+// TestOperationsForAnotherCluster checks what an agent does with operations for clusters that are not the
+// account's.
+func TestOperationsForAnotherCluster(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cluster vedette.Cluster
+		reached bool
+		status  int
+	}{
+		"the account's":                 {vedette.Cluster{UID: "blue"}, true, http.StatusOK},
+		"another":                       {vedette.Cluster{UID: "green"}, true, http.StatusConflict},
+		"without a cluster":             {vedette.Cluster{}, true, http.StatusOK},
+		"before a cluster was reached":  {vedette.Cluster{UID: "blue"}, false, http.StatusServiceUnavailable},
+		"no cluster, and none reached ": {vedette.Cluster{}, false, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConnectedAgent(t, respondAsAPIServer)
+			if !tt.reached {
+				c.accounts.put(newAccount(c.Agent, Account{Name: "prod"}))
+			}
+			c.submit(getPod("1", tt.cluster))
+			if out := <-c.outcomes; out.Status != tt.status {
+				t.Errorf("got %+v, want status %d", out, tt.status)
+			}
+		})
+	}
+}
+
+// TestOperationThatArrivedBeforeItsCluster checks that an operation without a cluster is not executed in
+// the first one that its account reaches after it arrived.
+func TestOperationThatArrivedBeforeItsCluster(t *testing.T) {
+	c := newConnectedAgent(t, respondAsAPIServer)
+	if out := c.execute(t.Context(), getPod("1", vedette.Cluster{}), nil); out.Status != http.StatusServiceUnavailable || !strings.Contains(out.Message, "when the operation arrived") {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// respondAsAPIServer serves one pod.
+func respondAsAPIServer(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path == "/api":
+		fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
+	case r.URL.Path == "/apis":
+		fmt.Fprint(w, `{"kind":"APIGroupList","groups":[]}`)
+	case r.URL.Path == "/api/v1":
+		fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get","list","watch"]}]}`)
+	default:
+		pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "1"}}
+		body, err := json.Marshal(pod)
+		if err == nil {
+			_, _ = w.Write(body)
+		}
+	}
+}

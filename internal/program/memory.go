@@ -1,0 +1,32 @@
+package program
+
+import (
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// goLimit returns the soft limit of Go's memory in a container with so many bytes. The rest is for what Go does not
+// count, as the program itself and the memory of SQLite. Without a soft limit, Go lets garbage grow up to what is in use,
+// so that a program that uses 300 MiB is ended in a container of 512.
+func goLimit(container uint64) int64 {
+	return int64(min(container, math.MaxInt64) / 20 * 17)
+}
+
+// limitMemory tells Go how much memory the container has, unless the user does by GOMEMLIMIT.
+func limitMemory(log *slog.Logger, lookup func(string) (string, bool), container memlimit.Provider) {
+	if _, isSet := lookup("GOMEMLIMIT"); isSet {
+		return
+	}
+	bytes, err := container()
+	if err != nil || bytes == 0 || bytes > math.MaxInt64 {
+		return // there is no limit, or not on this system
+	}
+	debug.SetMemoryLimit(goLimit(bytes))
+	log.Debug("memory is limited by the container", "bytes", bytes)
+}
+
+func limitMemoryByContainer(log *slog.Logger) { limitMemory(log, os.LookupEnv, memlimit.FromCgroup) }

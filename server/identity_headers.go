@@ -1,0 +1,34 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/vedette-io/vedette"
+)
+
+// identityHeaders name the caller.
+var identityHeaders = [...]string{"X-Spinnaker-User", "X-Spinnaker-Accounts"}
+
+// maxUserBytes is the longest user that the database keeps whole. A longer one would be cut, and then equal to others.
+const maxUserBytes = 255
+
+// rejectAmbiguousIdentity rejects requests whose user is too long to be told from others, and requests that
+// name their caller twice. Spring reads the first header of several, and proxies may join them, so another service
+// could decide for another user.
+func rejectAmbiguousIdentity(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range identityHeaders {
+			if len(r.Header[name]) > 1 {
+				writeRejection(w, r, http.StatusBadRequest, vedette.Invalid, fmt.Sprintf("the header %s must stand once, because services read only one of them", name))
+				return
+			}
+		}
+		if n := len(r.Header.Get(identityHeaders[0])); n > maxUserBytes {
+			writeRejection(w, r, http.StatusBadRequest, vedette.Invalid,
+				fmt.Sprintf("the user in the header %s has %d bytes, more than %d", identityHeaders[0], n, maxUserBytes))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
