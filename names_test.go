@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,35 +41,73 @@ func TestAccountNames(t *testing.T) {
 // exactPackages decode what others send, and decide by the names in it.
 var exactPackages = []string{"server/upstream", "server/authorize", "server/agentserver", "internal/operationjson"}
 
-// namePackages compare names of accounts, agents, kinds, namespaces and objects.
-var namePackages = []string{"server/store", "server/upstream", "server/authorize", "server/accounts", "server/agentserver", "server/assignment",
-	"server/dispatch", "server/ingest", "internal/exactjson"}
-
-// foldingFiles may ignore case, for the reason given.
-var foldingFiles = map[string]string{
-	"server/authorize/permissions.go":       "Spinnaker ignores the case of applications",
-	"server/authorize/caller.go":            "Gate sends accounts in lower case; Config.HasSimilar makes this safe",
-	"server/authorize/fiat.go":              "spaces around the message of an error",
-	"server/upstream/credentials.go":        "headers and credentials that are masked",
-	"server/upstream/loop.go":               "the header Via",
-	"server/upstream/merge_applications.go": "Spinnaker ignores the case of applications",
-	"server/upstream/merge_list.go":         "Clouddriver sorts by lower-case names",
-	"server/store/migration_files.go":       "statements of SQL",
-	"server/store/mysql.go":                 "log lines of the driver",
-	"server/dispatch/history.go":            "spaces around a text for people",
+// foldingFiles may ignore case or spaces, by the reason why.
+var foldingFiles = map[string][]string{
+	"Spinnaker ignores the case of applications, projects and its own words": {
+		"server/authorize/permissions.go", "server/upstream/merge_applications.go", "server/front50/applications.go",
+		"server/clouddriver/application_list.go", "server/clouddriver/project.go", "server/clouddriver/query.go",
+		"server/clouddriver/server_group.go", "server/clouddriver/server_group_batch.go", "server/clouddriver/target.go",
+		"server/clouddriver/status.go", "server/infrastructure/health.go", "server/manifest/selector.go", "server/manifest/strategy.go",
+		"server/attributes/of.go", "server/config/task.go", "server/task/delete.go", "server/task/patch.go", "server/task/request.go",
+		"server/task/description.go", "server/task/deploy.go", "server/manifest/plan.go", "agent/operate/apply/mode.go", "agent/operate/delete.go",
+		"agent/operate/patch.go", "server/api/verbs.go", "agent/config/permissions.go",
+	},
+	"Clouddriver's searches find parts of names in any case, and its lists are sorted by lower-case names": {
+		"server/clouddriver/search_request.go", "server/upstream/merge_list.go", "server/clouddriver/load_balancer.go", "server/clouddriver/view_object.go",
+	},
+	"Gate sends accounts in lower case; Config.HasSimilar makes this safe": {"server/authorize/caller.go"},
+	"kinds are named in any case; where two differ by case, vedette.PreferExact or the cluster decides": {
+		"server/manifest/list.go", "server/manifest/custom_kinds.go", "server/manifest/api_group.go", "server/manifest/kind.go", "server/manifest/bind.go",
+		"server/task/cluster.go", "server/clouddriver/raw_resource_filter.go", "server/clouddriver/console.go", "server/clouddriver/job.go",
+		"server/views/workload.go", "agent/watch/selection.go", "agent/watch/synthetic.go", "agent/watch/discovery_status.go",
+	},
+	"hosts, schemes, headers and encodings have no case": {
+		"server/upstream/credentials.go", "server/upstream/loop.go", "server/host_guard.go", "server/clouddriver/view.go",
+		"server/config/artifacts_convert.go", "server/config/listen.go", "server/config/check.go", "server/artifacts/git.go", "server/artifacts/github.go",
+		"server/artifacts/restriction.go", "server/artifacts/helm.go", "server/artifacts/egress/redirect.go", "server/artifacts/egress/client.go",
+		"agent/kube/measured_transport.go", "agent/config/check.go",
+	},
+	"a list with commas may have spaces after them": {"server/api/parameters.go"},
+	"names of properties and variables, which Spring, JDBC and shells read in any case": {
+		"server/config/jdbc.go", "server/config/sql.go", "server/clouddriver/property.go",
+	},
+	"spaces around a document, or around a file with one value": {
+		"server/manifest/manifest.go", "server/api/account_admin.go", "server/api/manifest.go", "server/clouddriver/credential_cache.go",
+		"agent/operate/manifest/manifest.go", "agent/operate/patch_guard.go", "agent/operate/status_error.go", "agent/kube/status.go",
+		"agent/bearer/bearer.go", "agent/config/auth.go", "agent/config/zone.go", "agent/config/logging.go",
+	},
+	"Git's and Helm's rules for their own files; no entry may be named .git in any case": {
+		"server/artifacts/git_attributes.go", "server/artifacts/git_archive.go", "server/artifacts/git_ssh_session.go", "server/artifacts/helm_index.go",
+	},
+	"redaction hides names in any case": {"agent/redact/glob.go"},
+	"texts for people, statements, and generated code": {
+		"server/authorize/fiat.go", "server/store/migration_files.go", "server/store/mysql.go", "server/dispatch/history.go", "server/task/traffic.go",
+		"server/task/end.go", "server/task/output.go", "agent/operate/retry.go", "wire/text.go", "wire/internal/argsproto/main.go",
+	},
 }
 
 // TestNamesAreComparedAsBytes checks that no code is added that takes two names for one: by ignoring
 // case or spaces, or by encoding/json, which ignores the case of members and takes the last of two.
 func TestNamesAreComparedAsBytes(t *testing.T) {
-	folding := []string{"strings.EqualFold", "strings.ToLower", "strings.ToUpper", "strings.TrimSpace", "bytes.EqualFold", "bytes.ToLower", "bytes.TrimSpace"}
 	decoding := []string{"json.Unmarshal", "json.NewDecoder"}
-	for _, pkg := range namePackages {
-		for _, file := range goFiles(t, pkg) {
-			for _, call := range callsIn(t, file) {
-				if slices.Contains(folding, call) && foldingFiles[file] == "" {
-					t.Errorf("%s calls %s: names are equal if their bytes are; if it is not for names, add the file to foldingFiles with the reason", file, call)
-				}
+	for _, dir := range []string{"agent", "internal/exactjson", "server", "wire"} {
+		for _, file := range goFilesBelow(t, dir) {
+			ignores := folds(t, file)
+			reasons := reasonsFor(file)
+			switch {
+			case len(ignores) > 0 && len(reasons) == 0:
+				t.Errorf("%s calls %s: names are equal if their bytes are; if it is not for names, add the file to foldingFiles with the reason", file, ignores[0])
+			case len(ignores) == 0 && len(reasons) > 0:
+				t.Errorf("%s is in foldingFiles, but ignores neither case nor spaces: remove it", file)
+			case len(reasons) > 1:
+				t.Errorf("%s is in foldingFiles with %d reasons, want one", file, len(reasons))
+			}
+		}
+	}
+	for reason, files := range foldingFiles {
+		for _, file := range files {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("foldingFiles, %s: %v", reason, err)
 			}
 		}
 	}
@@ -80,6 +120,39 @@ func TestNamesAreComparedAsBytes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func reasonsFor(file string) (reasons []string) {
+	for reason, files := range foldingFiles {
+		if slices.Contains(files, file) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// folds returns the functions that a file names and that make different names equal.
+func folds(t *testing.T, file string) []string {
+	t.Helper()
+	folding := []string{"EqualFold", "ToLower", "ToUpper", "ToTitle", "TrimSpace", "Fields"}
+	return slices.DeleteFunc(callsIn(t, file), func(call string) bool {
+		pkg, function, _ := strings.Cut(call, ".")
+		return pkg != "strings" && pkg != "bytes" || !slices.Contains(folding, function)
+	})
+}
+
+func goFilesBelow(t *testing.T, root string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got no files below %s, %v", root, err)
+	}
+	return files
 }
 
 func goFiles(t *testing.T, pkg string) []string {
