@@ -49,6 +49,7 @@ type Ingest struct {
 	omissionLog logthrottle.Limiter // limits log lines about omitted objects
 
 	verifications *fair.Line // bounds how many run at the same time, by source
+	verifyTime    verifyTime
 	drift         driftCounts
 	driftLog      logthrottle.Limiter // limits log lines about drift
 }
@@ -60,7 +61,8 @@ func New(cfg Config, st feedStore, hub *Hub, log *slog.Logger) *Ingest {
 	}
 	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: newBudget(cfg.MaxBytes),
 		omissionLog: logthrottle.Limiter{Interval: time.Second}, verifications: fair.New(fair.Config{Capacity: maxVerifications}),
-		driftLog: logthrottle.Limiter{Interval: time.Second}}
+		verifyTime: verifyTime{sources: map[string]*sourceTime{}},
+		driftLog:   logthrottle.Limiter{Interval: time.Second}}
 }
 
 // newBudget returns the budget of records. Sources take turns. One may hold all of it, because server/agentserver

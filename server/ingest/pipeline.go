@@ -58,7 +58,6 @@ type Pipeline struct {
 	responder responder
 	log       *slog.Logger
 	omissions omissions
-	verifier  verifier
 
 	mu              sync.Mutex
 	pending         *taskSet

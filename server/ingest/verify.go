@@ -51,10 +51,12 @@ const (
 	// maxVerifications is how many verifications of all agents read the database at the same time. Those of one
 	// source are half of them at most.
 	maxVerifications = 4
-	// An agent may use verifyBurst of time of the database at once, and 1/verifyShare of the time in
+	// A source may use verifyBurst of time of the database at once, and 1/verifyShare of the time in
 	// the long run. One verification of 100,000 objects takes a third of a second.
 	verifyBurst = 10 * time.Second
 	verifyShare = 20
+	// maxIdleSources is from how many sources on those that have all their time are forgotten.
+	maxIdleSources = 1024
 )
 
 // IsValid reports whether a Verify is within its limits.
@@ -65,26 +67,61 @@ func (v *Verify) IsValid() bool {
 
 var errTooManyObjects = errors.New("too many objects share the buckets")
 
-// verifier bounds the verifications of one agent.
-type verifier struct {
-	mu    sync.Mutex
-	spent time.Duration // of the database's time, less what was given back
-	since time.Time     // when spent was brought up to date
+// verifyTime bounds the time of the database that each source uses for verifications. It is kept by source, because
+// an agent that connects anew would begin with an unused burst.
+type verifyTime struct {
+	mu      sync.Mutex
+	sources map[string]*sourceTime
 }
 
-// mayRun reports whether the agent has time left.
-func (v *verifier) mayRun(now time.Time) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.spent = max(0, v.spent-now.Sub(v.since)/verifyShare)
-	v.since = now
-	return v.spent < verifyBurst
+// sourceTime is the time that a source has spent, less what was given back, as of since.
+type sourceTime struct {
+	spent time.Duration
+	since time.Time
 }
 
-func (v *verifier) spend(d time.Duration) {
+func (s *sourceTime) update(now time.Time) {
+	s.spent = max(0, s.spent-now.Sub(s.since)/verifyShare)
+	s.since = now
+}
+
+// mayRun reports whether the source has time left.
+func (v *verifyTime) mayRun(source string, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.spent += d
+	s := v.sources[source]
+	if s == nil {
+		return true
+	}
+	if s.update(now); s.spent == 0 {
+		delete(v.sources, source)
+	}
+	return s.spent < verifyBurst
+}
+
+func (v *verifyTime) spend(source string, d time.Duration, now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.sources[source]
+	if s == nil {
+		v.removeIdleLocked(now)
+		s = &sourceTime{since: now}
+		v.sources[source] = s
+	}
+	s.update(now)
+	s.spent += d
+}
+
+// removeIdleLocked removes sources that have been given back all their time, once there are many.
+func (v *verifyTime) removeIdleLocked(now time.Time) {
+	if len(v.sources) < maxIdleSources {
+		return
+	}
+	for name, s := range v.sources {
+		if s.update(now); s.spent == 0 {
+			delete(v.sources, name)
+		}
+	}
 }
 
 // verify answers a Verify. It never fails the account: an agent that gets no answer tries again.
@@ -104,8 +141,8 @@ func (p *Pipeline) compare(ctx context.Context, s Step, answer *VerifyAnswer) (r
 	switch {
 	case !s.Verify.IsValid():
 		return "the request is not valid"
-	case !p.verifier.mayRun(time.Now()):
-		return "the agent has verified too much"
+	case !p.ingest.verifyTime.mayRun(p.source, time.Now()):
+		return "agents of this host have verified too much"
 	}
 	turn := p.ingest.verifications.TryAcquire(p.source, 1)
 	if turn == nil {
@@ -113,7 +150,7 @@ func (p *Pipeline) compare(ctx context.Context, s Step, answer *VerifyAnswer) (r
 	}
 	defer turn.Release()
 	began := time.Now()
-	defer func() { p.verifier.spend(time.Since(began)) }()
+	defer func() { p.ingest.verifyTime.spend(p.source, time.Since(began), time.Now()) }()
 	scan := newVerifyScan(s.Verify)
 	scanCtx, cancel := context.WithTimeout(ctx, maxScanTime)
 	defer cancel()
