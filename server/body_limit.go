@@ -8,13 +8,16 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/membudget"
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
 const (
-	// bodyBytes limits the memory of all request bodies together. Each handler limits its own, but many
-	// callers at once could fill the memory. One source may have half.
+	// bodyBytes limits the memory of all request bodies together, in a process with enough memory. Each handler
+	// limits its own, but many callers at once could fill the memory. One source may have half.
 	bodyBytes = 128 << 20
+	// largestBody is what a body takes at most.
+	largestBody = bodyCopies * 32 << 20
 	// bodyCopies is how often the bytes of a body are in memory when its end has arrived: in the pieces that
 	// were read, and in one.
 	bodyCopies = 2
@@ -29,9 +32,11 @@ const (
 // bodyLimiter shares memory among bodies.
 type bodyLimiter struct{ small, large *readlimit.Limiter }
 
-func newBodyLimiter() bodyLimiter {
+// newBodyLimiter returns the limiter of a process that may take so many bytes; 0 means that nobody knows.
+func newBodyLimiter(available int64) bodyLimiter {
+	bytes := membudget.Fit(bodyBytes, available)
 	return bodyLimiter{small: readlimit.NewUniform(readlimit.Config{Bytes: smallBodyBytes, UserShare: smallBodyBytes / 2}),
-		large: readlimit.NewUniform(readlimit.Config{Bytes: bodyBytes, UserShare: bodyBytes / 2})}
+		large: readlimit.NewUniform(readlimit.Config{Bytes: bytes, UserShare: max(bytes/2, largestBody)})}
 }
 
 // acquire waits for the first piece of a body.

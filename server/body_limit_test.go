@@ -29,7 +29,7 @@ func runBodyTest(t *testing.T, test func(*bodyTest)) {
 				b.read[path]++
 			}
 		}()
-		b.handler = limitBodies(newBodyLimiter(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.handler = limitBodies(newBodyLimiter(0), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadAll(r.Body); err != nil {
 				http.Error(w, err.Error(), http.StatusBadRequest) // as handlers take it
 				return

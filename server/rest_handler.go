@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/membudget"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store"
@@ -23,7 +24,7 @@ import (
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
-// streamBytes limits the memory of change streams. Each takes 512 KiB while it is open. A stream
+// streamBytes limits the memory of change streams, in a process with enough memory. Each takes 512 KiB while it is open. A stream
 // that finds no memory is rejected soon, because streams last long and waiting would not help.
 const streamBytes = 128 << 20
 
@@ -42,8 +43,9 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 	readLimiter := readlimit.New(readlimit.Config{Bytes: s.cfg.ReadBytes, OnWait: s.cfg.Metrics.ReadLimitWaited})
 	mux := http.NewServeMux()
 	mux.Handle("/vedette/v1/", api.New(api.Config{
-		ReadLimiter: readLimiter, StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: streamBytes, Wait: time.Second}),
-		Store: st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher,
+		ReadLimiter:   readLimiter,
+		StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: membudget.Fit(streamBytes, s.cfg.Memory), Wait: time.Second}),
+		Store:         st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher,
 		OperationKey: s.operationKey(), Log: log, Version: s.cfg.Version,
 		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
 	}))

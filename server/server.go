@@ -33,6 +33,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/membudget"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
@@ -56,6 +57,8 @@ type Config struct {
 	RESTHosts []string
 	// TrustedCallers are services whose users count as clients of their own.
 	TrustedCallers readlimit.TrustedCallers
+	// Memory is how many bytes this process may take; 0 means that nobody knows. Budgets are smaller in a small one.
+	Memory int64
 	// ReadBytes is the memory that all REST responses may take together; 0 means 64 MiB.
 	ReadBytes int64
 	// Metrics measures the server. Nil means metrics that nobody reads.
@@ -285,8 +288,9 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	answers := readlimit.New(readlimit.Config{Bytes: answerBytes, UserShare: answerBytes / 2})
-	handler := limitBodies(newBodyLimiter(), decodelimit.New(0, nil).Handler(answers.HoldAnswers(s.handler)))
-	listener := connlimit.New(s.rest, connlimit.Config{Refuse: refuseConnection, Log: logthrottle.Logger(s.log)})
+	handler := limitBodies(newBodyLimiter(s.cfg.Memory), decodelimit.New(0, nil).Handler(answers.HoldAnswers(s.handler)))
+	listener := connlimit.New(s.rest, connlimit.Config{HeaderBytes: membudget.Fit(headerBytes, s.cfg.Memory), Refuse: refuseConnection,
+		Log: logthrottle.Logger(s.log)})
 	srv := newRESTServer(middleware.Measure(listener.Handler(s.withMiddleware(handler)), s.cfg.Metrics.RequestEnded))
 	srv.ConnContext = listener.ConnContext
 	srv.TLSConfig = s.cfg.RESTTLS
@@ -296,6 +300,9 @@ func (s *Server) serveREST(ctx context.Context) error {
 	}
 	return nil
 }
+
+// headerBytes limits the memory of the headers of all requests, in a process with enough memory.
+const headerBytes = 64 << 20
 
 // answerBytes limits the memory of clusters' answers to operations until they are written. The largest one
 // has 48 MiB, which is what one source may have.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -32,10 +33,14 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return server.Config{}, fmt.Errorf("get the host name: %w", err)
 	}
-	artifactAccounts := artifacts.New(cfg.ArtifactConfig())
+	available := int64(min(availableMemory(), math.MaxInt64))
+	artifactConfig := cfg.ArtifactConfig()
+	artifactConfig.Memory = available
+	artifactAccounts := artifacts.New(artifactConfig)
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
-		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
+		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts,
+		Memory: available, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
 		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
 		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
 		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
@@ -43,7 +48,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes),
 			Kinds:       liveSettings(cfg).Kinds,
 			Projections: views.Projections(),
-			MemoryBytes: agentMemory(cfg.Agents, availableMemory()),
+			MemoryBytes: agentMemory(cfg.Agents, uint64(available)),
 		},
 		Dispatch: dispatch.Config{AgentWait: cfg.Kubesvc.Operations.AgentWait(), KeepHistory: cfg.History.Retention()},
 		Fiat:     cfg.Fiat.AuthorizeConfig(),

@@ -9,11 +9,15 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// goLimit returns the soft limit of Go's memory in a container with so many bytes. The rest is for what Go does not
-// count, as the program itself and the memory of SQLite. Without a soft limit, Go lets garbage grow up to what is in use,
-// so that a program that uses 300 MiB is ended in a container of 512.
-func goLimit(container uint64) int64 {
-	return int64(min(container, math.MaxInt64) / 20 * 17)
+// maxReserve is what a large container keeps free for what GoLimit does not include.
+const maxReserve = 256 << 20
+
+// GoLimit returns the soft limit of Go's memory in a container with so many bytes: three quarters, or 256 MiB less. The rest
+// is for what Go does not count, as the program itself and the memory of SQLite, and for what is allocated
+// while garbage is collected. Without a soft limit, Go lets garbage grow up to what is in use, so that a program that uses
+// 300 MiB is ended in a container of 512.
+func GoLimit(container uint64) int64 {
+	return int64(min(container, math.MaxInt64) - min(container/4, maxReserve))
 }
 
 // limitMemory tells Go how much memory the container has, unless the user does by GOMEMLIMIT.
@@ -25,7 +29,7 @@ func limitMemory(log *slog.Logger, lookup func(string) (string, bool), container
 	if err != nil || bytes == 0 || bytes > math.MaxInt64 {
 		return // there is no limit, or not on this system
 	}
-	debug.SetMemoryLimit(goLimit(bytes))
+	debug.SetMemoryLimit(GoLimit(bytes))
 	log.Debug("memory is limited by the container", "bytes", bytes)
 }
 

@@ -18,7 +18,7 @@ const (
 	maxPropertiesBytes = 256 << 10 // bytes of JSON of an account
 	maxIdentityBytes   = 4 << 10   // bytes of each field of a cluster's identity, and of an account's shape
 	maxAccountError    = 1 << 10   // bytes of an account error
-	sessionMemory      = 32 << 10  // bytes that an idle session uses
+	sessionMemory      = 64 << 10  // bytes that an idle session uses: eight goroutines, its hello, and gRPC's stream
 	accountMemory      = 1 << 10   // bytes that an account uses besides its name and properties
 	// propertiesMemory is the memory of properties per byte of their JSON. It is high
 	// because an element of a list of short texts has only four bytes in JSON.

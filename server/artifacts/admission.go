@@ -25,13 +25,13 @@ func newPlaces(limit int) *fair.Line {
 	return fair.New(fair.Config{Capacity: int64(limit), Share: max(1, int64(limit)*3/4), Wait: admissionTimeout})
 }
 
-// memoryBytes is what all fetches together may take, besides the buffers of connections: for clones of Git that
-// are unpacked or archived, and for charts of Helm that are parsed.
+// memoryBytes is what all fetches together may take in a process with enough memory, besides the buffers of connections: for
+// clones of Git that are unpacked or archived, and for charts of Helm that are parsed.
 const memoryBytes = 256 << 20
 
 // newMemory returns the line for memory. Requests wait in it as long as they have time.
-func newMemory() *fair.Line {
-	return fair.New(fair.Config{Capacity: memoryBytes, Share: memoryBytes * 3 / 4})
+func newMemory(bytes int64) *fair.Line {
+	return fair.New(fair.Config{Capacity: bytes, Share: bytes * 3 / 4})
 }
 
 // arrivals is the memory of what arrives of one artifact and is not complete yet. It does not wait, because a server

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
+	"github.com/vedette-io/vedette/server/membudget"
 )
 
 // Config lists the accounts, and limits what artifacts cost. The zero value has the accounts that
@@ -37,6 +38,8 @@ type Config struct {
 	MaxGitObjectBytes int64
 	// MaxConcurrent is the number of artifacts that are fetched at the same time; 0 means 16.
 	MaxConcurrent int
+	// Memory is how many bytes this process may take; 0 means that nobody knows.
+	Memory int64
 	// TempDir holds clones of Git repositories while they are archived. Empty means the system's.
 	TempDir string
 }
@@ -52,7 +55,7 @@ func New(cfg Config) *Accounts {
 	if cfg.MaxGitObjectBytes == 0 {
 		cfg.MaxGitObjectBytes = 64 << 20
 	}
-	a := &Accounts{places: newPlaces(cfg.MaxConcurrent), memory: newMemory(), enabled: !cfg.Disabled}
+	a := &Accounts{places: newPlaces(cfg.MaxConcurrent), memory: newMemory(membudget.Fit(memoryBytes, cfg.Memory)), enabled: !cfg.Disabled}
 	if cfg.Disabled {
 		return a
 	}

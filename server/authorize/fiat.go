@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/answer"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
@@ -73,15 +74,28 @@ func orDefault[T comparable](value, fallback T) T {
 	return value
 }
 
+// The limits of Fiat's answers. 10,000 applications of a user have about 600 KB, and become 9 MiB at most.
+const (
+	maxResponseBytes    = 8 << 20  // of one answer
+	maxPermissionsBytes = 64 << 20 // what one answer may take in memory
+	// maxAnswersBytes is what all answers may take while they are read and decoded. Callers choose users, and so
+	// how many answers there are at once.
+	maxAnswersBytes = 96 << 20
+	// maxCachedBytes is what all cached permissions may take.
+	maxCachedBytes = 48 << 20
+	memoryTimeout  = 4 * time.Second // how long an answer waits for memory
+)
+
 // fiatClient sends requests to Fiat.
 type fiatClient struct {
 	FiatConfig
-	client *http.Client
-	memory answerMemory
+	client  *http.Client
+	answers *answer.Reader
 }
 
 func newFiatClient(cfg FiatConfig) *fiatClient {
-	return &fiatClient{FiatConfig: cfg, memory: newAnswerMemory(), client: &http.Client{
+	return &fiatClient{FiatConfig: cfg, answers: answer.NewReader(answer.Config{Service: "Fiat", TextBytes: maxResponseBytes,
+		DecodedBytes: maxPermissionsBytes, Bytes: maxAnswersBytes, Wait: memoryTimeout}), client: &http.Client{
 		Transport: cfg.Transport,
 		// A redirect, for example to a login page, is not an answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -115,10 +129,11 @@ func (f *fiatClient) fetchOnce(ctx context.Context, c Caller) (*permissions, err
 	if response.StatusCode != http.StatusOK {
 		return nil, statusError(c, response)
 	}
-	memory := &answerGrant{memory: f.memory, user: c.User}
-	defer memory.release()
-	parsed, err := memory.read(ctx, response.Body)
-	if errors.Is(err, errLongAnswer) {
+	memory := f.answers.Begin(c.User)
+	defer memory.Release()
+	var parsed fiatResponse
+	err = memory.Read(ctx, response.Body, &parsed)
+	if _, ok := errors.AsType[*answer.TooLongError](err); ok {
 		return nil, backoff.Permanent(&finalError{fmt.Errorf("read Fiat's answer about %s: %w", c.User, err)})
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ package front50
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/answer"
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/textcheck"
@@ -60,8 +59,9 @@ type ProjectCluster struct {
 
 // Client sends requests to Front50. It is safe for concurrent use.
 type Client struct {
-	base   string
-	client *http.Client
+	base    string
+	client  *http.Client
+	answers *answer.Reader
 }
 
 // timeout limits a request.
@@ -70,12 +70,20 @@ const timeout = 10 * time.Second
 // maxResponseBytes is much more than the projects of a large organization take.
 const maxResponseBytes = 16 << 20
 
-// maxDecodedBytes is the memory that an answer may take.
-const maxDecodedBytes = 128 << 20
+const (
+	// maxDecodedBytes is the memory that an answer may take.
+	maxDecodedBytes = 64 << 20
+	// maxAnswersBytes is what all answers may take while they are read and decoded. Callers choose how many there
+	// are at once.
+	maxAnswersBytes = 96 << 20
+	memoryTimeout   = 4 * time.Second // how long an answer waits for memory
+)
 
 // New returns a Client.
 func New(cfg Config) *Client {
-	return &Client{base: strings.TrimRight(cfg.BaseURL, "/"), client: &http.Client{
+	answers := answer.NewReader(answer.Config{Service: "Front50", TextBytes: maxResponseBytes, DecodedBytes: maxDecodedBytes,
+		Bytes: maxAnswersBytes, Wait: memoryTimeout})
+	return &Client{base: strings.TrimRight(cfg.BaseURL, "/"), answers: answers, client: &http.Client{
 		Transport: cfg.Transport, Timeout: timeout,
 		// A redirect, for example to a login page, is not an answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -122,19 +130,16 @@ func (c *Client) get(ctx context.Context, path string, header http.Header, into 
 		return vedette.Errorf(vedette.Unavailable, "Front50 does not answer: %w", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes+1))
 	switch {
 	case response.StatusCode == http.StatusNotFound:
 		return vedette.Errorf(vedette.NotFound, "Front50 does not have %s", path)
 	case response.StatusCode != http.StatusOK:
 		return vedette.Errorf(vedette.Unavailable, "Front50 answered %s to GET %s", response.Status, path)
-	case err != nil:
-		return vedette.Errorf(vedette.Unavailable, "read Front50's answer to GET %s: %w", path, err)
-	case len(body) > maxResponseBytes:
-		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is larger than %d MiB", path, maxResponseBytes>>20)
 	}
-	if err := exactjson.Unmarshal(body, into, exactjson.Limits{Bytes: maxDecodedBytes}); err != nil {
-		return vedette.Errorf(vedette.Unavailable, "Front50's answer to GET %s is not valid: %w", path, err)
+	memory := c.answers.Begin(header.Get("X-Spinnaker-User"))
+	defer memory.Release()
+	if err := memory.Read(ctx, response.Body, into); err != nil {
+		return vedette.Errorf(vedette.Unavailable, "read Front50's answer to GET %s: %w", path, err)
 	}
 	return nil
 }

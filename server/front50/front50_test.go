@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 			for range 17 {
 				fmt.Fprint(w, strings.Repeat(" ", 1<<20))
 			}
-		}, vedette.Unavailable, "larger than 16 MiB"},
+		}, vedette.Unavailable, "more than 16 MiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newClient(t, tt.answer).Project(t.Context(), tt.project, nil)

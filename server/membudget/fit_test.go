@@ -1,0 +1,19 @@
+package membudget_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/vedette-io/vedette/server/membudget"
+)
+
+func TestFit(t *testing.T) {
+	const most = 128 << 20
+	for available, want := range map[int64]int64{
+		0: most, -1: most, 1: most / 2, 512 << 20: most / 2, 768 << 20: most * 3 / 4, 1 << 30: most, math.MaxInt64: most,
+	} {
+		if got := membudget.Fit(most, available); got != want {
+			t.Errorf("%d bytes: got %d, want %d", available, got, want)
+		}
+	}
+}
