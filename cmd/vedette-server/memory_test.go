@@ -18,7 +18,7 @@ func TestAgentMemory(t *testing.T) {
 	}{
 		{"the configured value", 200 << 20, 64 << 30, 200 << 20},
 		{"by default a quarter of the available memory", 0, 8 << 30, 2 << 30},
-		{"at least enough for eighty agents", 0, 256 << 20, 96 << 20},
+		{"at least enough for the largest answer", 0, 256 << 20, 112 << 20},
 		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 4},
 	} {
 		if got := agentMemory(config.Agents{MemoryBytes: tt.configured}, tt.available); got != tt.want {
