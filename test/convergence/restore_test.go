@@ -90,23 +90,32 @@ func (w *world) checkNoDrift(a *account) {
 // awaitVerified waits until all feeds were verified after this call.
 func (w *world) awaitVerified() {
 	w.t.Helper()
-	before := w.verifiedTimes(w.t.Context())
+	var before map[feedKey]int64
+	var err error
+	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
+		before, err = w.verifiedTimes(ctx)
+		return err == nil
+	}) {
+		w.t.Fatalf("read when feeds were verified: %v", err)
+	}
 	var waiting []feedKey
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		waiting = nil
-		for feed, at := range w.verifiedTimes(ctx) {
+		var now map[feedKey]int64
+		now, err = w.verifiedTimes(ctx)
+		for feed, at := range now {
 			if at <= before[feed] {
 				waiting = append(waiting, feed)
 			}
 		}
-		return len(waiting) == 0
+		return err == nil && len(waiting) == 0
 	}) {
-		w.t.Fatalf("feeds are not verified after %v: %v", convergenceTimeout, waiting)
+		w.t.Fatalf("feeds are not verified after %v: %v, error %v", convergenceTimeout, waiting, err)
 	}
 }
 
 // verifiedTimes returns when each feed was verified last.
-func (w *world) verifiedTimes(ctx context.Context) map[feedKey]int64 {
+func (w *world) verifiedTimes(ctx context.Context) (map[feedKey]int64, error) {
 	times := map[feedKey]int64{}
 	err := w.forEachRow(ctx, `SELECT a.name, k.name, k.grp, f.namespace, f.verified FROM feeds f JOIN kinds k ON k.id = f.kind_id
 		JOIN accounts a ON a.id = f.account_id`, func(rows *sql.Rows) error {
@@ -118,8 +127,5 @@ func (w *world) verifiedTimes(ctx context.Context) map[feedKey]int64 {
 		times[k] = at
 		return err
 	})
-	if err != nil {
-		return map[feedKey]int64{{}: 0} // is not verified
-	}
-	return times
+	return times, err
 }
