@@ -312,7 +312,7 @@ func (x *Executor) removeLocked(e *entry) {
 	}
 }
 
-// errCanceled is the cause of the end of a read-only operation whose outcome is no longer needed.
+// errCanceled is why a read-only operation was canceled: nobody waits for its outcome any more.
 var errCanceled = errors.New("the caller has left")
 
 // Cancel stops an operation whose outcome is no longer needed, if it is read-only. Others continue,

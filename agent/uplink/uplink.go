@@ -99,7 +99,7 @@ type VerifyAnswer struct {
 	// Digests and NameHashes have the same length.
 	Digests, NameHashes []uint64
 	Names               []string
-	Refusal             string // why there is no answer; empty if there is one
+	Refusal             string // why the server did not answer; empty if it did
 }
 
 // handler receives the messages of the server. Its methods are called one at a time, by the

@@ -34,8 +34,8 @@ func (w *Watcher) discoverySucceeded(ctx context.Context, unknownGroups []string
 	return w.endIfSinkFailed(w.clearStall(ctx, discoveryStall))
 }
 
-// discoveryFailed reports a failure: at once if there are no feeds yet, because then the
-// account as a whole cannot be read, and otherwise after Config.MaxBackoff. The feeds report
+// discoveryFailed reports that discovery failed. It does so at once if there are no feeds yet, because then nothing
+// of the account can be read, and otherwise after Config.MaxBackoff. The feeds report
 // their own states, but none of them says that kinds are missing.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {

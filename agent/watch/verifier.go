@@ -202,8 +202,8 @@ func (v *verifier) pauseLocked(now time.Time) time.Duration {
 	return time.Hour
 }
 
-// nextRestoreSuspects returns feeds by which to see whether etcd was restored, or none if there is no reason
-// to check now. They are those that are ahead of the others, because the cluster reaches their marks last: one of
+// nextRestoreSuspects returns the feeds to verify now to find out whether etcd was restored. It returns none
+// if no check is due. The feeds are those that are ahead of the others, because the cluster reaches their marks last: one of
 // all, and one of those that are certainly in the main etcd, because others may count on their own and be ahead.
 func (v *verifier) nextRestoreSuspects(now time.Time) (suspects []*feed) {
 	v.mu.Lock()

@@ -63,7 +63,8 @@ type Grant struct {
 	grant  *fair.Grant // nil for none
 }
 
-// Begin returns the grant of an answer to a caller. The caller must release it when what was decoded is no longer used.
+// Begin returns a Grant for one answer, which counts for caller. It holds no memory until Read. Release it when the
+// decoded value is no longer used.
 func (r *Reader) Begin(caller string) *Grant { return &Grant{reader: r, caller: caller} }
 
 // Release returns the memory.

@@ -124,7 +124,7 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
-// Whoever is told that a grant grew holds what it asked for.
+// TestReleasedGrantsDoNotGrow checks that a released grant does not grow: nobody would release the new units.
 func TestReleasedGrantsDoNotGrow(t *testing.T) {
 	l := New(Config{Capacity: 10, Wait: time.Second})
 	g := l.TryAcquire("a", 1)

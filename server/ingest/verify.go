@@ -33,7 +33,7 @@ type VerifyAnswer struct {
 	Buckets []uint32 // whose sums differ
 	Objects []VerifiedObject
 	Names   []string
-	Refusal string // why there is no answer; empty if there is one
+	Refusal string // why the server did not answer; empty if it did
 }
 
 // VerifiedObject is an object of a bucket.

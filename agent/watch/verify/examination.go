@@ -156,7 +156,7 @@ type Drift struct {
 	Examples          []string // names of some of the objects
 }
 
-// IsEmpty reports whether there is no drift.
+// IsEmpty reports whether the feed equals its cluster.
 func (d *Drift) IsEmpty() bool { return len(d.missing)+len(d.leftOver) == 0 }
 
 // Without returns the drift without objects that were missing before the feed was read anew, and still
