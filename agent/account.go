@@ -315,7 +315,8 @@ func (r *watchRun) stop() {
 
 // ensureWatching makes the account report in the term of the assignment. It keeps a running
 // watcher if the outbox can continue from the marks of the server, so that a lost
-// connection to the server costs the API server nothing.
+// connection to the server costs the API server nothing. It does nothing if the assignment is outdated: another one
+// follows.
 func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
 	settings := a.agent.serverSettings()
 	if r != nil && !reflect.DeepEqual(r.settings, settings) {
@@ -323,7 +324,10 @@ func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *
 		a.agent.box.Forget(a.cfg.Name)
 		r = nil
 	}
-	restart := a.agent.box.Open(a.cfg.Name, as.Term, as.Marks)
+	restart, isCurrent := a.agent.box.Open(a.cfg.Name, as.Term, as.Marks)
+	if !isCurrent {
+		return r
+	}
 	a.comparisons.abandon()
 	a.setState("reporting", nil)
 	if r == nil {

@@ -141,7 +141,7 @@ func (a *Agent) serverSettings() uplink.ServerSettings {
 
 // Assigned implements the uplink's handler.
 func (a *Agent) Assigned(as uplink.Assignment) {
-	a.box.Recall(as.Account)
+	a.box.Recall(as.Account, as.Term)
 	if account := a.accounts.get(as.Account); account != nil {
 		account.setAssignment(as)
 	}

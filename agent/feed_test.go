@@ -21,6 +21,7 @@ func newSink(t *testing.T) *sink {
 		t.Fatal(err)
 	}
 	box := outbox.New(1 << 20)
+	box.Recall("a", 1)
 	box.Open("a", 1, nil)
 	return &sink{account: "a", box: box, redactor: redactor, indexes: &indexes{}, announcements: &feedAnnouncements{box: box, account: "a"},
 		metrics:         metrics.New("test"),

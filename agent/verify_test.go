@@ -43,6 +43,7 @@ func takeRecords(t *testing.T, box *outbox.Box) (records []*wire.Record) {
 func TestComparisonsGetTheirOwnAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := outbox.New(1 << 20)
+		box.Recall("a", 1)
 		box.Open("a", 1, nil)
 		cs := &comparisons{}
 		c := &comparer{account: "a", box: box, comparisons: cs}
@@ -118,6 +119,7 @@ func TestRefusedAndCanceledComparisons(t *testing.T) {
 
 func TestReportOfDrift(t *testing.T) {
 	box := outbox.New(1 << 20)
+	box.Recall("a", 1)
 	box.Open("a", 1, nil)
 	c := &comparer{account: "a", box: box, comparisons: &comparisons{}}
 	err := c.Report(t.Context(), podFeed, watch.VerifyReport{Count: verify.Count{Missing: 1, LeftOver: 2, Changed: 3}, Examples: []string{"n/x"}, Restored: true})

@@ -30,12 +30,13 @@ type Box struct {
 	mu             sync.Mutex
 	used           int // bytes, including sent changes
 	accounts       map[vedette.AccountName]*account
-	ready          [4]roundRobin         // by priority
-	sent           []*Change             // taken but not acknowledged, oldest first
-	unacked        int                   // bytes of sent
-	snapshotWindow congestionWindow      // of snapshots
-	acked          uint64                // acknowledged changes of this connection
-	blocked        map[*Change]time.Time // live changes that wait for room, with the start of the wait
+	assigned       map[vedette.AccountName]vedette.Term // of the last Recall since Rewind
+	ready          [4]roundRobin                        // by priority
+	sent           []*Change                            // taken but not acknowledged, oldest first
+	unacked        int                                  // bytes of sent
+	snapshotWindow congestionWindow                     // of snapshots
+	acked          uint64                               // acknowledged changes of this connection
+	blocked        map[*Change]time.Time                // live changes that wait for room, with the start of the wait
 	spaceFreed     chan struct{}
 	workReady      chan struct{}
 	deferTimer     bool // a timer runs that sets deferDue
@@ -54,7 +55,8 @@ type account struct {
 // New returns a box that keeps at most limit bytes. An empty box accepts a larger change,
 // because the change could never leave otherwise.
 func New(limit int) *Box {
-	return &Box{limit: limit, snapshotWindow: newWindow(), accounts: map[vedette.AccountName]*account{}, blocked: map[*Change]time.Time{},
+	return &Box{limit: limit, snapshotWindow: newWindow(), accounts: map[vedette.AccountName]*account{},
+		assigned: map[vedette.AccountName]vedette.Term{}, blocked: map[*Change]time.Time{},
 		spaceFreed: make(chan struct{}), workReady: make(chan struct{}, 1)}
 }
 
@@ -337,10 +339,11 @@ func (b *Box) PendingSince() time.Time {
 }
 
 // Rewind notes that the connection is lost. Taken changes that were not acknowledged go back
-// to the front of their feeds, and all accounts are paused until Open.
+// to the front of their feeds, and all accounts are paused until the next Recall and Open.
 func (b *Box) Rewind() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	clear(b.assigned)
 	byQueue := map[*queue][]*Change{}
 	for _, c := range b.sent {
 		if b.isCurrentLocked(c.queue) {
@@ -364,15 +367,17 @@ func (b *Box) pauseLocked(a *account) {
 	}
 }
 
-// Recall notes that the server has assigned an account anew, over the connection that exists. It pauses the
-// account until Open. The server skips changes of another term that it has not stored, and acknowledges them
-// all the same, because it acknowledges by number. So changes that were taken but not acknowledged go back to
-// the front of their feeds. Open removes those that the server has stored.
+// Recall notes that the server has assigned an account in a term, over the connection that exists. The term is 0 if it
+// has assigned it to another agent. Recall pauses the account until Open of that term. The server skips changes of
+// another term that it has not stored, and acknowledges them all the same, because it acknowledges by number. So
+// changes that were taken but not acknowledged go back to the front of their feeds. Open removes those that the
+// server has stored.
 //
 // It must be called before acknowledgements that arrive after the assignment.
-func (b *Box) Recall(name vedette.AccountName) {
+func (b *Box) Recall(name vedette.AccountName, term vedette.Term) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.assigned[name] = term
 	a := b.accounts[name]
 	if a == nil {
 		return
@@ -399,9 +404,15 @@ func (b *Box) Recall(name vedette.AccountName) {
 // marks, with the marks from which they must restart. It discards their changes, and Put
 // discards more of them until ResumeFeed, because the reader of such a feed may still be far
 // ahead of the restart.
-func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedette.Feed]vedette.Mark) map[vedette.Feed]vedette.Mark {
+//
+// Open does nothing and reports false if the term is not that of the last Recall, or if the connection was lost since: the
+// server would skip what is sent in another term, and acknowledge it.
+func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedette.Feed]vedette.Mark) (map[vedette.Feed]vedette.Mark, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if term == 0 || b.assigned[name] != term {
+		return nil, false
+	}
 	a := b.accountLocked(name)
 	a.open, a.term = true, term
 	restart := map[vedette.Feed]vedette.Mark{}
@@ -422,7 +433,7 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 		b.scheduleLocked(q)
 	}
 	b.recountLocked()
-	return restart
+	return restart, true
 }
 
 // ResumeFeed notes that a feed has restarted from a mark that Open returned.

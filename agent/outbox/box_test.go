@@ -62,7 +62,7 @@ func TestTakeOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := New(1 << 20)
-			b.Open("a", 1, nil)
+			open(b, 1, nil)
 			putAll(t, b, tt.put...)
 			got, err := b.Take(context.Background(), 1<<20)
 			if err != nil || records(got) != tt.want {
@@ -85,7 +85,7 @@ func takeAll(t *testing.T, b *Box) string {
 func TestDeferredChangesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 20)
-		b.Open("a", 1, nil)
+		open(b, 1, nil)
 		began := time.Now()
 		putAll(t, b, change(pods, Deferred, "bookmark", "1"))
 		time.Sleep(deferInterval / 2)
@@ -114,14 +114,14 @@ func TestResentDeferredChangeDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 20)
 		marks := map[vedette.Feed]vedette.Mark{pods: "0"}
-		b.Open("a", 1, marks)
+		open(b, 1, marks)
 		putAll(t, b, change(pods, Deferred, "bookmark", "1"))
 		takeAll(t, b)
 		time.Sleep(deferInterval)
 		putAll(t, b, change(pods, Live, "x", "2"))
 		began := time.Now()
 		b.Rewind()
-		b.Open("a", 2, marks)
+		open(b, 2, marks)
 		if got := takeAll(t, b); time.Since(began) != 0 || got != "bookmark@1 x@2" {
 			t.Errorf("got %q after %v, want both at once", got, time.Since(began))
 		}
@@ -132,14 +132,14 @@ func TestResentDeferredChangeDelaysNothing(t *testing.T) {
 // opened again meanwhile, because they may be older than what the server has stored since.
 func TestForgottenChangesAreNotResent(t *testing.T) {
 	b := New(1 << 20)
-	b.Open("a", 1, nil)
+	open(b, 1, nil)
 	putAll(t, b, change(pods, Live, "x", "1"))
 	takeAll(t, b)
 	b.Forget("a")
-	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "8"})
+	open(b, 2, map[vedette.Feed]vedette.Mark{pods: "8"})
 	putAll(t, b, change(pods, Live, "x", "9"))
 	b.Rewind()
-	if restart := b.Open("a", 3, map[vedette.Feed]vedette.Mark{pods: "8"}); len(restart) != 0 {
+	if restart := open(b, 3, map[vedette.Feed]vedette.Mark{pods: "8"}); len(restart) != 0 {
 		t.Errorf("got restarts %v, want none", restart)
 	}
 	if got := takeAll(t, b); got != "x@9" {
@@ -149,7 +149,7 @@ func TestForgottenChangesAreNotResent(t *testing.T) {
 
 func TestRetainFeedsDropsOtherFeeds(t *testing.T) {
 	b := New(1 << 20)
-	b.Open("a", 1, nil)
+	open(b, 1, nil)
 	putAll(t, b, change(jobs, Live, "sent", "1"))
 	takeAll(t, b)
 	putAll(t, b, change(jobs, Live, "j", "2"), change(pods, Live, "x", "3"))
@@ -159,7 +159,7 @@ func TestRetainFeedsDropsOtherFeeds(t *testing.T) {
 		t.Errorf("got %q, want the declaration and the change of the remaining feed", got)
 	}
 	b.Rewind()
-	b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: "3"})
+	open(b, 2, map[vedette.Feed]vedette.Mark{pods: "3"})
 	putAll(t, b, change(pods, Live, "y", "4"))
 	if got := takeAll(t, b); got != "declare y@4" {
 		t.Errorf("got %q after the connection was lost, want none", got)
@@ -168,7 +168,7 @@ func TestRetainFeedsDropsOtherFeeds(t *testing.T) {
 
 func TestEveryFourthChangeIsBulk(t *testing.T) {
 	b := New(1 << 20)
-	b.Open("a", 1, nil)
+	open(b, 1, nil)
 	for i := range 8 {
 		putAll(t, b, change(pods, Bulk, fmt.Sprint("b", i), ""), change(jobs, Live, fmt.Sprint("l", i), fmt.Sprint(i)))
 	}
@@ -181,7 +181,7 @@ func TestEveryFourthChangeIsBulk(t *testing.T) {
 func TestPutBlocksWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1000)
-		b.Open("a", 1, nil)
+		open(b, 1, nil)
 		var done int
 		go func() {
 			for i := range 10 {
@@ -232,7 +232,7 @@ func TestPausedAccountsAreNotServed(t *testing.T) {
 		if got != nil {
 			t.Fatalf("got %q before Open, want none", records(got))
 		}
-		b.Open("a", 7, map[vedette.Feed]vedette.Mark{pods: "1"})
+		open(b, 7, map[vedette.Feed]vedette.Mark{pods: "1"})
 		putAll(t, b, change(pods, Live, "y", "2"))
 		synctest.Wait()
 		if records(got) != "y@2" || got[0].Term != 7 {
@@ -294,6 +294,8 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	w := &simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 20), cluster: map[string]int{}, stored: map[string]int{}}
 	w.rv = 1
 	w.mark = 1
+	w.term = 1
+	w.box.Recall("a", w.term)
 	w.open()
 	return w
 }
@@ -425,6 +427,9 @@ func (w *simulation) otherAgentReports() {
 func (w *simulation) reconnect() {
 	w.inflight, w.commits = nil, 0
 	w.box.Rewind()
+	w.openOutdated(w.term)
+	w.term++
+	w.box.Recall("a", w.term)
 	if w.rnd.IntN(4) == 0 {
 		w.otherAgentReports()
 	}
@@ -434,8 +439,8 @@ func (w *simulation) reconnect() {
 // reassign lets the server assign the account again over the same connection, after another agent perhaps.
 // The box learns of it before acknowledgements that come later.
 func (w *simulation) reassign() {
-	w.box.Recall("a")
 	w.term++
+	w.box.Recall("a", w.term)
 	if w.rnd.IntN(4) == 0 {
 		w.otherAgentReports()
 	}
@@ -448,12 +453,32 @@ func (w *simulation) reassign() {
 	w.open()
 }
 
+// openOutdated lets the account handle an assignment that another one, or a lost connection, has made outdated.
+func (w *simulation) openOutdated(term vedette.Term) {
+	if w.rnd.IntN(4) != 0 {
+		return
+	}
+	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
+	if restart, ok := w.box.Open("a", term, marks); ok || restart != nil {
+		w.t.Fatalf("opened the outdated term %d", term)
+	}
+	w.change()
+	w.send()
+	w.commit()
+	w.box.Ack(w.commits)
+}
+
 // open resumes. If the box cannot, it replays the cluster's log from the server's mark, as a
 // watch does.
 func (w *simulation) open() {
 	marks := map[vedette.Feed]vedette.Mark{pods: vedette.Mark(fmt.Sprint(w.mark) + w.bookmark)}
 	from := w.mark
-	for feed, mark := range w.box.Open("a", w.term, marks) {
+	w.openOutdated(w.term - 1)
+	restart, ok := w.box.Open("a", w.term, marks)
+	if !ok {
+		w.t.Fatalf("term %d is outdated", w.term)
+	}
+	for feed, mark := range restart {
 		if w.rnd.IntN(2) == 0 { // the reader does not know yet
 			w.change()
 			w.send()
@@ -482,7 +507,7 @@ func (w *simulation) deliverAll() {
 func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(200)
-		b.Open("a", 1, nil)
+		open(b, 1, nil)
 		putAll(t, b, change(pods, Live, "x", "1"))
 		if taken, err := b.Take(t.Context(), 1<<10); err != nil || len(taken) != 1 {
 			t.Fatal(taken, err)
@@ -512,4 +537,11 @@ func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 			t.Errorf("got %v pending, want none", pending)
 		}
 	})
+}
+
+// open lets the server assign account a, and the account handle that. It returns what Open does.
+func open(b *Box, term vedette.Term, marks map[vedette.Feed]vedette.Mark) (restart map[vedette.Feed]vedette.Mark) {
+	b.Recall("a", term)
+	restart, _ = b.Open("a", term, marks)
+	return restart
 }

@@ -33,7 +33,7 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := New(64 << 20)
-				b.Open("a", 1, nil)
+				open(b, 1, nil)
 				n := 0
 				rtt := 5 * time.Millisecond
 				for range 30 {
@@ -56,7 +56,7 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 func TestLiveChangesOvertakeFullSnapshotWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(64 << 20)
-		b.Open("a", 1, nil)
+		open(b, 1, nil)
 		for i := range 100 {
 			putAll(t, b, largeChange(i))
 		}
@@ -78,7 +78,7 @@ func TestLiveChangesOvertakeFullSnapshotWindow(t *testing.T) {
 func TestAckReopensSnapshotWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(64 << 20)
-		b.Open("a", 1, nil)
+		open(b, 1, nil)
 		for i := range 100 {
 			putAll(t, b, largeChange(i))
 		}

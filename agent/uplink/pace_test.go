@@ -39,6 +39,7 @@ func sendAll(t *testing.T, put func(put func(name string, size int, p outbox.Pri
 	var batches []string
 	synctest.Test(t, func(t *testing.T) {
 		box := outbox.New(8 << 20)
+		box.Recall("prod", 1)
 		box.Open("prod", 1, nil)
 		recorder := &batchRecorder{began: time.Now()}
 		l := newLink(New(Config{Observer: recorder}, box, nil, nil, slog.New(slog.DiscardHandler)))
