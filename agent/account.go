@@ -114,7 +114,7 @@ func newBackoff() *backoff.ExponentialBackOff {
 
 func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
 	options := a.agent.cfg.ConnectOptions
-	options.OnReconnect, options.Namespaces = a.noteReconnect, a.cfg.Selection.Namespaces
+	options.OnReconnect, options.Namespaces, options.Account = a.noteReconnect, a.cfg.Selection.Namespaces, string(a.cfg.Name)
 	cluster, err := kube.Connect(a.cfg.Access, options)
 	if err != nil {
 		return nil, err

@@ -206,7 +206,7 @@ func (s *sink) item(ctx context.Context, e *watch.Event) error {
 func (s *sink) upsert(ctx context.Context, e *watch.Event, priority outbox.Priority) error {
 	key, version, record, err := s.encode(e, priority == outbox.Live)
 	if err != nil {
-		s.log.Error("object left out because it cannot be read", "account", s.account, "feed", e.Feed.String(), "error", err)
+		s.log.Error("object left out because it cannot be read", "feed", e.Feed.String(), "error", err)
 		return s.skipObject(ctx, e, priority)
 	}
 	if priority != outbox.Live {
@@ -253,7 +253,7 @@ func (s *sink) delete(ctx context.Context, e *watch.Event) error {
 			ResourceVersion: string(e.Mark)}})
 	}
 	if err != nil {
-		s.log.Warn("cannot read a deletion, listing the feed again", "account", s.account, "feed", e.Feed.String(), "error", err)
+		s.log.Warn("cannot read a deletion, listing the feed again", "feed", e.Feed.String(), "error", err)
 		return watch.ErrUnreadable
 	}
 	return s.putRecord(ctx, e.Feed, outbox.Change{Priority: outbox.Live, Key: header.Namespace + "/" + header.Name, Mark: e.Mark}, record)

@@ -11,8 +11,6 @@ const (
 	// headroom is kept free in front of the data, so that members can be written in
 	// front of an object without moving the object.
 	headroom = 512
-	// largeBuffer is the largest read buffer that needs no Permit.
-	largeBuffer = 2 << 20
 )
 
 // ErrTooLarge reports that an object did not fit and was skipped. The stream behind
@@ -22,19 +20,19 @@ var ErrTooLarge = errors.New("the object is larger than 16 MiB")
 // ErrMalformed is wrapped by every error about the content of a stream.
 var ErrMalformed = errors.New("an invalid response")
 
-// Permit is the right to hold a buffer of more than 2 MiB. A Splitter acquires it
-// before its buffer grows beyond that, and releases it when the buffer shrinks.
+// Permit is the right to hold a buffer of more than Options.FreeBuffer. A Splitter uses it from one goroutine.
 type Permit interface {
-	// Acquire waits for the permit.
-	Acquire() error
-	// StartWait notes that the Splitter waits for data of a large object from now on.
+	// Acquire waits for the right to a buffer of size bytes. The Splitter calls it before
+	// its buffer grows to that.
+	Acquire(size int) error
+	// StartWait notes that the Splitter waits for data from now on, while it holds a buffer.
 	// The Splitter calls the returned function when the wait ends.
 	StartWait() (stop func())
-	// ObjectDone notes that the large object was read, and reports whether other
-	// streams wait for a permit. If none does, the Splitter keeps permit and buffer.
-	ObjectDone() (contended bool)
-	// Release gives the permit back.
-	Release()
+	// ObjectDone notes that an object was read, and reports whether the Splitter should give back
+	// what it does not need, because others wait for it.
+	ObjectDone() (giveBack bool)
+	// Release notes that the buffer has shrunk to size bytes, or is gone.
+	Release(size int)
 }
 
 // Options configure a Splitter. The zero value is valid.
@@ -42,8 +40,11 @@ type Options struct {
 	// Wipe zeroes every byte of a buffer as soon as it is no longer needed, and keeps
 	// the content of the stream out of error messages: for Secrets.
 	Wipe bool
-	// Permit bounds how many streams hold large buffers. Nil means no bound.
+	// Permit bounds the buffers of all streams. Nil means no bound.
 	Permit Permit
+	// FreeBuffer is the largest buffer that needs no Permit, in bytes: 0, or a power of two of at
+	// least 8 KiB.
+	FreeBuffer int
 }
 
 // Splitter finds the extents of JSON values in a stream. It has one buffer, which
@@ -67,14 +68,16 @@ type Splitter struct {
 	overflowPrefix []byte // the beginning of the last object that was too large
 	small          [64]byte
 
-	permit      Permit // for a buffer beyond largeBuffer; nil for no bound
+	permit      Permit // for a buffer beyond freeBuffer; nil for no bound
+	freeBuffer  int
 	holdsPermit bool
 }
 
 // NewSplitter returns a Splitter that reads src with buffers of pool. The caller
 // must Close it, which gives the last buffer back.
 func NewSplitter(src io.Reader, pool *BufferPool, o Options) *Splitter {
-	return &Splitter{src: src, pool: pool, max: maxObjectBytes, wipe: o.Wipe, permit: o.Permit}
+	return &Splitter{src: src, pool: pool, max: maxObjectBytes, wipe: o.Wipe, permit: o.Permit,
+		freeBuffer: o.FreeBuffer}
 }
 
 // splitBytes returns a Splitter for a value in memory.
@@ -112,13 +115,24 @@ func (s *Splitter) releaseBuffer() {
 	}
 	s.pool.put(s.buf)
 	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
-	s.releasePermit()
+	s.releasePermit(0)
 }
 
-func (s *Splitter) releasePermit() {
+// acquirePermit waits for the right to a buffer of size bytes.
+func (s *Splitter) acquirePermit(size int) error {
+	if s.permit == nil || size <= s.freeBuffer {
+		return nil
+	}
+	err := s.permit.Acquire(size)
+	s.holdsPermit = s.holdsPermit || err == nil
+	return err
+}
+
+// releasePermit notes that the buffer has shrunk to size bytes.
+func (s *Splitter) releasePermit(size int) {
 	if s.holdsPermit {
-		s.holdsPermit = false
-		s.permit.Release()
+		s.holdsPermit = size > s.freeBuffer
+		s.permit.Release(size)
 	}
 }
 
@@ -154,6 +168,9 @@ func (s *Splitter) readFirst() error {
 	if n == 0 {
 		return err
 	}
+	if err := s.acquirePermit(minBuffer); err != nil {
+		return err
+	}
 	s.buf = s.pool.get(minBuffer)
 	s.start, s.pos = headroom, headroom
 	s.end = headroom + copy(s.buf[headroom:], s.small[:n])
@@ -177,8 +194,8 @@ func (s *Splitter) read(b []byte) (int, error) {
 }
 
 // makeRoom moves the kept bytes to the front. If they fill more than half of the
-// buffer, it moves them into a larger buffer. It drops them if they exceed max, and
-// acquires a permit if the buffer becomes large.
+// buffer, it moves them into a larger buffer. It drops them if they exceed max. If others wait
+// for memory, it takes a smaller buffer after a large object.
 func (s *Splitter) makeRoom() error {
 	kept := s.end - s.start
 	if kept > s.max {
@@ -189,23 +206,33 @@ func (s *Splitter) makeRoom() error {
 		s.discard()
 		kept = 0
 	}
-	if s.holdsPermit && kept+headroom <= largeBuffer/2 && s.permit.ObjectDone() {
-		s.moveInto(s.pool.get(largeBuffer))
-		s.releasePermit()
+	if s.holdsPermit && s.start > headroom && s.permit.ObjectDone() && s.shrink(kept) {
 		return nil
 	}
 	if kept+headroom <= len(s.buf)/2 {
 		s.move(s.buf)
 		return nil
 	}
-	if 2*len(s.buf) > largeBuffer && s.permit != nil && !s.holdsPermit {
-		if err := s.permit.Acquire(); err != nil {
-			return err
-		}
-		s.holdsPermit = true
+	if err := s.acquirePermit(2 * len(s.buf)); err != nil {
+		return err
 	}
 	s.moveInto(s.pool.get(2 * len(s.buf)))
 	return nil
+}
+
+// shrink moves the kept bytes into the smallest buffer that has as much room again. It reports whether that is a smaller
+// one.
+func (s *Splitter) shrink(kept int) bool {
+	size := max(minBuffer, s.freeBuffer)
+	for size < 2*(kept+headroom) {
+		size *= 2
+	}
+	if size >= len(s.buf) {
+		return false
+	}
+	s.moveInto(s.pool.get(size))
+	s.releasePermit(size)
+	return true
 }
 
 // moveInto moves the kept bytes into another buffer and gives the old one back.

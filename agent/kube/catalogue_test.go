@@ -36,7 +36,7 @@ func FuzzReadGroups(f *testing.F) {
 	f.Add(`{"items":[{"metadata":{"name":"x"},"versions":[{"resources":[{"resource":"a","responseKind":null,"verbs":["list","watch"]}]}]}]}`)
 	f.Add(`{"items":[null]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
-		groups, err := readGroups(strings.NewReader(doc))
+		groups, err := readGroups(strings.NewReader(doc), nil)
 		if err == nil && !json.Valid([]byte(doc)) && len(groups) == 0 && strings.TrimSpace(doc)[0] != '{' {
 			t.Errorf("%q: got no error, want one", doc)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Options configure the connections to a cluster. The zero value is valid.
@@ -43,6 +44,10 @@ type Options struct {
 	// Namespaces are those that the account is restricted to. If the uid of kube-system is hidden, the uid
 	// of one of them shows whether a new connection leads to the same cluster.
 	Namespaces []string
+	// ReadMemory bounds the read buffers of the account together with those of other accounts; nil for one of
+	// this cluster.
+	ReadMemory *jsonstream.Memory
+	Account    string // in ReadMemory
 	// LookupHost resolves the host name of the API server; net.DefaultResolver.LookupHost if nil.
 	LookupHost func(ctx context.Context, host string) ([]string, error)
 }
@@ -60,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ProgressTimeout <= 0 {
 		o.ProgressTimeout = 30 * time.Second
+	}
+	if o.ReadMemory == nil {
+		o.ReadMemory = jsonstream.NewMemory()
 	}
 	if o.LookupHost == nil {
 		o.LookupHost = net.DefaultResolver.LookupHost

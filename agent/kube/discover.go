@@ -70,8 +70,8 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 		groups = append(groups, g...)
 	}
 	cat := newCatalogue(groups)
-	if len(cat.Resources) > maxKinds {
-		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.Explain(fmt.Errorf("%w: more than %d kinds", jsonstream.ErrMalformed, maxKinds)))
+	if err := limitKinds(len(cat.Resources)); err != nil {
+		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.Explain(err))
 	}
 	return cat, nil
 }
@@ -79,6 +79,13 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 // maxKinds bounds the kinds of a cluster, each of which may become a feed. The largest
 // clusters have about 3,000.
 const maxKinds = 10_000
+
+func limitKinds(n int) error {
+	if n > maxKinds {
+		return fmt.Errorf("%w: more than %d kinds", jsonstream.ErrMalformed, maxKinds)
+	}
+	return nil
+}
 
 // causeOf returns the cause of ctx if that explains more than err.
 func causeOf(ctx context.Context, err error) error {
@@ -109,7 +116,7 @@ func (c *Cluster) discoverRoot(ctx context.Context, path string) ([]group, error
 	if !strings.Contains(resp.Header.Get("Content-Type"), groupDiscovery) {
 		return c.discoverLegacy(ctx, path, resp.Body)
 	}
-	groups, err := readGroups(resp.Body)
+	groups, err := readGroups(resp.Body, c.ReadPermit(ctx, resp.Body, documentTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -146,20 +153,26 @@ type aggregatedGroup struct {
 
 // readGroups decodes one group at a time, because the whole document exceeds two
 // megabytes in clusters with many operators. A group that cannot be decoded is unknown.
-func readGroups(r io.Reader) ([]group, error) {
+func readGroups(r io.Reader, permit jsonstream.Permit) ([]group, error) {
 	var groups []group
-	s := jsonstream.NewSplitter(limitReader(r, maxDiscoveryBytes), new(jsonstream.BufferPool), jsonstream.Options{})
+	kinds := 0
+	s := jsonstream.NewSplitter(limitReader(r, maxDiscoveryBytes), new(jsonstream.BufferPool),
+		jsonstream.Options{Permit: permit, FreeBuffer: freeDocumentBuffer})
 	defer s.Close()
 	_, err := s.List(nil, func(raw []byte) error {
 		var a aggregatedGroup
-		if err := exactjson.Unmarshal(raw, &a, exactjson.Limits{}); err != nil && a.Metadata.Name == "" {
+		if err := exactjson.Unmarshal(raw, &a, exactjson.Limits{Bytes: maxDecodedBytes}); err != nil && a.Metadata.Name == "" {
 			return fmt.Errorf("%w: %w", jsonstream.ErrMalformed, err)
 		} else if err != nil {
 			groups = append(groups, group{Name: a.Metadata.Name, Unknown: true})
 			return nil
 		}
-		groups = append(groups, a.group())
-		return nil
+		g := a.group()
+		groups = append(groups, g)
+		for _, v := range g.Versions {
+			kinds += 1 + len(v.Resources)
+		}
+		return limitKinds(max(kinds/2, len(groups)))
 	})
 	if errors.Is(err, jsonstream.ErrNoVersion) { // a discovery document has no resourceVersion
 		err = nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
-	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 const (
@@ -38,7 +37,7 @@ type legacyRoot struct {
 // discoverLegacy reads each group and version with a request of its own.
 func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reader) ([]group, error) {
 	var root legacyRoot
-	if err := decodeDocument(body, &root); err != nil {
+	if err := c.readDocument(ctx, body, &root); err != nil {
 		return nil, err
 	}
 	switch root.Kind {
@@ -87,7 +86,7 @@ func (c *Cluster) discoverVersion(ctx context.Context, group, version, path stri
 	}
 	defer resp.Body.Close()
 	var list APIResourceList
-	if err := decodeDocument(resp.Body, &list); err != nil {
+	if err := c.readDocument(ctx, resp.Body, &list); err != nil {
 		return nil, err
 	}
 	return list.Kinds(group, version, watchable), nil
@@ -116,16 +115,4 @@ func (l APIResourceList) Kinds(group, version string, include func(verbs []strin
 			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
 	}
 	return resources
-}
-
-// decodeDocument reads and decodes a whole document.
-func decodeDocument(r io.Reader, into any) error {
-	body, err := io.ReadAll(limitReader(r, maxDiscoveryBytes))
-	if err != nil {
-		return err //nolint:wrapcheck // the caller names the document
-	}
-	if err := exactjson.Unmarshal(body, into, exactjson.Limits{}); err != nil {
-		return fmt.Errorf("%w: %s", jsonstream.ErrMalformed, quoteBody(body))
-	}
-	return nil
 }

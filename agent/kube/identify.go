@@ -85,7 +85,7 @@ func (c *Cluster) serverVersion(ctx context.Context) (vedette.Cluster, error) {
 	var v struct {
 		GitVersion string `json:"gitVersion"`
 	}
-	if err := decodeDocument(resp.Body, &v); err != nil {
+	if err := c.readDocument(ctx, resp.Body, &v); err != nil {
 		return id, err
 	}
 	id.Version, id.Fingerprint = truncate(v.GitVersion, maxNameLength), fingerprint(resp.TLS)
@@ -110,7 +110,7 @@ func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer resp.Body.Close()
-	return readUID(resp.Body)
+	return c.readUID(ctx, resp.Body)
 }
 
 // isHidden reports whether RBAC denies a read, or whether the object does not exist
@@ -168,7 +168,8 @@ func (c *Cluster) namespacePage(ctx context.Context, query url.Values, names *[]
 		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	s := jsonstream.NewSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(jsonstream.BufferPool), jsonstream.Options{})
+	s := jsonstream.NewSplitter(limitReader(resp.Body, maxNamespacePageBytes), new(jsonstream.BufferPool),
+		jsonstream.Options{Permit: c.ReadPermit(ctx, resp.Body, documentTimeout), FreeBuffer: freeDocumentBuffer})
 	defer s.Close()
 	return s.List(nil, func(raw []byte) error {
 		m, err := jsonstream.ReadMeta(raw)

@@ -159,7 +159,7 @@ func (c *Cluster) readNamespace(ctx context.Context, rt http.RoundTripper, r Get
 	read.fingerprint, read.isHTTP1 = fingerprint(resp.TLS), resp.ProtoMajor == 1
 	switch resp.StatusCode {
 	case http.StatusOK:
-		read.uid, err = readUID(resp.Body)
+		read.uid, err = c.readUID(ctx, resp.Body)
 	case http.StatusForbidden, http.StatusNotFound:
 	default:
 		return read, readStatus(resp)
@@ -205,13 +205,13 @@ func (c *Cluster) findWitness(ctx context.Context) (*witness, error) {
 // maxWitnesses is how many of the account's namespaces are tried.
 const maxWitnesses = 3
 
-func readUID(body io.Reader) (string, error) {
+func (c *Cluster) readUID(ctx context.Context, body io.Reader) (string, error) {
 	var ns struct {
 		Metadata struct {
 			UID string `json:"uid"`
 		} `json:"metadata"`
 	}
-	err := decodeDocument(body, &ns)
+	err := c.readDocument(ctx, body, &ns)
 	return truncate(ns.Metadata.UID, maxNameLength), err
 }
 

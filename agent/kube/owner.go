@@ -41,7 +41,7 @@ func (c *Cluster) controllerOf(ctx context.Context, path string) (ownerReference
 			OwnerReferences []ownerReference `json:"ownerReferences"`
 		} `json:"metadata"`
 	}
-	if err := decodeDocument(resp.Body, &object); err != nil {
+	if err := c.readDocument(ctx, resp.Body, &object); err != nil {
 		return ownerReference{}, vedette.Errorf(vedette.Unavailable, "read %s: %w", path, err)
 	}
 	for _, owner := range object.Metadata.OwnerReferences {

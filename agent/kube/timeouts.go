@@ -143,9 +143,6 @@ func (t Timeouts) extend(remaining time.Duration, n int) time.Duration {
 	return min(t.Progress, remaining+time.Duration(n)*time.Second/time.Duration(t.BytesPerSecond))
 }
 
-// Cancel ends the request. Reads fail with stall.
-func (b *timeoutBody) Cancel(stall *StallError) { b.cancel(stall) }
-
 // Close ends the request.
 func (b *timeoutBody) Close() error {
 	b.timer.Stop()

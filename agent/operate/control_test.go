@@ -209,7 +209,7 @@ func TestLongLists(t *testing.T) {
 		if len(objects) != tt.objects || end.Status != tt.status || (end.State == vedette.Done) != (tt.status == 200) {
 			t.Errorf("%s: got %d objects, %s %d %s, want %d, %d", tt.name, len(objects), end.State, end.Status, end.Message, tt.objects, tt.status)
 		}
-		if used := memory.Units(); used > listMemory/2 { // what was kept of the beginning
+		if used := memory.Units(); used > 3*maxBufferedList { // what was kept of the beginning
 			t.Errorf("%s: got %d bytes held at the end", tt.name, used)
 		}
 	}

@@ -27,7 +27,7 @@ type DiscoveredKind struct {
 // discover returns the kinds of the cluster. It invalidates the cache, because a user who discovers
 // expects that later operations find the same kinds.
 func (r *run) discover(ctx context.Context) result {
-	cat, err := r.discoverKinds(ctx)
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return errorResult(err)
 	}

@@ -147,7 +147,7 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 	if resource, err := chooseResource(cat, name); err == nil {
 		return resource, nil
 	}
-	cat, err := r.discoverKinds(ctx)
+	cat, err := r.operator.cluster.Discover(ctx)
 	if err != nil {
 		return vedette.Resource{}, err
 	}
@@ -155,19 +155,6 @@ func (r *run) resolveByName(ctx context.Context, name string) (vedette.Resource,
 	r.operator.kinds.catalogue = cat
 	r.operator.kinds.mu.Unlock()
 	return chooseResource(cat, name)
-}
-
-// discoveryMemory is what discovery takes, in bytes: documents of up to 8 MiB, which are read group by group, and the
-// kinds in them.
-const discoveryMemory = 16 << 20
-
-// discoverKinds discovers the kinds of the cluster.
-func (r *run) discoverKinds(ctx context.Context) (kube.Catalogue, error) {
-	if err := r.useMemory(ctx, discoveryMemory); err != nil {
-		return kube.Catalogue{}, err
-	}
-	defer r.control.Memory.Shrink(discoveryMemory)
-	return r.operator.cluster.Discover(ctx)
 }
 
 // chooseResource returns the kind that a name means. Kubernetes' own groups take precedence, and

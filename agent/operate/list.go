@@ -87,7 +87,7 @@ func (r *run) redactedObjects(ctx context.Context, p resourcePath, labels, field
 				return finalError{fmt.Errorf("redact a %s: %w", p.Kind, err)}
 			}
 			pageOfLast, hasObjects = page, true
-			if buf = out; cap(buf) > maxBufferedList {
+			if buf = out; cap(buf) > 2*listBuffer {
 				buf = nil // one large object must not occupy memory until the list ends
 			}
 			if !yield(obj.Body, nil) {
@@ -268,30 +268,48 @@ func (r *run) forEachItem(ctx context.Context, p resourcePath, req request, begi
 }
 
 const (
+	// listBuffer is the largest read buffer of a list that costs nothing more, in bytes. Most objects fit into a
+	// quarter of it.
+	listBuffer = 128 << 10
 	// listMemory is what reading a list takes, in bytes: the read buffer, the object that leaves, and the
 	// compression while it is sent.
-	listMemory = 4 << 20
-	// largeListMemory is what it takes more while an object does not fit into two megabytes.
-	largeListMemory = 32 << 20
+	listMemory = 4 * listBuffer
+	// maxListMemory is what it takes while it reads the largest object, of 16 MiB.
+	maxListMemory = 36 << 20
 )
 
-// largeListPermit is the right to hold a large object of a list. It implements jsonstream.Permit.
-type largeListPermit struct {
-	run *run
-	ctx context.Context // of the list
+// listPermit is the right to hold a large object of a list. It implements jsonstream.Permit.
+type listPermit struct {
+	run  *run
+	ctx  context.Context // of the list
+	used int64           // besides listMemory
 }
 
-// Acquire implements jsonstream.Permit.
-func (p *largeListPermit) Acquire() error { return p.run.useMemory(p.ctx, largeListMemory) }
+// Acquire implements jsonstream.Permit: the object that leaves takes as much as the buffer.
+func (p *listPermit) Acquire(size int) error {
+	more := min(2*int64(size), maxListMemory-listMemory) - p.used
+	if err := p.run.useMemory(p.ctx, more); err != nil {
+		return err
+	}
+	p.used += more
+	return nil
+}
 
 // StartWait implements jsonstream.Permit.
-func (p *largeListPermit) StartWait() (stop func()) { return func() {} }
+func (p *listPermit) StartWait() (stop func()) { return func() {} }
 
 // ObjectDone implements jsonstream.Permit: the large buffer is always given back.
-func (p *largeListPermit) ObjectDone() (contended bool) { return true }
+func (p *listPermit) ObjectDone() (giveBack bool) { return true }
 
 // Release implements jsonstream.Permit.
-func (p *largeListPermit) Release() { p.run.control.Memory.Shrink(largeListMemory) }
+func (p *listPermit) Release(size int) {
+	less := p.used
+	if size > listBuffer {
+		less -= min(2*int64(size), maxListMemory-listMemory)
+	}
+	p.run.control.Memory.Shrink(less)
+	p.used -= less
+}
 
 // splitList calls item for each object of a list.
 func (r *run) splitList(ctx context.Context, body io.Reader, p resourcePath, sensitive bool,
@@ -300,7 +318,8 @@ func (r *run) splitList(ctx context.Context, body io.Reader, p resourcePath, sen
 		return jsonstream.ListMeta{}, err
 	}
 	defer r.control.Memory.Shrink(listMemory)
-	s := jsonstream.NewSplitter(body, &listBuffers, jsonstream.Options{Wipe: sensitive, Permit: &largeListPermit{r, ctx}})
+	s := jsonstream.NewSplitter(body, &listBuffers, jsonstream.Options{Wipe: sensitive, Permit: &listPermit{run: r, ctx: ctx},
+		FreeBuffer: listBuffer})
 	defer s.Close()
 	var itemErr error
 	meta, err := s.List(nil, func(raw []byte) error {

@@ -35,7 +35,7 @@ type snapshotPermit struct {
 	waited     time.Duration
 	bytes      int
 	holdsSlow  bool // it holds a slow permit
-	holdsLarge bool // it holds a largeObjectPermit
+	holdsLarge bool // its readPermit is for a large object
 
 	mu          sync.Mutex
 	holdsShared bool // it holds a shared permit

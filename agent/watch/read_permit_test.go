@@ -4,20 +4,22 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
-// TestLargeObjectPermitDoesNotWaitForSlowPermit checks for a deadlock between snapshots of one
+// TestReadPermitDoesNotWaitForSlowPermit checks for a deadlock between snapshots of one
 // slow account: one has the slow permit and waits for a large-object permit, the others have
 // the large-object permits and no snapshot permit.
-func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
+func TestReadPermitDoesNotWaitForSlowPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewLimiter(Budget{Fast: maxLargeObjects})
 		watcher := newPermitWatcher(t, shared)
-		var permits []*largeObjectPermit
+		var permits []*readPermit
 		for range maxLargeObjects {
 			snapshot := acquireTestPermit(t, watcher)
-			permit := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: snapshot}
-			if err := permit.Acquire(); err != nil {
+			permit := &readPermit{MemoryPermit: &jsonstream.MemoryPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: snapshot}
+			if err := permit.Acquire(2 * largeBuffer); err != nil {
 				t.Fatal(err)
 			}
 			permits = append(permits, permit)
@@ -26,21 +28,21 @@ func TestLargeObjectPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		if err := slowSnapshot.acquireSlow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		waiting := &largeObjectPermit{ctx: t.Context(), permits: shared.largeObjectPermits, limit: time.Minute, snapshot: slowSnapshot}
+		waiting := &readPermit{MemoryPermit: &jsonstream.MemoryPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: slowSnapshot}
 		done := make(chan error, 1)
-		go func() { done <- waiting.Acquire() }()
+		go func() { done <- waiting.Acquire(2 * largeBuffer) }()
 		synctest.Wait()
 		began := time.Now()
 		for _, permit := range permits {
 			permit.snapshot.StartWait()
 			time.Sleep(2 * time.Second) // the API server is slow, so the shared permit is lost
 			endWait(t, permit.snapshot, 1)
-			permit.Release()
+			permit.Release(0)
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		waiting.Release()
+		waiting.Release(0)
 		slowSnapshot.release(true)
 		for _, permit := range permits { // slow permits are available again
 			endWait(t, permit.snapshot, 1)

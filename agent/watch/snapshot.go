@@ -172,9 +172,8 @@ func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Spli
 
 // newPermittedSplitter returns a splitter that waits for the API server with a permit, which may be nil.
 func (f *feed) newPermittedSplitter(ctx context.Context, body io.Reader, snapshot *snapshotPermit) *jsonstream.Splitter {
-	permit := &largeObjectPermit{ctx: ctx, permits: f.w.cfg.Limiter.largeObjectPermits, limit: f.w.cfg.LargeObjectTimeout, body: body,
-		snapshot: snapshot}
-	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
+	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers,
+		jsonstream.Options{Wipe: f.Kind == secretKind, Permit: f.newReadPermit(ctx, body, snapshot)})
 }
 
 // readWatchList reads a watch that begins with all objects and marks their end with a

@@ -50,6 +50,14 @@ func (s *Split) Acquire(ctx context.Context, key string, n int64) (*SplitGrant, 
 	return &SplitGrant{s.small.none(key), large, s.limit}, nil
 }
 
+// None returns a grant that holds nothing and may grow.
+func (s *Split) None(key string) *SplitGrant {
+	if s == nil {
+		return &SplitGrant{}
+	}
+	return &SplitGrant{s.small.none(key), s.large.none(key), s.limit}
+}
+
 // Stats describes both Lines together.
 func (s *Split) Stats() Stats {
 	if s == nil {

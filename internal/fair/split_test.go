@@ -76,4 +76,23 @@ func TestNilSplit(t *testing.T) {
 	}
 	g.Shrink(1)
 	g.Release()
+	if g = s.None("a"); g.Grow(t.Context(), 1<<40) != nil || g.Units() != 0 {
+		t.Errorf("got %d units of a nil Split", g.Units())
+	}
+}
+
+// A grant of nothing waits for nothing, and grows as any other.
+func TestGrantOfNothingGrows(t *testing.T) {
+	s := newTestSplit()
+	a, b := s.TryAcquire("a", 10), s.TryAcquire("b", 10)
+	g := s.None("c")
+	if g.Units() != 0 || g.Grow(t.Context(), 2) != nil || g.small.Units() != 2 {
+		t.Errorf("got %d units, want 2 small ones", g.Units())
+	}
+	a.Release()
+	b.Release()
+	g.Release()
+	if s.Stats() != (Stats{}) {
+		t.Errorf("got %+v at the end", s.Stats())
+	}
 }

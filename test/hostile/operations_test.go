@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,8 +109,14 @@ type agentProcess struct {
 	cmd *exec.Cmd
 }
 
-// startAgent builds and starts an agent with the accounts of some clusters.
+// startAgent builds and starts an agent with the accounts of some clusters, and waits until all of them are live.
 func startAgent(t *testing.T, s *server, clusters map[string]*apiServer) *agentProcess {
+	t.Helper()
+	return startAgentOf(t, s, clusters, len(clusters), "configmap")
+}
+
+// startAgentOf is startAgent with kinds of the accounts, but for "well". It waits until some of them are live.
+func startAgentOf(t *testing.T, s *server, clusters map[string]*apiServer, ready int, kinds string) *agentProcess {
 	t.Helper()
 	dir := t.TempDir()
 	if err := programs.Build(t.Context(), dir, "vedette-agent"); err != nil {
@@ -122,7 +129,11 @@ func startAgent(t *testing.T, s *server, clusters map[string]*apiServer) *agentP
 		if err := os.WriteFile(kubeconfig, cluster.account(name).Access.KubeconfigContents, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&config, "  - {name: %q, kubeconfigFile: %q, kinds: [configmap]}\n", name, kubeconfig)
+		selected := kinds
+		if name == "well" {
+			selected = "configmap"
+		}
+		fmt.Fprintf(&config, "  - {name: %q, kubeconfigFile: %q, kinds: [%s]}\n", name, kubeconfig, selected)
 	}
 	file := filepath.Join(dir, "agent.yml")
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
@@ -130,10 +141,10 @@ func startAgent(t *testing.T, s *server, clusters map[string]*apiServer) *agentP
 	}
 	a := &agentProcess{server: server{t: t, log: filepath.Join(dir, "agent.log"), done: make(chan struct{})}, cmd: exec.Command(filepath.Join(dir, "vedette-agent"), "--config", file)}
 	a.start(a.cmd)
-	await(t, "all accounts are live", func() error {
-		raw, err := s.get("/vedette/v1/accounts")
-		if n := strings.Count(string(raw), `"Ready"`); err == nil && n < len(clusters) {
-			err = fmt.Errorf("%d of %d accounts are ready: %.2000s", n, len(clusters), raw)
+	await(t, "the accounts are live", func() error {
+		raw, err := s.get("/vedette/v1/accounts?limit=1000")
+		if n := strings.Count(string(raw), `"Ready"`); err == nil && n < ready {
+			err = fmt.Errorf("%d of %d accounts are ready: %s", n, ready, regexp.MustCompile(`"name":"[a-z0-9-]*","status":"[^"]*"|"message":"[^"]*"`).FindAllString(string(raw), 20))
 		}
 		return err
 	})

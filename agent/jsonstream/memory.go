@@ -1,0 +1,117 @@
+package jsonstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/fair"
+)
+
+// The memory of the read buffers of an agent, in bytes. A buffer counts twice, because an object is copied when it
+// leaves it. Each account has some of its own, so that buffers of common size never wait for other accounts. Larger
+// buffers share the rest.
+const (
+	ownMemory      = 256 << 10 // of each account
+	ownBuffers     = 128 << 10 // of ownMemory that one buffer may take
+	sharedMemory   = 32 << 20
+	accountShare   = 8 << 20 // of sharedMemory
+	bytesOfBuffers = 2       // a byte of a buffer
+)
+
+// MaxMemoryBuffer is the largest buffer that a MemoryPermit grants.
+const MaxMemoryBuffer = accountShare / bytesOfBuffers
+
+// Memory bounds the read buffers of all accounts of an agent. A nil Memory grants everything. It is safe for concurrent
+// use.
+type Memory struct{ line *fair.Split }
+
+// NewMemory returns a Memory.
+func NewMemory() *Memory {
+	return &Memory{fair.NewSplit(fair.Config{Capacity: math.MaxInt64, Share: ownMemory},
+		fair.Config{Capacity: sharedMemory, Share: accountShare}, ownBuffers)}
+}
+
+// PermitConfig configures a MemoryPermit.
+type PermitConfig struct {
+	Account string
+	// Timeout is how long an object may take whose buffer uses what accounts share: to wait for memory, and, apart from
+	// that, for data.
+	Timeout time.Duration
+	// OnTimeout is called, from another goroutine, when such an object waited for data for too long. It must not block.
+	OnTimeout func()
+}
+
+// Permit returns the permit of one Splitter, whose stream ends with ctx, for buffers of up to MaxMemoryBuffer.
+func (m *Memory) Permit(ctx context.Context, cfg PermitConfig) *MemoryPermit {
+	if m == nil {
+		return &MemoryPermit{}
+	}
+	return &MemoryPermit{ctx: ctx, cfg: cfg, line: m.line, grant: m.line.None(cfg.Account)}
+}
+
+// MemoryPermit implements Permit. A zero MemoryPermit grants everything.
+type MemoryPermit struct {
+	ctx   context.Context // of the stream
+	cfg   PermitConfig
+	line  *fair.Split // nil for no bound
+	grant *fair.SplitGrant
+
+	shared    bool          // the buffer uses what accounts share
+	remaining time.Duration // how long data may still take
+	timer     *time.Timer   // runs during waits for data; nil before the first
+}
+
+var errNoMemory = errors.New("the large objects of other API servers used the agent's memory for read buffers for too long")
+
+// Acquire implements Permit. The first buffer of an object waits until the stream ends, because the API server is not waited
+// for meanwhile.
+func (p *MemoryPermit) Acquire(size int) error {
+	if p.line == nil {
+		return nil
+	}
+	ctx, cancel := p.ctx, func() {}
+	if p.grant.Units() > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, p.cfg.Timeout, errNoMemory)
+	}
+	defer cancel()
+	err := p.grant.Grow(ctx, bytesOfBuffers*int64(size)-p.grant.Units())
+	if errors.Is(err, fair.ErrTooLarge) {
+		return fmt.Errorf("%w: a part of a document of more than %d MiB", ErrMalformed, MaxMemoryBuffer>>20)
+	}
+	if !p.shared && p.grant.Units() > ownBuffers {
+		p.shared, p.remaining = true, p.cfg.Timeout
+	}
+	return err
+}
+
+// StartWait implements Permit.
+func (p *MemoryPermit) StartWait() (stop func()) {
+	if !p.shared {
+		return func() {}
+	}
+	began := time.Now()
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.remaining, p.cfg.OnTimeout)
+	} else {
+		p.timer.Reset(p.remaining)
+	}
+	return func() {
+		p.timer.Stop()
+		p.remaining -= time.Since(began)
+	}
+}
+
+// ObjectDone implements Permit. If nobody waits for memory, the next object may take as long.
+func (p *MemoryPermit) ObjectDone() (giveBack bool) {
+	p.remaining = p.cfg.Timeout
+	return p.shared && p.line.Stats().Waiting > 0
+}
+
+// Release implements Permit.
+func (p *MemoryPermit) Release(size int) {
+	p.grant.Shrink(p.grant.Units() - bytesOfBuffers*int64(size))
+	p.shared = p.grant.Units() > ownBuffers
+}
