@@ -17,7 +17,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/executor"
-	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/agent/operate"
@@ -97,7 +96,7 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.Metrics = metrics.New(cfg.Uplink.Version)
 	}
 	if cfg.ConnectOptions.ReadMemory == nil {
-		cfg.ConnectOptions.ReadMemory = jsonstream.NewMemory()
+		cfg.ConnectOptions.ReadMemory = kube.NewReadMemory()
 	}
 	cfg.Uplink.Observer, cfg.ConnectOptions.OnResponse = cfg.Metrics, cfg.Metrics.RequestAnswered
 	a := &Agent{cfg: cfg, box: outbox.New(cfg.OutboxBytes), log: log,

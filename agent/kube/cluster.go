@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // Options configure the connections to a cluster. The zero value is valid.
@@ -46,7 +45,7 @@ type Options struct {
 	Namespaces []string
 	// ReadMemory bounds the read buffers of the account together with those of other accounts; nil for one of
 	// this cluster.
-	ReadMemory *jsonstream.Memory
+	ReadMemory *ReadMemory
 	Account    string // in ReadMemory
 	// LookupHost resolves the host name of the API server; net.DefaultResolver.LookupHost if nil.
 	LookupHost func(ctx context.Context, host string) ([]string, error)
@@ -67,7 +66,7 @@ func (o Options) withDefaults() Options {
 		o.ProgressTimeout = 30 * time.Second
 	}
 	if o.ReadMemory == nil {
-		o.ReadMemory = jsonstream.NewMemory()
+		o.ReadMemory = NewReadMemory()
 	}
 	if o.LookupHost == nil {
 		o.LookupHost = net.DefaultResolver.LookupHost

@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxDocumentBytes bounds a document that is decoded as a whole.
-	maxDocumentBytes = jsonstream.MaxMemoryBuffer
+	maxDocumentBytes = maxReadBuffer
 	// maxDecodedBytes bounds what a document, or a part of one, becomes.
 	maxDecodedBytes = 16 << 20
 	// documentTimeout is how long an API server may take to send a document whose buffer takes memory that accounts
@@ -26,8 +26,8 @@ const (
 
 // ReadPermit returns the permit for the read buffer of a response's body. It ends the response if a large object takes longer
 // than timeout.
-func (c *Cluster) ReadPermit(ctx context.Context, body io.Reader, timeout time.Duration) *jsonstream.MemoryPermit {
-	return c.opts.ReadMemory.Permit(ctx, jsonstream.PermitConfig{Account: c.opts.Account, Timeout: timeout, OnTimeout: func() {
+func (c *Cluster) ReadPermit(ctx context.Context, body io.Reader, timeout time.Duration) *ReadPermit {
+	return c.opts.ReadMemory.Permit(ctx, ReadPermitConfig{Account: c.opts.Account, Timeout: timeout, OnTimeout: func() {
 		if b, ok := body.(*timeoutBody); ok {
 			b.cancel(&StallError{Phase: "a large object did not end", Limit: timeout, LargeObject: true})
 		}

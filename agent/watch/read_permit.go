@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // maxLargeObjects is how many feeds of all accounts may read an object into a buffer
@@ -20,7 +20,7 @@ const largeBuffer = 2 << 20
 // the API server must finish the object in time. Time that the reader needs, for example while the sink has no
 // room, does not count.
 type readPermit struct {
-	*jsonstream.MemoryPermit
+	*kube.ReadPermit
 
 	ctx      context.Context // of the attempt
 	permits  chan struct{}   // for large objects
@@ -32,12 +32,12 @@ type readPermit struct {
 func (f *feed) newReadPermit(ctx context.Context, body io.Reader, snapshot *snapshotPermit) *readPermit {
 	limiter := f.w.cfg.Limiter
 	return &readPermit{ctx: ctx, permits: limiter.largeObjectPermits, snapshot: snapshot,
-		MemoryPermit: f.w.c.ReadPermit(ctx, body, f.w.cfg.LargeObjectTimeout)}
+		ReadPermit: f.w.c.ReadPermit(ctx, body, f.w.cfg.LargeObjectTimeout)}
 }
 
 // Acquire implements jsonstream.Permit.
 func (t *readPermit) Acquire(size int) error {
-	if err := t.MemoryPermit.Acquire(min(size, largeBuffer)); err != nil {
+	if err := t.ReadPermit.Acquire(min(size, largeBuffer)); err != nil {
 		return err
 	}
 	if size <= largeBuffer || t.large {
@@ -52,7 +52,7 @@ func (t *readPermit) Acquire(size int) error {
 
 // ObjectDone implements jsonstream.Permit.
 func (t *readPermit) ObjectDone() (giveBack bool) {
-	return t.MemoryPermit.ObjectDone() || t.large && len(t.permits) == cap(t.permits)
+	return t.ReadPermit.ObjectDone() || t.large && len(t.permits) == cap(t.permits)
 }
 
 // Release implements jsonstream.Permit.
@@ -61,7 +61,7 @@ func (t *readPermit) Release(size int) {
 		t.setLarge(false)
 		<-t.permits
 	}
-	t.MemoryPermit.Release(min(size, largeBuffer))
+	t.ReadPermit.Release(min(size, largeBuffer))
 }
 
 func (t *readPermit) setLarge(held bool) {

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/vedette-io/vedette/agent/jsonstream"
+	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // TestReadPermitDoesNotWaitForSlowPermit checks for a deadlock between snapshots of one
@@ -18,7 +18,7 @@ func TestReadPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		var permits []*readPermit
 		for range maxLargeObjects {
 			snapshot := acquireTestPermit(t, watcher)
-			permit := &readPermit{MemoryPermit: &jsonstream.MemoryPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: snapshot}
+			permit := &readPermit{ReadPermit: &kube.ReadPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: snapshot}
 			if err := permit.Acquire(2 * largeBuffer); err != nil {
 				t.Fatal(err)
 			}
@@ -28,7 +28,7 @@ func TestReadPermitDoesNotWaitForSlowPermit(t *testing.T) {
 		if err := slowSnapshot.acquireSlow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		waiting := &readPermit{MemoryPermit: &jsonstream.MemoryPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: slowSnapshot}
+		waiting := &readPermit{ReadPermit: &kube.ReadPermit{}, ctx: t.Context(), permits: shared.largeObjectPermits, snapshot: slowSnapshot}
 		done := make(chan error, 1)
 		go func() { done <- waiting.Acquire(2 * largeBuffer) }()
 		synctest.Wait()

@@ -187,6 +187,10 @@ var roles = map[assignment.Role]wire.Assignment_Role{
 func (s *session) assign(a assignment.Assignment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.assignLocked(a)
+}
+
+func (s *session) assignLocked(a assignment.Assignment) {
 	if a.Role == assignment.Cacher {
 		s.setTermLocked(a.Account, a.Term) // before the agent can send records in this term
 	} else {

@@ -96,6 +96,7 @@ type testServer struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	store       *store.Store
+	marks       *heldMarks
 	dispatch    *dispatch.Dispatcher
 	assigner    *assignment.Registry
 	agentServer *agentserver.Server
@@ -114,17 +115,30 @@ func newTestServer(t *testing.T, dir string) *testServer {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	assigner := assignment.New("s1", st, accounts.New(accounts.Config{}, st, log), log)
+	marks := &heldMarks{Store: st, held: make(chan struct{}, 1)}
+	assigner := assignment.New("s1", marks, accounts.New(accounts.Config{}, st, log), log)
 	hub := ingest.NewHub()
 	dispatcher := dispatch.New(dispatch.Config{Server: "s1"}, assigner, st, hub, log)
 	go func() { _ = dispatcher.Run(ctx) }()
 	go func() { _ = assigner.Run(ctx) }()
 	srv := agentserver.New(agentserver.Config{ServerID: "s1", Version: "1.0", Kinds: []string{"Pod"}},
 		ingest.New(ingest.Config{}, st, hub, log), assigner, dispatcher, log)
-	s := &testServer{t: t, ctx: ctx, cancel: cancel, store: st, dispatch: dispatcher, assigner: assigner, agentServer: srv, grpcServer: grpc.NewServer(agentserver.ServerOptions()...), listener: bufconn.Listen(1 << 20), agents: map[string]*testAgent{}}
+	s := &testServer{t: t, ctx: ctx, cancel: cancel, store: st, marks: marks, dispatch: dispatcher, assigner: assigner, agentServer: srv, grpcServer: grpc.NewServer(agentserver.ServerOptions()...), listener: bufconn.Listen(1 << 20), agents: map[string]*testAgent{}}
 	srv.Register(s.grpcServer)
 	go func() { _ = s.grpcServer.Serve(s.listener) }()
 	return s
+}
+
+// heldMarks is a store that reads marks slowly: not before they are released.
+type heldMarks struct {
+	*store.Store
+	held chan struct{} // a lock; unlike a sync.Mutex, the bubble sees that it is waited for
+}
+
+func (m *heldMarks) Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error) {
+	m.held <- struct{}{}
+	defer func() { <-m.held }()
+	return m.Store.Marks(ctx, account)
 }
 
 func (ts *testServer) close() {
@@ -190,6 +204,12 @@ func (ts *testServer) runCommand(args []string) {
 			ts.t.Fatal(err)
 		}
 		time.Sleep(d) // the bubble's clock
+		return
+	case "hold-marks":
+		ts.marks.held <- struct{}{}
+		return
+	case "release-marks":
+		<-ts.marks.held
 		return
 	case "stop-accepting":
 		ts.agentServer.StopAccepting()

@@ -231,9 +231,16 @@ func (s *session) VerifyAnswer(account vedette.AccountName, feed vedette.Feed, a
 	return nil
 }
 
-// Revoke implements the responder of a pipeline.
+// Revoke implements the responder of a pipeline. The records that the pipeline discards are acknowledged afterwards, by
+// number, and the agent takes them for stored unless it knows that the term has ended. So it is told now, if the
+// account is just being assigned anew: the store has the next term before the agent does.
 func (s *session) Revoke(account vedette.AccountName, term vedette.Term, reason error) {
 	s.member.Revoke(s.ctx, account, term, reason)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.terms[account] == term {
+		s.assignLocked(assignment.Assignment{Account: account, Role: assignment.Standby})
+	}
 }
 
 // SetFresh implements the responder of a pipeline.

@@ -1,4 +1,4 @@
-package jsonstream
+package kube
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
@@ -21,21 +22,21 @@ const (
 	bytesOfBuffers = 2       // a byte of a buffer
 )
 
-// MaxMemoryBuffer is the largest buffer that a MemoryPermit grants.
-const MaxMemoryBuffer = accountShare / bytesOfBuffers
+// maxReadBuffer is the largest buffer that a ReadPermit grants.
+const maxReadBuffer = accountShare / bytesOfBuffers
 
-// Memory bounds the read buffers of all accounts of an agent. A nil Memory grants everything. It is safe for concurrent
+// ReadMemory bounds the read buffers of all accounts of an agent. A nil ReadMemory grants everything. It is safe for concurrent
 // use.
-type Memory struct{ line *fair.Split }
+type ReadMemory struct{ line *fair.Split }
 
-// NewMemory returns a Memory.
-func NewMemory() *Memory {
-	return &Memory{fair.NewSplit(fair.Config{Capacity: math.MaxInt64, Share: ownMemory},
+// NewReadMemory returns a ReadMemory.
+func NewReadMemory() *ReadMemory {
+	return &ReadMemory{fair.NewSplit(fair.Config{Capacity: math.MaxInt64, Share: ownMemory},
 		fair.Config{Capacity: sharedMemory, Share: accountShare}, ownBuffers)}
 }
 
-// PermitConfig configures a MemoryPermit.
-type PermitConfig struct {
+// ReadPermitConfig configures a ReadPermit.
+type ReadPermitConfig struct {
 	Account string
 	// Timeout is how long an object may take whose buffer uses what accounts share: to wait for memory, and, apart from
 	// that, for data.
@@ -44,18 +45,18 @@ type PermitConfig struct {
 	OnTimeout func()
 }
 
-// Permit returns the permit of one Splitter, whose stream ends with ctx, for buffers of up to MaxMemoryBuffer.
-func (m *Memory) Permit(ctx context.Context, cfg PermitConfig) *MemoryPermit {
+// Permit returns the permit of one reader, whose stream ends with ctx, for buffers of up to maxReadBuffer.
+func (m *ReadMemory) Permit(ctx context.Context, cfg ReadPermitConfig) *ReadPermit {
 	if m == nil {
-		return &MemoryPermit{}
+		return &ReadPermit{}
 	}
-	return &MemoryPermit{ctx: ctx, cfg: cfg, line: m.line, grant: m.line.None(cfg.Account)}
+	return &ReadPermit{ctx: ctx, cfg: cfg, line: m.line, grant: m.line.None(cfg.Account)}
 }
 
-// MemoryPermit implements Permit. A zero MemoryPermit grants everything.
-type MemoryPermit struct {
+// ReadPermit implements jsonstream.Permit. A zero ReadPermit grants everything.
+type ReadPermit struct {
 	ctx   context.Context // of the stream
-	cfg   PermitConfig
+	cfg   ReadPermitConfig
 	line  *fair.Split // nil for no bound
 	grant *fair.SplitGrant
 
@@ -66,9 +67,9 @@ type MemoryPermit struct {
 
 var errNoMemory = errors.New("the large objects of other API servers used the agent's memory for read buffers for too long")
 
-// Acquire implements Permit. The first buffer of an object waits until the stream ends, because the API server is not waited
+// Acquire implements jsonstream.Permit. The first buffer of an object waits until the stream ends, because the API server is not waited
 // for meanwhile.
-func (p *MemoryPermit) Acquire(size int) error {
+func (p *ReadPermit) Acquire(size int) error {
 	if p.line == nil {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (p *MemoryPermit) Acquire(size int) error {
 	defer cancel()
 	err := p.grant.Grow(ctx, bytesOfBuffers*int64(size)-p.grant.Units())
 	if errors.Is(err, fair.ErrTooLarge) {
-		return fmt.Errorf("%w: a part of a document of more than %d MiB", ErrMalformed, MaxMemoryBuffer>>20)
+		return fmt.Errorf("%w: a part of a document of more than %d MiB", jsonstream.ErrMalformed, maxReadBuffer>>20)
 	}
 	if !p.shared && p.grant.Units() > ownBuffers {
 		p.shared, p.remaining = true, p.cfg.Timeout
@@ -87,8 +88,8 @@ func (p *MemoryPermit) Acquire(size int) error {
 	return err
 }
 
-// StartWait implements Permit.
-func (p *MemoryPermit) StartWait() (stop func()) {
+// StartWait implements jsonstream.Permit.
+func (p *ReadPermit) StartWait() (stop func()) {
 	if !p.shared {
 		return func() {}
 	}
@@ -104,14 +105,14 @@ func (p *MemoryPermit) StartWait() (stop func()) {
 	}
 }
 
-// ObjectDone implements Permit. If nobody waits for memory, the next object may take as long.
-func (p *MemoryPermit) ObjectDone() (giveBack bool) {
+// ObjectDone implements jsonstream.Permit. If nobody waits for memory, the next object may take as long.
+func (p *ReadPermit) ObjectDone() (giveBack bool) {
 	p.remaining = p.cfg.Timeout
 	return p.shared && p.line.Stats().Waiting > 0
 }
 
-// Release implements Permit.
-func (p *MemoryPermit) Release(size int) {
+// Release implements jsonstream.Permit.
+func (p *ReadPermit) Release(size int) {
 	p.grant.Shrink(p.grant.Units() - bytesOfBuffers*int64(size))
 	p.shared = p.grant.Units() > ownBuffers
 }
