@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -54,7 +55,7 @@ type session struct {
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
 	s := &session{server: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data),
 		sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue()}
-	s.ctx, s.cancel = context.WithCancelCause(stream.Context())
+	s.ctx, s.cancel = context.WithCancelCause(store.WithSource(stream.Context(), sourceOf(stream.Context())))
 	s.log = g.sessionLogs.Logger(sourceOf(s.ctx))
 	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.cancel), g.recordBudget.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), certificateDigest(s.ctx)

@@ -25,7 +25,6 @@ func (p *Pipeline) commit(ctx context.Context, q *queue, b *batch) error {
 
 // store commits a batch and publishes what was stored, even if it returns an error.
 func (p *Pipeline) store(ctx context.Context, b store.Batch) error {
-	b.Source = p.source
 	changes, err := p.ingest.store.Commit(ctx, b)
 	p.ingest.hub.Publish(changes)
 	return err

@@ -82,7 +82,7 @@ func (in *Ingest) weight(size int) int64 { return min(int64(size), in.limit) }
 func (in *Ingest) Omitted() int64 { return in.omitted.Load() }
 
 // NewPipeline returns a new agent's pipeline. The caller calls Run once, and Put from one
-// goroutine. Agents of one source share the source's turns in the store.
+// goroutine. Agents of one source share the source's turns, here and in the store, which reads the source from Run's context.
 func (in *Ingest) NewPipeline(source string, r responder, log *slog.Logger) *Pipeline {
 	return &Pipeline{ingest: in, source: source, responder: r, log: log, pending: newTaskSet(), spaceFreed: make(chan struct{}),
 		ready:        make(chan struct{}, 1),

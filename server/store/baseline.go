@@ -42,7 +42,7 @@ func (p *preparedBatch) nextChunk(maxObjects int) (b Batch, more bool) {
 		return b, false
 	}
 	p.batch.Upserts = b.Upserts[maxObjects:]
-	return Batch{Account: b.Account, Term: b.Term, Source: b.Source, Upserts: b.Upserts[:maxObjects:maxObjects]}, true
+	return Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:maxObjects:maxObjects]}, true
 }
 
 // compressChanged sets the compressed columns of those of a plan's rows that have none. The rows

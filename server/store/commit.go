@@ -104,10 +104,7 @@ func (s *Store) writeChunk(ctx context.Context, prepared *preparedBatch) (change
 	if err := s.buildPlan(ctx, p, prepared.derived); err != nil {
 		return nil, false, err
 	}
-	write := func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-		return s.writeBatch(ctx, b.Source, do)
-	}
-	changes, err = s.writePlan(ctx, p, write)
+	changes, err = s.writePlan(ctx, p, s.writeLowPriority)
 	if err != nil {
 		return nil, false, err
 	}

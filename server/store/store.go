@@ -172,7 +172,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.wrapError("ping the database", s.withTimeout(ctx, s.reader.PingContext))
 }
 
-// writeFunc is write, or writeBatch for one source.
+// writeFunc is write or writeLowPriority.
 type writeFunc func(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error
 
 // write runs do in one transaction. After a deadlock or a serialization failure it is retried
@@ -219,15 +219,15 @@ func (s *Store) execute(ctx context.Context, query string, args ...any) (n int64
 	return n, err
 }
 
-// writeLowPriority is write for long transactions that no caller waits for.
-func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
-	return s.writeBatch(ctx, "", do)
+// WithSource returns a context for what a source causes, such as the host of an agent. Its transactions wait behind those
+// that callers wait for, and take turns with those of other sources.
+func WithSource(ctx context.Context, source string) context.Context {
+	return admission.WithSource(ctx, source)
 }
 
-// writeBatch is writeLowPriority for what a source sent. Sources take turns with each other and
-// with the server itself, which is the source "".
-func (s *Store) writeBatch(ctx context.Context, source string, do func(ctx context.Context, tx *transaction) error) error {
-	permit, err := s.writeSemaphore.AcquireLow(ctx, source)
+// writeLowPriority is write for long transactions that no caller waits for.
+func (s *Store) writeLowPriority(ctx context.Context, do func(ctx context.Context, tx *transaction) error) error {
+	permit, err := s.writeSemaphore.AcquireLow(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 type Batch struct {
 	Account vedette.AccountName
 	Term    vedette.Term // the error is ErrTerm if a later term is stored
-	Source  string       // who sent it: sources take turns, so a source that sends many batches delays only its own
 
 	Upserts []vedette.Object // at most one per key; the key must not be in Deletes
 	Deletes []Deletion

@@ -1,13 +1,14 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
-// Semaphore limits the number of concurrent transactions, and admits short ones with a waiting
-// caller before those that write much. Without it they would wait in the
+// Semaphore limits the number of concurrent transactions, and admits those with a waiting
+// caller before those that write much, and those that agents cause. Without it they would wait in the
 // pool of connections, which admits in any order. Use NewSemaphore to create one.
 type Semaphore struct{ line *fair.Line }
 
@@ -43,19 +44,33 @@ func weight(key string) int {
 	return 1
 }
 
-// Acquire waits for a permit, ahead of all callers of AcquireLow. The caller must release
+// sourceKey is the key of the source in a context.
+type sourceKey struct{}
+
+// WithSource returns a context for what a source causes, such as the host of an agent. All of its transactions have low
+// priority, however short they are, because an agent can cause as many as it likes.
+func WithSource(ctx context.Context, source string) context.Context {
+	return context.WithValue(ctx, sourceKey{}, source)
+}
+
+func sourceOf(ctx context.Context) string {
+	source, _ := ctx.Value(sourceKey{}).(string)
+	return source
+}
+
+// Acquire waits for a permit, ahead of all callers of AcquireLow, unless ctx has a source. The caller must release
 // it. The error is that of ctx.
 func (s *Semaphore) Acquire(ctx context.Context) (*fair.Grant, error) {
+	if source := sourceOf(ctx); source != "" {
+		return s.wait(ctx, low, source)
+	}
 	return s.wait(ctx, high, anyCaller)
 }
 
-// AcquireLow is Acquire at low priority. Sources take turns, so that a source with many
-// waiters delays only its own.
-func (s *Semaphore) AcquireLow(ctx context.Context, source string) (*fair.Grant, error) {
-	if source == "" {
-		source = ownWork
-	}
-	return s.wait(ctx, low, source)
+// AcquireLow is Acquire at low priority. Sources take turns with each other, and with the server itself, so that a source
+// with many waiters delays only its own.
+func (s *Semaphore) AcquireLow(ctx context.Context) (*fair.Grant, error) {
+	return s.wait(ctx, low, cmp.Or(sourceOf(ctx), ownWork))
 }
 
 func (s *Semaphore) wait(ctx context.Context, class int, key string) (*fair.Grant, error) {

@@ -49,7 +49,7 @@ func (q *semaphoreTest) start(name string, acquire func(context.Context) (*fair.
 
 // acquireLowFrom acquires as a batch of a source.
 func (q *semaphoreTest) acquireLowFrom(source string) func(context.Context) (*fair.Grant, error) {
-	return func(ctx context.Context) (*fair.Grant, error) { return q.AcquireLow(ctx, source) }
+	return func(ctx context.Context) (*fair.Grant, error) { return q.AcquireLow(WithSource(ctx, source)) }
 }
 
 // releaseAll admits n waiters, one after the other, and returns their names.
@@ -100,6 +100,26 @@ func TestSourcesAreAdmittedInTurn(t *testing.T) {
 	})
 }
 
+// What agents cause waits behind operations, and takes turns, also if it is short: one host that connects and registers
+// all the time must not hold up others.
+func TestTransactionsOfSourcesHaveLowPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newSemaphoreTest(t)
+		acquireFor := func(source string) func(context.Context) (*fair.Grant, error) {
+			return func(ctx context.Context) (*fair.Grant, error) { return q.Acquire(WithSource(ctx, source)) }
+		}
+		for i := range 3 {
+			q.start(fmt.Sprint("registration ", i), acquireFor("flood"))
+		}
+		q.start("batch", q.acquireLowFrom("shop"))
+		q.start("operation", q.Acquire)
+		want := []string{"operation", "registration 0", "batch", "registration 1", "registration 2"}
+		if got := q.releaseAll(5); !slices.Equal(got, want) {
+			t.Errorf("got order %q, want %q", got, want)
+		}
+	})
+}
+
 func TestLowPriorityIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newSemaphoreTest(t)
@@ -121,7 +141,7 @@ func TestLockedSourceLeavesPermits(t *testing.T) {
 		var sources []string
 		start := func(source string) {
 			go func() {
-				if _, err := s.AcquireLow(t.Context(), source); err == nil {
+				if _, err := s.AcquireLow(WithSource(t.Context(), source)); err == nil {
 					sources = append(sources, source)
 				}
 			}()
@@ -149,7 +169,7 @@ func TestCanceledWaiter(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the agent disconnected"))
 	s := NewSemaphore(1)
-	if _, err := s.AcquireLow(ctx, "shop"); !errors.Is(err, context.Canceled) || s.line.Stats() != (fair.Stats{}) {
+	if _, err := s.AcquireLow(WithSource(ctx, "shop")); !errors.Is(err, context.Canceled) || s.line.Stats() != (fair.Stats{}) {
 		t.Errorf("got %v and %+v, want context.Canceled and no permits used", err, s.line.Stats())
 	}
 }
