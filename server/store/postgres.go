@@ -61,11 +61,10 @@ func postgresLock() ([]goose.ProviderOption, error) {
 
 func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.dialect = postgresDialect()
-	config, err := pgxpool.ParseConfig(cfg.URL)
+	config, err := postgresConfig(cfg.URL)
 	if err != nil {
-		return explainPostgresURL(cfg.URL)
+		return err
 	}
-	config.ConnConfig.ConnectTimeout = min(config.ConnConfig.ConnectTimeout, dialTimeout)
 	// The locks of a lost connection are released after this time. Our transactions are
 	// never idle.
 	setDefault(config.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "10s")
@@ -82,6 +81,17 @@ func connectPostgres(ctx context.Context, s *Store, cfg Config) error {
 	s.closeIdleConns = pool.Reset
 	s.cleanup = append(s.cleanup, s.db.Close)
 	return nil
+}
+
+// postgresConfig returns the driver's settings of a URL. Without a timeout of ours, the pool opens a connection for up to
+// two minutes, and whoever needs it waits: the database may have been frozen for a moment and never answer it.
+func postgresConfig(url string) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, explainPostgresURL(url)
+	}
+	config.ConnConfig.ConnectTimeout = minTimeout(config.ConnConfig.ConnectTimeout, dialTimeout)
+	return config, nil
 }
 
 // isConnClosed reports whether the server has closed an idle connection; the ping that follows
