@@ -34,6 +34,7 @@ type scenario struct {
 	uidDelay       time.Duration // to tell a uid
 	registered     map[*assignment.Member]vedette.Cluster
 	stored         vedette.Cluster // of prod
+	pause          time.Duration   // of the process, whenever it looks for the cacher
 }
 
 func runScenario(t *testing.T, test func(s *scenario)) {
@@ -78,6 +79,7 @@ func (s *scenario) expectLog(lines ...string) {
 // scenario implements assignments, operationStore and publisher.
 
 func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vedette.Term) {
+	time.Sleep(s.pause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cachers[account], 1
@@ -491,6 +493,25 @@ func TestServerStops(t *testing.T) {
 		}
 		if row := s.row("op"); row.State != vedette.Lost {
 			t.Errorf("got %+v in the history", row)
+		}
+	})
+}
+
+// After a pause of the server several timers may have fired. An operation that was sent may have taken effect, so it is
+// lost whichever is noticed first.
+func TestServerStandsStill(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		const operations = 20
+		for i := range operations {
+			s.start(vedette.OperationID(fmt.Sprint("op", i)), scale)
+		}
+		s.takeLog()
+		s.pause = time.Hour
+		s.disconnect(a)
+		time.Sleep(2 * time.Hour)
+		if got := s.takeLog(); strings.Count(got, "lost 504") != operations {
+			t.Errorf("want %d lost operations, got\n%s", operations, got)
 		}
 	})
 }

@@ -163,8 +163,8 @@ func (d *Dispatcher) unregister(id vedette.OperationID) {
 // instead: one that arrived after all, or the reason.
 func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan vedette.Outcome) (*AttachedAgent, vedette.Cluster,
 	vedette.Outcome) {
-	waitTimer := time.NewTimer(d.agentWait(f))
-	defer waitTimer.Stop()
+	unserved, stop := d.agentTimeout(f)
+	defer stop()
 	for accountChecked := false; ; {
 		agent, cluster, changed := d.agentFor(f.op.Account)
 		if agent != nil && f.canSendTo(agent.process) {
@@ -186,7 +186,7 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 		case out := <-outcome:
 			return nil, cluster, out
 		case <-changed:
-		case <-waitTimer.C:
+		case <-unserved:
 			return nil, cluster, d.unservedOutcome(f)
 		case <-ctx.Done():
 			return nil, cluster, d.timedOutOutcome(f)
@@ -194,14 +194,14 @@ func (d *Dispatcher) awaitAgent(ctx context.Context, f *inflight, outcome <-chan
 	}
 }
 
-// agentWait returns how long to wait for an agent. If the operation was sent before,
-// the limit is beyond the deadline and its grace, so that the context decides.
-func (d *Dispatcher) agentWait(f *inflight) time.Duration {
-	remaining := max(0, time.Until(f.op.Deadline))
+// agentTimeout returns a channel that receives when no agent has come for the operation. If the operation was sent before,
+// it may have taken effect, and the channel never receives: the operation ends with its context.
+func (d *Dispatcher) agentTimeout(f *inflight) (unserved <-chan time.Time, stop func() bool) {
 	if f.lastDelivery != nil {
-		return remaining + 2*d.cfg.Grace
+		return nil, func() bool { return false }
 	}
-	return min(remaining, d.cfg.AgentWait)
+	timer := time.NewTimer(min(max(0, time.Until(f.op.Deadline)), d.cfg.AgentWait))
+	return timer.C, timer.Stop
 }
 
 // agentFor returns the attached agent of an account and the cluster that it registered, or nil and a
