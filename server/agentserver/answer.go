@@ -25,6 +25,15 @@ const (
 	logReadTimeout = time.Minute
 )
 
+// answer is one outcome or log on its way from an agent. It has a share of memory of its own, so that where memory is
+// short, a large answer ends instead of its agent's session, which other accounts need.
+type answer struct {
+	agent attachedAgent
+	share *memoryShare
+	id    vedette.OperationID
+	log   bool
+}
+
 // Answer receives one outcome that is too large for the operation stream, or a log.
 // gRPC calls it.
 func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]) error {
@@ -40,14 +49,18 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	if ops == nil {
 		return errNoSession
 	}
-	ctx, stop := s.withSession(stream.Context())
+	ctx, end := context.WithCancelCause(stream.Context())
+	ctx, stop := s.withSession(ctx)
 	defer stop()
+	share := o.memory.open(s.share.source, func(error) { end(errAnswerEnded) })
+	defer share.close()
+	a := answer{ops.agent, share, vedette.OperationID(first.GetOperation()), first.GetLog()}
 	received := make(chan error, 1)
-	go func() { received <- ops.receiveAnswer(ctx, first, stream.Recv) }() // Recv ends when this handler returns
+	go func() { received <- a.receive(ctx, first, stream.Recv) }() // Recv ends when this handler returns
 	select {
 	case err = <-received:
 	case <-ctx.Done():
-		err = statusOf(context.Cause(ctx))
+		err = a.endEarly(context.Cause(ctx))
 	}
 	if err != nil {
 		return err
@@ -55,90 +68,95 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	return stream.SendAndClose(&wire.AnswerEnd{})
 }
 
-// receiveAnswer receives an answer if a caller waits for it.
-func (o *operationStream) receiveAnswer(ctx context.Context, first *wire.AnswerPiece, next func() (*wire.AnswerPiece, error)) error {
-	id, log := vedette.OperationID(first.GetOperation()), first.GetLog()
-	unclaim, ok := o.agent.Claim(id, log)
+// errAnswerEnded is the cause of the end of an answer whose memory others need.
+var errAnswerEnded = vedette.Errorf(vedette.Unavailable, "the server reclaimed the memory of the answer because the agent's host uses the most")
+
+// endEarly returns the error of an answer whose context has ended.
+func (a answer) endEarly(cause error) error {
+	if errors.Is(cause, errAnswerEnded) {
+		return a.reject(cause) // its session has not ended, so that nobody else reports the operation as lost
+	}
+	return statusOf(cause)
+}
+
+// receive receives an answer if a caller waits for it.
+func (a answer) receive(ctx context.Context, first *wire.AnswerPiece, next func() (*wire.AnswerPiece, error)) error {
+	unclaim, ok := a.agent.Claim(a.id, a.log)
 	if !ok {
 		return status.Error(codes.Canceled, "no caller waits for this answer of this agent")
 	}
 	defer unclaim()
-	if err := o.share.reserve(ctx, wire.DecoderMemory); err != nil {
-		return o.rejectAnswer(id, log, err)
+	if err := a.share.reserve(ctx, wire.DecoderMemory); err != nil {
+		return a.reject(err)
 	}
-	defer o.share.release(wire.DecoderMemory)
 	reader, err := wire.NewAnswerReader(first, next)
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	defer reader.Close()
-	if log {
-		return o.receiveLog(id, reader)
+	if a.log {
+		return a.receiveLog(reader)
 	}
-	return o.receiveOutcome(ctx, id, reader)
+	return a.receiveOutcome(ctx, reader)
 }
 
-// rejectAnswer ends an operation if there is no memory for its answer.
-func (o *operationStream) rejectAnswer(id vedette.OperationID, log bool, err error) error {
-	out := vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
+// reject ends an operation if there is no memory for its answer.
+func (a answer) reject(err error) error {
+	out := vedette.Outcome{ID: a.id, State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "ServiceUnavailable",
 		Message: "the server has no memory for the answer: try again later, or request less with a namespace or a selector"}
-	if !log {
+	if !a.log {
 		out.State = vedette.Lost // the operation may have taken effect
 	}
-	o.agent.HandleOutcome(out)
+	a.agent.HandleOutcome(out)
 	return statusOf(err)
 }
 
-func (o *operationStream) receiveOutcome(ctx context.Context, id vedette.OperationID, r io.Reader) error {
-	b, free, err := o.readAnswer(ctx, id, r)
-	defer free()
+func (a answer) receiveOutcome(ctx context.Context, r io.Reader) error {
+	b, err := a.read(ctx, r)
 	switch {
 	case errors.Is(err, errTooLarge):
-		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
+		a.agent.HandleOutcome(vedette.Outcome{ID: a.id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
 			Message: fmt.Sprintf("the answer has more than %d bytes: request less with a namespace or a selector", maxAnswerBytes)})
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
-		return o.rejectAnswer(id, false, err)
+		return a.reject(err)
 	case errors.Is(err, wire.ErrIncompleteAnswer): // the agent has given up and will not send it again
-		o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Lost, Status: http.StatusBadGateway, Reason: "Incomplete",
+		a.agent.HandleOutcome(vedette.Outcome{ID: a.id, State: vedette.Lost, Status: http.StatusBadGateway, Reason: "Incomplete",
 			Message: err.Error()})
 		return nil
 	case err != nil:
 		return err
 	}
 	var out wire.Outcome
-	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != id {
-		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", id, err)
+	if err := wire.Unmarshal(b, &out); err != nil || vedette.OperationID(out.GetId()) != a.id {
+		return status.Errorf(codes.InvalidArgument, "the outcome of %s can't be decoded: %v", a.id, err)
 	}
-	o.agent.HandleOutcome(wire.ToOutcome(&out))
+	a.agent.HandleOutcome(wire.ToOutcome(&out))
 	return nil
 }
 
 var errTooLarge = errors.New("the answer is too large")
 
-// readAnswer reads an encoded outcome. It reserves twice its size, because the outcome
+// read reads an encoded outcome. It reserves twice its size, because the outcome
 // will exist encoded and decoded, and before in two copies: in pieces, which do not have to be
-// copied each time that there is more, and in one. The caller must call free.
-func (o *operationStream) readAnswer(ctx context.Context, id vedette.OperationID, r io.Reader) (b []byte, free func(), err error) {
-	var pieces [][]byte
-	size, reserved := 0, 0
-	free = func() { o.share.release(reserved) }
+// copied each time that there is more, and in one.
+func (a answer) read(ctx context.Context, r io.Reader) ([]byte, error) {
 	const increment = 256 << 10
-	for {
-		if err := o.share.reserve(ctx, 2*increment); err != nil {
-			return nil, free, err
+	var pieces [][]byte
+	for size := 0; ; {
+		if err := a.share.reserve(ctx, 2*increment); err != nil {
+			return nil, err
 		}
-		reserved += 2 * increment
 		piece := make([]byte, increment)
 		n, err := readPiece(r, piece)
 		pieces, size = append(pieces, piece[:n]), size+n
 		switch {
 		case size > maxAnswerBytes:
-			return nil, free, errTooLarge
+			return nil, errTooLarge
 		case errors.Is(err, io.EOF):
-			return slices.Concat(pieces...), free, nil
+			return slices.Concat(pieces...), nil
 		case err != nil:
-			return nil, free, fmt.Errorf("read the outcome of %s after %d bytes: %w", id, size, err)
+			return nil, fmt.Errorf("read the outcome of %s after %d bytes: %w", a.id, size, err)
 		}
 	}
 }
@@ -161,9 +179,9 @@ var errLogReadTimeout = vedette.Errorf(vedette.Unavailable,
 // receiveLog passes a log to its reader, at the speed of the reader. A log whose reader
 // stops reading is closed, because an agent can send only a few logs at once. A log
 // without new lines stays open.
-func (o *operationStream) receiveLog(id vedette.OperationID, r io.Reader) error {
+func (a answer) receiveLog(r io.Reader) error {
 	out, in := io.Pipe()
-	if !o.agent.HandleOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
+	if !a.agent.HandleOutcome(vedette.Outcome{ID: a.id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
 		return status.Error(codes.Canceled, "no caller waits for this log")
 	}
 	_, err := io.Copy(timeoutWriter{in}, r)

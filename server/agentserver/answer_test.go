@@ -1,12 +1,22 @@
 package agentserver
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/wire"
 )
 
 // TestUnreadLogIsClosed checks that a log is closed if its reader reads nothing for a
@@ -51,5 +61,82 @@ func TestUnreadLogIsClosed(t *testing.T) {
 				t.Errorf("got %d lines, want 100", lines)
 			}
 		})
+	})
+}
+
+// answersOfAgent records the outcomes of one agent's operations.
+type answersOfAgent struct{ outcomes chan vedette.Outcome }
+
+func (a answersOfAgent) Claim(vedette.OperationID, bool) (release func(), ok bool) {
+	return func() {}, true
+}
+
+func (a answersOfAgent) HandleOutcome(out vedette.Outcome) bool {
+	select {
+	case a.outcomes <- out:
+		return true
+	default:
+		return false
+	}
+}
+
+// answerStream is a stream on which an agent sends an answer that does not end.
+type answerStream struct {
+	grpc.ClientStreamingServer[wire.AnswerPiece, wire.AnswerEnd]
+	ctx    context.Context
+	pieces chan *wire.AnswerPiece
+}
+
+func (s answerStream) Context() context.Context { return s.ctx }
+
+func (s answerStream) Recv() (*wire.AnswerPiece, error) {
+	select {
+	case piece := <-s.pieces:
+		return piece, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// TestLargeAnswersEndBeforeTheirSessions checks that where memory is short, a large answer of the host that uses the most
+// ends, with the outcome of its operation, and not the session, which has the changes of all accounts of its agent.
+func TestLargeAnswersEndBeforeTheirSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		srv := &Server{memory: newMemoryBudget(16 << 20), sessions: map[string]*session{}}
+		srv.cfg.defaults()
+		s := &session{server: srv, token: "t", joined: make(chan struct{}), ctx: ctx}
+		close(s.joined)
+		srv.sessions["t"] = s
+		s.share = srv.memory.open("agent", func(err error) { t.Errorf("the session ends: %v", err) })
+		if err := s.share.reserve(ctx, 2<<20); err != nil {
+			t.Fatal(err)
+		}
+		agent := answersOfAgent{make(chan vedette.Outcome, 1)}
+		s.operations.Store(&operationStream{agent: agent, share: s.share})
+		stream := answerStream{ctx: ctx, pieces: make(chan *wire.AnswerPiece, 100)}
+		w := wire.NewAnswerWriter(&wire.AnswerPiece{Session: "t", Operation: "1"}, func(piece *wire.AnswerPiece) error {
+			stream.pieces <- proto.CloneOf(piece)
+			return nil
+		})
+		_, _ = w.Write(make([]byte, 5<<20))
+		_ = w.Flush()
+		ended := make(chan error, 1)
+		go func() { ended <- operationsService{Server: srv}.Answer(stream) }()
+		synctest.Wait()
+		other := srv.memory.open("other", func(error) {})
+		if err := other.reserve(ctx, 4<<20); err != nil {
+			t.Errorf("a session of another host: got %v, want memory", err)
+		}
+		if out := <-agent.outcomes; out.ID != "1" || out.State != vedette.Lost || out.Status != http.StatusServiceUnavailable {
+			t.Errorf("got outcome %+v, want one that is lost", out)
+		}
+		if err := <-ended; status.Code(err) != codes.Unavailable {
+			t.Errorf("the answer ended with %v, want Unavailable", err)
+		}
+		if used := srv.memory.bySource["agent"]; used != 2<<20 {
+			t.Errorf("the agent's host still uses %d bytes, want those of its session", used)
+		}
 	})
 }

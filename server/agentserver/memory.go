@@ -11,7 +11,7 @@ import (
 
 // memoryBudget limits the memory that agents use in the server: decoders, incomplete
 // records, answers and unsent messages. A reservation that exceeds the limit waits. If
-// another source uses more than the waiting one, the largest session of that source
+// another source uses more than the waiting one, the largest session or answer of that source
 // ends, so that an agent that floods the server only displaces agents of its own host.
 type memoryBudget struct {
 	limit int64
@@ -25,7 +25,7 @@ type memoryBudget struct {
 	freed        chan struct{}    // closed and replaced when smallestWait bytes are free
 }
 
-// memoryShare is the memory of one session.
+// memoryShare is the memory of one session, or of one answer to an operation.
 type memoryShare struct {
 	memory     *memoryBudget
 	source     string      // of the connection: a client certificate, or else a host

@@ -113,8 +113,8 @@ type Agents struct {
 	// Memory for changes of all agents that wait for the database. The agents of one host get a quarter of it.
 	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
 	// Memory for everything else that agents make the server hold: 64 KiB for each agent, 1 MiB for each that
-	// sends changes, and large objects and answers in transit. If it is used up, agents of the host that uses
-	// the most must reconnect. 0 means a quarter of the memory that the server may use, and at least 112MiB.
+	// sends changes, and large objects and answers in transit. If it is used up, the largest answer of the host that uses
+	// the most is lost, or its largest agent must reconnect. 0 means a quarter of the memory that the server may use, and at least 112MiB.
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
