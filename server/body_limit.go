@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"sync"
 
@@ -14,10 +15,8 @@ import (
 
 const (
 	// bodyBytes limits the memory of all request bodies together, in a process with enough memory. Each handler
-	// limits its own, but many callers at once could fill the memory. One source may have half.
+	// limits its own, to at most 32 MiB, but many callers at once could fill the memory. One source may have half.
 	bodyBytes = 128 << 20
-	// largestBody is what a body takes at most.
-	largestBody = bodyCopies * 32 << 20
 	// bodyCopies is how often the bytes of a body are in memory when its end has arrived: in the pieces that
 	// were read, and in one.
 	bodyCopies = 2
@@ -30,13 +29,19 @@ const (
 )
 
 // bodyLimiter shares memory among bodies.
-type bodyLimiter struct{ small, large *readlimit.Limiter }
+type bodyLimiter struct {
+	small, large *readlimit.Limiter
+	largest      int64 // bytes of one body, where there is too little memory for what handlers accept
+}
 
 // newBodyLimiter returns the limiter of a process that may take so many bytes; 0 means that nobody knows.
 func newBodyLimiter(available int64) bodyLimiter {
-	bytes := membudget.Fit(bodyBytes, available)
+	bytes, largest := membudget.Fit(bodyBytes, available), int64(math.MaxInt64)
+	if bytes < bodyBytes {
+		largest = bytes / 2 / bodyCopies // what the share of a source suffices for
+	}
 	return bodyLimiter{small: readlimit.NewUniform(readlimit.Config{Bytes: smallBodyBytes, UserShare: smallBodyBytes / 2}),
-		large: readlimit.NewUniform(readlimit.Config{Bytes: bytes, UserShare: max(bytes/2, largestBody)})}
+		large: readlimit.NewUniform(readlimit.Config{Bytes: bytes, UserShare: bytes / 2}), largest: largest}
 }
 
 // acquire waits for the first piece of a body.
@@ -58,23 +63,37 @@ func limitBodies(limiter bodyLimiter, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		if r.ContentLength > limiter.largest {
+			rejectBody(w, r, limiter.tooLarge())
+			return
+		}
 		grant, piece, err := limiter.acquire(r)
 		if err != nil {
 			rejectBody(w, r, err)
 			return
 		}
 		defer grant.Release()
-		body := &paidBody{ReadCloser: r.Body, ctx: r.Context(), grant: grant, paid: piece}
+		body := &paidBody{ReadCloser: r.Body, ctx: r.Context(), limiter: limiter, grant: grant, paid: piece, left: limiter.largest - piece}
 		paid := *r
 		paid.Body = body
 		next.ServeHTTP(&paidBodyWriter{ResponseWriter: w, request: r, body: body}, &paid)
 	})
 }
 
+// tooLarge returns the error for a body that is larger than largest.
+func (l bodyLimiter) tooLarge() error {
+	return vedette.Errorf(vedette.Invalid, "it is larger than %d MiB, which is what this server has memory for: send less at a time, or give the server 1.5 GiB",
+		l.largest>>20)
+}
+
 func rejectBody(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Content-Encoding"} { // of a response that this one replaces
 		h.Del(name)
+	}
+	if vedette.KindOf(err) == vedette.Invalid {
+		writeRejection(w, r, http.StatusRequestEntityTooLarge, vedette.Invalid, fmt.Sprintf("receive the body: %v", err))
+		return
 	}
 	h.Set("Retry-After", "1")
 	writeRejection(w, r, http.StatusServiceUnavailable, vedette.Unavailable, fmt.Sprintf("receive the body: %v", err))
@@ -83,9 +102,11 @@ func rejectBody(w http.ResponseWriter, r *http.Request, err error) {
 // paidBody is a body that reads only what memory was granted for.
 type paidBody struct {
 	io.ReadCloser
-	ctx   context.Context // of the request
-	grant *readlimit.Grant
-	paid  int64 // bytes that may still be read
+	ctx     context.Context // of the request
+	limiter bodyLimiter
+	grant   *readlimit.Grant
+	paid    int64 // bytes that may still be read
+	left    int64 // bytes that may still be paid for
 
 	mu  sync.Mutex
 	err error // why memory was refused
@@ -93,11 +114,16 @@ type paidBody struct {
 
 func (b *paidBody) Read(p []byte) (int, error) {
 	if b.paid == 0 {
+		if b.left < bodyPiece {
+			err := b.limiter.tooLarge()
+			b.refuse(err)
+			return 0, err
+		}
 		if err := b.grant.Grow(b.ctx, bodyCopies*bodyPiece); err != nil {
 			b.refuse(err)
 			return 0, err
 		}
-		b.paid = bodyPiece
+		b.paid, b.left = bodyPiece, b.left-bodyPiece
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.paid)])
 	b.paid -= int64(n)

@@ -135,3 +135,36 @@ func TestSmallBodiesDoNotWait(t *testing.T) {
 		}
 	})
 }
+
+// TestBodiesFitTheProcess checks that a server with little memory accepts smaller bodies, and says so instead of asking
+// for another try.
+func TestBodiesFitTheProcess(t *testing.T) {
+	server := httptest.NewServer(limitBodies(newBodyLimiter(400<<20), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	})))
+	defer server.Close()
+	for _, tt := range []struct {
+		bytes, announced int64
+		want             int
+	}{
+		{8 << 20, 8 << 20, http.StatusOK}, {8<<20 - 1, -1, http.StatusOK},
+		{8<<20 + 1, 8<<20 + 1, http.StatusRequestEntityTooLarge}, {9 << 20, -1, http.StatusRequestEntityTooLarge},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/ops", io.NopCloser(zeros(tt.bytes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = tt.announced
+		response, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != tt.want || tt.want != http.StatusOK && (response.Header.Get("Retry-After") != "" || !strings.Contains(string(body), "larger than 8 MiB")) {
+			t.Errorf("%d bytes, announced as %d: got %d %v %s, want %d", tt.bytes, tt.announced, response.StatusCode, response.Header, body, tt.want)
+		}
+	}
+}

@@ -288,7 +288,7 @@ func (s *Server) retryWhileUnavailable(ctx context.Context, do func() error) err
 
 func (s *Server) serveREST(ctx context.Context) error {
 	answers := readlimit.New(readlimit.Config{Bytes: answerBytes, UserShare: answerBytes / 2})
-	handler := limitBodies(newBodyLimiter(s.cfg.Memory), decodelimit.New(0, nil).Handler(answers.HoldAnswers(s.handler)))
+	handler := limitBodies(newBodyLimiter(s.cfg.Memory), decodelimit.New(s.cfg.Memory, nil).Handler(answers.HoldAnswers(s.handler)))
 	listener := connlimit.New(s.rest, connlimit.Config{HeaderBytes: membudget.Fit(headerBytes, s.cfg.Memory), Refuse: refuseConnection,
 		Log: logthrottle.Logger(s.log)})
 	srv := newRESTServer(middleware.Measure(listener.Handler(s.withMiddleware(handler)), s.cfg.Metrics.RequestEnded))

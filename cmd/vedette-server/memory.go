@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-io/vedette/server/config"
 )
 
-// minAgentMemory is the least memory for agents, in bytes. It is enough for the largest answer, which is in memory
-// twice while it grows, or for about a hundred agents that send changes at the same time.
-const minAgentMemory = 112 << 20
+// minAgentMemory is the least memory for agents, in bytes. It is enough for the largest object, or for about
+// eighty agents that send changes at the same time.
+const minAgentMemory = 80 << 20
 
 // agentMemory returns how many bytes of memory agents may use in the server. The default
 // depends on the available memory, because each agent that sends changes uses 1 MiB: a fixed
@@ -20,7 +20,7 @@ func agentMemory(cfg config.Agents, available uint64) int64 {
 	if cfg.MemoryBytes != 0 {
 		return int64(cfg.MemoryBytes)
 	}
-	return max(minAgentMemory, int64(min(available, math.MaxInt64)/4))
+	return max(minAgentMemory, int64(min(available, math.MaxInt64)/5))
 }
 
 // availableMemory returns the memory that this process may use, in bytes: the lowest of

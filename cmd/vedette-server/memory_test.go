@@ -17,9 +17,9 @@ func TestAgentMemory(t *testing.T) {
 		want       int64
 	}{
 		{"the configured value", 200 << 20, 64 << 30, 200 << 20},
-		{"by default a quarter of the available memory", 0, 8 << 30, 2 << 30},
-		{"at least enough for the largest answer", 0, 256 << 20, 112 << 20},
-		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 4},
+		{"by default a fifth of the available memory", 0, 10 << 30, 2 << 30},
+		{"at least enough for the largest object", 0, 256 << 20, 80 << 20},
+		{"no limit at all", 0, math.MaxUint64, math.MaxInt64 / 5},
 	} {
 		if got := agentMemory(config.Agents{MemoryBytes: tt.configured}, tt.available); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)

@@ -9,15 +9,18 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// maxReserve is what a large container keeps free for what GoLimit does not include.
-const maxReserve = 256 << 20
+// minReserve and maxReserve are what a middle-sized and a large container keep free for what GoLimit does not include.
+const (
+	minReserve = 100 << 20
+	maxReserve = 256 << 20
+)
 
-// GoLimit returns the soft limit of Go's memory in a container with so many bytes: three quarters, or 256 MiB less. The rest
-// is for what Go does not count, as the program itself and the memory of SQLite, and for what is allocated
+// GoLimit returns the soft limit of Go's memory in a container with so many bytes: four fifths, or 256 MiB less; three quarters
+// below 400 MiB. The rest is for what Go does not count, as the program itself and the memory of SQLite, and for what is allocated
 // while garbage is collected. Without a soft limit, Go lets garbage grow up to what is in use, so that a program that uses
 // 300 MiB is ended in a container of 512.
 func GoLimit(container uint64) int64 {
-	return int64(min(container, math.MaxInt64) - min(container/4, maxReserve))
+	return int64(min(container, math.MaxInt64) - min(container/4, max(minReserve, container/5), maxReserve))
 }
 
 // limitMemory tells Go how much memory the container has, unless the user does by GOMEMLIMIT.

@@ -18,7 +18,8 @@ func TestMemoryIsLimited(t *testing.T) {
 		err            error
 		want           int64
 	}{
-		{"a container", "", 500 << 20, nil, 375 << 20},
+		{"a small container", "", 160 << 20, nil, 120 << 20},
+		{"a container", "", 500 << 20, nil, 400 << 20},
 		{"a large container", "", 4 << 30, nil, 4<<30 - 256<<20},
 		{"a variable", "100MiB", 500 << 20, nil, math.MaxInt64},
 		{"no container", "", 0, errors.New("no limit"), math.MaxInt64},

@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxAnswerBytes is the maximum size of an outcome in bytes: a list of about ten
-	// thousand objects. Twice that fits into the default of agents.memoryBytes.
+	// thousand objects. Twice that fits into the default of agents.memoryBytes in a container of 512 MiB.
 	maxAnswerBytes = 48 << 20
 	// logReadTimeout is how long a log waits for its reader.
 	logReadTimeout = time.Minute

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/server/membudget"
 	"github.com/vedette-io/vedette/server/readlimit"
 )
 
@@ -24,10 +25,13 @@ import (
 // of 4 MiB of Deployments about 40 MiB.
 const MaxBytes = 96 << 20
 
-// DefaultBytes is the budget of all bodies together. One caller has at most half of what is for large ones.
-const DefaultBytes = 256 << 20
+// defaultBytes is the budget of all bodies together, in a process with enough memory. One caller has at most half of what
+// is for large ones.
+const defaultBytes = 256 << 20
 
 const (
+	// leastBytes is the budget of a small process. A deployment of 10 MiB of ConfigMaps, or of 3 MiB of Deployments, fits.
+	leastBytes = 96 << 20
 	smallBytes = 1 << 20          // what a small body becomes at most
 	wait       = 10 * time.Second // for memory
 	queue      = 100              // requests of one caller that wait
@@ -39,17 +43,19 @@ const (
 )
 
 // Limiter is the budget of one server. It is safe for concurrent use.
-type Limiter struct{ small, large *fair.Line }
+type Limiter struct {
+	small, large *fair.Line
+	largest      int64 // what one body may become: MaxBytes, or the share of a caller
+}
 
-// New returns a Limiter for so many bytes; 0 means DefaultBytes. OnWait may be nil.
-func New(bytes int64, onWait func(waited time.Duration, granted bool)) *Limiter {
-	if bytes == 0 {
-		bytes = DefaultBytes
-	}
+// New returns a Limiter for a process that may take so many bytes; 0 means that nobody knows. OnWait may be nil.
+func New(available int64, onWait func(waited time.Duration, granted bool)) *Limiter {
+	bytes := max(membudget.Fit(defaultBytes, available), leastBytes)
+	small, large := bytes/4, bytes-bytes/4
 	line := func(bytes int64) *fair.Line {
-		return fair.New(fair.Config{Capacity: bytes, Queue: queue, Wait: wait, OnWait: onWait})
+		return fair.New(fair.Config{Capacity: bytes, Share: bytes / 2, Queue: queue, Wait: wait, OnWait: onWait})
 	}
-	return &Limiter{line(bytes / 4), line(bytes - bytes/4)}
+	return &Limiter{line(small), line(large), min(MaxBytes, large/2)}
 }
 
 // Handler lets Reserve take memory for requests to next, until next returns.
@@ -95,17 +101,29 @@ func Reserve(ctx context.Context, body []byte) error {
 	if err := held.hold(ctx, measuring*int64(len(body))); err != nil {
 		return err
 	}
-	size, err := exactjson.Measure(body, new(any), exactjson.Limits{Bytes: MaxBytes})
+	size, err := exactjson.Measure(body, new(any), exactjson.Limits{Bytes: held.limiter.mayBecome()})
 	if err != nil {
-		return measureError(body, err)
+		return held.limiter.measureError(body, err)
 	}
 	held.measured = true
 	return held.hold(ctx, size.Bytes+copies*int64(len(body)))
 }
 
-func measureError(body []byte, err error) error {
+// mayBecome returns what one body may become.
+func (l *Limiter) mayBecome() int64 {
+	if l == nil {
+		return MaxBytes
+	}
+	return l.largest
+}
+
+func (l *Limiter) measureError(body []byte, err error) error {
 	var large *exactjson.LimitError
 	if errors.As(err, &large) {
+		if l.mayBecome() < MaxBytes {
+			return vedette.Errorf(vedette.Invalid, "the body is too large for the memory that this server has: %w: send less at a time, "+
+				"or give the server 1.5 GiB", err)
+		}
 		return vedette.Errorf(vedette.Invalid, "the body is too large: %w", err)
 	}
 	if !json.Valid(body) {

@@ -1,6 +1,7 @@
 package decodelimit_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,6 +49,20 @@ func TestBombsAreRejected(t *testing.T) {
 	large := []byte(`[{"deployManifest":{"manifests":[{"data":"` + strings.Repeat("x", 15<<20) + `"}]}}]`)
 	if err := decodelimit.Reserve(t.Context(), large); err != nil {
 		t.Errorf("a manifest of 15 MiB: %v", err)
+	}
+}
+
+// TestBodiesFitTheProcess checks that a server with little memory says that it lacks memory.
+func TestBodiesFitTheProcess(t *testing.T) {
+	body := bomb(1 << 20) // becomes some 66 MiB
+	for available, want := range map[int64]string{0: "", 2 << 30: "", 512 << 20: "give the server 1.5 GiB"} {
+		handler := decodelimit.New(available, nil).Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			err := decodelimit.Reserve(r.Context(), body)
+			if (err != nil) != (want != "") || err != nil && (vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%d MiB: got %v, want %q", available>>20, err, want)
+			}
+		}))
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/ops", bytes.NewReader(body)))
 	}
 }
 

@@ -55,9 +55,9 @@ type Subscription struct {
 	close   func()
 }
 
-// subscriptionBuffer is how many changes a subscriber may be behind. A change takes about 100
-// bytes.
-const subscriptionBuffer = 4096
+// subscriptionBuffer is how many changes wait for a subscriber, besides those of the log that all share. A change takes
+// about 100 bytes, also while none waits.
+const subscriptionBuffer = 256
 
 // Subscribe starts a subscription to the changes that filter accepts. The filter runs in a goroutine of
 // the subscription.

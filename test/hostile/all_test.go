@@ -32,7 +32,7 @@ import (
 var duration = flag.Duration("duration", 10*time.Second, "how long all entry points are attacked at once")
 
 // attackedServerLimit and attackedAgentLimit are the maximum memory of a server all of whose entry points are attacked,
-// and of an agent all of whose clusters but one are hostile. The aims are 512 and 160 MiB. 472 to 492 and 131 to 159 were
+// and of an agent all of whose clusters but one are hostile. The aims are 512 and 160 MiB. 449 to 469 and 145 to 154 were
 // measured: the budgets of the server add up to more, and those of the agent are 80 MiB for operations and 32 for
 // each of three objects of feeds, besides the buffers of seventy clusters. So the limits leave room for slow machines.
 const (
@@ -45,7 +45,6 @@ const latencyLimit = 90 * time.Second
 
 // allServerConfig connects the server to everything that may be hostile.
 const allServerConfig = `
-agents: {memoryBytes: 112MiB} # as by default with 512 MiB
 server: {port: %d}
 grpc: {server: {port: %d}}
 sql: {url: "sqlite:%s"}
@@ -301,6 +300,9 @@ func (h *honestCluster) live(ctx context.Context, t *testing.T, s *server) {
 	repeat("a change", &h.visible, func() error { return h.changeIsVisible(s) })
 	repeat("an operation", &h.operations, func() error {
 		outcome, err := s.operate(fmt.Sprintf(`{"account":%q,"timeout":"80s",%s}`, h.account, getOperation))
+		for strings.Contains(outcome, "nothing was done") && ctx.Err() == nil { // the agent connects again; who waits tries again
+			outcome, err = s.operate(fmt.Sprintf(`{"account":%q,"timeout":"80s",%s}`, h.account, getOperation))
+		}
 		if err == nil && !strings.Contains(outcome, `"x"`) {
 			err = fmt.Errorf("got %.300s", outcome)
 		}

@@ -33,7 +33,7 @@ type server struct {
 }
 
 const serverConfig = `
-agents: {memoryBytes: 112MiB} # as by default with 512 MiB
+agents: {memoryBytes: 82MiB} # as by default with 512 MiB
 server: {port: %d}
 grpc: {server: {port: %d}}
 sql: {url: "sqlite:%s"}
