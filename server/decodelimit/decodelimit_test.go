@@ -17,8 +17,8 @@ import (
 )
 
 // bomb is a body of a few bytes a value, which would take a hundred times more memory.
-func bomb(bytes int) []byte {
-	return []byte("[" + strings.TrimSuffix(strings.Repeat(`{"":0},`, bytes/7), ",") + "]")
+func bomb(size int) []byte {
+	return []byte("[" + strings.TrimSuffix(strings.Repeat(`{"":0},`, size/7), ",") + "]")
 }
 
 // TestBombsAreRejected checks that bodies that become too much are rejected before they are built.
