@@ -50,11 +50,13 @@ func (s *damagedStore) Put(ctx context.Context, e watch.Event) error {
 	if e.Type != watch.End {
 		return err
 	}
+	s.recorder.mu.Lock() // before damageMu, because conditions of await use counts
+	defer s.recorder.mu.Unlock()
 	s.damageMu.Lock()
 	defer s.damageMu.Unlock()
 	s.snapshots++
-	s.recorder.mu.Lock()
-	defer s.recorder.mu.Unlock()
+	close(s.recorder.changed) // for await
+	s.recorder.changed = make(chan struct{})
 	f := s.recorder.feeds[e.Feed]
 	if s.unstored != "" {
 		delete(f.objects, "default/"+s.unstored)
@@ -123,10 +125,14 @@ func TestObjectThatCanBeStoredAtLast(t *testing.T) {
 		t.Errorf("got drift %+v of %q, want none", found, examples)
 	}
 	s.set("", "")
+	beforeReset, _ := s.counts()
 	if !w.Reset(configMapFeed, "") {
 		t.Fatal("the feed is not watched")
 	}
-	s.recorder.await(t, "the object to be stored", func() bool { return s.recorder.has(configMapFeed, "default/m1") })
+	s.recorder.await(t, "the object to be stored by a snapshot that ends", func() bool {
+		snapshots, _ := s.counts()
+		return snapshots > beforeReset && s.recorder.has(configMapFeed, "default/m1")
+	})
 	before, _ := s.counts()
 	s.awaitVerified(t, "a verification with the object")
 	if after, _ := s.counts(); after != before {

@@ -18,12 +18,18 @@ import (
 )
 
 const (
-	// maxAnswerBytes is the maximum size of an outcome in bytes: a list of about ten
-	// thousand objects. Twice that fits into the default of agents.memoryBytes in a container of 512 MiB.
+	// maxAnswerBytes is the maximum size of an outcome in bytes where agents have enough memory: a list of about ten
+	// thousand objects.
 	maxAnswerBytes = 48 << 20
 	// logReadTimeout is how long a log waits for its reader.
 	logReadTimeout = time.Minute
 )
+
+// answerLimit returns the maximum size of an outcome in bytes. An outcome takes twice its size of the memory of agents, and
+// leaves a fifth of it to others: one that could never have its memory would wait until its deadline.
+func (c Config) answerLimit() int {
+	return int(min(maxAnswerBytes, c.MemoryBytes*2/5))
+}
 
 // answer is one outcome or log on its way from an agent. It has a share of memory of its own, so that where memory is
 // short, a large answer ends instead of its agent's session, which other accounts need.
@@ -32,6 +38,7 @@ type answer struct {
 	share *memoryShare
 	id    vedette.OperationID
 	log   bool
+	limit int // of an outcome, in bytes
 }
 
 // Answer receives one outcome that is too large for the operation stream, or a log.
@@ -54,7 +61,7 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	defer stop()
 	share := o.memory.open(s.share.source, func(error) { end(errAnswerEnded) })
 	defer share.close()
-	a := answer{ops.agent, share, vedette.OperationID(first.GetOperation()), first.GetLog()}
+	a := answer{ops.agent, share, vedette.OperationID(first.GetOperation()), first.GetLog(), o.cfg.answerLimit()}
 	received := make(chan error, 1)
 	go func() { received <- a.receive(ctx, first, stream.Recv) }() // Recv ends when this handler returns
 	select {
@@ -116,7 +123,7 @@ func (a answer) receiveOutcome(ctx context.Context, r io.Reader) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		a.agent.HandleOutcome(vedette.Outcome{ID: a.id, State: vedette.Failed, Status: http.StatusRequestEntityTooLarge, Reason: "TooLarge",
-			Message: fmt.Sprintf("the answer has more than %d bytes: request less with a namespace or a selector", maxAnswerBytes)})
+			Message: fmt.Sprintf("the answer has more than %d bytes: request less with a namespace or a selector", a.limit)})
 		return nil
 	case vedette.KindOf(err) == vedette.Unavailable:
 		return a.reject(err)
@@ -151,7 +158,7 @@ func (a answer) read(ctx context.Context, r io.Reader) ([]byte, error) {
 		n, err := readPiece(r, piece)
 		pieces, size = append(pieces, piece[:n]), size+n
 		switch {
-		case size > maxAnswerBytes:
+		case size > a.limit:
 			return nil, errTooLarge
 		case errors.Is(err, io.EOF):
 			return slices.Concat(pieces...), nil

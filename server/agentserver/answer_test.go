@@ -140,3 +140,29 @@ func TestLargeAnswersEndBeforeTheirSessions(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswerThatNeverHasItsMemory checks that with the smallest agents.memoryBytes, an answer that is too large is
+// reported at once, although the memory that it would take is in use by others, instead of at its deadline.
+func TestAnswerThatNeverHasItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		cfg := Config{MemoryBytes: 80 << 20}
+		memory := newMemoryBudget(cfg.MemoryBytes)
+		if err := memory.open("others", func(err error) { t.Errorf("a session ends: %v", err) }).reserve(t.Context(), 8<<20); err != nil {
+			t.Fatal(err)
+		}
+		agent := answersOfAgent{make(chan vedette.Outcome, 1)}
+		a := answer{agent: agent, share: memory.open("agent", func(err error) { t.Errorf("the answer ends: %v", err) }), id: "1", limit: cfg.answerLimit()}
+		if err := a.receiveOutcome(t.Context(), io.LimitReader(zeros{}, maxAnswerBytes)); err != nil {
+			t.Error(err)
+		}
+		if out := <-agent.outcomes; out.Reason != "TooLarge" || time.Since(began) != 0 {
+			t.Errorf("got outcome %+v after %v, want TooLarge at once", out, time.Since(began))
+		}
+	})
+}
+
+// zeros reads as zeros without end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }

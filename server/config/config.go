@@ -114,7 +114,8 @@ type Agents struct {
 	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
 	// Memory for everything else that agents make the server hold: 64 KiB for each agent, 1 MiB for each that
 	// sends changes, and large objects and answers in transit. If it is used up, the largest answer of the host that uses
-	// the most is lost, or its largest agent must reconnect. 0 means a fifth of the memory that the server may use, and at least 80MiB.
+	// the most is lost, or its largest agent must reconnect. One answer may have two fifths of it, and at most 48 MiB. 0 means
+	// a fifth of the memory that the server may use, and at least 80MiB.
 	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
 }
 
