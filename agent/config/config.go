@@ -166,8 +166,9 @@ type Redact struct {
 
 // Outbox configures the queue of changes that the server has not acknowledged.
 type Outbox struct {
-	// Memory for unacknowledged changes. When it is full, the agent stops reading from the API servers until the
-	// server acknowledges some. A larger queue keeps more changes through an outage of the server; the rest is read again afterwards.
+	// Memory for unacknowledged changes, besides half as much for those of 1 MiB and more, or for one of them. When it is full,
+	// the agent stops reading from the API servers until the server acknowledges some. A larger queue keeps more changes through an
+	// outage of the server; the rest is read again afterwards.
 	MaxBytes configfile.Bytes `config:"maxBytes" default:"8MiB"`
 }
 

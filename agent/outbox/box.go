@@ -8,6 +8,7 @@
 //     object, or discarded because its feed starts again.
 //   - Changes of a feed leave in the order of their marks.
 //   - Live changes overtake snapshots of other feeds, but not of their own feed.
+//   - Large changes let the changes of other feeds go first.
 //   - No more bytes of snapshots are in flight than keep the server busy.
 //
 // Less formally: after Rewind or Recall, Take returns unacknowledged changes again, unless the server
@@ -16,6 +17,7 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,15 +30,16 @@ type Box struct {
 	limit int
 
 	mu             sync.Mutex
-	used           int // bytes, including sent changes
+	used           usage // including sent changes
 	accounts       map[vedette.AccountName]*account
 	assigned       map[vedette.AccountName]vedette.Term // of the last Recall since Rewind
-	ready          [4]roundRobin                        // by priority
-	sent           []*Change                            // taken but not acknowledged, oldest first
-	unacked        int                                  // bytes of sent
-	snapshotWindow congestionWindow                     // of snapshots
-	acked          uint64                               // acknowledged changes of this connection
-	blocked        map[*Change]time.Time                // live changes that wait for room, with the start of the wait
+	ready          [4]roundRobin                        // by priority, without large changes
+	large          largeChanges
+	sent           []*Change             // taken but not acknowledged, oldest first
+	unacked        usage                 // of sent
+	snapshotWindow congestionWindow      // of snapshots
+	acked          uint64                // acknowledged changes of this connection
+	blocked        map[*Change]time.Time // live changes that wait for room, with the start of the wait
 	spaceFreed     chan struct{}
 	workReady      chan struct{}
 	deferTimer     bool // a timer runs that sets deferDue
@@ -52,8 +55,8 @@ type account struct {
 	queues map[vedette.Feed]*queue
 }
 
-// New returns a box that keeps at most limit bytes. An empty box accepts a larger change,
-// because the change could never leave otherwise.
+// New returns a box that keeps at most limit bytes, and half as many of large changes. A box without large
+// changes accepts one of any size, because the change could never leave otherwise.
 func New(limit int) *Box {
 	return &Box{limit: limit, snapshotWindow: newWindow(), accounts: map[vedette.AccountName]*account{},
 		assigned: map[vedette.AccountName]vedette.Term{}, blocked: map[*Change]time.Time{},
@@ -104,13 +107,15 @@ func (b *Box) put(c *Change) (spaceFreed <-chan struct{}, ok bool) {
 
 func (b *Box) fitsLocked(c *Change) bool {
 	limit := b.limit
-	switch c.Priority {
-	case Control:
+	switch {
+	case c.Priority == Control:
 		return true
-	case Bulk:
+	case c.isLarge():
+		return b.used.large == 0 || b.used.large+c.size() <= limit/2
+	case c.Priority == Bulk:
 		limit = limit / 4 * 3
 	}
-	return b.used == 0 || b.used+c.size() <= limit
+	return b.used.small == 0 || b.used.small+c.size() <= limit
 }
 
 func (b *Box) accountLocked(name vedette.AccountName) *account {
@@ -139,6 +144,11 @@ func (b *Box) scheduleLocked(q *queue) {
 	}
 	c := q.peek()
 	if c == nil || !q.account.open {
+		return
+	}
+	if c.isLarge() {
+		b.large.add(q, time.Now())
+		b.wakeLocked()
 		return
 	}
 	b.ready[c.Priority].add(q)
@@ -170,13 +180,13 @@ func (b *Box) wakeLaterLocked() {
 // hasWorkLocked reports whether there is something to take that does not wait for other changes.
 func (b *Box) hasWorkLocked() bool {
 	return b.deferDue || len(b.ready[Control].queues) > 0 || len(b.ready[Live].queues) > 0 ||
-		len(b.ready[Bulk].queues) > 0 && !b.snapshotWindow.full()
+		(len(b.ready[Bulk].queues) > 0 || b.large.mayLeave(time.Now())) && !b.snapshotWindow.full()
 }
 
-// adjustUsedLocked adds n to the used bytes. If that frees room, it wakes blocked Puts.
-func (b *Box) adjustUsedLocked(n int) {
-	b.used += n
-	if n < 0 {
+// adjustUsedLocked adds to the used bytes. If that frees room, it wakes blocked Puts.
+func (b *Box) adjustUsedLocked(more usage) {
+	b.used = b.used.plus(more)
+	if more.small < 0 || more.large < 0 {
 		close(b.spaceFreed)
 		b.spaceFreed = make(chan struct{})
 	}
@@ -224,7 +234,7 @@ func (b *Box) take(maxBytes int) []Change {
 func (b *Box) markSentLocked(c *Change) {
 	c.takenAt = time.Now()
 	b.sent = append(b.sent, c)
-	b.unacked += c.size()
+	b.unacked.add(c)
 	if c.Priority == Bulk {
 		b.snapshotWindow.onSend(c.size())
 	}
@@ -232,8 +242,14 @@ func (b *Box) markSentLocked(c *Change) {
 
 // nextQueueLocked returns the next queue, in the order of priorities. Every fourth
 // time bulk precedes live, because the first sync of a busy cluster would never end
-// otherwise.
+// otherwise. A large change leaves alone, if there is nothing else or it is due.
 func (b *Box) nextQueueLocked(round int) *queue {
+	now, mayBeLarge := time.Now(), round == 0 && !b.snapshotWindow.full()
+	if mayBeLarge && now.After(b.large.due) {
+		if q := b.large.next(now); q != nil {
+			return q
+		}
+	}
 	order := [4]Priority{Control, Live, Deferred, Bulk}
 	if round%4 == 3 {
 		order = [4]Priority{Control, Bulk, Live, Deferred}
@@ -246,6 +262,9 @@ func (b *Box) nextQueueLocked(round int) *queue {
 			return q
 		}
 	}
+	if mayBeLarge {
+		return b.large.next(now)
+	}
 	return nil
 }
 
@@ -253,14 +272,17 @@ func (b *Box) nextQueueLocked(round int) *queue {
 func (b *Box) Ack(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	freed, bulkFreed := 0, 0
+	freed, bulkFreed := usage{}, 0
 	var lastBulkTaken time.Time // when the last bulk change among them was taken
 	for b.acked < n && len(b.sent) > 0 {
 		c := b.sent[0]
 		b.sent[0] = nil
 		b.sent = b.sent[1:]
 		b.acked++
-		freed += c.size()
+		freed.add(c)
+		if c.isLarge() {
+			b.large.acknowledged()
+		}
 		if c.Priority == Bulk {
 			bulkFreed, lastBulkTaken = bulkFreed+c.size(), c.takenAt
 		}
@@ -269,8 +291,8 @@ func (b *Box) Ack(n uint64) {
 	if len(b.sent) == 0 {
 		b.sent = nil
 	}
-	b.unacked -= freed
-	b.adjustUsedLocked(-freed)
+	b.unacked = b.unacked.minus(freed)
+	b.adjustUsedLocked(usage{}.minus(freed))
 	if bulkFreed > 0 {
 		b.snapshotWindow.onAck(bulkFreed, time.Since(lastBulkTaken))
 		b.wakeLocked()
@@ -302,14 +324,14 @@ func (b *Box) isCurrentLocked(q *queue) bool {
 func (b *Box) Unacknowledged() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.unacked
+	return b.unacked.total()
 }
 
 // Used returns how many bytes the box keeps.
 func (b *Box) Used() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used
+	return b.used.total()
 }
 
 // cancelBlocked removes a change that no longer waits for room.
@@ -320,14 +342,26 @@ func (b *Box) cancelBlocked(c *Change) {
 }
 
 // PendingSince returns since when the oldest live change has waited to be put or taken. It
-// returns the current time if none waits.
+// returns the current time if none waits. Changes of an account that another agent reports do not count. Those of
+// an account that the server has yet to assign after a lost connection do, because it may assign it to this agent.
 func (b *Box) PendingSince() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	oldest := time.Now()
-	for _, q := range b.ready[Live].queues {
-		if c := q.peek(); c != nil && c.putAt.Before(oldest) {
+	note := func(q *queue) {
+		if c := q.peek(); c != nil && c.Priority == Live && c.putAt.Before(oldest) {
 			oldest = c.putAt
+		}
+	}
+	for _, q := range slices.Concat(b.ready[Live].queues, b.large.ready.queues) {
+		note(q)
+	}
+	for _, a := range b.accounts {
+		if term, isAssigned := b.assigned[a.name]; a.open || isAssigned && term == 0 {
+			continue
+		}
+		for _, q := range a.queues {
+			note(q)
 		}
 	}
 	for _, since := range b.blocked {
@@ -350,7 +384,15 @@ func (b *Box) Rewind() {
 			byQueue[c.queue] = append(byQueue[c.queue], c)
 		}
 	}
-	b.sent, b.acked, b.unacked, b.snapshotWindow = nil, 0, 0, newWindow()
+	if b.unacked.large > 0 {
+		b.large.lost(time.Now())
+		time.AfterFunc(b.large.backoff, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.wakeLocked()
+		})
+	}
+	b.sent, b.acked, b.unacked, b.snapshotWindow = nil, 0, usage{}, newWindow()
 	for q, sent := range byQueue {
 		q.requeue(sent)
 	}
@@ -491,8 +533,8 @@ func (b *Box) recountLocked() {
 	used := b.unacked
 	for _, a := range b.accounts {
 		for _, q := range a.queues {
-			used += q.bytes
+			used = used.plus(q.used)
 		}
 	}
-	b.adjustUsedLocked(used - b.used)
+	b.adjustUsedLocked(used.minus(b.used))
 }

@@ -250,7 +250,7 @@ func TestFrequentUpdatesDoNotGrowBox(t *testing.T) {
 	if len(q.items) > 200 || len(q.keys) != 10 {
 		t.Errorf("got %d places and %d keys for ten objects", len(q.items), len(q.keys))
 	}
-	if want := q.bytes; b.Used() != want {
+	if want := q.used.total(); b.Used() != want {
 		t.Errorf("got %d used bytes, want %d", b.Used(), want)
 	}
 }
@@ -260,20 +260,25 @@ func TestFrequentUpdatesDoNotGrowBox(t *testing.T) {
 // server must have the state of the cluster.
 func TestStoredStateConvergesToCluster(t *testing.T) {
 	for seed := range uint64(300) {
-		w := newSimulation(t, seed)
-		for range 400 {
-			w.step()
-		}
-		w.deliverAll()
-		w.box.Ack(w.commits)
-		if q := w.box.accounts["a"].queues[pods]; w.box.Unacknowledged() != 0 || w.box.Used() != q.bytes {
-			t.Fatalf("seed %d: got %d bytes unacknowledged and %d in use, want 0 and %d", seed, w.box.Unacknowledged(), w.box.Used(), q.bytes)
-		}
-		if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
-			t.Fatalf("seed %d: got stored %s\nwant %s", seed, got, want)
-		}
+		synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
 	}
 }
+
+func simulate(t *testing.T, seed uint64) {
+	w := newSimulation(t, seed)
+	for range 400 {
+		w.step()
+	}
+	w.deliverAll()
+	if q := w.box.accounts["a"].queues[pods]; w.box.Unacknowledged() != 0 || w.box.Used() != q.used.total() {
+		t.Fatalf("seed %d: got %d bytes unacknowledged and %d in use, want 0 and %d", seed, w.box.Unacknowledged(), w.box.Used(), q.used.total())
+	}
+	if got, want := fmt.Sprint(w.stored), fmt.Sprint(w.cluster); got != want {
+		t.Fatalf("seed %d: got stored %s\nwant %s", seed, got, want)
+	}
+}
+
+var largeRecord = make([]byte, largeChange)
 
 type simulation struct {
 	t        *testing.T
@@ -291,7 +296,7 @@ type simulation struct {
 }
 
 func newSimulation(t *testing.T, seed uint64) *simulation {
-	w := &simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 20), cluster: map[string]int{}, stored: map[string]int{}}
+	w := &simulation{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), box: New(1 << 30), cluster: map[string]int{}, stored: map[string]int{}}
 	w.rv = 1
 	w.mark = 1
 	w.term = 1
@@ -301,7 +306,9 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 }
 
 func (w *simulation) step() {
-	switch n := w.rnd.IntN(21); {
+	switch n := w.rnd.IntN(22); {
+	case n == 21:
+		time.Sleep(time.Duration(w.rnd.IntN(20)) * time.Second)
 	case n == 20:
 		w.ask()
 	case n < 9:
@@ -332,6 +339,9 @@ func (w *simulation) change() {
 		c.Record = []byte("delete")
 	} else {
 		w.cluster[key] = w.rv
+		if w.rnd.IntN(4) == 0 {
+			c.Record = largeRecord
+		}
 	}
 	w.log = append(w.log, c)
 	putAll(w.t, w.box, c)
@@ -496,9 +506,13 @@ func (w *simulation) open() {
 
 func (w *simulation) deliverAll() {
 	w.reconnect()
-	w.inflight = append(w.inflight, w.box.take(1<<30)...)
-	for len(w.inflight) > 0 {
-		w.apply(w.inflight[0])
+	for range 400 {
+		w.inflight = append(w.inflight, w.box.take(1<<30)...)
+		for len(w.inflight) > 0 {
+			w.apply(w.inflight[0])
+		}
+		w.box.Ack(w.commits)
+		time.Sleep(time.Minute) // for large changes
 	}
 }
 
@@ -536,6 +550,35 @@ func TestPendingSinceCountsBlockedPuts(t *testing.T) {
 		if pending := time.Since(b.PendingSince()); pending != 0 {
 			t.Errorf("got %v pending, want none", pending)
 		}
+	})
+}
+
+// TestPendingSinceCountsPausedAccounts checks that PendingSince counts changes that wait for their account to be assigned
+// again after a lost connection, so that nobody takes what the server has for up to date.
+func TestPendingSinceCountsPausedAccounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1 << 20)
+		check := func(when string, want time.Duration) {
+			t.Helper()
+			if got := time.Since(b.PendingSince()); got != want {
+				t.Errorf("%s: got %v pending, want %v", when, got, want)
+			}
+		}
+		open(b, 1, nil)
+		putAll(t, b, change(pods, Live, "x", "1"))
+		if taken, err := b.Take(t.Context(), 1<<10); err != nil || len(taken) != 1 {
+			t.Fatal(taken, err)
+		}
+		time.Sleep(time.Minute)
+		check("sent", 0)
+		b.Rewind()
+		check("after the connection was lost", time.Minute)
+		b.Recall("a", 2)
+		check("assigned, but not open", time.Minute)
+		b.Recall("a", 0)
+		check("assigned to another agent", 0)
+		open(b, 3, nil)
+		check("open again", 0) // the feed starts again
 	})
 }
 

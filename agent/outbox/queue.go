@@ -19,7 +19,7 @@ type queue struct {
 	keys      map[string]int // index of the change that a later one replaces, counted from the first change ever
 	base      int            // how many changes were removed from the front of items
 	acked     vedette.Mark   // the mark of the last acknowledged change with one
-	bytes     int
+	used      usage
 	suspended bool        // discards changes until the feed has restarted at acked
 	readyIn   *roundRobin // the ring that contains the queue; nil while empty or paused
 }
@@ -28,9 +28,9 @@ func newQueue(a *account, feed vedette.Feed) *queue {
 	return &queue{account: a, feed: feed, keys: map[string]int{}}
 }
 
-// put appends a change and returns by how many bytes the queue grew.
-func (q *queue) put(c *Change) int {
-	before := q.bytes
+// put appends a change and returns by how much the queue grew.
+func (q *queue) put(c *Change) usage {
+	before := q.used
 	q.hasten()
 	if c.Key != "" {
 		q.supersede(c.Key)
@@ -38,10 +38,10 @@ func (q *queue) put(c *Change) int {
 	q.noteKey(c, q.base+len(q.items))
 	q.items = append(q.items, c)
 	q.count++
-	q.bytes += c.size()
+	q.used.add(c)
 	q.skipSuperseded()
 	q.compact()
-	return q.bytes - before
+	return q.used.minus(before)
 }
 
 // hasten ends the deferral of the last change, because the next one must not wait behind it. So only
@@ -141,12 +141,12 @@ func (q *queue) requeue(sent []*Change) {
 	items = append(append(items, sent...), rest...)
 	q.items, q.head, q.base = items, 0, 0
 	clear(q.keys)
-	q.bytes, q.count = 0, 0
+	q.used, q.count = usage{}, 0
 	for i, c := range items {
 		if c == nil {
 			continue
 		}
-		q.bytes += c.size()
+		q.used.add(c)
 		q.count++
 		q.noteKey(c, i)
 		if c.Priority == Deferred && i < len(items)-1 {
@@ -187,7 +187,7 @@ func (q *queue) remove(i int) {
 	if at, ok := q.keys[c.Key]; ok && at == q.base+i {
 		delete(q.keys, c.Key)
 	}
-	q.bytes -= c.size()
+	q.used.remove(c)
 	q.count--
 	q.items[i] = nil
 }
@@ -196,6 +196,6 @@ func (q *queue) remove(i int) {
 func (q *queue) clear() {
 	clear(q.items)
 	clear(q.keys)
-	q.bytes, q.count = 0, 0
+	q.used, q.count = usage{}, 0
 	q.reset()
 }

@@ -23,8 +23,8 @@ func TestEmptyQueueKeepsNoMemory(t *testing.T) {
 				q.put(&c)
 			}
 			empty(q)
-			if cap(q.items) > maxKeptItems || len(q.keys) != 0 || q.bytes != 0 {
-				t.Errorf("got room for %d changes, %d keys and %d bytes, want none", cap(q.items), len(q.keys), q.bytes)
+			if cap(q.items) > maxKeptItems || len(q.keys) != 0 || q.used.total() != 0 {
+				t.Errorf("got room for %d changes, %d keys and %d bytes, want none", cap(q.items), len(q.keys), q.used.total())
 			}
 			for _, c := range []Change{change(pods, Live, "x", "1"), change(pods, Live, "y", "2"), change(pods, Live, "x", "3")} {
 				q.put(&c)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// largeChange returns a bulk change of 64 KiB.
-func largeChange(i int) Change {
+// mediumChange returns a bulk change of 64 KiB.
+func mediumChange(i int) Change {
 	return Change{Account: "a", Feed: pods, Priority: Bulk, Key: fmt.Sprint(i), Record: make([]byte, 64<<10-200)}
 }
 
@@ -38,7 +38,7 @@ func TestSnapshotWindowFollowsAckLatency(t *testing.T) {
 				rtt := 5 * time.Millisecond
 				for range 30 {
 					for ; b.Used() < 40<<20; n++ {
-						putAll(t, b, largeChange(n))
+						putAll(t, b, mediumChange(n))
 					}
 					fillWindow(b)
 					time.Sleep(rtt)
@@ -58,7 +58,7 @@ func TestLiveChangesOvertakeFullSnapshotWindow(t *testing.T) {
 		b := New(64 << 20)
 		open(b, 1, nil)
 		for i := range 100 {
-			putAll(t, b, largeChange(i))
+			putAll(t, b, mediumChange(i))
 		}
 		fillWindow(b)
 		var got []Change
@@ -80,7 +80,7 @@ func TestAckReopensSnapshotWindow(t *testing.T) {
 		b := New(64 << 20)
 		open(b, 1, nil)
 		for i := range 100 {
-			putAll(t, b, largeChange(i))
+			putAll(t, b, mediumChange(i))
 		}
 		fillWindow(b)
 		var got []Change

@@ -59,7 +59,7 @@ func (o operationsService) Answer(stream grpc.ClientStreamingServer[wire.AnswerP
 	ctx, end := context.WithCancelCause(stream.Context())
 	ctx, stop := s.withSession(ctx)
 	defer stop()
-	share := o.memory.open(s.share.source, func(error) { end(errAnswerEnded) })
+	share := o.memory.openAnswer(s.share.source, func(error) { end(errAnswerEnded) })
 	defer share.close()
 	a := answer{ops.agent, share, vedette.OperationID(first.GetOperation()), first.GetLog(), o.cfg.answerLimit()}
 	received := make(chan error, 1)

@@ -152,7 +152,7 @@ func TestAnswerThatNeverHasItsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		agent := answersOfAgent{make(chan vedette.Outcome, 1)}
-		a := answer{agent: agent, share: memory.open("agent", func(err error) { t.Errorf("the answer ends: %v", err) }), id: "1", limit: cfg.answerLimit()}
+		a := answer{agent: agent, share: memory.openAnswer("agent", func(err error) { t.Errorf("the answer ends: %v", err) }), id: "1", limit: cfg.answerLimit()}
 		if err := a.receiveOutcome(t.Context(), io.LimitReader(zeros{}, maxAnswerBytes)); err != nil {
 			t.Error(err)
 		}

@@ -12,7 +12,8 @@ import (
 // memoryBudget limits the memory that agents use in the server: decoders, incomplete
 // records, answers and unsent messages. A reservation that exceeds the limit waits. If
 // another source uses more than the waiting one, the largest session or answer of that source
-// ends, so that an agent that floods the server only displaces agents of its own host.
+// ends, so that an agent that floods the server only displaces agents of its own host. Otherwise a session
+// displaces an answer of its own source that holds enough, because changes of all accounts of its agent depend on it.
 type memoryBudget struct {
 	limit int64
 
@@ -27,13 +28,14 @@ type memoryBudget struct {
 
 // memoryShare is the memory of one session, or of one answer to an operation.
 type memoryShare struct {
-	memory     *memoryBudget
-	source     string      // of the connection: a client certificate, or else a host
-	endSession func(error) // ends the session; does not wait
+	memory *memoryBudget
+	source string      // of the connection: a client certificate, or else a host
+	answer bool        // of an answer, not of a session
+	end    func(error) // ends the session or answer; does not wait
 
 	// Guarded by memory.mu.
 	held    int64
-	evicted bool // endSession was called
+	evicted bool // end was called
 }
 
 // How long a session waits for memory, and how long a new session waits.
@@ -54,9 +56,17 @@ func newMemoryBudget(limit int64) *memoryBudget {
 		freed: make(chan struct{})}
 }
 
-// open returns a new share. The caller must close it.
+// open returns a new share of a session. The caller must close it.
 func (m *memoryBudget) open(source string, end func(error)) *memoryShare {
-	s := &memoryShare{memory: m, source: source, endSession: end}
+	return m.add(&memoryShare{memory: m, source: source, end: end})
+}
+
+// openAnswer is open for an answer.
+func (m *memoryBudget) openAnswer(source string, end func(error)) *memoryShare {
+	return m.add(&memoryShare{memory: m, source: source, end: end, answer: true})
+}
+
+func (m *memoryBudget) add(s *memoryShare) *memoryShare {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shares[s] = true
@@ -141,7 +151,7 @@ func (s *memoryShare) tryReserve(n int64) (freed <-chan struct{}, err error) {
 		return nil, nil
 	}
 	m.smallestWait = min(m.smallestWait, n)
-	m.evictLocked(s.source, n)
+	m.evictLocked(s, n)
 	return m.freed, nil
 }
 
@@ -156,34 +166,38 @@ func (s *memoryShare) grow(n int) {
 	}
 	s.takeLocked(int64(n))
 	if m.used > m.limit {
-		m.evictLocked("", 0)
+		m.evictLocked(nil, 0)
 	}
 }
 
-// evictLocked ends the largest session of the source that uses the most, if that is
-// more than the requester would use with n more bytes.
-func (m *memoryBudget) evictLocked(requester string, n int64) {
+// evictLocked ends the largest session or answer of the source that uses the most, if that is more than the source of the
+// requester would use with n more bytes. Otherwise, if the requester is a session, it ends the largest answer of its source, if that
+// holds enough.
+// A requester of nil ends the largest of all.
+func (m *memoryBudget) evictLocked(requester *memoryShare, n int64) {
 	if m.evicting > 0 {
 		return // memory will be released soon
 	}
-	largestSource, largestBytes := "", int64(0)
-	for source, bytes := range m.bySource {
-		if bytes > largestBytes {
-			largestSource, largestBytes = source, bytes
+	source, sourceBytes := "", int64(0)
+	for s, bytes := range m.bySource {
+		if bytes > sourceBytes {
+			source, sourceBytes = s, bytes
 		}
 	}
-	if requester != "" && (largestSource == requester || largestBytes <= m.bySource[requester]+n) {
-		return
+	own := requester != nil && (source == requester.source || sourceBytes <= m.bySource[requester.source]+n)
+	if own {
+		source = requester.source
 	}
 	var largest *memoryShare
 	for s := range m.shares {
-		if s.source == largestSource && (largest == nil || s.held > largest.held) {
+		mayEnd := !own || !requester.answer && s.answer && s.held >= n
+		if s.source == source && mayEnd && (largest == nil || s.held > largest.held) {
 			largest = s
 		}
 	}
 	if largest != nil {
 		largest.evicted = true
 		m.evicting++
-		go largest.endSession(errEvicted)
+		go largest.end(errEvicted)
 	}
 }

@@ -8,15 +8,23 @@ import (
 	"time"
 )
 
-// testSession is a session that releases its memory when it is evicted.
+// testSession is a session or answer that releases its memory when it is evicted.
 type testSession struct {
 	*memoryShare
 	evictions chan error
 }
 
 func (m *memoryBudget) newTestSession(source string) *testSession {
+	return newTestSession(source, m.open)
+}
+
+func (m *memoryBudget) newTestAnswer(source string) *testSession {
+	return newTestSession(source, m.openAnswer)
+}
+
+func newTestSession(source string, open func(string, func(error)) *memoryShare) *testSession {
 	h := &testSession{evictions: make(chan error, 1)}
-	h.memoryShare = m.open(source, func(err error) {
+	h.memoryShare = open(source, func(err error) {
 		h.evictions <- err
 		h.close()
 	})
@@ -75,6 +83,30 @@ func TestMemoryBudget(t *testing.T) {
 			start = time.Now()
 			if err := second.reserve(ctx, 20); err != nil || time.Since(start) != time.Second || len(first.evictions) > 0 {
 				t.Errorf("got %v after %v", err, time.Since(start))
+			}
+		})
+	})
+	t.Run("a session displaces the largest answer of its source, an answer none", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemoryBudget(100)
+			session, small, large := m.newTestSession("a"), m.newTestAnswer("a"), m.newTestAnswer("a")
+			for share, n := range map[*testSession]int{session: 10, small: 40, large: 50} {
+				if err := share.reserve(ctx, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := small.reserve(ctx, 10); !errors.Is(err, errNoMemory) {
+				t.Errorf("an answer: got %v, want no memory", err)
+			}
+			if err := session.reserve(ctx, 51); !errors.Is(err, errNoMemory) {
+				t.Errorf("more than an answer holds: got %v, want no memory", err)
+			}
+			if err := session.reserve(ctx, 40); err != nil {
+				t.Errorf("a session: got %v, want memory", err)
+			}
+			synctest.Wait()
+			if len(session.evictions) != 0 || len(small.evictions) != 0 || len(large.evictions) != 1 {
+				t.Errorf("got %d, %d and %d evictions, want the large answer's", len(session.evictions), len(small.evictions), len(large.evictions))
 			}
 		})
 	})

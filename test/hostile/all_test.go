@@ -179,6 +179,7 @@ func startConfigured(t *testing.T, a *attackers) (s *server, dir string) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, goLimit(memoryLimit))
 	s.start(cmd)
 	await(t, "the server is ready", func() error {
+		s.checkRunning()
 		_, err := s.get("/vedette/v1/accounts")
 		return err
 	})

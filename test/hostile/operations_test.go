@@ -142,6 +142,8 @@ func startAgentOf(t *testing.T, s *server, clusters map[string]*apiServer, ready
 	a := &agentProcess{server: server{t: t, log: filepath.Join(dir, "agent.log"), done: make(chan struct{})}, cmd: exec.Command(filepath.Join(dir, "vedette-agent"), "--config", file)}
 	a.start(a.cmd)
 	await(t, "the accounts are live", func() error {
+		s.checkRunning()
+		a.checkRunning()
 		raw, err := s.get("/vedette/v1/accounts?limit=1000")
 		if n := strings.Count(string(raw), `"Ready"`); err == nil && n < ready {
 			err = fmt.Errorf("%d of %d accounts are ready: %s", n, ready, regexp.MustCompile(`"name":"[a-z0-9-]*","status":"[^"]*"|"message":"[^"]*"`).FindAllString(string(raw), 20))

@@ -61,10 +61,21 @@ func startServer(t *testing.T) *server {
 	s := &server{t: t, grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest), log: filepath.Join(dir, "server.log"), done: make(chan struct{})}
 	s.start(exec.Command(binary, "--config", config))
 	await(t, "the server is ready", func() error {
+		s.checkRunning()
 		_, err := s.get("/vedette/v1/accounts")
 		return err
 	})
 	return s
+}
+
+// checkRunning ends the test if the process has exited. Only the test's goroutine may call it.
+func (s *server) checkRunning() {
+	s.t.Helper()
+	select {
+	case <-s.done:
+		s.t.Fatal("the process has exited")
+	default:
+	}
 }
 
 func freePort(t *testing.T) int {
