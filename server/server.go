@@ -223,6 +223,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return st.RunNameFilters(ctx) })
 	group.Go(func() error { return accountRules.Run(ctx) })
+	group.Go(func() error { return accounts.NewFirstSyncs(st, reporter{assignments}, s.log).Run(ctx) })
 	group.Go(func() error { return assignments.Run(ctx) })
 	group.Go(func() error { return balancer.Run(ctx) })
 	group.Go(func() error { return s.countFleet(ctx, st, eachAccount) })

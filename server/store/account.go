@@ -347,7 +347,7 @@ const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`
 
 const selectAccount = selectAccounts + ` AND a.name = ?`
 
-const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, COALESCE(fr.seen, 0)
+const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, a.settled, a.complete, COALESCE(fr.seen, 0)
 	FROM accounts a` + joinFreshness + `WHERE a.name IS NOT NULL`
 
 // Accounts returns all accounts, ordered by name.
@@ -382,15 +382,16 @@ func scanAccount(row scanner) (AccountRow, error) {
 	var a AccountRow
 	var name, holder, server, properties, permittedBy string
 	var namespaces sql.NullString
-	var term, registered, seen, orphaned, freshnessSeen int64
+	var term, registered, seen, orphaned, settled, complete, freshnessSeen int64
 	err := row.Scan(&name, &a.Cluster.UID, &a.Cluster.Host, &a.Cluster.Fingerprint, &a.Cluster.Version, &a.Shape, &properties, &namespaces,
-		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy, &freshnessSeen)
+		&term, &holder, &server, &registered, &seen, &orphaned, &permittedBy, &settled, &complete, &freshnessSeen)
 	if err != nil {
 		return a, err
 	}
 	a.Name, a.Term, a.Holder, a.Server = vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)
 	a.PermittedBy = vedette.AgentID(permittedBy)
 	a.Registered, a.LastSeen, a.Orphaned = fromMicros(registered), fromMicros(max(seen, freshnessSeen)), fromMicros(orphaned)
+	a.Settled, a.Complete = fromMicros(settled), fromMicros(complete)
 	if err := json.Unmarshal([]byte(properties), &a.Properties); err != nil {
 		return a, fmt.Errorf("read the properties of account %s: %w", name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,36 @@ func TestUpgradeFromSchemaWithCollations(t *testing.T) {
 		var mark string
 		if err := old.QueryRow(`SELECT mark FROM feeds`).Scan(&mark); err != nil || strings.HasPrefix(url, "mysql:") != (mark == "") {
 			t.Errorf("got mark %q, %v, want none if rows may hold the data of another object", mark, err)
+		}
+	})
+}
+
+// TestUpgradeFromSchemaWithoutFirstSyncs opens a database that does not say how far its accounts are synchronized.
+func TestUpgradeFromSchemaWithoutFirstSyncs(t *testing.T) {
+	onOldSchemas(t, 11, func(t *testing.T, url string, old *sql.DB) {
+		mustExec(t, old, `INSERT INTO kinds (id, name, grp, agent) VALUES (1, 'Pod', '', ''), (2, 'Secret', '', '')`)
+		for id, states := range [][2]string{{"live", "denied"}, {"failing", "live"}, {"live", "pending"}, {}} {
+			mustExec(t, old, fmt.Sprintf(`INSERT INTO accounts (id, name, term, cluster_uid, host, fingerprint, version, shape, properties, namespaces, holder, server, registered, last_seen, orphaned)
+				VALUES (%d, 'a%d', 1, 'u', '', '', '', '', '{}', NULL, 'a', 's', 7, 1, 0)`, id+1, id))
+			for kind, state := range states {
+				synced := 5
+				if state == "" {
+					continue
+				} else if state == "pending" || state == "denied" {
+					synced = 0
+				}
+				mustExec(t, old, fmt.Sprintf(`INSERT INTO feeds (account_id, kind_id, namespace, mark, state, message, objects, synced, seen, version, plural, singular, short_names, namespaced)
+					VALUES (%d, %d, '', '5', '%s', '', 2, %d, 1, 'v1', 'x', '', '[]', 1)`, id+1, kind+1, state, synced))
+			}
+		}
+		syncs, err := openStore(t, url).AccountSyncs(t.Context())
+		if err != nil || len(syncs) != 4 {
+			t.Fatalf("got %+v, %v, want four accounts", syncs, err)
+		}
+		for i, want := range []bool{true, true, false, false} {
+			if got := syncs[i]; (got.Complete.UnixMicro() == 7) != want || got.Settled != got.Complete || got.Settled.IsZero() == want {
+				t.Errorf("account %s: got %+v, want it complete since its registration: %t", got.Account, got.FirstSync, want)
+			}
 		}
 	})
 }

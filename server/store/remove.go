@@ -93,6 +93,9 @@ func (s *Store) detach(ctx context.Context, account vedette.AccountName, name, w
 	defer unlock()
 	defer s.overlay.Forget(account)
 	defer s.versions.accountLog.note(account)
+	if err := s.unsettle(ctx, account, where, args...); err != nil {
+		return 0, err
+	}
 	var id, term int64
 	err = s.write(ctx, func(ctx context.Context, tx *transaction) error {
 		err := tx.queryRow(ctx, `SELECT id, term FROM accounts WHERE `+where+tx.dialect.forUpdate, args...).Scan(&id, &term)

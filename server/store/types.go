@@ -93,6 +93,16 @@ type AccountRow struct {
 	// PermittedBy is the agent that set the account's permissions; empty until the account
 	// has its first cacher.
 	PermittedBy vedette.AgentID
+	FirstSync
+}
+
+// FirstSync says how far the first synchronization of an account has come.
+type FirstSync struct {
+	// Settled is since when no feed waits for its first snapshot: each is stored, or the cluster does not let the
+	// agent read it. Zero until then.
+	Settled time.Time
+	// Complete is since when all feeds by which Spinnaker decides are stored. Zero until then.
+	Complete time.Time
 }
 
 // Query selects objects. A field that is empty selects everything; all other fields must match.

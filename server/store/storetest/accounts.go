@@ -56,6 +56,55 @@ var accountTests = map[string]func(*testing.T, *store.Store){
 			}
 		}
 	},
+	"the first synchronization of an account ends once, and only without feeds that wait": func(t *testing.T, s *store.Store) {
+		read := func() store.FirstSync {
+			t.Helper()
+			syncs, err := s.AccountSyncs(t.Context())
+			row, rowErr := s.Account(t.Context(), "prod")
+			if err != nil || rowErr != nil || len(syncs) != 1 || syncs[0].Account != "prod" || syncs[0].Term != row.Term || syncs[0].FirstSync != row.FirstSync {
+				t.Fatalf("got %+v, %v and account %+v, %v, want the same of prod", syncs, err, row, rowErr)
+			}
+			return row.FirstSync
+		}
+		mark := func(step string, term vedette.Term, complete, wantSettled, wantComplete bool) store.FirstSync {
+			t.Helper()
+			before := s.AccountsVersion()
+			if err := s.MarkSettled(t.Context(), "prod", term, complete); err != nil {
+				t.Fatal(err)
+			}
+			got := read()
+			if got.Settled.IsZero() == wantSettled || got.Complete.IsZero() == wantComplete {
+				t.Errorf("%s: got %+v, want settled %t, complete %t", step, got, wantSettled, wantComplete)
+			}
+			if s.AccountsVersion() == before {
+				t.Errorf("%s: the version of the accounts has not changed", step)
+			}
+			return got
+		}
+		register(t, s, "prod")
+		w := acquire(t, s, "prod")
+		mark("without feeds", w.term, true, false, false)
+		w.declare(feedOf(pods), feedOf(services))
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(pods), State: vedette.FeedLive}}})
+		mark("a feed waits", w.term, true, false, false)
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(services), State: vedette.FeedDenied}}})
+		mark("another agent's term", w.term+1, true, false, false)
+		settled := mark("settled", w.term, false, true, false)
+		w.commit(store.Batch{Feeds: []store.FeedUpdate{{Feed: feedOf(services), State: vedette.FeedLive}}})
+		complete := mark("complete", w.term, true, true, true)
+		if again := mark("again", w.term, true, true, true); again != complete || !again.Settled.Equal(settled.Settled) {
+			t.Errorf("got %+v, want %+v, settled at %v", again, complete, settled.Settled)
+		}
+		w = acquire(t, s, "prod") // its feeds wait to be confirmed
+		if got := read(); got != complete {
+			t.Errorf("with another cacher: got %+v, want %+v", got, complete)
+		}
+		retire(t, w)
+		register(t, s, "prod")
+		if got := read(); got != (store.FirstSync{}) {
+			t.Errorf("registered after it was retired: got %+v, want nothing", got)
+		}
+	},
 	"the size of an account is the number of its objects in all feeds": func(t *testing.T, s *store.Store) {
 		expect := func(step string, want map[vedette.AccountName]int64) {
 			t.Helper()

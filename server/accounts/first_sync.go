@@ -1,0 +1,188 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/infrastructure"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+// syncStore is the part of the store that FirstSyncs uses.
+type syncStore interface {
+	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	AccountSyncs(ctx context.Context) ([]store.AccountSync, error)
+	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+	MarkSettled(ctx context.Context, account vedette.AccountName, term vedette.Term, complete bool) error
+}
+
+// Reporter tells what is known about the agent that reports an account.
+type Reporter interface {
+	// Reports returns whether an agent reports the account now, and whether it says that it cannot read a part of it.
+	Reports(account vedette.AccountName) (connected, hasProblem bool)
+}
+
+// FirstSyncs records for each account when its first synchronization has ended. The Clouddriver behind this server
+// answers for an account until then, because half of an account looks like an account without the other half.
+type FirstSyncs struct {
+	store    syncStore
+	reporter Reporter
+	log      *slog.Logger
+
+	mark    uint64                           // of the store's list of changed accounts
+	pending map[vedette.AccountName]struct{} // to look at
+	waiting map[vedette.AccountName]struct{} // to look at again later, because what they wait for is no change of theirs
+	retryAt time.Time
+}
+
+// NewFirstSyncs returns FirstSyncs. Nothing is recorded before Run.
+func NewFirstSyncs(s syncStore, reporter Reporter, log *slog.Logger) *FirstSyncs {
+	return &FirstSyncs{store: s, reporter: reporter, log: log, pending: map[vedette.AccountName]struct{}{}, waiting: map[vedette.AccountName]struct{}{}}
+}
+
+const (
+	// firstSyncInterval is how often accounts that have changed are looked at.
+	firstSyncInterval = 250 * time.Millisecond
+	// firstSyncRetry is how often accounts are looked at whose agents are away or report problems.
+	firstSyncRetry = 2 * time.Second
+	// maxFirstSyncs is of how many accounts the feeds are read at once. While thousands of accounts synchronize, each
+	// of their feeds changes several times.
+	maxFirstSyncs = 100
+)
+
+// Run looks at accounts that have changed until ctx ends.
+func (f *FirstSyncs) Run(ctx context.Context) error {
+	tick := time.NewTicker(firstSyncInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := f.step(ctx); err != nil && ctx.Err() == nil {
+				f.log.Warn("retrying to record which accounts are synchronized", "error", err)
+				f.mark = 0 // all accounts are looked at again
+			}
+		}
+	}
+}
+
+// step looks at accounts that have changed, and now and then at those that wait.
+func (f *FirstSyncs) step(ctx context.Context) error {
+	changed, now := f.store.ChangedAccounts(f.mark) // before the read, so that no change is missed
+	for _, name := range changed {
+		f.pending[name] = struct{}{}
+	}
+	if time.Now().After(f.retryAt) {
+		maps.Copy(f.pending, f.waiting)
+		clear(f.waiting)
+		f.retryAt = time.Now().Add(firstSyncRetry)
+	}
+	if f.mark = now; len(f.pending) == 0 {
+		return nil
+	}
+	all, err := f.store.AccountSyncs(ctx)
+	if err != nil {
+		return err
+	}
+	var open []store.AccountSync
+	next := map[vedette.AccountName]struct{}{}
+	for _, a := range all { // accounts that are gone are not looked at again
+		if _, isPending := f.pending[a.Account]; !isPending || !a.Complete.IsZero() {
+			continue
+		}
+		switch connected, _ := f.reporter.Reports(a.Account); {
+		case !connected:
+			f.waiting[a.Account] = struct{}{}
+		case len(open) < maxFirstSyncs:
+			open = append(open, a)
+		default:
+			next[a.Account] = struct{}{}
+		}
+	}
+	f.pending = next
+	return f.record(ctx, open)
+}
+
+// record reads the feeds of some accounts, and records which of them are synchronized.
+func (f *FirstSyncs) record(ctx context.Context, open []store.AccountSync) error {
+	if len(open) == 0 {
+		return nil
+	}
+	names := make([]vedette.AccountName, len(open))
+	for i, a := range open {
+		names[i] = a.Account
+	}
+	feeds, err := f.store.Feeds(ctx, names...)
+	if err != nil {
+		return err
+	}
+	byAccount := map[vedette.AccountName][]store.FeedStatus{}
+	for i := range feeds {
+		byAccount[feeds[i].Account] = append(byAccount[feeds[i].Account], feeds[i])
+	}
+	for _, a := range open {
+		_, hasProblem := f.reporter.Reports(a.Account)
+		p := ProgressOf(byAccount[a.Account], hasProblem)
+		if hasProblem && !p.Complete { // problems end without a change of the feeds
+			f.waiting[a.Account] = struct{}{}
+		}
+		if !p.Settled || !p.Complete && !a.Settled.IsZero() {
+			continue
+		}
+		if err := f.store.MarkSettled(ctx, a.Account, a.Term, p.Complete); err != nil {
+			return err
+		}
+		f.log.Info("the first synchronization of an account has ended", "account", a.Account, "complete", p.Complete, "missing", p.Missing)
+	}
+	return nil
+}
+
+// Progress is how far the first synchronization of an account has come.
+type Progress struct {
+	Settled  bool   // no feed waits for its first snapshot
+	Complete bool   // and all feeds by which Spinnaker decides are live
+	Missing  string // what prevents that the account is complete; empty if it is
+}
+
+// decisiveKinds are the kinds by which Spinnaker decides: what applications, clusters, server groups, load balancers
+// and instances consist of.
+var decisiveKinds = slices.Concat(infrastructure.LogicalKinds, infrastructure.InstanceKinds)
+
+// ProgressOf returns the progress of an account with these feeds. A kind that the agent does not declare is left out
+// by its configuration, unless the agent has a problem: then it may not have found the kind.
+func ProgressOf(feeds []store.FeedStatus, hasProblem bool) Progress {
+	if len(feeds) == 0 {
+		return Progress{Missing: "its agent has not reported yet which kinds it caches"}
+	}
+	declared := map[vedette.Kind]bool{}
+	waiting, first := 0, ""
+	var missing string
+	for i := range feeds {
+		f := &feeds[i]
+		declared[f.Feed.Kind] = true
+		isDecisive := slices.Contains(decisiveKinds, f.Feed.Kind)
+		switch {
+		case f.State == vedette.FeedPending || f.State == vedette.FeedSyncing || isDecisive && f.State == vedette.FeedFailing:
+			if waiting++; first == "" {
+				first = f.Feed.String()
+			}
+		case isDecisive && f.State != vedette.FeedLive && missing == "":
+			missing = fmt.Sprintf("its agent may not read %s: allow it, or configure the account to omit that kind", f.Feed)
+		}
+	}
+	if waiting > 0 {
+		return Progress{Missing: fmt.Sprintf("%d of %d kinds have not been read yet, for example %s", waiting, len(feeds), first)}
+	}
+	for _, kind := range decisiveKinds {
+		if missing == "" && hasProblem && !declared[kind] {
+			missing = fmt.Sprintf("its agent reports a problem and has not found %s", kind)
+		}
+	}
+	return Progress{Settled: true, Complete: missing == "", Missing: missing}
+}

@@ -1,0 +1,188 @@
+package accounts
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+)
+
+var (
+	podKind        = vedette.Kind{Name: "Pod"}
+	deploymentKind = vedette.Kind{Group: "apps", Name: "Deployment"}
+	widgetKind     = vedette.Kind{Group: "example.com", Name: "Widget"}
+)
+
+func feedIn(account vedette.AccountName, kind vedette.Kind, state vedette.FeedState) store.FeedStatus {
+	return store.FeedStatus{Account: account, Feed: vedette.Feed{Kind: kind}, State: state}
+}
+
+// allFeeds returns live feeds of all decisive kinds, and others.
+func allFeeds(account vedette.AccountName, others ...store.FeedStatus) []store.FeedStatus {
+	var feeds []store.FeedStatus
+	for _, kind := range decisiveKinds {
+		feeds = append(feeds, feedIn(account, kind, vedette.FeedLive))
+	}
+	return append(feeds, others...)
+}
+
+func TestProgressOf(t *testing.T) {
+	with := func(kind vedette.Kind, state vedette.FeedState) []store.FeedStatus {
+		return allFeeds("prod", feedIn("prod", kind, state))
+	}
+	for _, tt := range []struct {
+		name              string
+		feeds             []store.FeedStatus
+		hasProblem        bool
+		settled, complete bool
+		missing           string
+	}{
+		{"nothing is declared", nil, false, false, false, "has not reported yet"},
+		{"everything is live", allFeeds("prod"), false, true, true, ""},
+		{"a kind waits", with(widgetKind, vedette.FeedPending), false, false, false, "1 of 11 kinds have not been read yet, for example Widget.example.com"},
+		{"a kind is being read", with(podKind, vedette.FeedSyncing), false, false, false, "for example Pod"},
+		{"a decisive kind fails", with(podKind, vedette.FeedFailing), false, false, false, "for example Pod"},
+		{"another kind fails", with(widgetKind, vedette.FeedFailing), false, true, true, ""},
+		{"a decisive kind is denied", with(podKind, vedette.FeedDenied), false, true, false, "may not read Pod: allow it"},
+		{"another kind is denied", with(widgetKind, vedette.FeedDenied), false, true, true, ""},
+		{"a kind is left out", []store.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, false, true, true, ""},
+		{"a kind was not found", []store.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, true, true, false, "has not found ReplicaSet.apps"},
+		{"all kinds were found in spite of a problem", allFeeds("prod"), true, true, true, ""},
+	} {
+		got := ProgressOf(tt.feeds, tt.hasProblem)
+		if got.Settled != tt.settled || got.Complete != tt.complete || !strings.Contains(got.Missing, tt.missing) || (got.Missing == "") != tt.complete {
+			t.Errorf("%s: got %+v, want settled %t, complete %t, missing %q", tt.name, got, tt.settled, tt.complete, tt.missing)
+		}
+	}
+}
+
+// syncMemory is a syncStore, and the Reporter of its accounts, in memory.
+type syncMemory struct {
+	*testing.T
+	rows    map[vedette.AccountName]*store.AccountSync
+	feeds   map[vedette.AccountName][]store.FeedStatus
+	away    map[vedette.AccountName]bool
+	problem map[vedette.AccountName]bool
+	changed map[vedette.AccountName]uint64
+	last    uint64
+	err     error
+	reads   int // of feeds
+}
+
+func newSyncMemory(t *testing.T, names ...vedette.AccountName) *syncMemory {
+	m := &syncMemory{T: t, rows: map[vedette.AccountName]*store.AccountSync{}, feeds: map[vedette.AccountName][]store.FeedStatus{},
+		away: map[vedette.AccountName]bool{}, problem: map[vedette.AccountName]bool{}, changed: map[vedette.AccountName]uint64{}}
+	for _, name := range names {
+		m.rows[name] = &store.AccountSync{Account: name, Term: 1}
+		m.setFeeds(name)
+	}
+	return m
+}
+
+func (m *syncMemory) setFeeds(name vedette.AccountName, feeds ...store.FeedStatus) {
+	m.last++
+	m.feeds[name], m.changed[name] = feeds, m.last
+}
+
+func (m *syncMemory) ChangedAccounts(since uint64) (names []vedette.AccountName, now uint64) {
+	for name, at := range m.changed {
+		if at > since {
+			names = append(names, name)
+		}
+	}
+	return names, m.last
+}
+
+func (m *syncMemory) AccountSyncs(context.Context) (all []store.AccountSync, err error) {
+	for _, row := range m.rows {
+		all = append(all, *row)
+	}
+	return all, m.err
+}
+
+func (m *syncMemory) Feeds(_ context.Context, names ...vedette.AccountName) (all []store.FeedStatus, err error) {
+	m.reads++
+	for _, name := range names {
+		all = append(all, m.feeds[name]...)
+	}
+	return all, m.err
+}
+
+func (m *syncMemory) MarkSettled(_ context.Context, name vedette.AccountName, term vedette.Term, complete bool) error {
+	if row := m.rows[name]; row != nil && row.Term == term && m.err == nil {
+		row.Settled = time.Now()
+		if complete {
+			row.Complete = time.Now()
+		}
+		m.last++
+		m.changed[name] = m.last
+	}
+	return m.err
+}
+
+func (m *syncMemory) Reports(name vedette.AccountName) (connected, hasProblem bool) {
+	return !m.away[name], m.problem[name]
+}
+
+func (m *syncMemory) check(name vedette.AccountName, settled, complete bool) {
+	m.Helper()
+	time.Sleep(2 * firstSyncRetry)
+	synctest.Wait()
+	if row := m.rows[name]; row.Settled.IsZero() == settled || row.Complete.IsZero() == complete {
+		m.Errorf("account %s is settled since %v and complete since %v, want %t and %t", name, row.Settled, row.Complete, settled, complete)
+	}
+}
+
+// TestFirstSyncs follows accounts through their first synchronization.
+func TestFirstSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := newSyncMemory(t, "prod", "dev", "away", "odd")
+		done := make(chan error)
+		go func() { done <- NewFirstSyncs(m, m, discardLogger).Run(ctx) }()
+		m.check("prod", false, false)
+
+		m.setFeeds("prod", allFeeds("prod", feedIn("prod", widgetKind, vedette.FeedSyncing))...)
+		m.check("prod", false, false)
+		m.setFeeds("prod", allFeeds("prod", feedIn("prod", widgetKind, vedette.FeedLive))...)
+		m.check("prod", true, true)
+
+		m.setFeeds("dev", allFeeds("dev", feedIn("dev", podKind, vedette.FeedDenied))...)
+		m.check("dev", true, false)
+		m.setFeeds("dev", allFeeds("dev")...)
+		m.check("dev", true, true)
+
+		m.away["away"] = true
+		m.setFeeds("away", allFeeds("away")...)
+		m.check("away", false, false)
+		m.away["away"] = false
+		m.check("away", true, true)
+
+		m.problem["odd"] = true
+		m.setFeeds("odd", feedIn("odd", deploymentKind, vedette.FeedLive))
+		m.check("odd", true, false)
+		m.problem["odd"] = false // for example, because the agent is configured to leave out the other kinds
+		m.check("odd", true, true)
+
+		reads := m.reads
+		m.check("odd", true, true)
+		if m.reads != reads {
+			t.Errorf("feeds are read %d times while nothing changes, want 0", m.reads-reads)
+		}
+
+		m.rows["new"] = &store.AccountSync{Account: "new", Term: 1}
+		m.setFeeds("new", allFeeds("new")...)
+		m.err = errUnavailable
+		m.check("new", false, false)
+		m.err = nil
+		m.check("new", true, true)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

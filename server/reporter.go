@@ -1,0 +1,19 @@
+package server
+
+import (
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assignment"
+)
+
+// reporter tells from the agents' roles who reports an account.
+type reporter struct{ registry *assignment.Registry }
+
+// Reports implements accounts.Reporter. That an account waits for its turn to be read is no problem.
+func (r reporter) Reports(account vedette.AccountName) (connected, hasProblem bool) {
+	member, _ := r.registry.Cacher(account)
+	if member == nil {
+		return false, false
+	}
+	role, ok := member.Role(account)
+	return ok, role.ErrorKind != "" && role.ErrorKind != vedette.Waiting
+}
