@@ -44,7 +44,8 @@ var exactPackages = []string{"server/upstream", "server/authorize", "server/agen
 // foldingFiles may ignore case or spaces, by the reason why.
 var foldingFiles = map[string][]string{
 	"Spinnaker ignores the case of applications, projects and its own words": {
-		"server/authorize/permissions.go", "server/upstream/merge_applications.go", "server/front50/applications.go",
+		"server/authorize/permissions.go", "server/upstream/merge_applications.go", "server/upstream/index.go", "server/upstream/answers.go",
+		"server/front50/applications.go",
 		"server/clouddriver/application_list.go", "server/clouddriver/project.go", "server/clouddriver/query.go",
 		"server/clouddriver/server_group.go", "server/clouddriver/server_group_batch.go", "server/clouddriver/target.go",
 		"server/clouddriver/status.go", "server/infrastructure/health.go", "server/manifest/selector.go", "server/manifest/strategy.go",
@@ -53,7 +54,7 @@ var foldingFiles = map[string][]string{
 		"agent/operate/patch.go", "server/api/verbs.go", "agent/config/permissions.go",
 	},
 	"Clouddriver's searches find parts of names in any case, and its lists are sorted by lower-case names": {
-		"server/clouddriver/search_request.go", "server/upstream/merge_list.go", "server/clouddriver/load_balancer.go", "server/clouddriver/view_object.go",
+		"server/clouddriver/search_request.go", "server/upstream/stream.go", "server/clouddriver/load_balancer.go", "server/clouddriver/view_object.go",
 	},
 	"Gate sends accounts in lower case; Config.HasSimilar makes this safe": {"server/authorize/caller.go"},
 	"kinds are named in any case; where two differ by case, vedette.PreferExact or the cluster decides": {

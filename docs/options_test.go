@@ -89,7 +89,7 @@ var serverOptions = []tested{
 	{"server/config.TestX509Filters", "grpc.auth.x509.", "enabled filters"},
 	{"server/config.TestProfiles", "", "server.adminToken server.adminTokenFile pprof.enabled pprof.port"},
 	{"server/config.TestTraceExport", "tracing.", "enabled endpoint insecure sampleRatio"},
-	{"server/config.TestUpstreamConfig", "upstream.", "baseUrl username password headers mergeTimeout timeout mergeBytes"},
+	{"server/config.TestUpstreamConfig", "upstream.", "baseUrl username password headers mergeTimeout timeout mergeBytes refreshInterval maxStale partial"},
 	{"server/config.TestUpstreamConfig", "upstream.ssl.", "cacertFile certFile keyFile keyPassword"},
 	{"server/config.TestArtifactAccounts", "artifacts.", "enabled"},
 	{"server/config.TestArtifactAccounts", "artifacts.*.", "enabled"},

@@ -65,6 +65,10 @@ func sampleUpstream(m *metrics.Metrics, remote *upstream.Remote) {
 		for reason, n := range stats.Failures {
 			m.State.UpstreamFailures.Set(float64(n), reason)
 		}
+		m.State.UpstreamLastAnswers.Set(float64(stats.LastAnswers))
+		for answer, age := range stats.Ages {
+			m.State.UpstreamAge.Set(age.Seconds(), answer)
+		}
 	})
 }
 

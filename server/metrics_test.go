@@ -53,7 +53,7 @@ func TestMetricsOfServer(t *testing.T) {
 	wantMetrics(t, scrape(t, s), "vedette_server_ready 1\n", "vedette_server_lease_held 1\n", "vedette_server_agents 0\n",
 		`vedette_server_accounts{state="stalled"} 0`+"\n", `vedette_server_build_info{go_version="go1.`,
 		`vedette_server_http_requests_total{code="200",route="GET /vedette/v1/accounts"} 1`,
-		`vedette_server_http_requests_total{code="200",route="GET /credentials"} 1`,
+		`vedette_server_http_requests_total{code="503",route="GET /credentials"} 1`,
 		`vedette_server_http_requests_total{code="200",route="GET /health/readiness"} 1`,
 		`vedette_server_http_requests_total{code="503",route="passed on"} 1`,
 		"vedette_server_upstream_requests_total ", `vedette_server_upstream_failures_total{reason="unreachable"} `,

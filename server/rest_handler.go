@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/assignment"
@@ -30,7 +31,7 @@ const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
 func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountAdmin, agentServer *agentserver.Server,
-	dispatcher *metrics.Dispatcher, tasks *task.Tasks, log *slog.Logger) (http.Handler, error) {
+	dispatcher *metrics.Dispatcher, tasks *task.Tasks, remote *upstream.Remote, log *slog.Logger) (http.Handler, error) {
 	assignments := admin.assignments
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: log, HasSimilar: st.HasSimilarAccount,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
@@ -47,7 +48,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 		StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: membudget.Fit(streamBytes, s.cfg.Memory), Wait: time.Second}),
 		Store:         st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher,
 		OperationKey: s.operationKey(), Log: log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority,
+		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority, HasUpstream: remote != nil,
 	}))
 	cfg := s.cfg.Clouddriver
 	cfg.ReadLimiter, cfg.OnViewRead = readLimiter, s.cfg.Metrics.ViewRead
@@ -56,10 +57,7 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 		_, live := assignments.Freshness(account)
 		return live
 	}
-	clouddriverHandler, err := s.newClouddriver(cfg, st)
-	if err != nil {
-		return nil, err
-	}
+	clouddriverHandler := newClouddriver(cfg, remote)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Only our own paths go through a ServeMux, because it redirects paths with two slashes,
 		// which Orca sends for cluster-scoped objects.
@@ -71,21 +69,36 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 	}), nil
 }
 
-// newClouddriver returns the handler of Clouddriver's API, with an existing Clouddriver behind it if
-// one is configured.
-func (s *Server) newClouddriver(cfg clouddriver.Config, st *store.Store) (http.Handler, error) {
-	if s.cfg.Upstream == nil {
-		return clouddriver.New(cfg), nil
+// newClouddriver returns the handler of Clouddriver's API, with an existing Clouddriver behind it unless remote is nil.
+func newClouddriver(cfg clouddriver.Config, remote *upstream.Remote) http.Handler {
+	if remote == nil {
+		return clouddriver.New(cfg)
 	}
-	upstreamConfig := *s.cfg.Upstream
-	upstreamConfig.Log = cfg.Log
-	remote, err := upstream.NewRemote(upstreamConfig, st)
+	cfg.Remote = remote.For
+	return upstream.New(remote, clouddriver.New(cfg))
+}
+
+// newRemote returns the connection to the existing Clouddriver behind this server, or nil if none is configured.
+func (s *Server) newRemote(st *store.Store, r accounts.Reporter, log *slog.Logger) (*upstream.Remote, error) {
+	if s.cfg.Upstream == nil {
+		return nil, nil
+	}
+	cfg := *s.cfg.Upstream
+	cfg.Log, cfg.HasProjects = log, s.cfg.Clouddriver.Projects != nil
+	cfg.Missing = func(ctx context.Context, account vedette.AccountName) string {
+		feeds, err := st.Feeds(ctx, account)
+		if err != nil {
+			return "the database does not answer"
+		}
+		_, hasProblem := r.Reports(account)
+		return accounts.ProgressOf(feeds, hasProblem).Missing
+	}
+	remote, err := upstream.NewRemote(cfg, st)
 	if err != nil {
 		return nil, err
 	}
 	sampleUpstream(s.cfg.Metrics, remote)
-	cfg.Remote = remote.For
-	return upstream.New(remote, clouddriver.New(cfg)), nil
+	return remote, nil
 }
 
 // fleet implements api's view of the connected agents.

@@ -211,7 +211,11 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	agentServer := agentserver.New(s.cfg.AgentServer, ingester, assignments, dispatcher, s.log)
 	measuredDispatcher := s.cfg.Metrics.MeasureOperations(dispatcher)
 	tasks := s.newTasks(st, measuredDispatcher, callersLog)
-	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks, callersLog)
+	remote, err := s.newRemote(st, reporter{assignments}, callersLog)
+	if err != nil {
+		return err
+	}
+	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks, remote, callersLog)
 	if err != nil {
 		return err
 	}
@@ -228,6 +232,9 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	group.Go(func() error { return balancer.Run(ctx) })
 	group.Go(func() error { return s.countFleet(ctx, st, eachAccount) })
 	group.Go(func() error { return s.applyKinds(ctx, agentServer) })
+	if remote != nil {
+		group.Go(func() error { return remote.Run(ctx) })
+	}
 	if s.cfg.Applications != nil {
 		group.Go(func() error { return s.cfg.Applications.Run(ctx) })
 	}

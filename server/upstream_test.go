@@ -23,41 +23,41 @@ func TestUpstream(t *testing.T) {
 	}))
 	defer other.Close()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "v.db")
-	registerAccount(t, url, "prod")
+	registerAccount(t, url, "prod", false)
 	cfg := config(url)
 	cfg.Upstream = &upstream.Config{BaseURL: other.URL}
-	s, _ := startServer(t, cfg)
-	awaitHealth(t, s, func(code int, body string) bool {
-		return code == http.StatusOK && strings.Contains(body, `"upstream"`) && strings.Contains(body, "UNKNOWN")
+	t.Run("nothing of the account is stored yet", func(t *testing.T) {
+		s, _ := startServer(t, cfg)
+		awaitHealth(t, s, func(code int, body string) bool { return code == http.StatusOK && strings.Contains(body, `"upstream"`) })
+		checkAnswer(t, s, "/credentials", `"of the other"`, `"environment":"prod"`)
 	})
-	for _, tt := range []struct {
-		path   string
-		status int
-		want   string // part of the body
-	}{
-		{"/credentials", 200, `"environment":"prod"`},
-		{"/credentials", 200, `{"name":"aws"}]`},
-		{"/credentials/prod", 200, `"spinnakerKindMap"`},
-		{"/subnets", 200, ""},
-		{"/vedette/v1/accounts", 200, `"prod"`},
-	} {
-		response, err := http.Get("http://" + s.REST().String() + tt.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || response.StatusCode != tt.status || !strings.Contains(string(body), tt.want) || strings.Contains(string(body), "of the other") {
-			t.Errorf("%s: got %d %s %v, want %d with %s", tt.path, response.StatusCode, body, err, tt.status, tt.want)
-		}
-	}
-	awaitHealth(t, s, func(_ int, body string) bool {
-		return !strings.Contains(body, "UNKNOWN") && strings.Contains(body, `"requests":3`)
+	registerAccount(t, url, "prod", true)
+	t.Run("the account is complete", func(t *testing.T) {
+		s, _ := startServer(t, cfg)
+		awaitHealth(t, s, func(code int, body string) bool { return code == http.StatusOK && !strings.Contains(body, "UNKNOWN") })
+		checkAnswer(t, s, "/credentials", `"environment":"prod"`, `of the other`)
+		checkAnswer(t, s, "/credentials", `{"name":"aws"}]`, `of the other`)
+		checkAnswer(t, s, "/credentials/prod", `"spinnakerKindMap"`, `of the other`)
+		checkAnswer(t, s, "/subnets", ``, `prod`)
+		checkAnswer(t, s, "/vedette/v1/accounts", `"prod"`, `of the other`)
 	})
 }
 
-// registerAccount registers an account before a server opens the database.
-func registerAccount(t *testing.T, url string, name vedette.AccountName) {
+func checkAnswer(t *testing.T, s *Server, path, want, unwanted string) {
+	t.Helper()
+	response, err := http.Get("http://" + s.REST().String() + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) || strings.Contains(string(body), unwanted) {
+		t.Errorf("%s: got %d %s %v, want %q and not %q", path, response.StatusCode, body, err, want, unwanted)
+	}
+}
+
+// registerAccount registers an account before a server opens the database, and stores all of its only kind if it is complete.
+func registerAccount(t *testing.T, url string, name vedette.AccountName, isComplete bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	st, err := store.Open(ctx, store.Config{URL: url})
@@ -67,10 +67,29 @@ func registerAccount(t *testing.T, url string, name vedette.AccountName) {
 	if _, err := st.Register(ctx, vedette.Account{Name: name, Cluster: vedette.Cluster{UID: "uid"}}); err != nil {
 		t.Fatal(err)
 	}
-	if names, err := st.AccountNames(ctx); err != nil || len(names) != 1 || names[0] != name {
-		t.Errorf("got the names %q %v, want %s", names, err, name)
+	if isComplete {
+		completeAccount(ctx, t, st, name)
 	}
 	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func completeAccount(ctx context.Context, t *testing.T, st *store.Store, name vedette.AccountName) {
+	t.Helper()
+	term, err := st.Acquire(ctx, name, store.Holder{Agent: "a", Server: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
+	feed := vedette.Feed{Kind: pods.Kind}
+	if _, err := st.Declare(ctx, name, term, []store.DeclaredFeed{{Feed: feed, Resource: pods}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Commit(ctx, store.Batch{Account: name, Term: term, Feeds: []store.FeedUpdate{{Feed: feed, State: vedette.FeedLive}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.MarkSettled(ctx, name, term, true); err != nil {
 		t.Fatal(err)
 	}
 }

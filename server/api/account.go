@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -34,7 +35,7 @@ type accountView struct {
 	Watermark    timestamp                 `json:"watermark"`
 	LagMs        *int64                    `json:"lagMs"`
 	Stale        bool                      `json:"stale"`
-	// why it is not Ready, and conflicting registrations of other agents
+	// why it is not Ready, why the Clouddriver behind the server answers for it, and conflicting registrations of other agents
 	Message string `json:"message,omitempty"`
 	// other clusters whose agents want to register the name
 	Conflicts []conflictView `json:"conflicts,omitempty"`
@@ -187,13 +188,30 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 		delete(v.Feeds, vedette.FeedLive)
 		v.Feeds[feedStale] = live
 	}
-	v.Message = accountMessage(errs, feeds, agent.connected)
+	v.Message = joinMessages(accountMessage(errs, feeds, agent.connected), a.takeoverMessage(row, feeds, errs))
 	for _, e := range errs {
 		if e.conflict != nil {
 			v.Conflicts = append(v.Conflicts, conflictView{e.agent, clusterView(*e.conflict)})
 		}
 	}
 	return v
+}
+
+// takeoverMessage returns what prevents that this server answers for an account that the Clouddriver behind it has too.
+func (a *api) takeoverMessage(row store.AccountRow, feeds []store.FeedStatus, errs []accountError) string {
+	if !a.HasUpstream || !row.Complete.IsZero() {
+		return ""
+	}
+	problem := problemOf(errs)
+	missing := accounts.ProgressOf(feeds, problem != "" && problem != vedette.Waiting).Missing
+	if missing == "" {
+		return "" // it is recorded soon
+	}
+	return "for Spinnaker, the Clouddriver at upstream.baseUrl answers for this account if it has it: " + missing
+}
+
+func joinMessages(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
 // oldestVerified returns when the live feed that was verified longest ago was verified.

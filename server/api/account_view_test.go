@@ -52,3 +52,24 @@ func TestAccountShowsWhyItIsNotReady(t *testing.T) {
 	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{{Name: "a", Role: api.Unreachable, Message: "no such context", ErrorKind: vedette.Invalid}}})
 	expect("the agent cannot reach the cluster", "Orphaned", true, "agent agent-a: no such context", map[string]int{"live": 0, "stale": 2})
 }
+
+// TestAccountShowsWhoAnswersForIt checks an account of which nothing is stored yet, with and without a Clouddriver behind the server.
+func TestAccountShowsWhoAnswersForIt(t *testing.T) {
+	world := shopWorld(t)
+	if _, err := world.Store.Register(t.Context(), vedette.Account{Name: "new", Cluster: vedette.Cluster{UID: "new"}}); err != nil {
+		t.Fatal(err)
+	}
+	world.Account("whole", "pods")
+	for _, hasUpstream := range []bool{true, false} {
+		cfg := configOf(world)
+		cfg.HasUpstream = hasUpstream
+		w := serve(t, cfg)
+		const want = "the Clouddriver at upstream.baseUrl answers for this account if it has it: its agent has not reported yet which kinds it caches"
+		if got := getJSON[accountAnswer](w, "/accounts/new"); strings.Contains(got.Message, want) != hasUpstream {
+			t.Errorf("got %q, want to be told that the Clouddriver behind the server answers: %t", got.Message, hasUpstream)
+		}
+		if got := getJSON[accountAnswer](w, "/accounts/whole"); strings.Contains(got.Message, "upstream") {
+			t.Errorf("got %q, want nothing about a Clouddriver", got.Message)
+		}
+	}
+}

@@ -81,6 +81,8 @@ type Config struct {
 	Log        *slog.Logger // nil discards the log
 
 	Version string // of the server, for GET /vedette/v1/version
+	// HasUpstream is set if there is a Clouddriver behind this server.
+	HasUpstream bool
 	// StaleAfter is how far a live feed may be behind before it is called stale. Zero means 30
 	// s, which is three heartbeats.
 	StaleAfter time.Duration

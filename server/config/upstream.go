@@ -22,13 +22,22 @@ type Upstream struct {
 	Password configfile.Secret `config:"password"`
 	// Headers to set in each request, for example a token that a gateway requires.
 	Headers map[string]configfile.Secret `config:"headers"`
-	// Time that answers which concern both wait for the existing Clouddriver. After it, they come without it and
-	// have the header X-Vedette-Incomplete.
-	MergeTimeout configfile.Duration `config:"mergeTimeout" default:"5s"`
+	// Time that answers which concern both wait for the existing Clouddriver, and for memory. After it, they are an error
+	// that Spinnaker retries, or have the last complete answer of the existing Clouddriver. Spinnaker's services wait
+	// for 20 s by default.
+	MergeTimeout configfile.Duration `config:"mergeTimeout" default:"15s"`
+	// How often the accounts and applications of the existing Clouddriver are read. It is asked only about what it may have.
+	RefreshInterval configfile.Duration `config:"refreshInterval" default:"30s"`
+	// How old the last complete answer of the existing Clouddriver may be where it stands for the current one: in lists of
+	// accounts, applications, artifact accounts and stages.
+	MaxStale configfile.Duration `config:"maxStale" default:"24h"`
+	// Whether searches and clusters of projects, at which people look, come without the part of the existing Clouddriver if it
+	// does not answer. They have the header X-Vedette-Incomplete then. Otherwise they are an error.
+	Partial bool `config:"partial"`
 	// Time after which an answer that is passed on must begin, and for which it may pause.
 	Timeout configfile.Duration `config:"timeout" default:"1m"`
-	// Memory for all answers that are being merged, and for tasks of the existing Clouddriver that are followed.
-	// An answer that finds no memory is left out.
+	// Memory for all answers that are being merged, which are compressed meanwhile, and for tasks of the existing Clouddriver
+	// that are followed. An answer waits for memory until mergeTimeout.
 	MergeBytes configfile.Bytes `config:"mergeBytes" default:"128MiB"`
 	// TLS, for a URL with https.
 	SSL UpstreamSSL `config:"ssl"`
@@ -76,12 +85,14 @@ func (u Upstream) plainConfig() *upstream.Config {
 		headers[name] = value.Reveal()
 	}
 	return &upstream.Config{BaseURL: u.BaseURL, Username: u.Username, Password: u.Password.Reveal(), Headers: headers,
-		MergeTimeout: time.Duration(u.MergeTimeout), Timeout: time.Duration(u.Timeout), MergeBytes: int64(u.MergeBytes)}
+		MergeTimeout: time.Duration(u.MergeTimeout), Timeout: time.Duration(u.Timeout), MergeBytes: int64(u.MergeBytes),
+		RefreshInterval: time.Duration(u.RefreshInterval), MaxStale: time.Duration(u.MaxStale), Partial: u.Partial}
 }
 
 func (c *Config) checkUpstream(u Upstream) {
 	const prefix = "upstream."
-	for key, d := range map[string]configfile.Duration{"mergeTimeout": u.MergeTimeout, "timeout": u.Timeout} {
+	for key, d := range map[string]configfile.Duration{"mergeTimeout": u.MergeTimeout, "timeout": u.Timeout,
+		"refreshInterval": u.RefreshInterval, "maxStale": u.MaxStale} {
 		if time.Duration(d) < 100*time.Millisecond {
 			c.addProblem(prefix+key, "%q must be 100ms or more, got %s", prefix+key, time.Duration(d))
 		}

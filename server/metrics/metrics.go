@@ -49,14 +49,14 @@ type ingest struct {
 
 // State has the metrics that are read for each scrape, from memory.
 type State struct {
-	Ready, Agents, Accounts, FreshnessAge            *metricset.Sampled
-	CacherChanges                                    *metricset.Sampled
-	Drift, RestoredFeeds                             *metricset.Sampled
-	Omitted                                          *metricset.Sampled
-	PoolOpen, PoolInUse, PoolLimit                   *metricset.Sampled
-	PoolWaits, PoolWaitTime                          *metricset.Sampled
-	TasksRunning                                     *metricset.Sampled
-	UpstreamRequests, UpstreamFailures, UpstreamTime *metricset.Sampled
+	Ready, Agents, Accounts, FreshnessAge                                              *metricset.Sampled
+	CacherChanges                                                                      *metricset.Sampled
+	Drift, RestoredFeeds                                                               *metricset.Sampled
+	Omitted                                                                            *metricset.Sampled
+	PoolOpen, PoolInUse, PoolLimit                                                     *metricset.Sampled
+	PoolWaits, PoolWaitTime                                                            *metricset.Sampled
+	TasksRunning                                                                       *metricset.Sampled
+	UpstreamRequests, UpstreamFailures, UpstreamTime, UpstreamLastAnswers, UpstreamAge *metricset.Sampled
 }
 
 // Fleet has the metrics that are read from the database at long intervals.
@@ -181,9 +181,13 @@ func (m *Metrics) addOperations() {
 func (m *Metrics) addUpstream() {
 	m.State.UpstreamRequests = m.SampledCounter("vedette_server_upstream_requests_total", "Requests to the Clouddriver behind this server, if there is one.")
 	m.State.UpstreamFailures = m.SampledCounter("vedette_server_upstream_failures_total",
-		"Requests to the Clouddriver behind this server without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, incomplete, loop or a status, as status-502.", "reason")
+		"Requests to the Clouddriver behind this server without a usable answer. reason is timeout, unreachable, cut-off, invalid-answer, too-large, busy, incomplete, loop or a status, as status-502.", "reason")
 	m.State.UpstreamTime = m.SampledCounter("vedette_server_upstream_answer_seconds_total",
 		"Time until the answers of the Clouddriver behind this server began, all together.")
+	m.State.UpstreamLastAnswers = m.SampledCounter("vedette_server_upstream_last_answers_total",
+		"Answers that had the last complete part of the Clouddriver behind this server, because it did not give the current one.")
+	m.State.UpstreamAge = m.SampledGauge("vedette_server_upstream_answer_age_seconds",
+		"Age of the last complete answer of the Clouddriver behind this server to the requests that cannot do without it.", "answer")
 }
 
 // LeaseHeld records whether this server may write to the database.

@@ -75,6 +75,7 @@ func (f *Fixture) Register(a vedette.Account, kinds ...any) {
 	for _, feed := range f.feeds[name] {
 		f.SetFeedState(name, feed.Feed.Kind, vedette.FeedLive, "")
 	}
+	f.check(f.Store.MarkSettled(f.t.Context(), name, term, true))
 	f.Fleet.Connect(name)
 }
 

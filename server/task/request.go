@@ -3,6 +3,8 @@ package task
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
@@ -26,6 +28,31 @@ func (r Request) Accounts() []vedette.AccountName {
 
 // Provider returns the cloud provider that the description names; empty if it names none.
 func (r Request) Provider() string { return r.commonFields().provider() }
+
+// applicationAnnotation is set on deployed objects, or by users on manifests.
+const applicationAnnotation = "moniker.spinnaker.io/application"
+
+// Applications returns the applications that the description names, which the operation may create.
+func (r Request) Applications() []string {
+	var d struct {
+		Application string `json:"application"`
+		Moniker     struct {
+			App string `json:"app"`
+		} `json:"moniker"`
+		Manifests []struct {
+			Metadata struct {
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
+		} `json:"manifests"`
+	}
+	_ = exactjson.Unmarshal(r.Description, &d, bodyLimits) // what can be read of a description that may be invalid
+	names := []string{d.Application, d.Moniker.App}
+	for _, m := range d.Manifests {
+		names = append(names, strings.Trim(m.Metadata.Annotations[applicationAnnotation], `"`)) // Spinnaker's values are JSON
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
 
 // commonFields returns what can be read of a description that may be invalid.
 func (r Request) commonFields() commonFields {

@@ -2,103 +2,160 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
-// accountMaxAge is how old the known names of agents' accounts may be. For so long, requests for a
-// new account go to the upstream Clouddriver.
-const accountMaxAge = 500 * time.Millisecond
-
-// accountTimeout bounds a read of the names.
-const accountTimeout = 5 * time.Second
-
-// accountSet is a set of names. It is not changed. Nil is an empty set.
-type accountSet struct {
-	names  map[vedette.AccountName]struct{}
-	folded map[string]struct{}
+// accountSource knows the accounts of agents.
+type accountSource interface {
+	// AccountsVersion changes before anybody can read that an account has changed.
+	AccountsVersion() uint64
+	AccountSyncs(ctx context.Context) ([]store.AccountSync, error)
 }
 
-func newAccountSet(names []vedette.AccountName) *accountSet {
-	s := &accountSet{make(map[vedette.AccountName]struct{}, len(names)), make(map[string]struct{}, len(names))}
-	for _, name := range names {
-		s.names[name], s.folded[name.Folded()] = struct{}{}, struct{}{}
+// accountTimeout bounds a read of the accounts.
+const accountTimeout = 5 * time.Second
+
+// accountSet says for which accounts this server answers at one time. One set decides about all parts of an answer. It is
+// not changed.
+type accountSet struct {
+	// owned are the accounts for which this server answers.
+	owned map[vedette.AccountName]struct{}
+	// folded are their names as other services compare them.
+	folded map[string]struct{}
+	// arriving are the accounts that agents have registered, and for which this server does not answer yet.
+	arriving map[vedette.AccountName]struct{}
+}
+
+// newAccountSet returns the set of accounts. This server answers for an account whose first synchronization is complete, and
+// for one of which it has all that its agent may read, unless the upstream Clouddriver has that account too.
+func newAccountSet(syncs []store.AccountSync, isTheirs func(account string) answerOf) *accountSet {
+	s := &accountSet{map[vedette.AccountName]struct{}{}, map[string]struct{}{}, map[vedette.AccountName]struct{}{}}
+	for _, a := range syncs {
+		if !a.Complete.IsZero() || !a.Settled.IsZero() && isTheirs(string(a.Account)) == no {
+			s.owned[a.Account], s.folded[a.Account.Folded()] = struct{}{}, struct{}{}
+		} else {
+			s.arriving[a.Account] = struct{}{}
+		}
 	}
 	return s
 }
 
-// has reports whether an account is an agent's.
+// has reports whether this server answers for an account.
 func (s *accountSet) has(name string) bool {
-	if s == nil {
-		return false
-	}
-	_, ok := s.names[vedette.AccountName(name)]
+	_, ok := s.owned[vedette.AccountName(name)]
 	return ok
 }
 
-// hides reports whether lists leave out an account of the upstream Clouddriver: it is an agent's, or
-// Spinnaker's services take it for an agent's, and would give its permissions to that one.
+// isArriving reports whether an agent has registered an account for which this server does not answer yet.
+func (s *accountSet) isArriving(name string) bool {
+	_, ok := s.arriving[vedette.AccountName(name)]
+	return ok
+}
+
+// hides reports whether answers leave out an account of the upstream Clouddriver: this server answers for it, or
+// Spinnaker's services take it for such an account, and would give its permissions to that one.
 func (s *accountSet) hides(name string) bool {
-	if s == nil {
-		return false
-	}
 	_, ok := s.folded[vedette.AccountName(name).Folded()]
 	return ok
 }
 
-// accountCache knows which accounts are agents'. It is safe for concurrent use.
-type accountCache struct {
-	source accountSource
-	reads  singleflight.Group
-
-	mu    sync.Mutex
-	names *accountSet // nil before the first read
-	read  time.Time
+// keepsLater reports whether this server still answers for all accounts of s after a while.
+func (s *accountSet) keepsLater(later *accountSet) bool {
+	if s == later {
+		return true
+	}
+	for name := range s.owned {
+		if _, ok := later.owned[name]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
-// current returns the accounts of agents. If they cannot be read, it returns those that were read
+// mayExceed reports whether an answer that this server's API gave between both sets may have other accounts than those of s.
+func (s *accountSet) mayExceed(later *accountSet) bool {
+	if len(s.arriving) > 0 {
+		return true
+	}
+	for _, names := range []map[vedette.AccountName]struct{}{later.owned, later.arriving} {
+		for name := range names {
+			if _, ok := s.owned[name]; !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// accountCache knows for which accounts this server answers. It is safe for concurrent use.
+type accountCache struct {
+	source  accountSource
+	index   *index
+	missing func(ctx context.Context, account vedette.AccountName) string
+	reads   singleflight.Group
+
+	mu      sync.Mutex
+	set     *accountSet // nil before the first read
+	version accountsVersion
+}
+
+// accountsVersion tells whether a set may be outdated.
+type accountsVersion struct{ ours, theirs uint64 }
+
+// current returns the accounts for which this server answers now. If they cannot be read, it returns those that were read
 // last, so that a database that does not answer does not affect accounts of others.
 func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
-	if names, ok := c.fresh(); ok {
-		return names, nil
+	version := accountsVersion{c.source.AccountsVersion(), c.index.accountsVersion()}
+	c.mu.Lock()
+	set, isFresh := c.set, c.set != nil && c.version == version
+	c.mu.Unlock()
+	if isFresh {
+		return set, nil
 	}
-	result := c.reads.DoChan("", func() (any, error) { return nil, c.refresh(ctx) })
-	var err error
+	// A read that began before the change would not see it, so the version is the key.
+	result := c.reads.DoChan(fmt.Sprint(version), func() (any, error) { return c.read(ctx, version) })
 	select {
 	case r := <-result:
-		err = r.Err
+		if read, ok := r.Val.(*accountSet); ok && r.Err == nil {
+			return read, nil
+		}
+		if set == nil {
+			return nil, r.Err
+		}
+		return set, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.names == nil {
-		return nil, err
-	}
-	return c.names, nil
 }
 
-func (c *accountCache) fresh() (*accountSet, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.names, c.names != nil && time.Since(c.read) < accountMaxAge
-}
-
-// refresh reads the names. It continues if the caller leaves, because others wait for it too.
-func (c *accountCache) refresh(ctx context.Context) error {
+// read reads the accounts. It continues if the caller leaves, because others wait for it too.
+func (c *accountCache) read(ctx context.Context, version accountsVersion) (*accountSet, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accountTimeout)
 	defer cancel()
-	list, err := c.source.AccountNames(ctx)
+	syncs, err := c.source.AccountSyncs(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	names := newAccountSet(list)
+	set := newAccountSet(syncs, c.index.hasAccount)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.names, c.read = names, time.Now()
-	return nil
+	c.set, c.version = set, version
+	return set, nil
+}
+
+// checkArriving returns an error for an account that an agent is reading, and that the upstream Clouddriver does not have. To say
+// that it does not exist would be wrong soon.
+func checkArriving(ctx context.Context, c *accountCache, ours *accountSet, account string) error {
+	if !ours.isArriving(account) || c.index.hasAccount(account) != no {
+		return nil
+	}
+	return vedette.Errorf(vedette.Unavailable, "account %.300s is being read by its agent for the first time: %s. Try again later, and see `vedette accounts -o wide`",
+		account, c.missing(ctx, vedette.AccountName(account)))
 }

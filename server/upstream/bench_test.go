@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/vedette-io/vedette"
 )
 
 // BenchmarkMerge merges large answers of both sides.
@@ -19,19 +17,18 @@ func BenchmarkMerge(b *testing.B) {
 		return repeated(n, `{"name":"app-%d","attributes":{"name":"app"},"clusterNames":{"`+account+`":["deployment web","deployment api"]}}`)
 	}
 	for _, bb := range []struct {
-		name        string
-		merge       mergeFunc
-		own, theirs []byte
+		name, pattern string
+		own, theirs   []byte
 	}{
-		{"1000 and 1000 server groups", mergeList(listRule{account: accountKey}), list(1000, ourAccount), list(1000, theirAccount)},
-		{"20000 and 5000 applications", mergeApplications, applications(20_000, ourAccount), applications(5000, theirAccount)},
+		{"1000 and 1000 server groups", "applications/{app}/serverGroups", list(1000, ourAccount), list(1000, theirAccount)},
+		{"1000 and 1000 load balancers", "applications/{app}/loadBalancers", list(1000, ourAccount), list(1000, theirAccount)},
+		{"20000 and 5000 applications", "applications", applications(20_000, ourAccount), applications(5000, theirAccount)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.SetBytes(int64(len(bb.own) + len(bb.theirs)))
 			b.ReportAllocs()
 			for b.Loop() {
-				p := pair{accounts: newAccountSet([]vedette.AccountName{ourAccount}), own: &capture{status: 200, body: bb.own}, theirs: answer{body: bb.theirs}}
-				if _, err := mergeAnswers(bb.merge, p); err != nil {
+				if _, err := join(b, endpoint(b, bb.pattern), bb.own, bb.theirs); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -159,7 +159,7 @@ func TestRemoteRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, nil)
 			w.theirs.answer = tt.answer
-			remote := &callerRemote{&Remote{w.handler.client, w.handler.accounts}, "kubernetes", http.Header{}}
+			remote := &callerRemote{w.remote, "kubernetes", http.Header{}}
 			_, err := remote.Submit(t.Context(), []task.Request{{Name: "x", Description: json.RawMessage(`{}`)}}, "r")
 			if vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %s %v, want %s with %q", vedette.KindOf(err), err, tt.kind, tt.want)

@@ -12,11 +12,6 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// accountSource knows the accounts of agents.
-type accountSource interface {
-	AccountNames(ctx context.Context) ([]vedette.AccountName, error)
-}
-
 // Config configures the connection to the upstream Clouddriver. Zero values mean the defaults.
 type Config struct {
 	BaseURL string // for example "http://spin-clouddriver-old:7002"
@@ -29,7 +24,8 @@ type Config struct {
 	Headers map[string]string
 	TLS     *tls.Config // for https; nil means Go's default
 
-	// MergeTimeout bounds how long a merged answer waits for the upstream Clouddriver; 5 s.
+	// MergeTimeout bounds how long a merged answer waits for the upstream Clouddriver, and for memory; 15 s. Spinnaker's
+	// services wait for 20 s by default (OkHttpClientConfigurationProperties of kork).
 	MergeTimeout time.Duration
 	// Timeout bounds how long an answer that is passed on may take to begin, and how long it may
 	// pause; 60 s.
@@ -37,6 +33,17 @@ type Config struct {
 	// MergeBytes bounds the memory of all answers that are being merged; 128 MiB. One of them may
 	// take half of it.
 	MergeBytes int64
+	// RefreshInterval is how often the accounts and applications of the upstream Clouddriver are read; 30 s.
+	RefreshInterval time.Duration
+	// MaxStale is how old a last complete answer may be; 24 h.
+	MaxStale time.Duration
+	// Partial allows that answers for persons come without the part of the upstream Clouddriver.
+	Partial bool
+
+	// HasProjects says that this server knows the clusters of projects. Otherwise requests for them are passed on.
+	HasProjects bool
+	// Missing says what prevents that an account is answered from what its agent has reported. Nil says nothing.
+	Missing func(ctx context.Context, account vedette.AccountName) string
 
 	Log *slog.Logger // nil discards the log
 }
@@ -51,7 +58,7 @@ func (c *Config) Validate() error {
 		return vedette.Errorf(vedette.Invalid, "the address of the upstream Clouddriver must not have a user: configure the user separately")
 	case base.RawQuery != "" || base.Fragment != "":
 		return vedette.Errorf(vedette.Invalid, "the address of the upstream Clouddriver must not have a query or a fragment")
-	case c.MergeTimeout < 0 || c.Timeout < 0 || c.MergeBytes < 0:
+	case c.MergeTimeout < 0 || c.Timeout < 0 || c.MergeBytes < 0 || c.RefreshInterval < 0 || c.MaxStale < 0:
 		return vedette.Errorf(vedette.Invalid, "the times and sizes of the upstream Clouddriver must not be negative")
 	case c.Password != "" && c.Username == "":
 		return vedette.Errorf(vedette.Invalid, "the upstream Clouddriver has a password, but no user")
@@ -84,13 +91,22 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func (c Config) withDefaults() Config {
 	if c.MergeTimeout == 0 {
-		c.MergeTimeout = 5 * time.Second
+		c.MergeTimeout = 15 * time.Second
 	}
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
 	}
 	if c.MergeBytes == 0 {
 		c.MergeBytes = 128 << 20
+	}
+	if c.RefreshInterval == 0 {
+		c.RefreshInterval = 30 * time.Second
+	}
+	if c.MaxStale == 0 {
+		c.MaxStale = 24 * time.Hour
+	}
+	if c.Missing == nil {
+		c.Missing = func(context.Context, vedette.AccountName) string { return "not all of it is stored yet" }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -139,7 +139,7 @@ func TestTasksRepeatNoCredentials(t *testing.T) {
 			rw.WriteHeader(status)
 			_, _ = io.WriteString(rw, `{"message":"caller-secret-and-more and gw-token-123-and-more","status":{"status":"caller-secret-and-more, moniker.spinnaker.io/cluster","completed":true},"resultObjects":[`+string(echo)+`]}`)
 		})
-		remote := &callerRemote{Remote: &Remote{client: w.handler.client, accounts: w.handler.accounts}, header: http.Header{"Authorization": {"Bearer caller-secret-and-more"}}}
+		remote := &callerRemote{Remote: w.remote, header: http.Header{"Authorization": {"Bearer caller-secret-and-more"}}}
 		got, err := remote.Get(t.Context(), "a")
 		if (err == nil) != (status == http.StatusOK) || (err == nil) != got.Completed {
 			t.Errorf("%d: got %+v, %v", status, got, err)

@@ -26,10 +26,10 @@ func TestDocumentedTable(t *testing.T) {
 
 func markdownTable() string {
 	var b strings.Builder
-	b.WriteString("\n| endpoint | answered | remarks |\n|---|---|---|\n")
+	b.WriteString("\n| endpoint | answered | if the other Clouddriver is slow or down | remarks |\n|---|---|---|---|\n")
 	for _, e := range Table() {
-		fmt.Fprintf(&b, "| `%s /%s` | %s | %s |\n", e.method(), e.path(), e.Mode, e.Note)
+		fmt.Fprintf(&b, "| `%s /%s` | %s | %s | %s |\n", e.method(), e.path(), e.Mode, e.Policy, e.Note)
 	}
-	b.WriteString("| everything else | passed on |  |\n\n")
+	b.WriteString("| everything else | passed on |  |  |\n\n")
 	return b.String()
 }

@@ -39,9 +39,21 @@ type Endpoint struct {
 	// it stands for GET and HEAD.
 	Pattern string
 	Mode    Mode
+	Policy  Policy // of merged answers
 	Note    string // remark for users; may be empty
 
-	merge mergeFunc // of merged answers
+	// Merged answers have one of them: stream for lists of objects, merge for answers that are merged as a whole.
+	stream  *streamRule
+	merge   mergeFunc
+	subject subject
+}
+
+// joiner returns the function that sends both parts of a merged answer.
+func (e Endpoint) joiner(m *merge, own ownPart, theirs part) (send func() error, err error) {
+	if e.stream != nil {
+		return m.joinStreams(own, theirs)
+	}
+	return m.joinDocuments(own, theirs)
 }
 
 func (e Endpoint) method() string {

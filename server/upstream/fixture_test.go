@@ -1,16 +1,20 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
 )
 
 // The accounts of the tests: one of an agent, which the upstream Clouddriver knows too, and one that
@@ -20,14 +24,80 @@ const (
 	theirAccount = "theirs"
 )
 
-// fakeAccounts are the accounts of agents, or an error.
-type fakeAccounts struct {
-	names []vedette.AccountName
-	err   error
+// memoryStore has the accounts of agents, or an error, and the last answers of the upstream Clouddriver.
+type memoryStore struct {
+	mu      sync.Mutex
+	version uint64
+	syncs   []store.AccountSync
+	err     error
+	answers map[string]store.UpstreamAnswer
 }
 
-func (f *fakeAccounts) AccountNames(context.Context) ([]vedette.AccountName, error) {
-	return f.names, f.err
+// newMemoryStore returns a store with accounts that are complete.
+func newMemoryStore(names ...vedette.AccountName) *memoryStore {
+	m := &memoryStore{answers: map[string]store.UpstreamAnswer{}}
+	for _, name := range names {
+		m.set(name, store.FirstSync{Settled: time.Unix(1, 0), Complete: time.Unix(1, 0)})
+	}
+	return m
+}
+
+// set registers or changes an account.
+func (m *memoryStore) set(name vedette.AccountName, sync store.FirstSync) {
+	m.remove(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version++
+	m.syncs = append(m.syncs, store.AccountSync{Account: name, Term: 1, FirstSync: sync})
+}
+
+func (m *memoryStore) remove(name vedette.AccountName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version++
+	m.syncs = slices.DeleteFunc(slices.Clone(m.syncs), func(a store.AccountSync) bool { return a.Account == name })
+}
+
+// fail makes reads return an error, or none.
+func (m *memoryStore) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version++
+	m.err = err
+}
+
+func (m *memoryStore) AccountsVersion() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.version
+}
+
+func (m *memoryStore) AccountSyncs(context.Context) ([]store.AccountSync, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.syncs, m.err
+}
+
+func (m *memoryStore) UpstreamAnswer(_ context.Context, name string) (store.UpstreamAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answers[name], m.err
+}
+
+func (m *memoryStore) SetUpstreamAnswer(_ context.Context, a store.UpstreamAnswer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answers[a.Name] = a
+	return m.err
+}
+
+func (m *memoryStore) ConfirmUpstreamAnswer(_ context.Context, name string, fetched time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.answers[name]
+	a.Fetched = fetched
+	m.answers[name] = a
+	return m.err
 }
 
 // ourTask is the only task of this server.
@@ -92,7 +162,8 @@ func answerJSON(status int, body string) http.HandlerFunc {
 type world struct {
 	own      *side
 	theirs   *side
-	accounts *fakeAccounts
+	accounts *memoryStore
+	remote   *Remote
 	handler  *Handler
 	url      string
 }
@@ -100,10 +171,10 @@ type world struct {
 // newWorld starts both. The upstream Clouddriver has a path before its API, as behind a gateway.
 func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
-	w := &world{own: &side{name: "own"}, theirs: &side{name: "theirs"}, accounts: &fakeAccounts{names: []vedette.AccountName{ourAccount}}}
+	w := &world{own: &side{name: "own"}, theirs: &side{name: "theirs"}, accounts: newMemoryStore(ourAccount)}
 	upstreamServer := httptest.NewServer(http.StripPrefix("/base", w.theirs))
 	t.Cleanup(upstreamServer.Close)
-	cfg := Config{BaseURL: upstreamServer.URL + "/base"}
+	cfg := Config{BaseURL: upstreamServer.URL + "/base", HasProjects: true}
 	if change != nil {
 		change(&cfg)
 	}
@@ -112,6 +183,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(remote.client.transport.http.CloseIdleConnections)
+	w.remote = remote
 	w.handler = New(remote, w.own).(*Handler)
 	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
@@ -141,4 +213,54 @@ func (w *world) send(t testing.TB, method, path, body string, headers ...string)
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return response, strings.TrimSpace(string(raw))
+}
+
+// join merges two documents as an endpoint does. A document that is nil stands for 404, and so does the result.
+func join(t testing.TB, e Endpoint, own, theirs []byte) ([]byte, error) {
+	t.Helper()
+	accounts := newMemoryStore(ourAccount)
+	ownAnswer := answerJSON(http.StatusOK, string(own))
+	if own == nil {
+		ownAnswer = answerJSON(http.StatusNotFound, notFoundBody)
+	}
+	remote, err := NewRemote(Config{BaseURL: "http://127.0.0.1:1"}, accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	m, err := New(remote, ownAnswer).(*Handler).newMerge(t.Context(), w, httptest.NewRequest(http.MethodGet, "/", nil), route{Endpoint: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.grant.Release()
+	ownPart, err := m.readOwn()
+	if err != nil {
+		return nil, err
+	}
+	p := part{}
+	if theirs != nil {
+		p.document = bytes.NewReader(theirs)
+	}
+	send, err := e.joiner(m, ownPart, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := send(); vedette.KindOf(err) == vedette.NotFound || w.Code == http.StatusNotFound {
+		return nil, nil
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return w.Body.Bytes(), nil
+}
+
+// endpoint returns an endpoint of the table.
+func endpoint(t testing.TB, pattern string) Endpoint {
+	t.Helper()
+	for _, e := range Table() {
+		if e.Pattern == pattern {
+			return e
+		}
+	}
+	t.Fatalf("got no endpoint %q", pattern)
+	return Endpoint{}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/middleware"
 )
@@ -65,10 +67,28 @@ func (h *Handler) failForward(w http.ResponseWriter, r *http.Request, err error)
 	h.fail(w, r, err)
 }
 
-// unavailable returns the error of a request that only the upstream Clouddriver can answer.
+// unavailable returns the error of a request that needs the upstream Clouddriver's answer.
 func unavailable(reason string) error {
+	switch reason {
+	case reasonBusy:
+		return vedette.Errorf(vedette.Unavailable, "the memory for answers of both Clouddrivers is used by other requests (%s): try again, or set upstream.mergeBytes higher", reason)
+	case reasonTooLarge:
+		return vedette.Errorf(vedette.Unavailable, "the answer of both Clouddrivers needs more memory than one may take (%s): set upstream.mergeBytes higher, or see "+
+			"whether the Clouddriver at upstream.baseUrl answers as it should", reason)
+	}
 	return vedette.Errorf(vedette.Unavailable, "the Clouddriver at upstream.baseUrl did not answer as it should (%s), and this server itself only knows "+
 		"accounts of agents: try again, and see the logs of that Clouddriver", reason)
+}
+
+// unavailableOwn returns the error of an answer of this server that cannot be kept until it is complete.
+func unavailableOwn(err error) error {
+	switch {
+	case errors.Is(err, fair.ErrTooLarge):
+		return unavailable(reasonTooLarge)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return unavailable(reasonBusy)
+	}
+	return fmt.Errorf("merge this server's part of an answer: %w", err)
 }
 
 // streamWriter is a response that lasts as long as the client reads it. Each write has a time limit

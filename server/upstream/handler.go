@@ -15,6 +15,8 @@ import (
 type Handler struct {
 	own      http.Handler
 	accounts *accountCache
+	answers  *answers
+	sides    *requestSides
 	client   *client
 	proxy    *httputil.ReverseProxy
 	table    []Endpoint
@@ -26,7 +28,7 @@ type Handler struct {
 // registered with a ServeMux.
 func New(remote *Remote, own http.Handler) http.Handler {
 	c := remote.client
-	h := &Handler{own: own, accounts: remote.accounts, client: c, table: Table(), fail: clouddriver.Fail(c.Log)}
+	h := &Handler{own: own, accounts: remote.accounts, answers: remote.answers, sides: newRequestSides(), client: c, table: Table(), fail: clouddriver.Fail(c.Log)}
 	h.proxy = h.newProxy()
 	return h
 }
@@ -92,7 +94,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) err
 	}
 	switch found.Mode {
 	case Merged, ByProvider:
-		return h.serveMerged(w, r, found.merge)
+		if found.Pattern == projectPattern && !h.client.HasProjects {
+			return h.forward(w, r)
+		}
+		return h.serveMerged(w, r, found)
 	case ByAccount:
 		return h.serveByAccount(w, r, found.params[accountParam])
 	case ByOperations:
@@ -110,13 +115,33 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) err
 
 // serveByAccount answers itself for an account of agents, and passes on the rest.
 func (h *Handler) serveByAccount(w http.ResponseWriter, r *http.Request, account string) error {
-	accounts, err := h.accounts.current(r.Context())
+	ours, err := h.accounts.current(r.Context())
 	if err != nil {
 		return err
 	}
-	if accounts.has(account) {
-		h.own.ServeHTTP(w, r)
+	if !ours.has(account) {
+		return h.forwardAccount(w, r, ours, account)
+	}
+	own := newRecorder(w, nil, http.StatusNotFound)
+	h.own.ServeHTTP(own, r)
+	if !own.isMissing() {
 		return nil
+	}
+	later, err := h.accounts.current(r.Context())
+	switch {
+	case err != nil:
+		return err
+	case !later.has(account): // it has left before the answer
+		return h.forwardAccount(w, r, later, account)
+	}
+	own.sendMissing()
+	return nil
+}
+
+// forwardAccount passes on a request about an account for which this server does not answer.
+func (h *Handler) forwardAccount(w http.ResponseWriter, r *http.Request, ours *accountSet, account string) error {
+	if err := checkArriving(r.Context(), h.accounts, ours, account); err != nil {
+		return err
 	}
 	return h.forward(w, r)
 }

@@ -10,18 +10,6 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// mergeOf returns how an endpoint is merged.
-func mergeOf(t *testing.T, pattern string) mergeFunc {
-	t.Helper()
-	for _, e := range Table() {
-		if e.Pattern == pattern {
-			return e.merge
-		}
-	}
-	t.Fatalf("got no endpoint %q", pattern)
-	return nil
-}
-
 // TestListsOfSmallValues checks lists that take many times more memory than bytes, in members that
 // are there twice or whose names differ in case, which encoding/json reads too.
 func TestListsOfSmallValues(t *testing.T) {
@@ -33,9 +21,7 @@ func TestListsOfSmallValues(t *testing.T) {
 		{"results in capitals", "search", `[{"results":[],"RESULTS":` + many + `}]`},
 		{"types of an artifact account", "artifacts/credentials", `[{"name":"a","types":` + texts + `}]`},
 	} {
-		own := newCapture()
-		own.status, own.body = http.StatusOK, []byte("[]")
-		if _, err := mergeAnswers(mergeOf(t, tt.pattern), pair{own: own, theirs: answer{body: []byte(tt.body)}}); err == nil {
+		if _, err := join(t, endpoint(t, tt.pattern), []byte("[]"), []byte(tt.body)); err == nil {
 			t.Errorf("%s: got no error", tt.name)
 		}
 	}
@@ -45,7 +31,7 @@ func TestListsOfSmallValues(t *testing.T) {
 func TestPanicReturnsMemory(t *testing.T) {
 	w := newWorld(t, nil)
 	w.own.answer = func(http.ResponseWriter, *http.Request) {
-		for w.handler.client.memory.Stats().Used == 0 { // until the other answer is there
+		for w.handler.client.memory.Used() == 0 { // until the other answer is there
 			runtime.Gosched()
 		}
 		panic(http.ErrAbortHandler)
@@ -57,7 +43,7 @@ func TestPanicReturnsMemory(t *testing.T) {
 			t.Fatal("got an answer, want none")
 		}
 	}
-	if got := w.handler.client.memory.Stats().Used; got != 0 {
+	if got := w.handler.client.memory.Used(); got != 0 {
 		t.Errorf("got %d bytes of memory used, want none", got)
 	}
 }
@@ -84,7 +70,7 @@ func TestHostileTasks(t *testing.T) {
 				answerJSON(http.StatusOK, tt.polled)(out, r)
 			}
 		}
-		remote := &callerRemote{Remote: &Remote{client: w.handler.client, accounts: w.handler.accounts}, header: http.Header{}}
+		remote := &callerRemote{Remote: w.remote, header: http.Header{}}
 		id, err := remote.Submit(t.Context(), []task.Request{{Name: "resize", Description: []byte(`{}`)}}, "r")
 		if err == nil {
 			_, err = remote.Get(t.Context(), id)

@@ -3,6 +3,7 @@ package upstream
 import (
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
@@ -39,6 +40,11 @@ func (g loopGuard) check(header http.Header) error {
 	}
 	return vedette.Errorf(vedette.Unavailable, "upstream.baseUrl of this server leads back to the server itself: "+
 		"set it to the address of the Clouddriver that was there before, not to that under which Spinnaker reaches this server")
+}
+
+// isOfServer reports whether one of our servers passed on a request.
+func isOfServer(header http.Header) bool {
+	return slices.ContainsFunc(viaHops(header), func(hop string) bool { return strings.HasPrefix(hop, viaPrefix) })
 }
 
 // viaHops returns the receivers in the header, without protocol and comment.

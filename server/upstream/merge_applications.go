@@ -42,11 +42,10 @@ type applicationList struct {
 // entry, which also merges the entries that Clouddriver writes for each provider.
 func mergeApplications(m *merger) error {
 	l := &applicationList{merger: m, byName: map[string]*applicationEntry{}}
-	if err := m.eachElement(m.own, l.addOwn); err != nil {
-		return err
-	}
-	if err := m.eachElement(m.theirs, l.addTheirs); err != nil {
-		return err
+	for _, from := range []origin{fromOwn, fromTheirs} {
+		if err := m.eachElement(m.part(from), func(raw []byte) error { return l.addFrom(from, raw) }); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(l.order, func(a, b *applicationEntry) int {
 		return cmp.Or(strings.Compare(a.lowerName, b.lowerName), strings.Compare(a.name, b.name))
@@ -65,27 +64,19 @@ func mergeApplications(m *merger) error {
 	return nil
 }
 
-func (l *applicationList) addOwn(raw []byte) error {
-	name, err := l.stringMember(raw, "name")
-	if err != nil {
-		return err
-	}
-	return l.add(&applicationEntry{name: name, raw: raw})
-}
-
-// addTheirs adds an entry of the upstream Clouddriver without the accounts of agents.
-func (l *applicationList) addTheirs(raw []byte) error {
+// addFrom adds an entry of one side without the accounts for which the other side answers.
+func (l *applicationList) addFrom(from origin, raw []byte) error {
 	name, err := l.stringMember(raw, "name")
 	if err != nil {
 		return err
 	}
 	entry := &applicationEntry{name: name, raw: raw}
-	hasOurs, err := l.hasOurClusters(raw)
+	drops, err := l.dropsClusters(from, raw)
 	if err != nil {
 		return err
 	}
-	if hasOurs {
-		entry.decoded, err = l.readApplication(raw, true)
+	if drops {
+		entry.decoded, err = l.readApplication(from, raw)
 		if err != nil || entry.decoded == nil {
 			return err
 		}
@@ -93,17 +84,20 @@ func (l *applicationList) addTheirs(raw []byte) error {
 	return l.add(entry)
 }
 
-// hasOurClusters reports whether an entry has clusters in accounts of agents.
-func (l *applicationList) hasOurClusters(raw []byte) (hasOurs bool, err error) {
+// dropsClusters reports whether an entry has clusters in accounts for which the other side answers.
+func (l *applicationList) dropsClusters(from origin, raw []byte) (drops bool, err error) {
+	if from == fromOwn && !l.filtersOwn {
+		return false, nil
+	}
 	clusters, err := l.member(raw, "clusterNames")
 	if err != nil || len(clusters) == 0 || clusters[0] != '{' {
 		return false, err
 	}
 	err = l.eachMember(clusters, func(account string, _ []byte) error {
-		hasOurs = hasOurs || l.accounts.hides(account)
+		drops = drops || l.drops(from, account)
 		return nil
 	})
-	return hasOurs, err
+	return drops, err
 }
 
 // add adds an entry, or merges it into that of the same name.
@@ -122,7 +116,7 @@ func (l *applicationList) add(entry *applicationEntry) error {
 		if e.decoded != nil {
 			continue
 		}
-		a, err := l.readApplication(e.raw, false)
+		a, err := l.decodeApplication(e.raw)
 		if err != nil {
 			return err
 		}
@@ -133,21 +127,23 @@ func (l *applicationList) add(entry *applicationEntry) error {
 
 // mergeApplication merges two answers about one application.
 func mergeApplication(m *merger) error {
-	merged, err := m.readApplication(m.theirs, true)
-	if err != nil {
-		return err
-	}
-	if m.own != nil {
-		own, err := m.readApplication(m.own, false)
-		if err != nil {
-			return err
+	var merged *application
+	for _, from := range []origin{fromOwn, fromTheirs} {
+		if m.part(from) == nil {
+			continue
 		}
-		if merged != nil {
-			if err := own.add(merged); err != nil {
+		a, err := m.readApplication(from, m.part(from))
+		switch {
+		case err != nil:
+			return err
+		case a == nil:
+		case merged == nil:
+			merged = a
+		default:
+			if err := merged.add(a); err != nil {
 				return err
 			}
 		}
-		merged = own
 	}
 	if merged == nil {
 		m.isNothing = true
@@ -156,10 +152,23 @@ func mergeApplication(m *merger) error {
 	return m.addApplication(merged, "clusters")
 }
 
-// readApplication reads an entry. Of the upstream Clouddriver's it removes the clusters of agents'
-// accounts. It returns nil for an application whose clusters are all of these accounts, because the
-// other Clouddriver may know them from before.
-func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error) {
+// readApplication reads an entry of one side without the clusters of accounts for which the other side answers. It returns nil for
+// an application whose clusters are all of these accounts.
+func (m *merger) readApplication(from origin, raw []byte) (*application, error) {
+	a, err := m.decodeApplication(raw)
+	if err != nil {
+		return nil, err
+	}
+	before := len(a.ClusterNames) + len(a.Clusters)
+	m.dropAccounts(from, a.ClusterNames)
+	m.dropAccounts(from, a.Clusters)
+	if before > 0 && len(a.ClusterNames)+len(a.Clusters) == 0 {
+		return nil, nil
+	}
+	return a, nil
+}
+
+func (m *merger) decodeApplication(raw []byte) (*application, error) {
 	if err := m.count(bytes.Count(raw, []byte(":"))); err != nil { // at least the members of its maps
 		return nil, err
 	}
@@ -170,21 +179,12 @@ func (m *merger) readApplication(raw []byte, isTheirs bool) (*application, error
 	if a.Name == "" {
 		return nil, errors.New("read an application: it has no name")
 	}
-	if !isTheirs {
-		return a, nil
-	}
-	before := len(a.ClusterNames) + len(a.Clusters)
-	m.dropOurs(a.ClusterNames)
-	m.dropOurs(a.Clusters)
-	if before > 0 && len(a.ClusterNames)+len(a.Clusters) == 0 {
-		return nil, nil
-	}
 	return a, nil
 }
 
-func (m *merger) dropOurs(byAccount map[string]json.RawMessage) {
+func (m *merger) dropAccounts(from origin, byAccount map[string]json.RawMessage) {
 	for account := range byAccount {
-		if m.accounts.hides(account) {
+		if m.drops(from, account) {
 			delete(byAccount, account)
 		}
 	}

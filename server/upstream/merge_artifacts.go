@@ -33,7 +33,8 @@ func mergeArtifactAccounts(m *merger) error {
 	if err != nil {
 		return err
 	}
-	return m.addList(all, false)
+	m.addList(all)
+	return nil
 }
 
 func (m *merger) readArtifactAccount(raw []byte) (artifactAccount, error) {

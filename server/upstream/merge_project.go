@@ -37,20 +37,20 @@ func mergeProject(m *merger) error {
 		}
 		entries[c] = raw
 	}
-	if err := m.eachProjectCluster(m.own, put); err != nil {
-		return err
-	}
-	err := m.eachProjectCluster(m.theirs, func(c projectCluster, raw []byte) {
-		if !m.accounts.hides(c.Account) {
-			put(c, raw)
+	for _, from := range []origin{fromOwn, fromTheirs} {
+		err := m.eachProjectCluster(m.part(from), func(c projectCluster, raw []byte) {
+			if !m.drops(from, c.Account) {
+				put(c, raw)
+			}
+		})
+		if err != nil {
+			return err
 		}
-	})
-	if err != nil {
-		return err
 	}
 	var all [][]byte
 	for _, c := range order {
 		all = append(all, entries[c])
 	}
-	return m.addList(all, false)
+	m.addList(all)
+	return nil
 }

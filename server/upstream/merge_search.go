@@ -23,36 +23,36 @@ type resultSet struct {
 // mergeSearch merges two pages of search results. Results without an account, for example
 // applications, appear once if both sides have them.
 func mergeSearch(m *merger) error {
-	merged, err := m.readResultSet(m.own)
-	if err != nil {
-		return err
-	}
-	theirs, err := m.readResultSet(m.theirs)
-	if err != nil {
-		return err
-	}
-	if m.own == nil {
-		merged = theirs
-		merged.TotalMatches, merged.Results = 0, nil
-	}
+	var merged resultSet
 	seen := map[uint64]bool{}
-	for _, result := range merged.Results {
-		seen[xxhash.Sum64(result)] = true
-	}
-	merged.TotalMatches += theirs.TotalMatches
-	if merged.Results == nil {
-		merged.Results = []json.RawMessage{}
-	}
-	for _, result := range theirs.Results {
-		isOurs, err := m.hasOur(result, accountKey)
+	isFirst := true
+	for _, from := range []origin{fromOwn, fromTheirs} {
+		if m.part(from) == nil {
+			continue
+		}
+		set, err := m.readResultSet(m.part(from))
 		if err != nil {
 			return err
 		}
-		if hash := xxhash.Sum64(result); isOurs || seen[hash] {
-			merged.TotalMatches--
-			continue
+		if isFirst {
+			merged = set
+			merged.TotalMatches, merged.Results = 0, []json.RawMessage{}
+			isFirst = false
 		}
-		merged.Results = append(merged.Results, result)
+		merged.TotalMatches += set.TotalMatches
+		for _, result := range set.Results {
+			drops, err := m.dropsObject(from, result)
+			if err != nil {
+				return err
+			}
+			if hash := xxhash.Sum64(result); drops || from == fromTheirs && seen[hash] {
+				merged.TotalMatches--
+				continue
+			} else if from == fromOwn {
+				seen[hash] = true
+			}
+			merged.Results = append(merged.Results, result)
+		}
 	}
 	merged.TotalMatches = max(merged.TotalMatches, int64(len(merged.Results)))
 	return m.addResultSet(merged)
@@ -62,9 +62,6 @@ func mergeSearch(m *merger) error {
 // never had more.
 func (m *merger) readResultSet(body []byte) (resultSet, error) {
 	var set resultSet
-	if body == nil {
-		return set, nil
-	}
 	count := 0
 	err := m.eachElement(body, func(element []byte) error {
 		if count++; count > 1 {

@@ -104,9 +104,9 @@ func (w *world) answers(own, theirs string) {
 }
 
 func TestMerge(t *testing.T) {
-	w := newWorld(t, nil)
 	for _, tt := range mergeCases {
 		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, nil)
 			w.answers(tt.own, tt.theirs)
 			response, body := w.send(t, http.MethodGet, tt.path, "")
 			want, code := tt.want, http.StatusOK
@@ -131,7 +131,7 @@ func TestEachMergeHasACase(t *testing.T) {
 		covered[tt.pattern] = true
 	}
 	for _, e := range Table() {
-		if e.merge != nil && !covered[e.Pattern] {
+		if e.Policy != "" && !covered[e.Pattern] {
 			t.Errorf("%s has no case in mergeCases", e.Pattern)
 		}
 	}
@@ -141,10 +141,10 @@ func TestEachMergeHasACase(t *testing.T) {
 func TestMergedAnswersHaveAnETag(t *testing.T) {
 	w := newWorld(t, nil)
 	w.answers(`[{"name":"agents"}]`, `[{"name":"theirs"}]`)
-	first, _ := w.send(t, http.MethodGet, "/credentials", "")
+	first, _ := w.send(t, http.MethodGet, "/task", "")
 	w.own.requests()
 	w.theirs.requests()
-	second, body := w.send(t, http.MethodGet, "/credentials", "", "If-None-Match", first.Header.Get("ETag"))
+	second, body := w.send(t, http.MethodGet, "/task", "", "If-None-Match", first.Header.Get("ETag"))
 	if second.StatusCode != http.StatusNotModified || body != "" {
 		t.Errorf("got %d %s, want %d", second.StatusCode, body, http.StatusNotModified)
 	}
@@ -156,10 +156,10 @@ func TestMergedAnswersHaveAnETag(t *testing.T) {
 		}
 	}
 	w.answers(`[{"name":"agents"}]`, `[{"name":"theirs","changed":true}]`)
-	if third, body := w.send(t, http.MethodGet, "/credentials", "", "If-None-Match", first.Header.Get("ETag")); third.StatusCode != http.StatusOK {
+	if third, body := w.send(t, http.MethodGet, "/task", "", "If-None-Match", first.Header.Get("ETag")); third.StatusCode != http.StatusOK {
 		t.Errorf("after a change got %d %s, want %d", third.StatusCode, body, http.StatusOK)
 	}
-	head, body := w.send(t, http.MethodHead, "/credentials", "")
+	head, body := w.send(t, http.MethodHead, "/task", "")
 	if head.StatusCode != http.StatusOK || body != "" || head.Header.Get("ETag") == "" {
 		t.Errorf("HEAD: got %d %s with the ETag %q", head.StatusCode, body, head.Header.Get("ETag"))
 	}

@@ -2,9 +2,7 @@ package upstream
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,24 +14,60 @@ type mergeFunc func(m *merger) error
 
 // merger is one merge.
 type merger struct {
-	accounts  *accountSet
-	own       []byte // nil if this server does not know what was asked for
-	theirs    []byte
-	out       []byte
-	isNothing bool // set if neither side knows what was asked for
-	elements  int
+	ours *accountSet
+	// filtersOwn is set if own may have accounts for which this server does not answer.
+	filtersOwn bool
+	own        []byte // nil if this server does not know what was asked for
+	theirs     []byte // nil if the upstream Clouddriver does not
+	out        []byte
+	isNothing  bool // set if neither side knows what was asked for
+	elements   int
 
 	members *jsontext.Decoder // of member, which is called for each element
 }
+
+// errManyElements reports that an answer has more than maxElements.
+var errManyElements = fmt.Errorf("the answers have more than %d elements", maxElements)
 
 // maxElements bounds what one merge looks at, because an element of two bytes costs much more
 // memory than two bytes.
 const maxElements = 1 << 20
 
-// hasOur reports whether a member of an object names an account of agents, or one that is taken for it.
-func (m *merger) hasOur(object []byte, key string) (bool, error) {
-	account, err := m.stringMember(object, key)
-	return m.accounts.hides(account), err
+// origin is whose part of an answer is looked at.
+type origin bool
+
+// The origins.
+const (
+	fromOwn    origin = false
+	fromTheirs origin = true
+)
+
+// part returns one side's part of the answer; nil if it has none.
+func (m *merger) part(of origin) []byte {
+	if of == fromTheirs {
+		return m.theirs
+	}
+	return m.own
+}
+
+// drops reports whether one side's part of an answer leaves out an account.
+func (m *merger) drops(from origin, account string) bool {
+	if from == fromTheirs {
+		return m.ours.hides(account)
+	}
+	return m.filtersOwn && !m.ours.has(account)
+}
+
+// account returns the account that a member of an object names. Objects that name none belong to no account.
+func (m *merger) account(object []byte, key string) (name string, isNamed bool, err error) {
+	name, err = m.stringMember(object, key)
+	return name, name != "", err
+}
+
+// dropsObject reports whether one side's part of an answer leaves out an object with the member account.
+func (m *merger) dropsObject(from origin, object []byte) (bool, error) {
+	account, isNamed, err := m.account(object, accountKey)
+	return isNamed && m.drops(from, account), err
 }
 
 // eachElement calls do with each element of a JSON array, and checks the whole document. A nil body
@@ -88,7 +122,7 @@ func (m *merger) eachValue(body []byte, begin jsontext.Kind, do func(name string
 func (m *merger) count(n int) error {
 	m.elements += n
 	if m.elements > maxElements {
-		return fmt.Errorf("the answers have more than %d elements", maxElements)
+		return errManyElements
 	}
 	return nil
 }
@@ -99,29 +133,6 @@ func (m *merger) countCommas(value []byte) error { return m.count(bytes.Count(va
 // decoderOptions leave out the check that each name is there only once, which exactjson has made for
 // the whole answer. Decoders read from a bytes.Buffer without copying.
 var decoderOptions = jsontext.AllowDuplicateNames(true)
-
-// openJSON reads the first token of a document, which must be begin.
-func openJSON(d *jsontext.Decoder, begin jsontext.Kind) error {
-	token, err := d.ReadToken()
-	switch {
-	case err != nil:
-		return fmt.Errorf("read a JSON document: %w", err)
-	case token.Kind() != begin:
-		return fmt.Errorf("got JSON that begins with %v, want %v", token.Kind(), begin)
-	}
-	return nil
-}
-
-// closeJSON reads the last token of a document, and checks that nothing follows.
-func closeJSON(d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != nil {
-		return fmt.Errorf("read the end of a JSON document: %w", err)
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("got more after the end of a JSON document")
-	}
-	return nil
-}
 
 // nextValue returns the next value as a part of the document, because the decoder's own bytes are
 // valid for a moment only.
@@ -177,13 +188,11 @@ func (m *merger) addValue(value []byte) {
 	m.out = append(m.out, value...)
 }
 
-// addMember appends a member to an object.
-func (m *merger) addMember(name string, value []byte) error {
-	quoted, err := jsontext.AppendQuote(nil, name)
-	if err != nil {
-		return fmt.Errorf("write the name of a member: %w", err)
+// addList appends a list.
+func (m *merger) addList(all [][]byte) {
+	m.out = append(m.out, '[')
+	for _, element := range all {
+		m.addValue(element)
 	}
-	m.addValue(quoted)
-	m.out = append(append(m.out, ':'), value...)
-	return nil
+	m.out = append(m.out, ']')
 }

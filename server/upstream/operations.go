@@ -30,11 +30,18 @@ func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params
 			foreign++
 		}
 	}
-	if foreign > 0 && foreign == len(requests) {
-		return h.forward(w, r)
+	passOn := foreign > 0 && foreign == len(requests)
+	// A request that is repeated after its account has moved goes to the side that has run it.
+	if passOn = h.sides.decide(r, raw, passOn); !passOn {
+		h.own.ServeHTTP(w, r)
+		return nil
 	}
-	h.own.ServeHTTP(w, r)
-	return nil
+	for _, request := range requests {
+		for _, application := range request.Applications() {
+			h.answers.index.mention(application)
+		}
+	}
+	return h.forward(w, r)
 }
 
 func parseOperations(params map[string]string, raw []byte) ([]task.Request, error) {
@@ -59,6 +66,9 @@ func isForeign(ctx context.Context, accounts *accountCache, request task.Request
 	}
 	known, err := accounts.current(ctx)
 	if err != nil || known.has(account) {
+		return false, err
+	}
+	if err := checkArriving(ctx, accounts, known, account); err != nil {
 		return false, err
 	}
 	for _, other := range request.Accounts() { // the upstream Clouddriver could prefer another member

@@ -52,7 +52,7 @@ func TestConcurrentMerges(t *testing.T) {
 		}
 	}
 	group.Wait()
-	if used := w.handler.client.memory.Stats().Used; used != 0 {
+	if used := w.handler.client.memory.Used(); used != 0 {
 		t.Errorf("got %d bytes used, want 0", used)
 	}
 }

@@ -1,59 +1,75 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/vedette-io/vedette/internal/fair"
 )
 
-// answer is what the upstream Clouddriver answers for a merge.
-type answer struct {
-	body   []byte // nil without status 200; it may be there although the reason is reasonIncomplete
-	reason string // why the answer is missing or incomplete; empty if it is complete, or if there is nothing (404)
+// part is the upstream Clouddriver's part of an answer, while it arrives.
+type part struct {
+	document io.Reader // nil if it has nothing, or if there is a reason
+	reason   string    // why the part is missing; empty if it is there, or if there is nothing (404)
 	// isRefusal is set if the status says what is wrong with the request or the caller.
 	isRefusal bool
-	memory    *allowance
+	age       time.Duration // of a last answer; 0 for the current one
+	isLast    bool          // that the part is not the current one
+	body      io.Closer
 }
 
-func (a answer) release() {
-	if a.memory != nil {
-		a.memory.release()
+// close releases the connection. The zero value needs no close.
+func (p *part) close() {
+	if p.body != nil {
+		_ = p.body.Close() // the answer has been read, or is not wanted
 	}
 }
 
-// failure returns an answer that is missing.
-func failure(reason string) answer { return answer{reason: reason} }
-
-// read asks the upstream Clouddriver what a caller asks. It takes at most MergeTimeout.
-func (c *client) read(ctx context.Context, r *http.Request, memory *allowance) answer {
-	ctx, cancel := context.WithTimeout(ctx, c.MergeTimeout)
-	defer cancel()
-	response, err := c.get(ctx, r.Header, r.URL)
+// open asks the upstream Clouddriver what a caller asks, and returns its answer as soon as it begins.
+func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) part {
+	response, err := c.get(ctx, caller, path)
 	if err != nil {
-		return failure(reasonOf(err))
+		return part{reason: reasonOf(err)}
 	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return answer{}
+	p := part{body: response.Body, age: ageOf(response)}
+	switch code := response.StatusCode; {
+	case code == http.StatusNotFound:
+	case code != http.StatusOK:
+		p.reason, p.isRefusal = reasonOfResponse(response), isRefusal(code)
+	case response.Header.Get(incompleteHeader) != "":
+		p.reason = reasonIncomplete
 	default:
-		return answer{reason: reasonOfResponse(response), isRefusal: response.StatusCode < http.StatusInternalServerError}
+		p.document = response.Body
 	}
-	a := answer{memory: memory}
-	a.body, err = readLimited(response.Body, a.memory)
+	return p
+}
+
+// isRefusal reports whether a status says what is wrong with the request or the caller, and not with the upstream
+// Clouddriver, with what is in front of it, or with the credentials that this server sends.
+func isRefusal(code int) bool {
+	switch code {
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+}
+
+// maxAge bounds the age that an answer may claim.
+const maxClaimedAge = 365 * 24 * time.Hour
+
+// ageOf returns the age of an answer of which a part is not the current one, because the upstream is a vedette-server that
+// has an upstream too.
+func ageOf(r *http.Response) time.Duration {
+	seconds, err := strconv.ParseUint(r.Header.Get(ageHeader), 10, 63)
 	if err != nil {
-		a.release()
-		return failure(c.rejectBody(ctx, err))
+		return 0
 	}
-	if response.Header.Get(incompleteHeader) != "" {
-		a.reason = reasonIncomplete
-	}
-	return a
+	return time.Duration(min(seconds, uint64(maxClaimedAge/time.Second))) * time.Second
 }
 
 // get sends a GET request for a caller.
@@ -69,35 +85,31 @@ func (c *client) get(ctx context.Context, caller http.Header, path *url.URL) (*h
 	return c.transport.RoundTrip(request)
 }
 
-var errTooLarge = errors.New("the answer is larger than the memory for merged answers")
+// reasonError is the reason why a part of an answer is missing, which has been counted.
+type reasonError string
 
-// readLimited reads a body as long as there is memory.
-func readLimited(body io.Reader, memory *allowance) ([]byte, error) {
-	var b bytes.Buffer
-	chunk := make([]byte, 32<<10)
-	for {
-		n, err := body.Read(chunk)
-		if n > 0 && !memory.take(n) {
-			return nil, errTooLarge
-		}
-		b.Write(chunk[:n])
-		switch {
-		case errors.Is(err, io.EOF):
-			return append([]byte{}, b.Bytes()...), nil
-		case err != nil:
-			return nil, fmt.Errorf("read the answer: %w", err)
-		}
+// Error implements error.
+func (e reasonError) Error() string { return string(e) }
+
+// reasonOfError returns the reason why a part that began could not be read, and counts it.
+func (c *client) reasonOfError(ctx context.Context, err error) string {
+	var counted reasonError
+	if errors.As(err, &counted) {
+		return string(counted)
 	}
-}
-
-// rejectBody counts an answer that could not be read, and returns the reason.
-func (c *client) rejectBody(ctx context.Context, err error) string {
-	reason := reasonCutOff
+	var body *bodyError
+	reason := reasonInvalid
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, fair.ErrTooLarge), errors.Is(err, errManyElements):
 		reason = reasonTooLarge
-	case ctx.Err() != nil || errors.Is(err, errPaused):
+	case errors.Is(err, errPaused):
 		reason = reasonTimeout
+	case errors.As(err, &body):
+		if reason = reasonCutOff; ctx.Err() != nil {
+			reason = reasonTimeout
+		}
+	case ctx.Err() != nil: // while it waited for memory
+		reason = reasonBusy
 	}
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		c.stats.reject(reason, err)

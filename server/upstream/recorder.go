@@ -1,20 +1,31 @@
 package upstream
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"slices"
 )
 
-// recorder keeps this server's answer if the upstream Clouddriver's may be needed too. An answer with
-// another status, or for which there is no memory, goes to the client at once: agents' accounts must
-// not depend on the upstream Clouddriver.
+// recorder is a response that is kept while it is not known whether it is needed. Responses with other statuses than those that
+// are kept go to the client at once: agents' accounts must not depend on the upstream Clouddriver.
 type recorder struct {
-	*capture
 	client http.ResponseWriter
-	memory *allowance
 	keeps  []int // statuses
-	sent   bool  // whether the client has got the answer
+	body   io.Writer
+	header http.Header
+	status int
+	short  []byte // the body, unless the status is 200
+	isSent bool   // whether the client has got the response
+	err    error  // why the body could not be kept
 }
+
+func newRecorder(client http.ResponseWriter, body io.Writer, keeps ...int) *recorder {
+	return &recorder{client: client, keeps: keeps, body: body, header: http.Header{}}
+}
+
+// Header implements http.ResponseWriter.
+func (o *recorder) Header() http.Header { return o.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (o *recorder) WriteHeader(status int) {
@@ -22,27 +33,53 @@ func (o *recorder) WriteHeader(status int) {
 		return
 	}
 	o.status = status
-	if !slices.Contains(o.keeps, status) {
-		o.send()
+	if o.isSent = !slices.Contains(o.keeps, status); o.isSent {
+		o.copyHeader()
 	}
 }
+
+// maxShortBytes bounds the body of an error that is kept.
+const maxShortBytes = 64 << 10
 
 func (o *recorder) Write(p []byte) (int, error) {
 	o.WriteHeader(http.StatusOK)
-	if !o.sent && !o.memory.take(len(p)) {
-		o.header.Set(incompleteHeader, incompleteFor(reasonTooLarge))
-		o.send()
-	}
-	if o.sent {
+	switch {
+	case o.isSent:
 		return o.client.Write(p)
+	case o.status != http.StatusOK:
+		o.short = append(o.short, p[:min(len(p), maxShortBytes-len(o.short))]...)
+		return len(p), nil
 	}
-	o.body = append(o.body, p...)
-	return len(p), nil
+	n, err := o.body.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
-// send passes on what was kept, and everything from now on.
-func (o *recorder) send() {
-	o.copyTo(o.client)
-	o.sent, o.body = true, nil
-	o.memory.release()
+// finish ends the response, and returns why it could not be kept.
+func (o *recorder) finish() error {
+	o.WriteHeader(http.StatusOK)
+	return o.err
+}
+
+// isMissing reports whether this server does not have what was asked for.
+func (o *recorder) isMissing() bool { return o.status == http.StatusNotFound }
+
+// copyHeader sends the header and the status.
+func (o *recorder) copyHeader() {
+	copyHeader(o.client.Header(), o.header)
+	o.client.WriteHeader(o.status)
+}
+
+// sendMissing sends a response whose status is not 200.
+func (o *recorder) sendMissing() { o.send(bytes.NewReader(o.short)) }
+
+// send sends the response with the body that was kept.
+func (o *recorder) send(body io.WriterTo) {
+	o.copyHeader()
+	if o.status != http.StatusOK {
+		body = bytes.NewReader(o.short)
+	}
+	_, _ = body.WriteTo(o.client) // the client may have disconnected
 }

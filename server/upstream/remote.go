@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,18 +20,29 @@ import (
 // Remote is the connection to the upstream Clouddriver.
 type Remote struct {
 	client   *client
+	answers  *answers
 	accounts *accountCache
 }
 
+// remoteStore is what a Remote needs of the store.
+type remoteStore interface {
+	accountSource
+	answerStore
+}
+
 // NewRemote returns a connection. The error is vedette.Invalid if the configuration is invalid.
-// Nothing is sent before the first request.
-func NewRemote(cfg Config, accounts accountSource) (*Remote, error) {
+// Nothing is sent before Run or the first request.
+func NewRemote(cfg Config, s remoteStore) (*Remote, error) {
 	c, err := newClient(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Remote{c, &accountCache{source: accounts}}, nil
+	a := newAnswers(c, s)
+	return &Remote{c, a, &accountCache{source: s, index: a.index, missing: c.Missing}}, nil
 }
+
+// Run keeps what is known about the accounts and applications of the upstream Clouddriver up to date until ctx ends.
+func (r *Remote) Run(ctx context.Context) error { return r.answers.run(ctx) }
 
 // For returns the service that executes the operations of other accounts for the sender of a
 // request. If the provider is empty, the operations name theirs.
@@ -123,9 +133,12 @@ func (r *callerRemote) Get(ctx context.Context, id string) (task.RemoteTask, err
 // answers.
 const exchangeTimeout = time.Minute
 
-// taskMemory is the caller for whom all tasks together hold memory. If there is none, a task polls
-// again.
-const taskMemory = "tasks"
+// taskMemory is the caller for whom all tasks together hold memory, and taskBytes what each exchange takes at least. If there
+// is none in time, a task polls again.
+const (
+	taskMemory = "tasks"
+	taskBytes  = 16 << 10
+)
 
 // exchange sends a request with a JSON body, and decodes the answer.
 func (r *callerRemote) exchange(ctx context.Context, method string, path *url.URL, body []byte, into any) error {
@@ -147,14 +160,15 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 		return unavailable(reasonOf(err))
 	}
 	defer response.Body.Close()
-	memory := &allowance{budget: r.client.memory, caller: taskMemory}
-	defer memory.release()
-	raw, err := readLimited(response.Body, memory)
+	grant, err := r.client.memory.Acquire(ctx, taskMemory, taskBytes)
+	if err != nil {
+		return unavailable(reasonBusy)
+	}
+	defer grant.Release()
+	raw, err := readDocument(ctx, response.Body, grant)
 	switch {
-	case errors.Is(err, errTooLarge):
-		return unavailable(reasonTooLarge)
 	case err != nil:
-		return unavailable(reasonOf(err))
+		return unavailable(r.client.reasonOfError(ctx, err))
 	case response.StatusCode != http.StatusOK:
 		return statusError(response.StatusCode, r.added().mask(raw))
 	case bytes.Count(raw, []byte(",")) > maxElements: // lists of small values take much more memory than bytes

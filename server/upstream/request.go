@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
 // client addresses the upstream Clouddriver.
@@ -22,7 +22,7 @@ type client struct {
 	guard     loopGuard
 	stats     *stats
 	transport *transport
-	memory    *fair.Line
+	memory    *spool.Memory
 }
 
 func newClient(cfg Config) (*client, error) {
@@ -36,7 +36,7 @@ func newClient(cfg Config) (*client, error) {
 	}
 	s := &stats{log: cfg.Log, warnings: logthrottle.Limiter{Interval: time.Minute}}
 	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s),
-		memory: newBudget(cfg.MergeBytes)}, nil
+		memory: spool.NewMemory(cfg.MergeBytes)}, nil
 }
 
 // url returns the URL of a path there. The path stays as it is escaped, because Orca sends empty

@@ -18,7 +18,7 @@ func TestRequestIDsArePassedOn(t *testing.T) {
 	server := httptest.NewServer(middleware.RequestID(w.handler, slog.New(slog.DiscardHandler)))
 	t.Cleanup(server.Close)
 	w.url = server.URL
-	for _, path := range []string{"/securityGroups/aws", "/credentials"} {
+	for _, path := range []string{"/securityGroups/aws", "/task"} {
 		for _, tt := range []struct{ name, header, id, want string }{
 			{"of an execution", "X-SPINNAKER-EXECUTION-ID", "01JEXECUTION", "01JEXECUTION"},
 			{"of the caller", "X-Request-Id", "r-1", "r-1"},

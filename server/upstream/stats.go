@@ -22,6 +22,7 @@ type stats struct {
 	failures int64
 	total    time.Duration // until the answers began
 	answers  int64         // that began
+	lasts    int64         // answers with a last complete part
 	lastFail string        // why the last request failed; empty if it did not
 	reasons  map[string]int64
 }
@@ -32,6 +33,10 @@ type Stats struct {
 	Answers  int64         // that began
 	Time     time.Duration // until they began, all together
 	Failures map[string]int64
+	// LastAnswers is how many answers had the last complete part of the upstream Clouddriver instead of the current one.
+	LastAnswers int64
+	// Ages is how old the last complete answers are, by their names.
+	Ages map[string]time.Duration
 }
 
 // Stats returns what was counted. Failures are by reason, of which there are few.
@@ -39,7 +44,14 @@ func (r *Remote) Stats() Stats {
 	s := r.client.stats
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Requests: s.requests, Answers: s.answers, Time: s.total, Failures: maps.Clone(s.reasons)}
+	return Stats{Requests: s.requests, Answers: s.answers, Time: s.total, Failures: maps.Clone(s.reasons), LastAnswers: s.lasts, Ages: r.answers.ages()}
+}
+
+// countLast counts an answer with a last complete part.
+func (s *stats) countLast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lasts++
 }
 
 // snapshot is the state of stats at one time.

@@ -6,7 +6,11 @@ const (
 	providerParam = "provider"
 	taskParam     = "id"
 	nameParam     = "name"
+	appParam      = "app"
 )
+
+// projectPattern is the endpoint that needs Front50.
+const projectPattern = "projects/{project}/clusters"
 
 // Table returns all endpoints of Clouddriver, in the order in which they are matched. The rest is
 // passed on.
@@ -34,28 +38,28 @@ func operationEndpoints() []Endpoint {
 		{Pattern: "POST ops/{name}", Mode: ByOperations},
 		{Pattern: "POST {provider}/ops", Mode: ByOperations, Note: split + " Providers other than `kubernetes` are passed on."},
 		{Pattern: "POST {provider}/ops/{name}", Mode: ByOperations, Note: "Providers other than `kubernetes` are passed on."},
-		{Pattern: "task", Mode: Merged, merge: mergeList(listRule{})},
+		{Pattern: "task", Mode: Merged, Policy: Complete, stream: &streamRule{}},
 		{Pattern: "POST task/{id}:resume", Mode: ByTask},
 		{Pattern: "task/{id}", Mode: ByTask},
 		{Pattern: "{provider}/task/{id}/owner", Mode: ByTask},
 		{Pattern: "PATCH {provider}/task/{id}", Mode: ByTask},
 		{Pattern: "POST {provider}/task/{id}/restart", Mode: ByTask},
-		{Pattern: "features/stages", Mode: Merged, merge: mergeList(listRule{key: "name"})},
+		{Pattern: "features/stages", Mode: Merged, Policy: LastAnswer, merge: mergeStages},
 		{Pattern: "POST cache/{provider}/{type}", Mode: ByBody, Note: "Providers other than `kubernetes` are passed on."},
 		{Pattern: "cache/introspection", Mode: PassedOn},
-		{Pattern: "cache/{provider}/{type}", Mode: ByProvider, merge: mergeList(listRule{})},
+		{Pattern: "cache/{provider}/{type}", Mode: ByProvider, Policy: Complete, stream: &streamRule{}},
 	}
 }
 
 func accountEndpoints() []Endpoint {
 	const stored = "Accounts of agents cannot be changed through Spinnaker."
 	return []Endpoint{
-		{Pattern: "credentials", Mode: Merged, merge: mergeList(listRule{account: "name"})},
+		{Pattern: "credentials", Mode: Merged, Policy: LastAnswer, stream: &streamRule{account: "name"}},
 		{Pattern: "POST credentials", Mode: PassedOn, Note: stored},
 		{Pattern: "PUT credentials", Mode: PassedOn, Note: stored},
 		{Pattern: "PUT credentials/{account}", Mode: PassedOn, Note: stored},
 		{Pattern: "DELETE credentials/{account}", Mode: PassedOn, Note: stored},
-		{Pattern: "credentials/type/{type}", Mode: Merged, merge: mergeList(listRule{account: "name", sortByName: true}),
+		{Pattern: "credentials/type/{type}", Mode: Merged, Policy: Complete, subject: objects, stream: &streamRule{account: "name", sortByName: true},
 			Note: "A page has up to `limit` accounts of each side."},
 		{Pattern: "credentials/{account}", Mode: ByAccount},
 		{Pattern: "credentials/{account}/authorized", Mode: ByAccount},
@@ -65,9 +69,10 @@ func accountEndpoints() []Endpoint {
 
 func applicationEndpoints() []Endpoint {
 	return []Endpoint{
-		{Pattern: "applications", Mode: Merged, merge: mergeApplications, Note: "An application that both know appears once."},
-		{Pattern: "applications/{app}", Mode: Merged, merge: mergeApplication},
-		{Pattern: "applications/{app}/clusters", Mode: Merged, merge: mergeAccountMap},
+		{Pattern: "applications", Mode: Merged, Policy: LastAnswer, merge: mergeApplications,
+			Note: "An application that both know appears once. Without `restricted=false` the answer depends on the user, and is complete or 503."},
+		{Pattern: "applications/{app}", Mode: Merged, Policy: Complete, subject: oneApplication, merge: mergeApplication},
+		{Pattern: "applications/{app}/clusters", Mode: Merged, Policy: Complete, subject: oneApplication, stream: &streamRule{byAccount: true}},
 		{Pattern: "applications/{app}/clusters/{account}", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}", Mode: ByAccount},
@@ -75,19 +80,20 @@ func applicationEndpoints() []Endpoint {
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{serverGroup}", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}", Mode: ByAccount},
-		{Pattern: "applications/{app}/serverGroups", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "applications/{app}/serverGroups", Mode: Merged, Policy: Complete, subject: oneApplication, stream: &streamRule{account: accountKey}},
 		{Pattern: "applications/{app}/serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroups/{account}/{serverGroup}/events", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{serverGroup}/scalingActivities", Mode: ByAccount},
-		{Pattern: "applications/{app}/serverGroupManagers", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
-		{Pattern: "applications/{app}/loadBalancers", Mode: Merged, merge: mergeList(listRule{account: accountKey, sortByName: true})},
-		{Pattern: "applications/{app}/rawResources", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "applications/{app}/serverGroupManagers", Mode: Merged, Policy: Complete, subject: oneApplication, stream: &streamRule{account: accountKey}},
+		{Pattern: "applications/{app}/loadBalancers", Mode: Merged, Policy: Complete, subject: oneObjectList, stream: &streamRule{account: accountKey, sortByName: true}},
+		{Pattern: "applications/{app}/rawResources", Mode: Merged, Policy: Complete, subject: oneObjectList, stream: &streamRule{account: accountKey}},
 		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "POST applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "DELETE applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}/{container}", Mode: ByAccount},
 		{Pattern: "applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", Mode: ByAccount},
-		{Pattern: "projects/{project}/clusters", Mode: Merged, merge: mergeProject},
+		{Pattern: projectPattern, Mode: Merged, Policy: Partial, merge: mergeProject,
+			Note: "Passed on if `services.front50` is not set: without it the clusters of agents are missing."},
 	}
 }
 
@@ -98,16 +104,16 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "manifests/{account}/{location}/{name}", Mode: ByAccount},
 		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", Mode: ByAccount},
 		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", Mode: ByAccount},
-		{Pattern: "serverGroups", Mode: Merged, merge: mergeList(listRule{account: accountKey})},
+		{Pattern: "serverGroups", Mode: Merged, Policy: Complete, subject: serverGroups, stream: &streamRule{account: accountKey}},
 		{Pattern: "serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
 		{Pattern: "instances/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "instances/{account}/{location}/{id}/console", Mode: ByAccount},
-		{Pattern: "securityGroups", Mode: Merged, merge: mergeAccountMap},
+		{Pattern: "securityGroups", Mode: Merged, Policy: Complete, subject: objects, stream: &streamRule{byAccount: true}},
 		{Pattern: "securityGroups/{account}", Mode: ByAccount},
 		{Pattern: "securityGroups/{account}/{type}", Mode: ByAccount},
 		{Pattern: "securityGroups/{account}/{type}/{region}", Mode: ByAccount},
 		{Pattern: "securityGroups/{account}/{type}/{region}/{name}", Mode: ByAccount},
-		{Pattern: "{provider}/loadBalancers", Mode: ByProvider, merge: mergeList(listRule{account: accountKey}), Note: provider},
+		{Pattern: "{provider}/loadBalancers", Mode: ByProvider, Policy: Complete, subject: objects, stream: &streamRule{account: accountKey}, Note: provider},
 		{Pattern: "{provider}/loadBalancers/{name}", Mode: PassedOn},
 		{Pattern: "{provider}/loadBalancers/{account}/{region}/{name}", Mode: ByAccount},
 		{Pattern: "{provider}/images/{account}/{region}/{image}", Mode: ByAccount},
@@ -115,13 +121,13 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "elasticIps/{account}/{region}", Mode: ByAccount},
 		{Pattern: "servicebroker/{account}/services", Mode: ByAccount},
 		{Pattern: "cloudMetrics/{provider}/{account}/{region}", Mode: ByAccount},
-		{Pattern: "search", Mode: Merged, merge: mergeSearch, Note: "A page has up to `pageSize` results of each side."},
+		{Pattern: "search", Mode: Merged, Policy: Partial, merge: mergeSearch, Note: "A page has up to `pageSize` results of each side."},
 	}
 }
 
 func artifactEndpoints() []Endpoint {
 	return []Endpoint{
-		{Pattern: "artifacts/credentials", Mode: Merged, merge: mergeArtifactAccounts,
+		{Pattern: "artifacts/credentials", Mode: Merged, Policy: LastAnswer, merge: mergeArtifactAccounts,
 			Note: "Of an account that both know, this server serves the types that it supports."},
 		{Pattern: "PUT artifacts/fetch", Mode: ByArtifact},
 		{Pattern: "artifacts/account/{name}/names", Mode: ByArtifact},

@@ -3,8 +3,6 @@ package upstream
 import (
 	"net/http"
 	"net/url"
-
-	"github.com/vedette-io/vedette/server/readlimit"
 )
 
 // serveTask answers for a task of this server, and passes on other tasks. IDs do not tell them apart:
@@ -23,11 +21,9 @@ func (h *Handler) serveTask(w http.ResponseWriter, r *http.Request, id string) e
 
 // readTask answers itself unless it answers that there is no such task.
 func (h *Handler) readTask(w http.ResponseWriter, r *http.Request) error {
-	own := &recorder{capture: newCapture(), client: w, memory: &allowance{budget: h.client.memory, caller: readlimit.CallerOf(r).Source},
-		keeps: []int{http.StatusNotFound}}
-	defer own.memory.release()
+	own := newRecorder(w, nil, http.StatusNotFound)
 	h.own.ServeHTTP(own, r)
-	if own.status == http.StatusNotFound && !own.sent {
+	if own.isMissing() {
 		return h.forward(w, r)
 	}
 	return nil

@@ -20,7 +20,8 @@ const (
 	reasonUnreachable = "unreachable"
 	reasonCutOff      = "cut-off"        // the answer ended too early
 	reasonInvalid     = "invalid-answer" // the answer is not the JSON that it should be
-	reasonTooLarge    = "too-large"      // there is no memory to merge the answer
+	reasonTooLarge    = "too-large"      // one answer is larger than the memory for merging
+	reasonBusy        = "busy"           // other answers used the memory for merging
 	reasonIncomplete  = "incomplete"     // the answer itself lacks an upstream
 	reasonLoop        = "loop"           // the upstream is this server
 )
@@ -90,8 +91,11 @@ func reasonOfResponse(r *http.Response) string {
 	if r.Header.Get(incompleteHeader) == incompleteFor(reasonLoop) {
 		return reasonLoop
 	}
-	return "status-" + strconv.Itoa(r.StatusCode)
+	return reasonOfCode(r.StatusCode)
 }
+
+// reasonOfCode returns the reason for a status without a usable body.
+func reasonOfCode(code int) string { return "status-" + strconv.Itoa(code) }
 
 // reasonOf returns the reason for an error of sending a request.
 func reasonOf(err error) string {

@@ -24,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests},
 		{"oracle", oracleTests}, {"names", nameTests},
 		{"attributes", attributeTests}, {"search", searchTests}, {"inventory", inventoryTests},
-		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests},
+		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests}, {"upstream answers", upstreamAnswerTests},
 	} {
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) {

@@ -1,0 +1,423 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/upstream/spool"
+)
+
+// resource is a list of the upstream Clouddriver whose last complete answer is kept.
+type resource struct {
+	name  string // identifies it in metrics and in the database
+	path  string
+	query string
+	// isIndexed is set for those that the index is made of. They are read without being asked for.
+	isIndexed bool
+}
+
+// The resources. Both forms of a list are kept, because neither can be made of the other.
+var (
+	accountNames   = &resource{name: "credentials", path: "/credentials"}
+	accountDetails = &resource{name: "credentials expanded", path: "/credentials", query: "expand=true", isIndexed: true}
+	// With restricted=false the answer is the same for all callers.
+	applicationNames   = &resource{name: "applications", path: "/applications", query: "restricted=false&expand=false"}
+	applicationDetails = &resource{name: "applications expanded", path: "/applications", query: "restricted=false&expand=true", isIndexed: true}
+	artifactAccounts   = &resource{name: "artifact accounts", path: "/artifacts/credentials"}
+	stages             = &resource{name: "stages", path: "/features/stages"}
+
+	resources = []*resource{accountNames, accountDetails, applicationNames, applicationDetails, artifactAccounts, stages}
+)
+
+// resourceOf returns the resource that a request asks for, or nil if its answer depends on more than that.
+func resourceOf(r *http.Request) *resource {
+	query := r.URL.Query()
+	switch strings.TrimSuffix(r.URL.Path, "/") {
+	case accountNames.path:
+		return byExpand(query.Get("expand"), "false", accountNames, accountDetails)
+	case applicationNames.path:
+		if query.Get("restricted") == "false" {
+			return byExpand(query.Get("expand"), "true", applicationNames, applicationDetails)
+		}
+	case artifactAccounts.path:
+		return artifactAccounts
+	case stages.path:
+		return stages
+	}
+	return nil
+}
+
+func byExpand(expand, byDefault string, short, long *resource) *resource {
+	if expand == "" {
+		expand = byDefault
+	}
+	return map[string]*resource{"false": short, "true": long}[expand]
+}
+
+// answerStore keeps answers over restarts.
+type answerStore interface {
+	UpstreamAnswer(ctx context.Context, name string) (store.UpstreamAnswer, error)
+	SetUpstreamAnswer(ctx context.Context, a store.UpstreamAnswer) error
+	ConfirmUpstreamAnswer(ctx context.Context, name string, fetched time.Time) error
+}
+
+// kept is a complete answer. It is not changed.
+type kept struct {
+	fetched time.Time
+	spool   *spool.Spool // the elements of the list, with commas between them
+	grant   *spool.Grant
+}
+
+// document returns the list. A caller may still read an answer that has been replaced.
+func (k *kept) document() io.Reader {
+	return io.MultiReader(strings.NewReader("["), k.spool.Reader(), strings.NewReader("]"))
+}
+
+// resourceState is what is known about one resource.
+type resourceState struct {
+	kept      *kept     // nil before the first complete answer
+	saved     uint64    // digest of what is in the database
+	isFailing bool      // since the last try, which nobody needs to wait for again
+	reason    string    // of the failure
+	tried     time.Time // when the last try ended
+}
+
+// answers keeps the last complete answers, and the index that is made of them. It is safe for concurrent use.
+type answers struct {
+	client *client
+	index  *index
+	store  answerStore
+	memory *spool.Memory
+	log    *slog.Logger
+
+	flights singleflight.Group
+	mu      sync.Mutex
+	states  map[*resource]*resourceState
+}
+
+const (
+	// keptBytes bounds what all kept answers take, compressed.
+	keptBytes = 64 << 20
+	// maxKeptDocument bounds one answer before it is compressed.
+	maxKeptDocument = 256 << 20
+	// freshFor is for how long an answer counts as the current one, so that many callers cause one request.
+	freshFor = time.Second
+	// patience is how long a caller waits for a new answer if there is a last one.
+	patience = 2 * time.Second
+	// retryInterval is the shortest time between two tries of which the first failed.
+	retryInterval = time.Second
+)
+
+func newAnswers(c *client, s answerStore) *answers {
+	a := &answers{client: c, index: newIndex(c.MaxStale), store: s, memory: spool.NewMemory(keptBytes), log: c.Log, states: map[*resource]*resourceState{}}
+	for _, r := range resources {
+		a.states[r] = &resourceState{}
+	}
+	return a
+}
+
+// last is the upstream Clouddriver's part of an answer.
+type last struct {
+	kept   *kept  // nil if there is none
+	reason string // why it is not the current one; empty if it is
+}
+
+// latest returns the current answer of a resource, or else its last complete one.
+func (a *answers) latest(ctx context.Context, r *resource) last {
+	a.mu.Lock()
+	s := *a.states[r]
+	a.mu.Unlock()
+	if s.kept != nil && !s.isFailing && time.Since(s.kept.fetched) < freshFor {
+		return last{kept: s.kept}
+	}
+	if s.isFailing && time.Since(s.tried) < retryInterval {
+		return a.fallBack(s.kept, s.reason)
+	}
+	if s.kept != nil && time.Since(s.kept.fetched) > a.client.MaxStale {
+		s.kept = nil // worth no less a wait than none
+	}
+	result := a.flights.DoChan(r.name, func() (any, error) { return a.fetch(context.WithoutCancel(ctx), r), nil })
+	var timeout <-chan time.Time
+	if s.kept != nil {
+		wait := patience
+		if s.isFailing {
+			wait = 0
+		}
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case done := <-result:
+		if reason := done.Val.(string); reason != "" {
+			return a.fallBack(a.state(r).kept, reason)
+		}
+		return last{kept: a.state(r).kept}
+	case <-timeout:
+		a.fail(r, reasonTimeout)
+		return a.fallBack(s.kept, reasonTimeout)
+	case <-ctx.Done():
+		return a.fallBack(s.kept, reasonTimeout)
+	}
+}
+
+func (a *answers) state(r *resource) resourceState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return *a.states[r]
+}
+
+// fallBack returns an answer unless it is too old.
+func (a *answers) fallBack(k *kept, reason string) last {
+	if k == nil || time.Since(k.fetched) > a.client.MaxStale {
+		return last{reason: reason}
+	}
+	return last{k, reason}
+}
+
+// fail notes that a resource cannot be read now.
+func (a *answers) fail(r *resource, reason string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.states[r]
+	s.isFailing, s.reason, s.tried = true, reason, time.Now()
+}
+
+// fetch reads a resource, and keeps its answer if that is complete. It returns the reason if it is not.
+func (a *answers) fetch(ctx context.Context, r *resource) string {
+	ctx, cancel := context.WithTimeout(ctx, a.client.Timeout) // callers wait for less time
+	defer cancel()
+	k, err := a.read(ctx, r)
+	if err != nil {
+		reason := a.client.reasonOfError(ctx, err)
+		a.fail(r, reason)
+		return reason
+	}
+	a.replace(r, k)
+	return ""
+}
+
+// replace makes an answer the last complete one.
+func (a *answers) replace(r *resource, k *kept) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.states[r]
+	if s.kept != nil {
+		s.kept.grant.Release() // readers may need it for a moment longer
+	}
+	s.kept, s.isFailing, s.reason, s.tried = k, false, "", time.Now()
+}
+
+// read requests a resource.
+func (a *answers) read(ctx context.Context, r *resource) (*kept, error) {
+	began := time.Now() // what changes meanwhile may be missing
+	t := a.client.open(ctx, http.Header{}, &url.URL{Path: r.path, RawQuery: r.query})
+	defer t.close()
+	switch {
+	case t.reason != "":
+		return nil, reasonError(t.reason)
+	case t.document == nil:
+		return nil, reasonError(reasonOfCode(http.StatusNotFound))
+	}
+	return a.keep(ctx, r, t.document, began.Add(-t.age))
+}
+
+// keep checks and keeps a list.
+func (a *answers) keep(ctx context.Context, r *resource, list io.Reader, fetched time.Time) (*kept, error) {
+	grant, err := a.memory.Acquire(ctx, r.name, spool.MinBytes)
+	if err != nil {
+		return nil, err
+	}
+	k := &kept{fetched: fetched, spool: spool.New(ctx, grant), grant: grant}
+	if err := a.scan(ctx, r, list, k); err != nil {
+		grant.Release()
+		return nil, err
+	}
+	return k, nil
+}
+
+// scan writes the elements of a list to a kept answer, and makes the index of them.
+func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept) error {
+	var names []string
+	applications := map[string][]string{}
+	read := &window{ctx: ctx, body: list, grant: k.grant, limit: maxKeptDocument}
+	parts := &merger{}
+	err := scan(read, '[', func(_ string, element []byte) error {
+		defer read.next()
+		name, err := parts.stringMember(element, "name")
+		switch {
+		case err != nil:
+			return err
+		case name == "":
+			return errors.New("got an element without a name")
+		}
+		if err := parts.count(1); err != nil {
+			return err
+		}
+		if r == accountDetails {
+			names = append(names, name)
+		}
+		if r == applicationDetails {
+			if err := parts.addAccountsOf(applications, name, element); err != nil {
+				return err
+			}
+		}
+		if k.spool.Size() > 0 {
+			if _, err := io.WriteString(k.spool, ","); err != nil {
+				return err
+			}
+		}
+		_, err = k.spool.Write(element)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	k.grant.Shrink(read.paid)
+	switch r {
+	case accountDetails:
+		a.index.setAccounts(names, k.fetched)
+	case applicationDetails:
+		a.index.setApplications(applications, k.fetched)
+	}
+	return nil
+}
+
+// addAccountsOf adds the accounts in which an application has clusters. Clouddriver has an entry for each provider.
+func (m *merger) addAccountsOf(applications map[string][]string, name string, element []byte) error {
+	name = strings.ToLower(name)
+	accounts := applications[name]
+	clusters, err := m.member(element, "clusterNames")
+	if err != nil {
+		return err
+	}
+	if jsontext.Value(clusters).Kind() == '{' {
+		err = m.eachMember(clusters, func(account string, _ []byte) error {
+			accounts = append(accounts, account)
+			return nil
+		})
+	}
+	applications[name] = accounts
+	return err
+}
+
+// storedName returns the name of a resource in the database, which also tells one upstream Clouddriver from another.
+func (a *answers) storedName(r *resource) string {
+	return fmt.Sprintf("%016x %s", xxhash.Sum64String(a.client.BaseURL), r.name)
+}
+
+// load reads the answers that were kept before this server started.
+func (a *answers) load(ctx context.Context) error {
+	for _, r := range resources {
+		stored, err := a.store.UpstreamAnswer(ctx, a.storedName(r))
+		if err != nil {
+			return err
+		}
+		if len(stored.Parts) == 0 || a.state(r).kept != nil {
+			continue
+		}
+		k, err := a.keep(ctx, r, spool.Decode(stored.Parts), stored.Fetched)
+		if err != nil {
+			a.log.Warn("the stored last answer of the upstream Clouddriver cannot be used, and will be replaced", "answer", r.name, "error", err)
+			continue
+		}
+		a.replace(r, k)
+		a.mu.Lock()
+		a.states[r].saved = k.spool.Sum()
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+// run loads what was kept, and reads all resources again and again until ctx ends: those of the index, and those that
+// somebody has asked for.
+func (a *answers) run(ctx context.Context) error {
+	if err := a.load(ctx); err != nil && ctx.Err() == nil {
+		a.log.Warn("the stored last answers of the upstream Clouddriver cannot be read: until it answers, its accounts are missing", "error", err)
+	}
+	tick := time.NewTicker(a.client.RefreshInterval)
+	defer tick.Stop()
+	for {
+		for _, r := range resources {
+			if r.isIndexed || a.state(r).kept != nil {
+				result := a.flights.DoChan(r.name, func() (any, error) { return a.fetch(ctx, r), nil })
+				select {
+				case <-result:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		}
+		a.save(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// save stores what has changed.
+func (a *answers) save(ctx context.Context) {
+	for _, r := range resources {
+		s := a.state(r)
+		if s.kept == nil {
+			continue
+		}
+		var err error
+		if sum := s.kept.spool.Sum(); sum == s.saved {
+			err = a.store.ConfirmUpstreamAnswer(ctx, a.storedName(r), s.kept.fetched)
+		} else if err = a.store.SetUpstreamAnswer(ctx, store.UpstreamAnswer{Name: a.storedName(r), Fetched: s.kept.fetched, Parts: s.kept.encode()}); err == nil {
+			a.mu.Lock()
+			a.states[r].saved = sum
+			a.mu.Unlock()
+		}
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("retrying to store the last answer of the upstream Clouddriver", "answer", r.name, "error", err)
+		}
+	}
+}
+
+// encode returns the list in the form of spool.Decode.
+func (k *kept) encode() [][]byte { return spool.Encode(k.document()) }
+
+// ages returns how old the kept answers are, by the names of their resources.
+func (a *answers) ages() map[string]time.Duration {
+	ages := map[string]time.Duration{}
+	for _, r := range resources {
+		if k := a.state(r).kept; k != nil {
+			ages[r.name] = time.Since(k.fetched)
+		}
+	}
+	return ages
+}
+
+// inBackground asks the upstream Clouddriver for a caller who has got an answer already, unless the same is being asked.
+func (a *answers) inBackground(key string, read func(p part), caller http.Header, path *url.URL) {
+	a.flights.DoChan("background "+key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), a.client.MergeTimeout)
+		defer cancel()
+		p := a.client.open(ctx, caller, path)
+		defer p.close()
+		if p.reason == "" && p.document == nil {
+			p.document = strings.NewReader("[]") // 404
+		}
+		if p.document != nil {
+			read(p)
+		}
+		return nil, nil
+	})
+}

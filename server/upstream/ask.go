@@ -1,0 +1,81 @@
+package upstream
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mayAsk reports whether the upstream Clouddriver may have a part of the answer. If it certainly has none, the request does not
+// depend on it.
+func (m *merge) mayAsk() bool {
+	index := m.answers.index
+	if m.found.subject != anything && index.hasOthers(m.ours) == no {
+		return false
+	}
+	switch m.found.subject {
+	case oneApplication:
+		return m.mayHave(m.found.params[appParam])
+	case oneObjectList:
+		return m.mayHaveObjects(m.found.params[appParam])
+	case serverGroups:
+		return m.mayHaveServerGroups()
+	case anything, objects:
+	}
+	return true
+}
+
+// mayHave reports whether the upstream Clouddriver may have an application. One that nobody knows may be new there.
+func (m *merge) mayHave(application string) bool {
+	if m.answers.index.hasApplication(application, m.ours) != no {
+		return true
+	}
+	path := &url.URL{Path: "/applications/" + application, RawPath: "/applications/" + url.PathEscape(application)}
+	return m.ownStatus(m.r, path) != http.StatusOK
+}
+
+// mayHaveObjects reports whether the upstream Clouddriver may have objects of an application. Its applications are those with
+// workloads, so for others it is asked once, and then again in the background.
+func (m *merge) mayHaveObjects(application string) bool {
+	index, request := m.answers.index, m.r.URL.RequestURI()
+	if index.hasApplication(application, m.ours) != no {
+		return true
+	}
+	at := index.wasEmpty(request)
+	if !at.IsZero() && time.Since(at) > m.client.RefreshInterval {
+		m.revalidate(request)
+	}
+	return at.IsZero()
+}
+
+// mayHaveServerGroups decides about server groups by id, and about those of some applications.
+func (m *merge) mayHaveServerGroups() bool {
+	query := m.r.URL.Query()
+	ids := strings.Split(strings.Join(query["ids"], ","), ",")
+	applications := strings.Split(strings.Join(query["applications"], ","), ",")
+	if query.Has("ids") && !query.Has("applications") {
+		return slices.ContainsFunc(ids, func(id string) bool {
+			account, _, _ := strings.Cut(id, ":")
+			return !m.ours.has(account)
+		})
+	}
+	const maxLookups = 20 // each may read this server's objects
+	return len(applications) > maxLookups || slices.ContainsFunc(applications, m.mayHave)
+}
+
+// revalidate asks in the background whether a list is still empty.
+func (m *merge) revalidate(request string) {
+	caller, path := m.r.Header.Clone(), *m.r.URL
+	m.answers.inBackground(request, func(p part) {
+		isEmpty := true
+		err := scan(p.document, '[', func(string, []byte) error {
+			isEmpty = false
+			return nil
+		})
+		if err == nil {
+			m.answers.index.setEmpty(request, isEmpty)
+		}
+	}, caller, &path)
+}

@@ -1,0 +1,113 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/server/upstream/spool"
+)
+
+// scan calls do with each element of a JSON array, or with each member of an object, while the document is being read, and
+// checks the whole document: that it is UTF-8, and that no object has a member twice. Readers take the first or the last of
+// two members with one name: one of them could be an account of agents. The bytes of value are valid during the call.
+func scan(document io.Reader, begin jsontext.Kind, do func(name string, value []byte) error) error {
+	d := jsontext.NewDecoder(document)
+	if err := openJSON(d, begin); err != nil {
+		return err
+	}
+	for {
+		var name string
+		switch kind := d.PeekKind(); {
+		case kind == ']' || kind == '}':
+			return closeJSON(d)
+		case begin == '{':
+			token, err := d.ReadToken()
+			if err != nil {
+				return fmt.Errorf("read the name of a member: %w", err)
+			}
+			name = token.String()
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return fmt.Errorf("read a value: %w", err)
+		}
+		if err := do(name, value); err != nil {
+			return err
+		}
+	}
+}
+
+// openJSON reads the first token of a document, which must be begin.
+func openJSON(d *jsontext.Decoder, begin jsontext.Kind) error {
+	token, err := d.ReadToken()
+	switch {
+	case err != nil:
+		return fmt.Errorf("read a JSON document: %w", err)
+	case token.Kind() != begin:
+		return fmt.Errorf("got JSON that begins with %v, want %v", token.Kind(), begin)
+	}
+	return nil
+}
+
+// closeJSON reads the last token of a document, and checks that nothing follows.
+func closeJSON(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
+		return fmt.Errorf("read the end of a JSON document: %w", err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return fmt.Errorf("read the end of a JSON document: %w", err)
+		}
+		return errors.New("got more after the end of a JSON document")
+	}
+	return nil
+}
+
+// window is a reader that pays for the largest element of a document, which the decoder keeps as a whole in a buffer that
+// grows by doubling.
+type window struct {
+	ctx   context.Context //nolint:containedctx // an io.Reader has no other way to stop waiting
+	body  io.Reader
+	grant *spool.Grant
+	limit int64 // of the bytes that are read; 0 for none
+	total int64
+	since int64 // bytes that were read since the last element ended
+	paid  int64
+}
+
+// windowBytes is what every window takes.
+const windowBytes = 64 << 10
+
+// Read implements io.Reader.
+func (w *window) Read(p []byte) (int, error) {
+	n, err := w.body.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return it as it is
+		err = &bodyError{err}
+	}
+	w.since += int64(n)
+	if w.total += int64(n); w.limit > 0 && w.total > w.limit {
+		return 0, fair.ErrTooLarge
+	}
+	if need := 2 * w.since; need > w.paid {
+		step := max(need-w.paid, windowBytes)
+		if err := w.grant.Grow(w.ctx, step); err != nil {
+			return 0, err
+		}
+		w.paid += step
+	}
+	return n, err
+}
+
+// next begins another element.
+func (w *window) next() { w.since = 0 }
+
+// bodyError is an error of reading an answer, not of what is in it.
+type bodyError struct{ error }
+
+// Unwrap returns the error of the reader.
+func (e *bodyError) Unwrap() error { return e.error }

@@ -1,0 +1,216 @@
+package upstream
+
+import (
+	"encoding/binary"
+	"io"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/server/upstream/spool"
+)
+
+// accountKey is the member that names the account in most answers.
+const accountKey = "account"
+
+// streamRule says how two lists of objects become one: this server's elements, then the upstream Clouddriver's. Answers of
+// any size pass through in pieces.
+type streamRule struct {
+	account    string // the member that names the account; empty if elements have none
+	byAccount  bool   // the answers are objects whose members are named after accounts
+	sortByName bool   // both lists are sorted by the lower-cased name, as Clouddriver does, and so is the merged one
+}
+
+func (rule *streamRule) begin() jsontext.Kind {
+	if rule.byAccount {
+		return '{'
+	}
+	return '['
+}
+
+// maxCompression is how many times as large as the memory for merged answers one of them may be. Nobody reads more than that.
+const maxCompression = 8
+
+// keep writes the elements of a document that belong to the answer to a spool, with commas between them, and returns how
+// many the document has. Elements without an account are kept.
+func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keeps func(account string) bool) (elements int, err error) {
+	read := &window{ctx: m.ctx, body: document, grant: m.grant, limit: m.client.MergeBytes * maxCompression, paid: windowBytes}
+	members := &merger{}
+	err = scan(read, rule.begin(), func(name string, value []byte) error {
+		defer read.next()
+		if elements++; elements > maxElements {
+			return errManyElements
+		}
+		account, isNamed := name, rule.byAccount
+		if rule.account != "" {
+			var err error
+			if account, isNamed, err = members.account(value, rule.account); err != nil {
+				return err
+			}
+		}
+		if isNamed && !keeps(account) {
+			return nil
+		}
+		return writeElement(to, rule, name, value)
+	})
+	m.grant.Shrink(read.paid - windowBytes)
+	return elements, err
+}
+
+// writeElement writes one element, with a comma if it is not the first one.
+func writeElement(to *spool.Spool, rule *streamRule, name string, value []byte) error {
+	var head []byte
+	if to.Size() > 0 {
+		head = append(head, ',')
+	}
+	if rule.byAccount {
+		var err error
+		if head, err = jsontext.AppendQuote(head, name); err != nil {
+			return err
+		}
+		head = append(head, ':')
+	}
+	if _, err := to.Write(head); err != nil {
+		return err
+	}
+	_, err := to.Write(value)
+	return err
+}
+
+// joinStreams returns the function that sends both parts.
+func (m *merge) joinStreams(own ownPart, theirs part) (send func() error, err error) {
+	rule, kept := m.found.stream, spool.New(m.ctx, m.grant)
+	if theirs.document != nil {
+		elements, err := m.keep(theirs.document, rule, kept, m.keepsTheirs)
+		if err != nil {
+			return nil, err
+		}
+		m.noteEmpty(elements == 0)
+	} else if theirs.reason == "" {
+		m.noteEmpty(true)
+	}
+	return func() error {
+		if own.isMissing() && theirs.document == nil {
+			own.sendMissing()
+			return nil
+		}
+		var tag [16]byte
+		binary.LittleEndian.PutUint64(tag[:8], own.kept.Sum())
+		binary.LittleEndian.PutUint64(tag[8:], kept.Sum())
+		if etag.Begin(m.w, m.r, xxhash.Sum64(tag[:])) {
+			return writeStreams(m.w, rule, own.kept, kept)
+		}
+		return nil
+	}, nil
+}
+
+func (m *merge) keepsTheirs(account string) bool { return !m.ours.hides(account) }
+
+// noteEmpty notes that the upstream Clouddriver has no such objects, or that it has some.
+func (m *merge) noteEmpty(isEmpty bool) {
+	if m.found.subject == oneObjectList {
+		m.answers.index.setEmpty(m.r.URL.RequestURI(), isEmpty)
+	}
+}
+
+// writeStreams writes two lists of elements as one document.
+func writeStreams(w io.Writer, rule *streamRule, own, theirs *spool.Spool) error {
+	begin, end := "[", "]\n"
+	if rule.byAccount {
+		begin, end = "{", "}\n"
+	}
+	out := &listWriter{to: w}
+	out.write([]byte(begin))
+	switch {
+	case rule.sortByName && own.Size() > 0 && theirs.Size() > 0:
+		if err := out.interleave(own, theirs); err != nil {
+			return err
+		}
+	default:
+		out.copy(own)
+		if own.Size() > 0 && theirs.Size() > 0 {
+			out.write([]byte(","))
+		}
+		out.copy(theirs)
+	}
+	out.write([]byte(end))
+	return nil // the client may have disconnected
+}
+
+// listWriter writes to a client until that has disconnected.
+type listWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (l *listWriter) write(p []byte) {
+	if l.err == nil {
+		_, l.err = l.to.Write(p)
+	}
+}
+
+func (l *listWriter) copy(from *spool.Spool) {
+	if l.err == nil {
+		_, l.err = from.WriteTo(l.to)
+	}
+}
+
+// interleave writes two lists that are sorted by the lower-cased name, this server's elements first among equal names.
+func (l *listWriter) interleave(own, theirs *spool.Spool) error {
+	lists := [2]*namedList{newNamedList(own), newNamedList(theirs)}
+	for _, list := range lists {
+		if err := list.advance(); err != nil {
+			return err
+		}
+	}
+	for isFirst := true; l.err == nil; isFirst = false {
+		next := lists[0]
+		if next.value == nil || lists[1].value != nil && lists[1].name < next.name {
+			next = lists[1]
+		}
+		if next.value == nil {
+			return nil
+		}
+		if !isFirst {
+			l.write([]byte(","))
+		}
+		l.write(next.value)
+		if err := next.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedList reads the elements of a spool with their names.
+type namedList struct {
+	decoder *jsontext.Decoder
+	members merger
+	name    string // lower-cased
+	value   []byte // nil at the end; valid until the next one is read
+}
+
+func newNamedList(from *spool.Spool) *namedList {
+	return &namedList{decoder: jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), from.Reader(), strings.NewReader("]")), decoderOptions)}
+}
+
+// advance reads the next element.
+func (n *namedList) advance() (err error) {
+	if n.decoder.StackDepth() == 0 {
+		if err := openJSON(n.decoder, '['); err != nil {
+			return err
+		}
+	}
+	if n.decoder.PeekKind() == ']' {
+		n.value = nil
+		return nil
+	}
+	if n.value, err = n.decoder.ReadValue(); err != nil {
+		return err
+	}
+	name, err := n.members.stringMember(n.value, "name")
+	n.name = strings.ToLower(name)
+	return err
+}
