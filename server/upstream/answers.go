@@ -25,17 +25,16 @@ type resource struct {
 	name  string // identifies it in metrics and in the database
 	path  string
 	query string
-	// isIndexed is set for those that the index is made of. They are read without being asked for.
-	isIndexed bool
 }
 
-// The resources. Both forms of a list are kept, because neither can be made of the other.
+// The resources. Both forms of a list are kept, because neither can be made of the other. All are read without being asked for:
+// whoever asks for the first time may do so while the upstream Clouddriver does not answer. The index is made of the details.
 var (
 	accountNames   = &resource{name: "credentials", path: "/credentials"}
-	accountDetails = &resource{name: "credentials expanded", path: "/credentials", query: "expand=true", isIndexed: true}
+	accountDetails = &resource{name: "credentials expanded", path: "/credentials", query: "expand=true"}
 	// With restricted=false the answer is the same for all callers.
 	applicationNames   = &resource{name: "applications", path: "/applications", query: "restricted=false&expand=false"}
-	applicationDetails = &resource{name: "applications expanded", path: "/applications", query: "restricted=false&expand=true", isIndexed: true}
+	applicationDetails = &resource{name: "applications expanded", path: "/applications", query: "restricted=false&expand=true"}
 	artifactAccounts   = &resource{name: "artifact accounts", path: "/artifacts/credentials"}
 	stages             = &resource{name: "stages", path: "/features/stages"}
 
@@ -342,8 +341,7 @@ func (a *answers) load(ctx context.Context) error {
 	return nil
 }
 
-// run loads what was kept, and reads all resources again and again until ctx ends: those of the index, and those that
-// somebody has asked for.
+// run loads what was kept, and reads all resources again and again until ctx ends.
 func (a *answers) run(ctx context.Context) error {
 	if err := a.load(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn("the stored last answers of the upstream Clouddriver cannot be read: until it answers, its accounts are missing", "error", err)
@@ -351,16 +349,7 @@ func (a *answers) run(ctx context.Context) error {
 	tick := time.NewTicker(a.client.RefreshInterval)
 	defer tick.Stop()
 	for {
-		for _, r := range resources {
-			if r.isIndexed || a.state(r).kept != nil {
-				result := a.flights.DoChan(r.name, func() (any, error) { return a.fetch(ctx, r), nil })
-				select {
-				case <-result:
-				case <-ctx.Done():
-					return nil
-				}
-			}
-		}
+		a.refresh(ctx)
 		a.save(ctx)
 		select {
 		case <-ctx.Done():
@@ -368,6 +357,20 @@ func (a *answers) run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// refresh reads all resources at once, so that none waits for another one's timeout.
+func (a *answers) refresh(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, r := range resources {
+		group.Go(func() {
+			select {
+			case <-a.flights.DoChan(r.name, func() (any, error) { return a.fetch(ctx, r), nil }):
+			case <-ctx.Done():
+			}
+		})
+	}
+	group.Wait()
 }
 
 // save stores what has changed.

@@ -189,13 +189,13 @@ func TestAnswersOverRestarts(t *testing.T) {
 		defer w.accounts.mu.Unlock()
 		return len(w.accounts.answers)
 	}
-	run(w.remote, func() bool { return stored() == 3 }) // the index, and what was asked for
+	run(w.remote, func() bool { return stored() == len(resources) })
 	w.setTheirs(hang)
 	again, err := NewRemote(Config{BaseURL: w.handler.client.BaseURL, Timeout: time.Second}, w.accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(again, func() bool { return len(again.Stats().Ages) == 3 })
+	run(again, func() bool { return len(again.Stats().Ages) == len(resources) })
 	if again.answers.index.hasApplication("both", &accountSet{}) != yes || again.answers.index.hasAccount("theirs") != yes {
 		t.Errorf("got the ages %v, want what was stored", again.Stats().Ages)
 	}
