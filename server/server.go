@@ -215,7 +215,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if err != nil {
 		return err
 	}
-	handler, err := s.newRESTHandler(st, hub, accountAdmin{assignments, accountRules}, agentServer, measuredDispatcher, tasks, remote, callersLog)
+	admin := accountAdmin{assignments, accountRules}
+	handler, err := s.newRESTHandler(st, hub, admin, agentServer, measuredDispatcher, tasks, remote, callersLog)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,9 @@ type FirstSyncs struct {
 
 // NewFirstSyncs returns FirstSyncs. Nothing is recorded before Run.
 func NewFirstSyncs(s syncStore, reporter Reporter, log *slog.Logger) *FirstSyncs {
-	return &FirstSyncs{store: s, reporter: reporter, log: log, pending: map[vedette.AccountName]struct{}{}, waiting: map[vedette.AccountName]struct{}{}}
+	return &FirstSyncs{
+		store: s, reporter: reporter, log: log, pending: map[vedette.AccountName]struct{}{}, waiting: map[vedette.AccountName]struct{}{},
+	}
 }
 
 const (

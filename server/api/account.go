@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/accounts"
+	rules "github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/store"
 )
 
@@ -203,7 +203,7 @@ func (a *api) takeoverMessage(row store.AccountRow, feeds []store.FeedStatus, er
 		return ""
 	}
 	problem := problemOf(errs)
-	missing := accounts.ProgressOf(feeds, problem != "" && problem != vedette.Waiting).Missing
+	missing := rules.ProgressOf(feeds, problem != "" && problem != vedette.Waiting).Missing
 	if missing == "" {
 		return "" // it is recorded soon
 	}

@@ -40,7 +40,9 @@ func (a *api) findIncomplete(ctx context.Context, accounts []vedette.AccountName
 	if err != nil {
 		return "", "", err
 	}
-	known := slices.DeleteFunc(slices.Clone(accounts), func(name vedette.AccountName) bool { return !settings.Has(name) || isLeftOut(ctx, name) })
+	known := slices.DeleteFunc(slices.Clone(accounts), func(name vedette.AccountName) bool {
+		return !settings.Has(name) || isLeftOut(ctx, name)
+	})
 	for _, name := range known {
 		if !a.Connected(name) {
 			return name, "no agent is connected", nil

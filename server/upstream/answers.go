@@ -121,7 +121,10 @@ const (
 )
 
 func newAnswers(c *client, s answerStore) *answers {
-	a := &answers{client: c, index: newIndex(c.MaxStale), store: s, memory: spool.NewMemory(keptBytes), log: c.Log, states: map[*resource]*resourceState{}}
+	a := &answers{
+		client: c, index: newIndex(c.MaxStale), store: s, memory: spool.NewMemory(keptBytes), log: c.Log,
+		states: map[*resource]*resourceState{},
+	}
 	for _, r := range resources {
 		a.states[r] = &resourceState{}
 	}
@@ -383,7 +386,7 @@ func (a *answers) save(ctx context.Context) {
 		var err error
 		if sum := s.kept.spool.Sum(); sum == s.saved {
 			err = a.store.ConfirmUpstreamAnswer(ctx, a.storedName(r), s.kept.fetched)
-		} else if err = a.store.SetUpstreamAnswer(ctx, store.UpstreamAnswer{Name: a.storedName(r), Fetched: s.kept.fetched, Parts: s.kept.encode()}); err == nil {
+		} else if err = a.store.SetUpstreamAnswer(ctx, s.kept.stored(a.storedName(r))); err == nil {
 			a.mu.Lock()
 			a.states[r].saved = sum
 			a.mu.Unlock()
@@ -394,8 +397,10 @@ func (a *answers) save(ctx context.Context) {
 	}
 }
 
-// encode returns the list in the form of spool.Decode.
-func (k *kept) encode() [][]byte { return spool.Encode(k.document()) }
+// stored returns the answer in the form in which it is stored.
+func (k *kept) stored(name string) store.UpstreamAnswer {
+	return store.UpstreamAnswer{Name: name, Fetched: k.fetched, Parts: spool.Encode(k.document())}
+}
 
 // ages returns how old the kept answers are, by the names of their resources.
 func (a *answers) ages() map[string]time.Duration {
@@ -409,9 +414,9 @@ func (a *answers) ages() map[string]time.Duration {
 }
 
 // inBackground asks the upstream Clouddriver for a caller who has got an answer already, unless the same is being asked.
-func (a *answers) inBackground(key string, read func(p part), caller http.Header, path *url.URL) {
+func (a *answers) inBackground(ctx context.Context, key string, read func(p part), caller http.Header, path *url.URL) {
 	a.flights.DoChan("background "+key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), a.client.MergeTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.client.MergeTimeout)
 		defer cancel()
 		p := a.client.open(ctx, caller, path)
 		defer p.close()

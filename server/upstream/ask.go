@@ -68,7 +68,7 @@ func (m *merge) mayHaveServerGroups() bool {
 // revalidate asks in the background whether a list is still empty.
 func (m *merge) revalidate(request string) {
 	caller, path := m.r.Header.Clone(), *m.r.URL
-	m.answers.inBackground(request, func(p part) {
+	m.answers.inBackground(m.ctx, request, func(p part) {
 		isEmpty := true
 		err := scan(p.document, '[', func(string, []byte) error {
 			isEmpty = false

@@ -43,12 +43,12 @@ func newMemoryStore(names ...vedette.AccountName) *memoryStore {
 }
 
 // set registers or changes an account.
-func (m *memoryStore) set(name vedette.AccountName, sync store.FirstSync) {
+func (m *memoryStore) set(name vedette.AccountName, first store.FirstSync) {
 	m.remove(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version++
-	m.syncs = append(m.syncs, store.AccountSync{Account: name, Term: 1, FirstSync: sync})
+	m.syncs = append(m.syncs, store.AccountSync{Account: name, Term: 1, FirstSync: first})
 }
 
 func (m *memoryStore) remove(name vedette.AccountName) {

@@ -28,7 +28,10 @@ type Handler struct {
 // registered with a ServeMux.
 func New(remote *Remote, own http.Handler) http.Handler {
 	c := remote.client
-	h := &Handler{own: own, accounts: remote.accounts, answers: remote.answers, sides: newRequestSides(), client: c, table: Table(), fail: clouddriver.Fail(c.Log)}
+	h := &Handler{
+		own: own, accounts: remote.accounts, answers: remote.answers, sides: newRequestSides(), client: c, table: Table(),
+		fail: clouddriver.Fail(c.Log),
+	}
 	h.proxy = h.newProxy()
 	return h
 }

@@ -145,7 +145,7 @@ func (m *merge) readOwn() (ownPart, error) {
 		done <- err
 	}()
 	func() {
-		defer write.Close() //nolint:errcheck // never fails
+		defer write.Close()
 		m.own.ServeHTTP(own, inner)
 	}()
 	err := <-done

@@ -32,7 +32,7 @@ func (p *part) close() {
 
 // open asks the upstream Clouddriver what a caller asks, and returns its answer as soon as it begins.
 func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) part {
-	response, err := c.get(ctx, caller, path)
+	response, err := c.get(ctx, caller, path) //nolint:bodyclose // by part.close
 	if err != nil {
 		return part{reason: reasonOf(err)}
 	}

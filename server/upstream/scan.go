@@ -86,7 +86,7 @@ const windowBytes = 64 << 10
 // Read implements io.Reader.
 func (w *window) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers return it as it is
+	if err != nil && err != io.EOF {
 		err = &bodyError{err}
 	}
 	w.since += int64(n)

@@ -44,7 +44,10 @@ func (r *Remote) Stats() Stats {
 	s := r.client.stats
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Requests: s.requests, Answers: s.answers, Time: s.total, Failures: maps.Clone(s.reasons), LastAnswers: s.lasts, Ages: r.answers.ages()}
+	return Stats{
+		Requests: s.requests, Answers: s.answers, Time: s.total, Failures: maps.Clone(s.reasons),
+		LastAnswers: s.lasts, Ages: r.answers.ages(),
+	}
 }
 
 // countLast counts an answer with a last complete part.

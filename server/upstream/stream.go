@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"strings"
@@ -12,8 +13,11 @@ import (
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
-// accountKey is the member that names the account in most answers.
-const accountKey = "account"
+// The members that name the account: in most answers, and in lists of accounts.
+const (
+	accountKey     = "account"
+	accountNameKey = "name"
+)
 
 // streamRule says how two lists of objects become one: this server's elements, then the upstream Clouddriver's. Answers of
 // any size pass through in pieces.
@@ -37,7 +41,7 @@ const maxCompression = 8
 // many the document has. Elements without an account are kept.
 func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keeps func(account string) bool) (elements int, err error) {
 	read := &window{ctx: m.ctx, body: document, grant: m.grant, limit: m.client.MergeBytes * maxCompression, paid: windowBytes}
-	members := &merger{}
+	members, seen := &merger{}, &elementSet{ctx: m.ctx, grant: m.grant, digests: map[uint64]struct{}{}}
 	err = scan(read, rule.begin(), func(name string, value []byte) error {
 		defer read.next()
 		if elements++; elements > maxElements {
@@ -53,10 +57,50 @@ func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keep
 		if isNamed && !keeps(account) {
 			return nil
 		}
+		if isNew, err := seen.add(rule, account, value); !isNew || err != nil {
+			return err
+		}
 		return writeElement(to, rule, name, value)
 	})
-	m.grant.Shrink(read.paid - windowBytes)
+	m.grant.Shrink(read.paid - windowBytes + seen.paid)
 	return elements, err
+}
+
+// elementSet knows the elements of one part of an answer, so that none is in it twice.
+type elementSet struct {
+	ctx     context.Context //nolint:containedctx // that of one request
+	grant   *spool.Grant
+	digests map[uint64]struct{}
+	paid    int64
+}
+
+// elementBytes is what one digest takes in a map that grows by doubling, and elementStep for how many a set pays at once.
+const (
+	elementBytes = 40
+	elementStep  = 1024
+)
+
+// add adds an element, and reports false if it is there already: with the same name in a list of accounts, or with the same bytes in
+// another list. Objects have their members once already.
+func (e *elementSet) add(rule *streamRule, account string, value []byte) (isNew bool, err error) {
+	if rule.byAccount {
+		return true, nil
+	}
+	digest := xxhash.Sum64(value)
+	if rule.account == accountNameKey {
+		digest = xxhash.Sum64String(account)
+	}
+	if _, ok := e.digests[digest]; ok {
+		return false, nil
+	}
+	if len(e.digests)%elementStep == elementStep-1 {
+		if err := e.grant.Grow(e.ctx, elementStep*elementBytes); err != nil {
+			return false, err
+		}
+		e.paid += elementStep * elementBytes
+	}
+	e.digests[digest] = struct{}{}
+	return true, nil
 }
 
 // writeElement writes one element, with a comma if it is not the first one.
@@ -193,7 +237,8 @@ type namedList struct {
 }
 
 func newNamedList(from *spool.Spool) *namedList {
-	return &namedList{decoder: jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), from.Reader(), strings.NewReader("]")), decoderOptions)}
+	list := io.MultiReader(strings.NewReader("["), from.Reader(), strings.NewReader("]"))
+	return &namedList{decoder: jsontext.NewDecoder(list, decoderOptions)}
 }
 
 // advance reads the next element.

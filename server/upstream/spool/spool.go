@@ -4,6 +4,7 @@ package spool
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -112,11 +113,10 @@ func (r *reader) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	for {
 		if len(r.rest) == 0 {
-			switch err := r.advance(); err {
-			case nil:
-			case io.EOF:
+			switch err := r.advance(); {
+			case errors.Is(err, io.EOF):
 				return total, nil
-			default:
+			case err != nil:
 				return total, err
 			}
 		}
