@@ -16,7 +16,7 @@ type manifestView struct {
 	Account   vedette.AccountName `json:"account"`
 	Name      string              `json:"name"` // "replicaSet web-v003"
 	Location  string              `json:"location"`
-	Moniker   vedette.Moniker     `json:"moniker"`
+	Moniker   json.RawMessage     `json:"moniker"`
 	Manifest  json.RawMessage     `json:"manifest"`
 	Status    manifestStatus      `json:"status"`
 	Artifacts []manifest.Artifact `json:"artifacts"`
@@ -76,8 +76,10 @@ func newManifestView(row *store.Row, readiness bool) (manifestView, error) {
 	if err != nil {
 		return manifestView{}, err
 	}
+	var e encoder
+	e.monikerObject(row.Moniker)
 	artifacts, err := artifactsOf(row.Kind, row.Body)
-	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: row.Moniker,
+	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: e.b,
 		Manifest: asManifest(row.Body), Status: evaluated, Artifacts: artifacts,
 		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []containerMetrics{}}, err
 }

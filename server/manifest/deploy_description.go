@@ -60,7 +60,7 @@ type Rules struct {
 func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 	var d struct {
 		Account, Credentials        string
-		Moniker                     vedette.Moniker
+		Moniker                     monikerDescription
 		Manifest                    Manifest // the older, single form
 		Manifests                   *[]Manifest
 		RequiredArtifacts           []*Artifact
@@ -87,13 +87,37 @@ func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 		d.Account = d.Credentials
 	}
 	return DeployDescription{
-		Account: d.Account, Moniker: d.Moniker, Manifests: nonNilManifests(manifests),
+		Account: d.Account, Moniker: d.Moniker.moniker(), Manifests: nonNilManifests(manifests),
 		Required: nonNilArtifacts(d.RequiredArtifacts), Optional: nonNilArtifacts(d.OptionalArtifacts),
 		NamespaceOverride: d.NamespaceOverride, Versioned: d.Versioned.value,
 		BindArtifacts: d.EnableArtifactBinding.orDefault(true), EnableTraffic: d.EnableTraffic.orDefault(true),
 		SkipSpecTemplateLabels: d.SkipSpecTemplateLabels.orDefault(false), AllowNothingSelected: d.AllowNothingSelected.orDefault(false),
 		Services: d.Services, Strategy: d.Strategy, LabelSelectors: d.LabelSelectors,
 	}, nil
+}
+
+// monikerDescription is the moniker of a description. An empty text becomes an annotation, and a missing one does not.
+type monikerDescription struct {
+	App, Cluster, Stack, Detail *string
+	Sequence                    *int
+}
+
+func (d *monikerDescription) moniker() vedette.Moniker {
+	m := vedette.Moniker{Sequence: d.Sequence}
+	for _, t := range []struct {
+		part     vedette.MonikerParts
+		from, to *string
+	}{{vedette.AppPart, d.App, &m.App}, {vedette.ClusterPart, d.Cluster, &m.Cluster}, {vedette.StackPart, d.Stack, &m.Stack},
+		{vedette.DetailPart, d.Detail, &m.Detail}} {
+		switch {
+		case t.from == nil:
+		case *t.from == "":
+			m.Blank |= t.part
+		default:
+			*t.to = *t.from
+		}
+	}
+	return m
 }
 
 // optionalBool is a boolean that can be missing, or a string if it is the result of a pipeline
