@@ -58,7 +58,7 @@ var otherDecoders = map[string]string{
 	"server/assignment/differences.go": ownBytes, "server/views/views.go": ownBytes, "server/api/paging.go": oneText,
 
 	"annotation.go": oneText, "server/attributes/of.go": oneText, "server/attributes/summary.go": oneText, "server/manifest/traffic.go": oneText,
-	"server/manifest/deploy_description.go": oneText,
+	"server/manifest/description_types.go": oneText,
 
 	"server/clouddriver/artifact.go": checkedFirst, "server/clouddriver/network_policy.go": oneText, "server/clouddriver/raw_resource_filter.go": shownOnly,
 

@@ -1,13 +1,42 @@
 package vedette
 
-// Moniker is the name under which Spinnaker groups an object. Parts that are not known are
+// Moniker is the name under which Spinnaker groups an object. Texts that are not known are
 // empty.
 type Moniker struct {
-	App      string `json:"app,omitempty"`
-	Cluster  string `json:"cluster,omitempty"`
-	Stack    string `json:"stack,omitempty"`
-	Detail   string `json:"detail,omitempty"`
-	Sequence *int   `json:"sequence,omitempty"`
+	App      string
+	Cluster  string
+	Stack    string
+	Detail   string
+	Sequence *int
+	// Blank are the texts that are known to be empty. Clouddriver shows these, and leaves out those
+	// that are not known.
+	Blank MonikerParts
+}
+
+// MonikerParts is a set of texts of a moniker.
+type MonikerParts uint8
+
+// The texts of a moniker.
+const (
+	AppPart MonikerParts = 1 << iota
+	ClusterPart
+	StackPart
+	DetailPart
+)
+
+// Text returns one text of a moniker, and whether it is known.
+func (m *Moniker) Text(part MonikerParts) (text string, known bool) {
+	switch part {
+	case AppPart:
+		text = m.App
+	case ClusterPart:
+		text = m.Cluster
+	case StackPart:
+		text = m.Stack
+	case DetailPart:
+		text = m.Detail
+	}
+	return text, text != "" || m.Blank&part != 0
 }
 
 const (
@@ -20,16 +49,18 @@ const (
 // has no annotations. For such an object, the application, the cluster and the sequence
 // are derived from the name by Frigga's rules; stack and detail are not. So the cluster
 // of a Deployment "web" is "deployment web" if Spinnaker deployed it, and "web"
-// otherwise. An annotation takes precedence even if it is empty or invalid.
+// otherwise. An annotation takes precedence even if it is empty or invalid: an empty one is
+// the empty text, and what an invalid one is for is not known.
 //
 // A ReplicaSet has the annotations of its Deployment because the controller copies
 // them. Its sequence is the revision from the controller, unless a deployment set a
 // sequence.
 func MonikerOf(key Key, annotations map[string]string) Moniker {
 	m := parseFrigga(key.Name)
-	m.App = textAnnotation(annotations, "application", m.App)
-	m.Cluster = textAnnotation(annotations, "cluster", m.Cluster)
-	m.Stack, m.Detail = textAnnotation(annotations, "stack", ""), textAnnotation(annotations, "detail", "")
+	m.readText(annotations, "application", AppPart, &m.App)
+	m.readText(annotations, "cluster", ClusterPart, &m.Cluster)
+	m.readText(annotations, "stack", StackPart, &m.Stack)
+	m.readText(annotations, "detail", DetailPart, &m.Detail)
 	if value, ok := annotations[revisionAnnotation]; ok && key.Kind.Name == "ReplicaSet" {
 		m.Sequence = parseNumberAnnotation(value)
 	}
@@ -39,11 +70,15 @@ func MonikerOf(key Key, annotations map[string]string) Moniker {
 	return m
 }
 
-// textAnnotation returns a part of the moniker from its annotation, or the default if there
-// is no annotation.
-func textAnnotation(annotations map[string]string, part, defaultText string) string {
-	if value, ok := annotations[monikerPrefix+part]; ok {
-		return UnquoteAnnotation(value)
+// readText sets a text from its annotation, if there is one. A text that cannot be read is not known, and an empty one is.
+func (m *Moniker) readText(annotations map[string]string, name string, part MonikerParts, text *string) {
+	value, exists := annotations[monikerPrefix+name]
+	if !exists {
+		return
 	}
-	return defaultText
+	var ok bool
+	*text, ok = parseTextAnnotation(value)
+	if ok && *text == "" {
+		m.Blank |= part
+	}
 }

@@ -50,7 +50,7 @@ var foldingFiles = map[string][]string{
 		"server/clouddriver/server_group.go", "server/clouddriver/server_group_batch.go", "server/clouddriver/target.go",
 		"server/clouddriver/status.go", "server/infrastructure/health.go", "server/manifest/selector.go", "server/manifest/strategy.go",
 		"server/attributes/of.go", "server/config/task.go", "server/task/delete.go", "server/task/patch.go", "server/task/request.go",
-		"server/task/description.go", "server/task/deploy.go", "server/manifest/plan.go", "agent/operate/apply/mode.go", "agent/operate/delete.go",
+		"server/task/description.go", "server/task/deploy.go", "server/manifest/description_types.go", "server/manifest/plan.go", "agent/operate/apply/mode.go", "agent/operate/delete.go",
 		"agent/operate/patch.go", "server/api/verbs.go", "agent/config/permissions.go",
 	},
 	"Clouddriver's searches find parts of names in any case, and its lists are sorted by lower-case names": {

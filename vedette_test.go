@@ -62,14 +62,31 @@ func TestMonikerOf(t *testing.T) {
 			map[string]string{"moniker.spinnaker.io/application": `"shopper"`, "moniker.spinnaker.io/cluster": `"deployment shopper"`,
 				"moniker.spinnaker.io/stack": `"a\u0062"`, "moniker.spinnaker.io/detail": `"`, "moniker.spinnaker.io/sequence": `"3"`},
 			vedette.Moniker{App: "shopper", Cluster: "deployment shopper", Stack: "ab", Detail: `"`, Sequence: seq(3)}},
-		{"an invalid annotation is empty, and the name does not replace it", key("ReplicaSet.apps", "web-v003"),
-			map[string]string{"moniker.spinnaker.io/application": `"a\"`, "moniker.spinnaker.io/cluster": "", "moniker.spinnaker.io/sequence": "007"},
-			vedette.Moniker{}},
+		{"an invalid annotation is not known, and the name does not replace it", key("ReplicaSet.apps", "web-v003"),
+			map[string]string{"moniker.spinnaker.io/application": `"a\"`, "moniker.spinnaker.io/stack": `"a\"`, "moniker.spinnaker.io/sequence": "007"},
+			vedette.Moniker{Cluster: "web"}},
+		{"an empty annotation is the empty text", key("ReplicaSet.apps", "web-v003"),
+			map[string]string{"moniker.spinnaker.io/application": "", "moniker.spinnaker.io/cluster": "", "moniker.spinnaker.io/stack": "",
+				"moniker.spinnaker.io/detail": "", "moniker.spinnaker.io/sequence": ""},
+			vedette.Moniker{Blank: vedette.AppPart | vedette.ClusterPart | vedette.StackPart | vedette.DetailPart}},
+		{"and so is the empty text as JSON", key("ReplicaSet.apps", "web-v003"),
+			map[string]string{"moniker.spinnaker.io/application": `""`, "moniker.spinnaker.io/cluster": `""`, "moniker.spinnaker.io/stack": `""`,
+				"moniker.spinnaker.io/detail": `""`, "moniker.spinnaker.io/sequence": `""`},
+			vedette.Moniker{Blank: vedette.AppPart | vedette.ClusterPart | vedette.StackPart | vedette.DetailPart}},
+		{"the fraction of a sequence is cut off", key("ReplicaSet.apps", "web"), map[string]string{"moniker.spinnaker.io/sequence": "3.7"},
+			vedette.Moniker{App: "web", Cluster: "web", Sequence: seq(3)}},
+		{"but not in a JSON string", key("ReplicaSet.apps", "web-v003"), map[string]string{"moniker.spinnaker.io/sequence": `"3.7"`},
+			vedette.Moniker{App: "web", Cluster: "web"}},
+		{"a sequence has 32 bits", key("ReplicaSet.apps", "web-v003"), map[string]string{"moniker.spinnaker.io/sequence": "2147483648"},
+			vedette.Moniker{App: "web", Cluster: "web"}},
+		{"and is a number", key("ReplicaSet.apps", "web-v003"), map[string]string{"moniker.spinnaker.io/sequence": "null"},
+			vedette.Moniker{App: "web", Cluster: "web"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := vedette.MonikerOf(tt.key, tt.annotations)
-			if got.App != tt.want.App || got.Cluster != tt.want.Cluster || got.Stack != tt.want.Stack || got.Detail != tt.want.Detail {
+			if got.App != tt.want.App || got.Cluster != tt.want.Cluster || got.Stack != tt.want.Stack || got.Detail != tt.want.Detail ||
+				got.Blank != tt.want.Blank {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 			if (got.Sequence == nil) != (tt.want.Sequence == nil) || got.Sequence != nil && *got.Sequence != *tt.want.Sequence {

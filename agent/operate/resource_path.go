@@ -101,7 +101,11 @@ func (r *run) do(ctx context.Context, p resourcePath, req request) ([]byte, int,
 	}
 	body, status, err := r.send(ctx, req)
 	if statusErr := asStatusError(err); statusErr != nil {
+		hasPatchCause := statusErr.hasPatchCause()
 		statusErr.maskQuotedValues(p)
+		if hasPatchCause && !p.isSecret() {
+			statusErr.Message += r.describeWrongField(ctx, req, statusErr.Message)
+		}
 	}
 	if p.isSecret() && !r.warnings.isEmpty() {
 		r.warnings.suppressSecrets()

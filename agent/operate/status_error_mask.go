@@ -29,10 +29,27 @@ func (e *statusError) maskQuotedValues(p resourcePath) {
 	if hasQuotes && !strings.HasPrefix(e.Message, "admission webhook ") && !e.isFieldManagerConflict() {
 		e.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.name, strings.Join(messages, ", "))
 	}
+	if !p.isSecret() && len(e.causes) == 0 && !strings.HasPrefix(e.Message, "admission webhook ") {
+		e.Message = withoutGoMaps(e.Message)
+	}
 	if p.isSecret() && secretDataPattern.MatchString(e.Message) {
 		e.Message = fmt.Sprintf("the API server rejected the request; its message is not shown, because it quotes %s %q", p.Kind, p.name)
 	}
 }
+
+// withoutGoMaps removes the objects that a message quotes as Go prints them: if the elements of a list do not fit together, API servers
+// quote those of the live object, with values that redaction removes.
+func withoutGoMaps(message string) string {
+	start := goMapPattern.FindStringIndex(message)
+	if start == nil {
+		return message
+	}
+	return message[:start[0]] + "…" + message[strings.LastIndex(message, "]")+1:]
+}
+
+// goMapPattern matches the beginning of a map of any values, or of a list of them, as Go prints it. The literals of types, as in
+// map[string]string{"a":"b"}, are what the user's own manifest has.
+var goMapPattern = regexp.MustCompile(`\[*map\[[^\]{]*:`)
 
 // secretDataPattern matches texts that quote an object or a patch with the data of a Secret: as
 // JSON, however often escaped, as Go prints it, or as YAML.
@@ -50,6 +67,9 @@ func messageWithoutValue(c kube.StatusCause, secret bool) string {
 		return prefix
 	}
 	detail := strings.TrimPrefix(rest[len(value):], ": ")
+	if c.Field == patchField {
+		detail, _, _ = strings.Cut(detail, ", error found in #") // API servers before 1.23 quote the text around the error
+	}
 	if secret && (c.Field == patchField || strings.HasPrefix(c.Field, "data[.docker")) {
 		detail = decodeErrorPattern.FindString(detail)
 	}
@@ -63,7 +83,6 @@ func messageWithoutValue(c kube.StatusCause, secret bool) string {
 var valueQuotingPrefixes = map[string]bool{"Invalid value": true, "Unsupported value": true, "Duplicate value": true, "Not found": true,
 	"Too many": true, "Too few": true}
 
-// decodeErrorPattern matches the part of decoding errors that quotes nothing of the object. API
-// servers before 1.23 quote the text around the error.
+// decodeErrorPattern matches the part of decoding errors that quotes nothing of the object.
 var decodeErrorPattern = regexp.MustCompile(`json: cannot unmarshal (object|array|string|bool|number) into Go (struct field [\w.]+|value) of type [\w.\[\]]+|` +
 	`illegal base64 data at input byte \d+|unrecognized type: \w+`)

@@ -3,6 +3,7 @@
 package operate_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,6 +76,73 @@ func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 			`ConfigMap "c" is invalid: patch: Invalid value: json: cannot unmarshal`)
 		b.wantNoneOf(patch, encode(t, out), canaryInData)
 	}
+}
+
+// TestErrorsNameFieldsOfPatches checks that an error names the field that cannot be decoded, of every type of patch, and quotes neither
+// the patch nor the live object, of which rules redact values.
+func TestErrorsNameFieldsOfPatches(t *testing.T) {
+	const manyInPatch = "qqxzjvkw-qqxz"
+	r, err := redact.New(redact.Config{Environment: []string{"*PASSWORD*"}}, nil, nil)
+	must(t, err)
+	b := newTestbed(t, operate.Config{Redactor: r})
+	deployment := fullDeployment("d", "1")
+	container := deployment["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)
+	container["env"] = []any{object{"name": "DB_PASSWORD", "value": canaryInData}}
+	name := container["name"].(string)
+	must(t, plane.Create(t.Context(), b.path(apps, "deployments", ""), deployment))
+	inContainer := func(fields object) object {
+		fields["name"] = name
+		return object{"spec": object{"template": object{"spec": object{"containers": []any{fields}}}}}
+	}
+	for _, tt := range []struct {
+		name      string
+		patchType vedette.PatchType
+		patch     any
+		status    int
+		want      string
+	}{
+		{"a number that is a text", vedette.StrategicPatch, object{"spec": object{"replicas": manyInPatch}}, 422, "into Go struct field DeploymentSpec.spec.replicas of type int32"},
+		{"among others", vedette.StrategicPatch, object{"metadata": object{"labels": object{"a": "b"}}, "spec": object{"paused": "true", "minReadySeconds": 5}}, 422, "DeploymentSpec.spec.paused of type bool"},
+		{"in a list that is merged", vedette.StrategicPatch, inContainer(object{"ports": []any{object{"containerPort": "http"}}}), 422, "spec.template.spec.containers.ports.containerPort of type int32"},
+		{"a text that is a number, redacted", vedette.StrategicPatch, inContainer(object{"env": []any{object{"name": "DB_PASSWORD", "value": 7311009}}}), 422, "spec.template.spec.containers.env.value of type string"},
+		{"a list in place of labels", vedette.StrategicPatch, object{"metadata": object{"labels": []any{}}}, 422, "ObjectMeta.metadata.labels of type map[string]string"},
+		{"with a directive", vedette.StrategicPatch, object{"spec": object{"$retainKeys": []any{"replicas"}, "replicas": true}}, 422, "DeploymentSpec.spec.replicas of type int32"},
+		{"a text or number", vedette.StrategicPatch, object{"spec": object{"strategy": object{"rollingUpdate": object{"maxSurge": true}}}}, 422, "spec.strategy.rollingUpdate.maxSurge of type int32"},
+		{"a quantity, which has a form", vedette.StrategicPatch, inContainer(object{"resources": object{"limits": object{"cpu": "one"}}}), 422,
+			"(the patch has spec.template.spec.containers[0].name, spec.template.spec.containers[0].resources.limits.cpu)"},
+		{"a quantity of a JSON merge patch", vedette.MergePatch, object{"spec": object{"template": object{"spec": object{"overhead": object{"cpu": "one"}}}}}, 422,
+			"(the patch has spec.template.spec.overhead.cpu)"},
+		{"a quantity of a JSON patch", vedette.JSONPatch, []any{object{"op": "add", "path": "/spec/template/spec/overhead", "value": object{"cpu": "one"}}}, 422,
+			"(the patch has /spec/template/spec/overhead)"},
+		{"a number of a JSON merge patch", vedette.MergePatch, object{"spec": object{"replicas": manyInPatch}}, 422, "DeploymentSpec.spec.replicas of type int32"},
+		{"a number of a JSON patch", vedette.JSONPatch, []any{object{"op": "replace", "path": "/spec/replicas", "value": manyInPatch}}, 422, "DeploymentSpec.spec.replicas of type int32"},
+		{"elements that do not fit", vedette.StrategicPatch, object{"spec": object{"template": object{"spec": object{"containers": []any{5}}}}}, 500, "list element types are not identical: …"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := vedette.PatchArgs{Target: b.target("deployment", "d"), Type: tt.patchType, Patch: encode(t, tt.patch)}
+			before := specOf(t, b.mustExecute(vedette.GetArgs{Target: b.target("deployment", "d")}))
+			for _, out := range []vedette.Outcome{b.dryRun(args), b.execute(args)} {
+				if out.State != vedette.Failed || out.Status != tt.status || !strings.Contains(out.Message, tt.want) {
+					t.Errorf("got %s %d %s, want %d and %q", out.State, out.Status, out.Message, tt.status, tt.want)
+				}
+				b.wantNoneOf(tt.name, encode(t, out), canaryInData, manyInPatch, "7311009")
+			}
+			if after := specOf(t, b.mustExecute(vedette.GetArgs{Target: b.target("deployment", "d")})); after != before {
+				t.Errorf("got %s, want the object as it was: %s", after, before)
+			}
+		})
+	}
+	live := fullDeployment("d", "1")
+	live["spec"].(object)["replicas"] = manyInPatch
+	b.mustExecute(vedette.ApplyArgs{Manifest: encode(t, fullDeployment("d", "1")), Namespace: b.namespace, Strategy: vedette.StrategyClientSide})
+	b.wantFailure(vedette.ApplyArgs{Manifest: encode(t, live), Namespace: b.namespace, Strategy: vedette.StrategyClientSide}, 422, "DeploymentSpec.spec.replicas of type int32")
+}
+
+// specOf returns the spec of the object in an outcome.
+func specOf(t *testing.T, out vedette.Outcome) string {
+	var o struct{ Spec json.RawMessage }
+	must(t, json.Unmarshal(out.Objects[0], &o))
+	return string(o.Spec)
 }
 
 // TestErrorsOfOlderAPIServersAreMasked checks that messages of older API servers, and of proxies, are

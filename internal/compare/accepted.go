@@ -12,6 +12,9 @@ import (
 //go:embed accepted.yaml
 var acceptedFile []byte
 
+// absent is the pattern of a value that a side does not have. No value has this text: strings are in quotes.
+const absent = "absent"
+
 // Rule accepts differences that are better than copying Clouddriver. In all patterns, * stands for
 // any text.
 type Rule struct {
@@ -19,7 +22,7 @@ type Rule struct {
 	Path   string `json:"path,omitempty"` // pattern of the path; "" for all
 	Field  string `json:"field"`          // pattern of Difference.Field
 	A      string `json:"clouddriver,omitempty"`
-	B      string `json:"vedette,omitempty"` // patterns of the values as JSON; "" for all
+	B      string `json:"vedette,omitempty"` // patterns of the values as JSON; "" for all, absent for none
 	Reason string `json:"reason"`
 }
 
@@ -55,7 +58,18 @@ func (rules Rules) Find(form, path string, d Difference) *Rule {
 
 func (r *Rule) matches(form, path string, d Difference) bool {
 	return Matches(r.Form, form) && Matches(r.Field, d.Field) && (r.Path == "" || Matches(r.Path, path)) &&
-		(r.A == "" || Matches(r.A, d.A)) && (r.B == "" || Matches(r.B, d.B))
+		matchesValue(r.A, d.A) && matchesValue(r.B, d.B)
+}
+
+// matchesValue reports whether a value, which is empty if the side does not have it, matches a pattern of values.
+func matchesValue(pattern, value string) bool {
+	switch pattern {
+	case "":
+		return true
+	case absent:
+		return value == ""
+	}
+	return Matches(pattern, value)
 }
 
 // Matches reports whether a text matches a pattern in which * stands for any text.

@@ -179,6 +179,46 @@ func TestAcceptedRules(t *testing.T) {
 	}
 }
 
+// TestAcceptedServerGroupsOfServices checks that server groups which only Vedette relates to Services are accepted, and not the other way
+// round.
+func TestAcceptedServerGroupsOfServices(t *testing.T) {
+	rules, err := compare.AcceptedRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := `{"account":"prod","name":"replicaSet web-v003","region":"shop"}`
+	balancers := func(groups string) string {
+		return `[{"account":"prod","name":"service web","serverGroups":[` + groups + `]}]`
+	}
+	groups := func(balancers string) string {
+		return `[{"account":"prod","name":"replicaSet web-v003","isDisabled":` + map[bool]string{true: "true", false: "false"}[balancers == ""] + `,"loadBalancers":[` + balancers + `]}]`
+	}
+	for _, tt := range []struct{ path, without, with string }{
+		{"/applications/shop/loadBalancers", balancers(""), balancers(group)},
+		{"/kubernetes/loadBalancers/prod/shop/service%20web", balancers(""), balancers(group)},
+		{"/applications/shop/serverGroups?expand=true", groups(""), groups(`"service web"`)},
+		{"/serverGroups?applications=shop", groups(""), groups(`"service web"`)},
+		{"/applications/shop/clusters/prod", groups(""), groups(`"service web"`)},
+		{"/applications/shop/clusters/prod/replicaSet%20web/kubernetes", `{"serverGroups":` + groups("") + `,"loadBalancers":[]}`,
+			`{"serverGroups":` + groups(`"service web"`) + `,"loadBalancers":` + balancers(group) + `}`},
+		{"/serverGroups/prod/shop/replicaSet%20web-v003", `{"name":"a","disabled":true,"loadBalancers":[]}`, `{"name":"a","disabled":false,"loadBalancers":["service web"]}`},
+	} {
+		ask := func(clouddriver, vedette string) *compare.Report {
+			report, err := compare.Run(t.Context(), answers{tt.path: "200 " + clouddriver}, answers{tt.path: "200 " + vedette}, []string{tt.path}, compare.Options{Rules: rules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return report
+		}
+		if report := ask(tt.without, tt.with); report.Accepted != 1 {
+			t.Errorf("%s: got %+v, want accepted what only Vedette has", tt.path, report.Forms)
+		}
+		if report := ask(tt.with, tt.without); report.Different != 1 {
+			t.Errorf("%s: got %+v, want different what only Clouddriver has", tt.path, report.Forms)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	rules := parseRules(t, `[{form: "/search?*", path: "*page=1*", field: ".[].results*", vedette: '"b*', reason: pages have no order}]`)
 	d := compare.Difference{Field: ".[].results.[].name", A: `"a"`, B: `"bc"`}

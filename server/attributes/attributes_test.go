@@ -64,6 +64,7 @@ func TestAnnotations(t *testing.T) {
 		{ignoreAnnotation, "false", Attributes{}},
 		{applicationAnnotation, "shop", Attributes{Managed: true}},
 		{applicationAnnotation, "", Attributes{}},
+		{applicationAnnotation, `""`, Attributes{}},
 		{loadBalancersAnnotation, `["service web"]`, Attributes{LoadBalancers: []string{"service web"}}},
 		{loadBalancersAnnotation, `service web`, Attributes{}},
 	} {
@@ -89,6 +90,9 @@ func TestAppendAndDecode(t *testing.T) {
 				Services: []string{"db"}, Phase: "Running", Containers: make([]Container, 17)},
 			vedette.Moniker{Cluster: "deployment web", Stack: "eu", Detail: "blue", Sequence: &sequence},
 		},
+		"empty texts of a moniker": {moniker: vedette.Moniker{
+			Blank: vedette.AppPart | vedette.ClusterPart | vedette.StackPart | vedette.DetailPart}},
+		"an empty stack":            {moniker: vedette.Moniker{Cluster: "web", Detail: "blue", Blank: vedette.StackPart}},
 		"a cluster without a kind":  {moniker: vedette.Moniker{Cluster: "web"}},
 		"a cluster with two spaces": {moniker: vedette.Moniker{Cluster: "a b c"}},
 		"template labels only":      {attributes: Attributes{TemplateLabels: map[string]string{"a": "b"}}},

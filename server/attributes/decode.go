@@ -39,6 +39,7 @@ func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) (rest, own
 		ownerBytes = r.uvarint()
 	}
 	m.Stack, m.Detail = r.textIf(flags&flagStack), r.textIf(flags&flagDetail)
+	m.Blank = blankParts(flags, m)
 	if flags&flagSequence != 0 {
 		sequence := int(r.varint())
 		m.Sequence = &sequence
@@ -67,6 +68,23 @@ func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) (rest, own
 	}
 	at := len(r.rest) - int(ownerBytes) //nolint:gosec // limited by the line above
 	return r.rest[:at], r.rest[at:], nil
+}
+
+// blankParts returns the texts of a moniker that are known to be empty.
+func blankParts(flags uint64, m *vedette.Moniker) (parts vedette.MonikerParts) {
+	if flags&flagBlankApp != 0 {
+		parts |= vedette.AppPart
+	}
+	if flags&flagBlankCluster != 0 {
+		parts |= vedette.ClusterPart
+	}
+	if flags&flagStack != 0 && m.Stack == "" {
+		parts |= vedette.StackPart
+	}
+	if flags&flagDetail != 0 && m.Detail == "" {
+		parts |= vedette.DetailPart
+	}
+	return parts
 }
 
 // reader reads values from the front of rest. After the first value that is missing, damaged is

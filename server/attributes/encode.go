@@ -23,7 +23,7 @@ const formatVersion = 1
 // Version is the version of everything that derives what is stored from an object: the stored
 // form, Of and the moniker. It must change with any of them, so that all objects are reported
 // again.
-const Version = 1
+const Version = 2
 
 // PrefixBytes is how many of the first bytes hold what IsManaged needs.
 const PrefixBytes = 2
@@ -44,6 +44,8 @@ const (
 	flagSelector
 	flagServices
 	flagPhase
+	flagBlankApp
+	flagBlankCluster
 )
 
 // The lowest two bits of a text's number.
@@ -99,15 +101,18 @@ func Append(b []byte, name string, a *Attributes, m *vedette.Moniker, ownerBytes
 
 func flagsOf(a *Attributes, m *vedette.Moniker, ownerBytes int) uint64 {
 	var flags uint64
+	_, hasStack := m.Text(vedette.StackPart)
+	_, hasDetail := m.Text(vedette.DetailPart)
 	for _, f := range []struct {
 		flag uint64
 		set  bool
 	}{
 		{flagIgnored, a.Ignored}, {flagManaged, a.Managed}, {flagOwner, ownerBytes > 0 || a.Owner.Kind.Name != "" || a.Owner.Name != ""},
-		{flagStack, m.Stack != ""}, {flagDetail, m.Detail != ""}, {flagSequence, m.Sequence != nil}, {flagLabels, len(a.Labels) > 0},
+		{flagStack, hasStack}, {flagDetail, hasDetail}, {flagSequence, m.Sequence != nil}, {flagLabels, len(a.Labels) > 0},
 		{flagLoadBalancers, len(a.LoadBalancers) > 0}, {flagWorkload, a.Replicas != 0 || len(a.Images) > 0},
 		{flagTemplateLabels, len(a.TemplateLabels) > 0}, {flagSelector, len(a.Selector) > 0}, {flagServices, len(a.Services) > 0},
 		{flagPhase, a.Phase != ""}, {flagContainers, len(a.Containers) > 0},
+		{flagBlankApp, m.Blank&vedette.AppPart != 0}, {flagBlankCluster, m.Blank&vedette.ClusterPart != 0},
 	} {
 		if f.set {
 			flags |= f.flag

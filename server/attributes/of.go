@@ -17,7 +17,7 @@ const (
 // it cannot read is left out, because one invalid object must not break a list of thousands.
 func Of(o *vedette.Object) Attributes {
 	a := Attributes{APIVersion: o.APIVersion, Created: o.Created, Owner: o.Owner,
-		Ignored: isTrue(o.Annotations[ignoreAnnotation]), Managed: o.Annotations[applicationAnnotation] != ""}
+		Ignored: isTrue(o.Annotations[ignoreAnnotation]), Managed: vedette.UnquoteAnnotation(o.Annotations[applicationAnnotation]) != ""}
 	if text := o.Annotations[loadBalancersAnnotation]; text != "" {
 		_ = json.Unmarshal([]byte(text), &a.LoadBalancers)
 	}

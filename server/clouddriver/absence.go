@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 )
 
-// executionHeader is set by Orca on requests that a stage sends.
-const executionHeader = "X-SPINNAKER-EXECUTION-ID"
+// isFromStage reports whether Orca sends a request for a stage, which acts on the answer.
+func isFromStage(r *http.Request) bool { return r.Header.Get("X-SPINNAKER-EXECUTION-ID") != "" }
 
 // confirmAbsence returns absent, which says that something does not exist, if that is certain. A
 // stage acts on it: Orca deletes an application that has no clusters, or deploys because a
@@ -19,7 +19,7 @@ const executionHeader = "X-SPINNAKER-EXECUTION-ID"
 // and fails rather than does harm. Views get absent, because an application without clusters must
 // not be hidden from Deck while any of thousands of agents is away.
 func (a *api) confirmAbsence(r *http.Request, accounts []vedette.AccountName, absent error) error {
-	if r.Header.Get(executionHeader) == "" {
+	if !isFromStage(r) {
 		return absent
 	}
 	account, reason, err := a.findIncomplete(r.Context(), accounts)

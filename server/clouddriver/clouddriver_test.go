@@ -201,7 +201,7 @@ func TestErrors(t *testing.T) {
 		{"an unknown kind", "/manifests/prod/shop/zebra%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: zebra z): no agent reports"},
 		{"a kind that is not cached", "/manifests/prod/shop/secret%20z", 500, "Failed to read manifest: (account: prod, location: shop, name: secret z): the account's agent does not cache this kind"},
 		{"a kind that RBAC denies", "/manifests/prod/shop/service%20web", 500, "services is forbidden"},
-		{"an account without a connected agent", "/manifests/away/shop/pod%20web-0", 500, "no agent is connected for this account"},
+		{"an account without a connected agent", "/manifests/away/shop/pod%20nope", 503, "no agent is connected for this account"},
 		{"a kind that is syncing", "/manifests/prod/shop/job%20old", 500, "the agent does not watch this kind now: syncing"},
 		{"a name without a kind", "/manifests/prod/shop/nope", 404, "Manifest (account: prod, location: shop, name: nope) not found"},
 		{"credentials of an unknown account", "/credentials/nope", 404, "Account does not exist (name: nope)"},

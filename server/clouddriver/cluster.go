@@ -42,7 +42,7 @@ func (a *api) listCluster(w http.ResponseWriter, r *http.Request, p pathParams) 
 		w.WriteHeader(http.StatusOK)
 		return nil
 	case errors.As(err, &readErr):
-		return &readError{message: "Failed to read " + describeCluster(p) + ": " + readErr.message}
+		return readErr.withPrefix("Failed to read " + describeCluster(p) + ": ")
 	}
 	if vedette.KindOf(err) == vedette.NotFound { // the account does not exist
 		members, err = nil, nil
@@ -73,7 +73,8 @@ var criteria = map[string]criterion{
 
 // getDynamicManifest mirrors ManifestController.getDynamicManifestFromCluster. READ is checked as by
 // listCluster. As in Clouddriver, the response is empty if the manifests cannot be read; Orca then
-// reports that the target was not found. It is empty for unknown criteria too.
+// reports that the target was not found. If nobody answers, it is an error instead, after which Orca
+// tries again. It is empty for unknown criteria too.
 func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathParams) error {
 	scope := newRequestScope(r, p)
 	if err := a.Authorizer.CheckAccount(r.Context(), scope.caller, scope.account, authorize.Read); err != nil {
@@ -89,6 +90,8 @@ func (a *api) getDynamicManifest(w http.ResponseWriter, r *http.Request, p pathP
 	members, err := a.listClusterMembers(r, scope, held, p, selected.bySize)
 	var readErr *readError
 	switch {
+	case errors.As(err, &readErr) && readErr.unavailable:
+		return readErr.withPrefix("Failed to read " + describeCluster(p) + ": ")
 	case errors.As(err, &readErr):
 		a.Log.WarnContext(r.Context(), "cannot read the target of a stage", "caller", scope.caller, "account", scope.account, "cluster",
 			p["cluster"], "error", readErr.message)

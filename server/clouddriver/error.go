@@ -42,12 +42,14 @@ type errorBody struct {
 	Errors []string `json:"errors,omitempty"` // validation errors; Orca shows them before the message
 }
 
-// readError means that a manifest may exist but cannot be read. It is answered with status 500
-// like in Clouddriver, because Orca retries then. After 404 Orca assumes that the manifest is
-// deleted.
+// readError means that a manifest may exist but cannot be read. It is never answered with status
+// 404, after which Orca assumes that the manifest is deleted.
 type readError struct {
 	message     string
 	unknownKind bool // the cluster answered, and serves no such kind
+	// unavailable means that nobody answered: no agent, or not the cluster. The status is 503, after which all
+	// of Spinnaker's services try again. Otherwise it is 500, as in Clouddriver.
+	unavailable bool
 }
 
 func (e *readError) Error() string { return e.message }
@@ -92,6 +94,9 @@ func specialErrorBody(err error) (errorBody, bool) {
 	case errors.As(err, &parameter):
 		return errorBody{Status: http.StatusBadRequest, Exception: "org.springframework.web.method.annotation.MethodArgumentTypeMismatchException",
 			Message: parameter.message}, true
+	case errors.As(err, &readErr) && readErr.unavailable:
+		f := exceptionByKind[vedette.Unavailable]
+		return errorBody{Status: f.status, Exception: f.exception, Message: readErr.message}, true
 	case errors.As(err, &readErr):
 		return errorBody{Status: http.StatusInternalServerError, Exception: "com.netflix.spinnaker.kork.exceptions.SpinnakerException",
 			Message: readErr.message}, true

@@ -46,11 +46,14 @@ func newRequestScope(r *http.Request, p pathParams) requestScope {
 }
 
 // doOperation executes an operation in the cluster and returns its outcome. The error has the
-// cluster's message and the kind vedette.NotFound if the cluster answered 404 for an object. ctx must have a
-// deadline, because it becomes the deadline of the operation.
+// cluster's message and the kind vedette.NotFound if the cluster answered 404 for an object. It is an unavailable
+// readError if nobody answered by the deadline of ctx, which must have one, and at once if no agent is connected.
 func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.Args) (vedette.Outcome, error) {
 	if a.Dispatch == nil {
 		return vedette.Outcome{}, vedette.Errorf(vedette.Unavailable, "this server cannot reach clusters")
+	}
+	if !a.Connected(scope.account) {
+		return vedette.Outcome{}, errNoAgent
 	}
 	deadline, _ := ctx.Deadline()
 	out := a.Dispatch.Execute(ctx,
@@ -62,9 +65,14 @@ func (a *api) doOperation(ctx context.Context, scope requestScope, args vedette.
 		return out, &readError{message: out.Message, unknownKind: true}
 	case out.State == vedette.Failed && out.Status == http.StatusNotFound:
 		return out, vedette.Errorf(vedette.NotFound, "%s", orDefault(out.Message, out.Reason))
+	case out.State == vedette.Lost, out.Status == http.StatusServiceUnavailable, out.Status == http.StatusGatewayTimeout:
+		return out, &readError{message: orDefault(out.Message, out.Reason), unavailable: true}
 	}
 	return out, vedette.Errorf(vedette.Unavailable, "%s", orDefault(out.Message, orDefault(out.Reason, "the agent gave no reason")))
 }
+
+// errNoAgent is the error of a question to a cluster that no agent can pass on.
+var errNoAgent = &readError{message: "no agent is connected for this account, so its cluster cannot be read: try again when one is", unavailable: true}
 
 // getLive reads one object from the cluster.
 func (a *api) getLive(ctx context.Context, scope requestScope, kind, name string) (store.Row, error) {

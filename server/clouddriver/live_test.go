@@ -140,7 +140,7 @@ func TestLiveErrors(t *testing.T) {
 	}{
 		{"an object that the cluster does not have", "GET", "/manifests/prod/shop/configMap%20nope", 404, "Manifest (account: prod, location: shop, name: configMap nope) not found"},
 		{"an object that the cluster denies", "GET", "/manifests/prod/shop/secret%20hidden", 500, `Failed to read manifest: (account: prod, location: shop, name: secret hidden): secrets "hidden" is forbidden`},
-		{"no response from the agent", "GET", "/manifests/prod/shop/service%20slow", 500, "(account: prod, location: shop, name: service slow): the agent went away"},
+		{"no response from the agent", "GET", "/manifests/prod/shop/service%20slow", 503, "(account: prod, location: shop, name: service slow): the agent went away"},
 		{"a failure without a message", "GET", "/manifests/prod/shop/ingress%20mute", 500, "the agent gave no reason"},
 		{"a response without objects", "GET", "/manifests/prod/shop/widget%20odd", 500, "the agent sent 0 objects"},
 		{"a kind that RBAC denies to the watch, but not to the agent's get", "GET", "/manifests/prod/shop/deployment%20web", 200, `"name":"deployment web"`},

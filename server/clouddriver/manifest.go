@@ -16,7 +16,7 @@ type manifestView struct {
 	Account   vedette.AccountName `json:"account"`
 	Name      string              `json:"name"` // "replicaSet web-v003"
 	Location  string              `json:"location"`
-	Moniker   vedette.Moniker     `json:"moniker"`
+	Moniker   json.RawMessage     `json:"moniker"`
 	Manifest  json.RawMessage     `json:"manifest"`
 	Status    manifestStatus      `json:"status"`
 	Artifacts []manifest.Artifact `json:"artifacts"`
@@ -34,19 +34,19 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 		return err
 	}
 	// The memory is held while the cluster is asked for events.
-	//nolint:contextcheck // it takes the context of the request
-	row, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (store.Row, int64, error) {
-		row, err := a.readManifest(r.Context(), scope, p["name"])
+	object, release, err := readlimit.Read(r.Context(), a.ReadLimiter, scope.limitKey, func() (shownObject, int64, error) {
+		object, err := a.readShownManifest(r, scope, p["name"])
 		if err != nil {
-			return row, 0, err
+			return object, 0, err
 		}
-		size, err := objectBytes(&row)
-		return row, size, err
+		size, err := objectBytes(&object.Row)
+		return object, size, err
 	})
 	if err != nil {
 		return err
 	}
 	defer release()
+	row := object.Row
 	if err := a.Authorizer.CheckApplication(r.Context(), scope.caller, row.Moniker.App, authorize.Read); err != nil {
 		return err
 	}
@@ -58,7 +58,10 @@ func (a *api) getManifest(w http.ResponseWriter, r *http.Request, p pathParams) 
 	if err != nil {
 		return err
 	}
-	if singleParam(r.URL.Query(), "includeEvents") != "false" {
+	switch {
+	case object.isStale: // no agent could be asked for events either
+		object.setHeaders(w.Header())
+	case singleParam(r.URL.Query(), "includeEvents") != "false":
 		a.addEventsAndMetrics(r.Context(), scope, &row, accountRow.Properties.ShowsMetrics(), &view)
 	}
 	return writeJSON(w, r, view)
@@ -73,8 +76,10 @@ func newManifestView(row *store.Row, readiness bool) (manifestView, error) {
 	if err != nil {
 		return manifestView{}, err
 	}
+	var e encoder
+	e.monikerObject(row.Moniker)
 	artifacts, err := artifactsOf(row.Kind, row.Body)
-	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: row.Moniker,
+	return manifestView{Account: row.Account, Name: kindName(row.Kind) + " " + row.Name, Location: row.Namespace, Moniker: e.b,
 		Manifest: asManifest(row.Body), Status: evaluated, Artifacts: artifacts,
 		Events: []json.RawMessage{}, Warnings: []string{}, Metrics: []containerMetrics{}}, err
 }

@@ -50,6 +50,11 @@ func (a *api) findObject(ctx context.Context, scope requestScope, kind, name str
 	if err != nil {
 		return store.Row{}, err
 	}
+	return a.storedObject(ctx, scope, feed, name)
+}
+
+// storedObject returns an object as the store has it.
+func (a *api) storedObject(ctx context.Context, scope requestScope, feed store.FeedStatus, name string) (store.Row, error) {
 	key := vedette.Key{Kind: feed.Feed.Kind, Namespace: scope.location, Name: name}
 	if !feed.Resource.Namespaced {
 		key.Namespace = ""
@@ -164,10 +169,12 @@ func (a *api) shouldReadLive(err error) bool {
 func asReadError(ctx context.Context, err error) error {
 	var readErr *readError
 	switch {
-	case err == nil || vedette.KindOf(err) == vedette.NotFound || errors.As(err, &readErr):
+	case err == nil || vedette.KindOf(err) == vedette.NotFound:
 		return err
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
+	case errors.As(err, &readErr):
+		return err
 	}
 	return &readError{message: err.Error()}
 }
@@ -189,7 +196,7 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 	case err != nil:
 		return feed, err
 	case !a.Connected(account):
-		return feed, &readError{message: "no agent is connected for this account, so the stored data may be out of date"}
+		return feed, errNoAgent
 	case feed.State != vedette.FeedLive:
 		return feed, &readError{message: "the agent does not watch this kind now: " + string(feed.State) + " " + feed.Message}
 	}
@@ -198,8 +205,14 @@ func (a *api) findFeed(ctx context.Context, account vedette.AccountName, kind, l
 
 // forManifest adds Clouddriver's words to an error about a manifest.
 func (e *readError) forManifest(account vedette.AccountName, location, name string) error {
-	return &readError{unknownKind: e.unknownKind,
-		message: fmt.Sprintf("Failed to read manifest: (account: %s, location: %s, name: %s): %s", account, location, name, e.message)}
+	return e.withPrefix(fmt.Sprintf("Failed to read manifest: (account: %s, location: %s, name: %s): ", account, location, name))
+}
+
+// withPrefix adds what could not be read before the message.
+func (e *readError) withPrefix(text string) *readError {
+	prefixed := *e
+	prefixed.message = text + e.message
+	return &prefixed
 }
 
 func selectFeed(feeds []store.FeedStatus, kind, location string) (store.FeedStatus, error) {

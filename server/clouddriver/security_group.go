@@ -195,7 +195,7 @@ func (e *encoder) securityGroup(o *infrastructure.Object, manifest []byte) error
 	e.object(func() {
 		e.text("class", securityGroupClass)
 		e.text("accountName", string(o.Account))
-		e.optional("application", o.Moniker.App)
+		e.monikerText("application", &o.Moniker, vedette.AppPart)
 		e.text("id", infrastructure.FullName(o))
 		e.text("type", "kubernetes")
 		e.resource(o)

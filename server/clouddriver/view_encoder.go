@@ -96,13 +96,6 @@ func (e *encoder) fullName(name string, o *infrastructure.Object) {
 	e.b = slices.Delete(e.b, start, start+1) // the quote in the middle
 }
 
-// optional appends a member unless its text is empty.
-func (e *encoder) optional(name, text string) {
-	if text != "" {
-		e.text(name, text)
-	}
-}
-
 func (e *encoder) number(name string, n int64) {
 	e.name(name)
 	e.b = strconv.AppendInt(e.b, n, 10)

@@ -35,16 +35,27 @@ func (e *encoder) createdTime(o *infrastructure.Object) {
 	}
 }
 
-// moniker appends a moniker without the parts that are unknown.
+// moniker appends a moniker without what is not known.
 func (e *encoder) moniker(m vedette.Moniker) {
 	e.name("moniker")
+	e.monikerObject(m)
+}
+
+func (e *encoder) monikerObject(m vedette.Moniker) {
 	e.object(func() {
-		e.optional("app", m.App)
-		e.optional("cluster", m.Cluster)
-		e.optional("stack", m.Stack)
-		e.optional("detail", m.Detail)
+		e.monikerText("app", &m, vedette.AppPart)
+		e.monikerText("cluster", &m, vedette.ClusterPart)
+		e.monikerText("stack", &m, vedette.StackPart)
+		e.monikerText("detail", &m, vedette.DetailPart)
 		if m.Sequence != nil {
 			e.number("sequence", int64(*m.Sequence))
 		}
 	})
+}
+
+// monikerText appends a text of a moniker if it is known, even if it is empty.
+func (e *encoder) monikerText(name string, m *vedette.Moniker, part vedette.MonikerParts) {
+	if text, known := m.Text(part); known {
+		e.text(name, text)
+	}
 }

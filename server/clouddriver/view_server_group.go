@@ -1,6 +1,7 @@
 package clouddriver
 
 import (
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/infrastructure"
 )
 
@@ -12,7 +13,7 @@ func (e *encoder) serverGroupSummary(g *infrastructure.ServerGroup) {
 		e.fullName("name", g.Object)
 		e.text("account", string(g.Account))
 		e.text("region", g.Namespace)
-		e.optional("cluster", g.Moniker.Cluster)
+		e.monikerText("cluster", &g.Moniker, vedette.ClusterPart)
 		e.raw("type", `"kubernetes"`)
 		e.raw("cloudProvider", `"kubernetes"`)
 		e.boolean("isDisabled", g.Disabled)

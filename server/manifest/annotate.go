@@ -38,12 +38,15 @@ func annotateArtifact(m Manifest, a Artifact) {
 
 func annotateMoniker(m Manifest, moniker vedette.Moniker) {
 	for _, meta := range metadataObjects(m) {
-		for key, value := range map[string]string{
-			"application": moniker.App, "cluster": moniker.Cluster, "stack": moniker.Stack, "detail": moniker.Detail, "sequence": sequence(moniker),
+		for name, part := range map[string]vedette.MonikerParts{
+			"application": vedette.AppPart, "cluster": vedette.ClusterPart, "stack": vedette.StackPart, "detail": vedette.DetailPart,
 		} {
-			if value != "" {
-				addAnnotation(meta, monikerPrefix+key, &value)
+			if text, known := moniker.Text(part); known {
+				addAnnotation(meta, monikerPrefix+name, &text)
 			}
+		}
+		if number := sequence(moniker); moniker.Sequence != nil {
+			addAnnotation(meta, labelSequence, &number)
 		}
 	}
 }
@@ -72,8 +75,9 @@ func (d DeployDescription) addLabels(m Manifest, moniker vedette.Moniker) {
 	}
 	for _, meta := range all {
 		labels := ensureObject(meta, "labels")
-		if _, exists := labels[labelApp]; !exists && moniker.App != "" {
-			labels[labelApp] = moniker.App
+		app, known := moniker.Text(vedette.AppPart)
+		if _, exists := labels[labelApp]; !exists && known {
+			labels[labelApp] = app
 		}
 		labels[labelManagedBy] = manager
 		if moniker.Sequence != nil {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/vedette-io/vedette"
@@ -59,23 +58,32 @@ type Rules struct {
 // it. The caller must set the rules.
 func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 	var d struct {
-		Account, Credentials        string
-		Moniker                     vedette.Moniker
-		Manifest                    Manifest // the older, single form
-		Manifests                   *[]Manifest
-		RequiredArtifacts           []*Artifact
-		OptionalArtifacts           []*Artifact
-		NamespaceOverride, Strategy string
-		Versioned                   optionalBool
-		EnableArtifactBinding       optionalBool
-		EnableTraffic               optionalBool
-		SkipSpecTemplateLabels      optionalBool
-		AllowNothingSelected        optionalBool
-		Services                    []string
-		LabelSelectors              Selectors
+		Account, Credentials   string
+		Moniker                monikerDescription
+		Manifest               Manifest // the older, single form
+		Manifests              *[]Manifest
+		RequiredArtifacts      []*Artifact
+		OptionalArtifacts      []*Artifact
+		ManifestArtifact       *Artifact // Orca has replaced it by manifests; only its form is checked
+		NamespaceOverride      text
+		Strategy, Source       *string
+		Versioned              OptionalBool
+		EnableArtifactBinding  OptionalBool
+		EnableTraffic          OptionalBool
+		SkipSpecTemplateLabels OptionalBool
+		AllowNothingSelected   OptionalBool
+		Services               []string
+		LabelSelectors         Selectors
 	}
 	if err := decode(raw, &d); err != nil {
 		return DeployDescription{}, decodeError("the description of the deployment is", err)
+	}
+	strategy, err := parseEnum("strategy", d.Strategy, "RED_BLACK", "BLUE_GREEN", "HIGHLANDER", "NONE")
+	if err != nil {
+		return DeployDescription{}, err
+	}
+	if _, err := parseEnum("source", d.Source, "artifact", "text"); err != nil {
+		return DeployDescription{}, err
 	}
 	manifests := []Manifest{d.Manifest}
 	if d.Manifests != nil && (len(*d.Manifests) > 0 || d.Manifest == nil) {
@@ -87,46 +95,59 @@ func ParseDeployDescription(raw []byte) (DeployDescription, error) {
 		d.Account = d.Credentials
 	}
 	return DeployDescription{
-		Account: d.Account, Moniker: d.Moniker, Manifests: nonNilManifests(manifests),
+		Account: d.Account, Moniker: d.Moniker.moniker(), Manifests: nonNilManifests(manifests),
 		Required: nonNilArtifacts(d.RequiredArtifacts), Optional: nonNilArtifacts(d.OptionalArtifacts),
-		NamespaceOverride: d.NamespaceOverride, Versioned: d.Versioned.value,
-		BindArtifacts: d.EnableArtifactBinding.orDefault(true), EnableTraffic: d.EnableTraffic.orDefault(true),
-		SkipSpecTemplateLabels: d.SkipSpecTemplateLabels.orDefault(false), AllowNothingSelected: d.AllowNothingSelected.orDefault(false),
-		Services: d.Services, Strategy: d.Strategy, LabelSelectors: d.LabelSelectors,
+		NamespaceOverride: string(d.NamespaceOverride), Versioned: d.Versioned.value,
+		BindArtifacts: d.EnableArtifactBinding.OrDefault(true), EnableTraffic: d.EnableTraffic.OrDefault(true),
+		SkipSpecTemplateLabels: d.SkipSpecTemplateLabels.OrDefault(false), AllowNothingSelected: d.AllowNothingSelected.OrDefault(false),
+		Services: d.Services, Strategy: strategy, LabelSelectors: d.LabelSelectors,
 	}, nil
 }
 
-// optionalBool is a boolean that can be missing, or a string if it is the result of a pipeline
-// expression.
-type optionalBool struct{ value *bool }
-
-func (f *optionalBool) UnmarshalJSON(raw []byte) error {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return err
-	}
-	switch value := value.(type) {
-	case bool:
-		f.value = &value
-	case string:
-		if value != "" {
-			parsed := isTrue(value)
-			f.value = &parsed
+// CheckForm checks what Clouddriver reads of each manifest before it accepts a deployment. Errors do not quote manifests, because
+// they can be Secrets.
+func CheckForm(all []Manifest) error {
+	for i, m := range all {
+		meta, hasMetadata := m["metadata"].(object)
+		_, hasKind := m["kind"].(string)
+		_, hasNamespace := meta["namespace"].(string)
+		switch {
+		case !hasKind:
+			return vedette.Errorf(vedette.Invalid, "Missing required field 'kind' on manifest %d of %d: add it, as a string", i+1, len(all))
+		case !hasMetadata:
+			return vedette.Errorf(vedette.Invalid, "Missing required field 'metadata' on manifest %d of %d, of kind %.100s: add it, as an object", i+1,
+				len(all), m["kind"])
+		case !hasNamespace && meta["namespace"] != nil:
+			return vedette.Errorf(vedette.Invalid, "metadata.namespace on manifest %d of %d, of kind %.100s, must be a string", i+1, len(all), m["kind"])
 		}
-	case nil:
-	default:
-		return vedette.Errorf(vedette.Invalid, "%.50s is not a boolean: use true or false", raw)
 	}
 	return nil
 }
 
-func (f optionalBool) orDefault(fallback bool) bool {
-	if f.value == nil {
-		return fallback
-	}
-	return *f.value
+// monikerDescription is the moniker of a description. An empty text becomes an annotation, and a missing one does not.
+type monikerDescription struct {
+	App, Cluster, Stack, Detail *text
+	Sequence                    sequenceNumber
 }
 
+func (d *monikerDescription) moniker() vedette.Moniker {
+	m := vedette.Moniker{Sequence: d.Sequence.number}
+	for _, t := range []struct {
+		part vedette.MonikerParts
+		from *text
+		to   *string
+	}{{vedette.AppPart, d.App, &m.App}, {vedette.ClusterPart, d.Cluster, &m.Cluster}, {vedette.StackPart, d.Stack, &m.Stack},
+		{vedette.DetailPart, d.Detail, &m.Detail}} {
+		switch {
+		case t.from == nil:
+		case *t.from == "":
+			m.Blank |= t.part
+		default:
+			*t.to = string(*t.from)
+		}
+	}
+	return m
+}
 func nonNilArtifacts(all []*Artifact) []Artifact {
 	var kept []Artifact
 	for _, a := range all {

@@ -32,6 +32,9 @@ func (d *deployOp) account() vedette.AccountName { return d.commonFields.account
 // them, it checks only that.
 func (d *deployOp) check(v *validation) {
 	all, err := manifest.ExpandLists(d.Manifests)
+	if err == nil {
+		err = manifest.CheckForm(all)
+	}
 	if err != nil {
 		v.err = err
 		return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,8 +116,13 @@ type lenientInt int64
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *lenientInt) UnmarshalJSON(raw []byte) error {
-	s := strings.TrimSpace(string(bytes.Trim(raw, `"`)))
-	n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 32)
+	text := string(raw)
+	if raw[0] == '"' {
+		text = strings.TrimSpace(string(bytes.Trim(raw, `"`)))
+	} else if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) <= math.MaxInt32 {
+		text = strconv.FormatInt(int64(f), 10) // 3.0
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
 		return errors.New("must be a whole number")
 	}
@@ -124,12 +130,12 @@ func (w *lenientInt) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// optionalInt is an integer that can be missing. Null and "" are missing.
+// optionalInt is an integer that can be missing. Null is missing, and so are a blank string and "null".
 type optionalInt struct{ n *int64 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *optionalInt) UnmarshalJSON(raw []byte) error {
-	if s := string(raw); s == "null" || s == `""` {
+	if s := strings.TrimSpace(string(bytes.Trim(raw, `"`))); s == "null" || s == "" {
 		return nil
 	}
 	var w lenientInt
@@ -148,23 +154,21 @@ func (n optionalInt) orZero() int64 {
 	return *n.n
 }
 
-// stringList is a list of strings in JSON. A single string is a list too, and nulls are
-// dropped.
+// stringList is a list of strings in JSON. Empty ones are dropped.
 type stringList []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *stringList) UnmarshalJSON(raw []byte) error {
-	var all []lenientString
-	if raw[0] != '[' {
-		all = make([]lenientString, 1)
-		raw = append(append([]byte{'['}, raw...), ']')
-	}
+	var all []*lenientString
 	if err := exactjson.Unmarshal(raw, &all, bodyLimits); err != nil {
 		return listError(err)
 	}
 	for _, s := range all {
-		if s != "" {
-			*t = append(*t, string(s))
+		if s == nil {
+			return errors.New("must be a list of strings, without null")
+		}
+		if *s != "" {
+			*t = append(*t, string(*s))
 		}
 	}
 	return nil

@@ -19,22 +19,23 @@ type patchOp struct {
 	PatchBody         json.RawMessage      `json:"patchBody"` // an object, or a list for the strategy json
 	RequiredArtifacts []*manifest.Artifact `json:"requiredArtifacts"`
 	AllArtifacts      []*manifest.Artifact `json:"allArtifacts"`
+	ManifestArtifact  *manifest.Artifact   `json:"manifestArtifact"` // Orca has replaced it by patchBody; only its form is checked
 	Options           struct {
-		MergeStrategy lenientString `json:"mergeStrategy"`
-		Record        lenientString `json:"record"` // "true" records the patch in the annotation change-cause
+		MergeStrategy lenientString         `json:"mergeStrategy"`
+		Record        manifest.OptionalBool `json:"record"` // records the patch in the annotation change-cause
 	} `json:"options"`
 }
 
 func (d *patchOp) check(v *validation) {
 	body := bytes.TrimSpace(d.PatchBody)
-	strategy := strings.ToLower(string(d.Options.MergeStrategy))
+	strategy := d.strategy()
 	switch {
 	case len(body) == 0 || string(body) == "null":
 		v.reject("patchBody", "empty")
 	case strategy == "":
 		v.reject("options.mergeStrategy", "empty")
 	case strategy != "strategic" && strategy != "merge" && strategy != "json":
-		v.err = vedette.Errorf(vedette.Invalid, "options.mergeStrategy of the description must be strategic, merge or json")
+		v.err = vedette.Errorf(vedette.Invalid, "options.mergeStrategy of the description must be strategic, merge or json, in lower case")
 	case body[0] != '{' && strategy != "json":
 		v.err = vedette.Errorf(vedette.Invalid, "patchBody of the description must be an object for the strategy %s", strategy)
 	case body[0] != '[' && body[0] != '{':
@@ -42,6 +43,10 @@ func (d *patchOp) check(v *validation) {
 	default:
 		v.checkTarget(d.target())
 	}
+}
+
+func (d *patchOp) strategy() vedette.PatchType {
+	return vedette.PatchType(strings.TrimSpace(string(d.Options.MergeStrategy)))
 }
 
 func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -52,7 +57,7 @@ func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	t.reportf("Beginning patching of manifest in account %s...", t.account())
 	t.reportf("Finding patch handler for %s...", target)
 	result := newResult()
-	args := vedette.PatchArgs{Target: target.args(), Type: vedette.PatchType(strings.ToLower(string(d.Options.MergeStrategy)))}
+	args := vedette.PatchArgs{Target: target.args(), Type: d.strategy()}
 	if args.Type == vedette.JSONPatch {
 		args.Patch = patchSteps(d.PatchBody)
 	} else {
@@ -81,7 +86,7 @@ func (d *patchOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return result, nil
 }
 
-func (d *patchOp) shouldRecord() bool { return strings.EqualFold(string(d.Options.Record), "true") }
+func (d *patchOp) shouldRecord() bool { return d.Options.Record.OrDefault(false) }
 
 // patchSteps returns a JSON patch. A single operation becomes a list.
 func patchSteps(body json.RawMessage) []byte {

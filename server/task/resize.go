@@ -9,6 +9,8 @@ type resizeOp struct {
 	Region          lenientString `json:"region"`          // the namespace
 	Capacity        *struct {
 		Desired optionalInt `json:"desired"`
+		Min     optionalInt `json:"min"` // only their form is checked
+		Max     optionalInt `json:"max"`
 	} `json:"capacity"`
 }
 

@@ -19,7 +19,8 @@ import (
 type trafficOp struct {
 	commonFields
 	targetFields
-	LoadBalancers stringList `json:"loadBalancers"` // "service web"; empty means those in the annotation
+	LoadBalancers    stringList  `json:"loadBalancers"`    // "service web"; empty means those in the annotation
+	TargetPercentage optionalInt `json:"targetPercentage"` // has no effect, as in Clouddriver; only its form is checked
 }
 
 func (d *trafficOp) check(v *validation) { v.checkTarget(d.target()) }

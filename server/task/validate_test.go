@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +47,16 @@ func TestValidation(t *testing.T) {
 		{"a manifest in a list in a wrong namespace", "", `[{"deployManifest":{"account":"narrow","manifests":[{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"other"}}]}]}}]`, invalid, "deployKubernetesManifest.deployKubernetesManifest.other.wrongNamespace"},
 		{"a wrong override of the namespace", "", `[{"deployManifest":{"account":"narrow","namespaceOverride":"other","manifests":[]}}]`, invalid, "deployKubernetesManifest.deployKubernetesManifest.other.wrongNamespace"},
 		{"no manifests", "", `[{"deployManifest":{"account":"prod"}}]`, argument, "no manifests"},
+		{"a manifest without a kind", "", `[{"deployManifest":{"account":"prod","manifests":[null,{"kind":"Pod","metadata":{}},{"apiVersion":"v1","metadata":{"name":"hunter2"},"data":{"a":"hunter2"}}]}}]`, argument, "Missing required field 'kind' on manifest 2 of 2"},
+		{"a manifest whose kind is null", "", `[{"deployManifest":{"account":"prod","manifests":[{"kind":null,"metadata":{"name":"a"}}]}}]`, argument, "Missing required field 'kind' on manifest 1 of 1"},
+		{"a manifest without metadata", "", `[{"deployManifest":{"account":"prod","manifests":[{"kind":"Pod","apiVersion":"v1"}]}}]`, argument, "Missing required field 'metadata' on manifest 1 of 1, of kind Pod"},
+		{"a manifest whose namespace is a number", "", `[{"deployManifest":{"account":"prod","manifests":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":5}}]}}]`, argument, "metadata.namespace on manifest 1 of 1, of kind Pod, must be a string"},
+		{"a rollout strategy in lower case", "", `[{"deployManifest":{"account":"prod","strategy":"red_black","manifests":[]}}]`, argument, "strategy of the description must be one of RED_BLACK, BLUE_GREEN, HIGHLANDER, NONE, in this case"},
+		{"a patch strategy in upper case", "", `[{"patchManifest":{"account":"prod","manifestName":"deployment web","location":"shop","patchBody":{},"options":{"mergeStrategy":"JSON"}}}]`, argument, "must be strategic, merge or json, in lower case"},
+		{"an option that is neither true nor false", "", `[{"deployManifest":{"account":"prod","versioned":"hunter2","manifests":[]}}]`, argument, "not a boolean"},
+		{"one of an unknown account after one that is right", "", scaleWeb[:len(scaleWeb)-1] + `,{"scaleManifest":{"account":"nowhere","manifestName":"deployment web","location":"shop","replicas":1}}]`, argument, "credentials not found (name: nowhere)"},
+		{"one in a wrong namespace after one that is right", "", scaleWeb[:len(scaleWeb)-1] + `,{"scaleManifest":{"account":"narrow","manifestName":"deployment web","location":"x","replicas":1}}]`, invalid, "scaleKubernetesManifest.scaleKubernetesManifest.x.wrongNamespace"},
+		{"an unknown operation after one that is right", "", scaleWeb[:len(scaleWeb)-1] + `,{"upsertLoadBalancer":{"account":"prod"}}]`, unknown, `Unknown operation "upsertLoadBalancer"`},
 		{"a job without a manifest", "", `[{"runJob":{"account":"prod"}}]`, argument, "no manifest"},
 		{"all errors at once, without duplicates", "", `[{"scaleManifest":{"account":"narrow","manifestName":"deployment web","location":"x","replicas":1}},{"enableManifest":{"account":"narrow","manifestName":"deployment web","location":"x"}},{"enableManifest":{"account":"narrow","manifestName":"deployment api","location":"x"}}]`,
 			invalid, "enableKubernetesManifest.enableKubernetesManifest.x.wrongNamespace, scaleKubernetesManifest.scaleKubernetesManifest.x.wrongNamespace"},
@@ -103,6 +115,33 @@ func TestValidation(t *testing.T) {
 				t.Error("got a task, want none")
 			}
 		})
+	}
+}
+
+// TestDescriptionsAreDecodedLikeClouddriver submits the descriptions in testdata/descriptions, for a caller without permissions, so that
+// nothing starts.
+func TestDescriptionsAreDecodedLikeClouddriver(t *testing.T) {
+	for file, isRejected := range map[string]bool{"rejected.txt": true, "accepted.txt": false} {
+		content, err := os.ReadFile(filepath.Join("testdata", "descriptions", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			name, description, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if !ok || name == "#" {
+				continue
+			}
+			s := newServer(task.Config{})
+			_, err := s.Submit(t.Context(), []task.Request{{Name: name, Description: json.RawMessage(description)}},
+				task.Options{Provider: "kubernetes", MayWrite: denyAll})
+			isDecoded := err != nil && err.Error() == "Validation Failed: Access denied to account prod"
+			if isDecoded == isRejected || vedette.KindOf(err) != vedette.Invalid {
+				t.Errorf("%s %s: got %v, want rejected: %t", name, description, err, isRejected)
+			}
+			if s.cluster.count() != 0 {
+				t.Errorf("%s %s: got an operation in the cluster, want none", name, description)
+			}
+		}
 	}
 }
 
