@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,10 +17,11 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// doneDispatcher is a cluster that accepts everything.
-type doneDispatcher struct{}
+// doneDispatcher is a cluster that accepts everything, and counts it.
+type doneDispatcher struct{ executed atomic.Int64 }
 
-func (doneDispatcher) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
+func (d *doneDispatcher) Execute(_ context.Context, op vedette.Operation) vedette.Outcome {
+	d.executed.Add(1)
 	return vedette.Outcome{ID: op.ID, State: vedette.Done, Status: http.StatusOK}
 }
 
@@ -38,6 +40,8 @@ func (o *otherClouddriver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
 	case "GET /credentials":
 		answerJSON(http.StatusOK, `[{"name":"agents","type":"kubernetes"},{"name":"theirs","type":"aws"}]`)(w, r)
+	case "GET /credentials/theirs":
+		answerJSON(http.StatusOK, `{"name":"theirs","type":"aws"}`)(w, r)
 	case "POST /kubernetes/ops":
 		var body json.RawMessage
 		_ = json.NewDecoder(r.Body).Decode(&body)
@@ -58,7 +62,7 @@ func (o *otherClouddriver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newRealWorld is a server with a store, tasks and Clouddriver's API, in front of another
 // Clouddriver.
-func newRealWorld(t *testing.T, other http.Handler) *world {
+func newRealWorld(t *testing.T, other http.Handler) (*world, *doneDispatcher) {
 	fixture := readtest.New(t)
 	fixture.Account(ourAccount, "pods", "deployments")
 	upstreamServer := httptest.NewServer(other)
@@ -67,7 +71,8 @@ func newRealWorld(t *testing.T, other http.Handler) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks := task.New(task.Config{Server: "vedette-0", Store: fixture.Store, Accounts: fixture.Store, Dispatch: doneDispatcher{}})
+	dispatcher := &doneDispatcher{}
+	tasks := task.New(task.Config{Server: "vedette-0", Store: fixture.Store, Accounts: fixture.Store, Dispatch: dispatcher})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- tasks.Run(ctx) }()
@@ -75,19 +80,19 @@ func newRealWorld(t *testing.T, other http.Handler) *world {
 	api := clouddriver.New(clouddriver.Config{Store: fixture.Store, Tasks: tasks, Remote: remote.For})
 	server := httptest.NewServer(New(remote, api))
 	t.Cleanup(server.Close)
-	return &world{url: server.URL}
+	return &world{url: server.URL}, dispatcher
 }
 
 // TestCredentialsOfBoth reads the accounts of a real API and another Clouddriver.
 func TestCredentialsOfBoth(t *testing.T) {
-	w := newRealWorld(t, &otherClouddriver{})
+	w, _ := newRealWorld(t, &otherClouddriver{})
 	response, body := w.send(t, http.MethodGet, "/credentials?expand=true", "", "Accept-Encoding", "identity")
 	var accounts []struct{ Name, Type, Environment string }
 	if err := json.Unmarshal([]byte(body), &accounts); err != nil || response.StatusCode != http.StatusOK || len(accounts) != 2 ||
 		accounts[0].Environment != ourAccount || accounts[1].Type != "aws" {
 		t.Errorf("got %d %s, want the account of the agent and the other one", response.StatusCode, body)
 	}
-	for path, want := range map[string]string{"/credentials/agents": `"name":"agents"`, "/credentials/theirs": `"message":"theirs"`,
+	for path, want := range map[string]string{"/credentials/agents": `"name":"agents"`, "/credentials/theirs": `"type":"aws"`,
 		"/health": `"upstream"`} {
 		if _, body := w.send(t, http.MethodGet, path, ""); !strings.Contains(body, want) {
 			t.Errorf("%s: got %s, want %s", path, body, want)
@@ -98,7 +103,7 @@ func TestCredentialsOfBoth(t *testing.T) {
 // TestMixedOperations sends operations of both sides, and polls the task as Orca does.
 func TestMixedOperations(t *testing.T) {
 	other := &otherClouddriver{ended: make(chan struct{})}
-	w := newRealWorld(t, other)
+	w, _ := newRealWorld(t, other)
 	scale := func(account string) string {
 		return `{"scaleManifest":{"account":"` + account + `","manifestName":"deployment web","location":"shop","replicas":3}}`
 	}
@@ -136,6 +141,24 @@ func TestMixedOperations(t *testing.T) {
 	defer other.mu.Unlock()
 	if want := "ann@example.com r-1-1 [" + scale(theirAccount) + "]"; len(other.submitted) != 1 || other.submitted[0] != want {
 		t.Errorf("the other Clouddriver got %q, want %q", other.submitted, want)
+	}
+}
+
+// TestMixedOperationsWithAnUnknownAccount checks that nothing of a list runs if neither side has one of its accounts.
+func TestMixedOperationsWithAnUnknownAccount(t *testing.T) {
+	other := &otherClouddriver{ended: make(chan struct{})}
+	w, dispatcher := newRealWorld(t, other)
+	scale := func(account string) string {
+		return `{"scaleManifest":{"account":"` + account + `","manifestName":"deployment web","location":"shop","replicas":3}}`
+	}
+	for _, list := range []string{scale(ourAccount) + "," + scale("unknown"), scale(theirAccount) + "," + scale(ourAccount) + "," + scale("unknown")} {
+		response, body := w.send(t, http.MethodPost, "/kubernetes/ops", "["+list+"]")
+		if response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "unknown") {
+			t.Errorf("got %d %s, want 400", response.StatusCode, body)
+		}
+	}
+	if n := dispatcher.executed.Load(); n > 0 || len(other.submitted) > 0 {
+		t.Errorf("got %d operations of this server and %q, want nothing run", n, other.submitted)
 	}
 }
 

@@ -61,9 +61,26 @@ type callerRemote struct {
 	header   http.Header // the caller's X-SPINNAKER headers and credentials
 }
 
-// Owns implements task.Remote.
+// Owns implements task.Remote. An account that the upstream Clouddriver does not have is not its own, so that a list with operations of
+// both sides is rejected before anything of it runs.
 func (r *callerRemote) Owns(ctx context.Context, request task.Request) (bool, error) {
-	return isForeign(ctx, r.accounts, request, r.provider)
+	isForeign, err := isForeign(ctx, r.accounts, request, r.provider)
+	account := string(request.Account())
+	if err != nil || !isForeign || account == "" || r.answers.index.hasAccount(account) == yes {
+		return isForeign, err
+	}
+	path := &url.URL{Path: "/credentials/" + account, RawPath: "/credentials/" + url.PathEscape(account)}
+	if err := checkPath(path); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.client.MergeTimeout)
+	defer cancel()
+	p := r.client.open(ctx, r.header, path)
+	defer p.close()
+	if p.reason != "" && !p.isRefusal {
+		return false, unavailable(p.reason)
+	}
+	return p.document != nil || p.isRefusal, nil // who is refused learns why when the operation is submitted
 }
 
 // Submit implements task.Remote. The operations are of one account.

@@ -61,7 +61,7 @@ func accountEndpoints() []Endpoint {
 		{Pattern: "DELETE credentials/{account}", Mode: PassedOn, Note: stored},
 		{Pattern: "credentials/type/{type}", Mode: Merged, Policy: Complete, subject: objects,
 			stream: &streamRule{account: accountNameKey, sortByName: true},
-			Note: "A page has up to `limit` accounts of each side."},
+			Note:   "A page has up to `limit` accounts of each side."},
 		{Pattern: "credentials/{account}", Mode: ByAccount},
 		{Pattern: "credentials/{account}/authorized", Mode: ByAccount},
 		{Pattern: "credentials/{account}/history", Mode: PassedOn},
