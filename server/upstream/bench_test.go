@@ -2,7 +2,10 @@ package upstream
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -54,4 +57,44 @@ func BenchmarkRoute(b *testing.B) {
 			b.Fatal("got another mode")
 		}
 	}
+}
+
+// BenchmarkMergedLists reads lists of 10 MB of each side, several at once, and compares that with lists of the upstream Clouddriver
+// alone. It answers at once, as no real one does, so what remains is the processor time of merging.
+func BenchmarkMergedLists(b *testing.B) {
+	own, theirs := serverGroupsOf(20_000, ourAccount), serverGroupsOf(20_000, theirAccount)
+	w := newWorld(b, nil)
+	w.own.answer = func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(own) }
+	w.theirs.answer = func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(theirs) }
+	read := func(url string) {
+		response, err := http.Get(url)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer response.Body.Close()
+		if n, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusOK || n < int64(len(theirs)) {
+			b.Errorf("got %d with %d bytes, %v", response.StatusCode, n, err)
+		}
+	}
+	for _, atOnce := range []int{1, 8, 32} {
+		for name, url := range map[string]string{"alone": w.handler.client.BaseURL, "merged": w.url} {
+			b.Run(fmt.Sprintf("%s/%d", name, atOnce), func(b *testing.B) {
+				b.SetBytes(int64(atOnce * len(theirs)))
+				for b.Loop() {
+					var group sync.WaitGroup
+					for range atOnce {
+						group.Go(func() { read(url + "/applications/web/serverGroups") })
+					}
+					group.Wait()
+				}
+			})
+		}
+	}
+}
+
+// serverGroupsOf returns a list of n server groups of about 500 bytes each.
+func serverGroupsOf(n int, account string) []byte {
+	return repeated(n, `{"name":"replicaSet web-v%06d","account":"`+account+`","region":"shop","labels":{"app":"web"},"instances":[`+
+		strings.Repeat(`{"id":"6f0e9c1a-3b2d","name":"pod web-7d9f8","healthState":"Up"},`, 5)+`{}]}`)
 }

@@ -42,7 +42,7 @@ func (h *Handler) tryMerge(ctx context.Context, w http.ResponseWriter, r *http.R
 		return err
 	}
 	defer m.grant.Release() // also if this server's handler panics
-	return m.serve()
+	return m.serve() //nolint:contextcheck // the request's context is in merge
 }
 
 // merge is one try to answer for both sides.
