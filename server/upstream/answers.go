@@ -44,6 +44,11 @@ var (
 // resourceOf returns the resource that a request asks for, or nil if its answer depends on more than that.
 func resourceOf(r *http.Request) *resource {
 	query := r.URL.Query()
+	for _, values := range query {
+		if len(values) > 1 {
+			return nil // Clouddriver decides what that means
+		}
+	}
 	switch strings.TrimSuffix(r.URL.Path, "/") {
 	case accountNames.path:
 		return byExpand(query.Get("expand"), "false", accountNames, accountDetails)

@@ -42,7 +42,7 @@ func (h *Handler) tryMerge(ctx context.Context, w http.ResponseWriter, r *http.R
 		return err
 	}
 	defer m.grant.Release() // also if this server's handler panics
-	return m.serve() //nolint:contextcheck // the request's context is in merge
+	return m.serve()        //nolint:contextcheck // the request's context is in merge
 }
 
 // merge is one try to answer for both sides.
@@ -179,7 +179,7 @@ func (m *merge) join(own ownPart, theirs part) error {
 		}
 		m.w.Header().Set(incompleteHeader, incompleteFor(reason))
 		if write, err = m.found.joiner(m, own, part{}); err != nil {
-			return err
+			return unavailable(m.client.reasonOfError(m.ctx, err))
 		}
 	}
 	later, err := m.accounts.current(m.ctx)

@@ -87,7 +87,9 @@ func (s *stats) fail(reason string, err error) {
 func (s *stats) reject(reason string, err error) {
 	s.mu.Lock()
 	s.failures++
-	s.lastFail = reason
+	if reason != reasonBusy { // that is this server's state
+		s.lastFail = reason
+	}
 	if s.reasons == nil {
 		s.reasons = map[string]int64{}
 	}
