@@ -92,11 +92,12 @@ func (k *kept) document() io.Reader {
 
 // resourceState is what is known about one resource.
 type resourceState struct {
-	kept      *kept     // nil before the first complete answer
-	saved     uint64    // digest of what is in the database
-	isFailing bool      // since the last try, which nobody needs to wait for again
-	reason    string    // of the failure
-	tried     time.Time // when the last try ended
+	kept      *kept         // nil before the first complete answer
+	saved     uint64        // digest of what is in the database
+	isFailing bool          // since the last try, which nobody needs to wait for again
+	reason    string        // of the failure
+	tried     time.Time     // when the last try ended
+	took      time.Duration // by the last try that succeeded
 }
 
 // answers keeps the last complete answers, and the index that is made of them. It is safe for concurrent use.
@@ -117,7 +118,7 @@ const (
 	keptBytes = 64 << 20
 	// maxKeptDocument bounds one answer before it is compressed.
 	maxKeptDocument = 256 << 20
-	// freshFor is for how long an answer counts as the current one, so that many callers cause one request.
+	// freshFor is for how long after its end an answer counts as the current one, so that many callers cause one request.
 	freshFor = time.Second
 	// patience is how long a caller waits for a new answer if there is a last one.
 	patience = 2 * time.Second
@@ -147,7 +148,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	a.mu.Lock()
 	s := *a.states[r]
 	a.mu.Unlock()
-	if s.kept != nil && !s.isFailing && time.Since(s.kept.fetched) < freshFor {
+	if s.kept != nil && !s.isFailing && time.Since(s.tried) < freshFor {
 		return last{kept: s.kept}
 	}
 	if s.isFailing && time.Since(s.tried) < retryInterval {
@@ -160,7 +161,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	var timeout <-chan time.Time
 	if s.kept != nil {
 		wait := patience
-		if s.isFailing {
+		if s.isFailing || s.took > patience { // it would be in vain
 			wait = 0
 		}
 		timer := time.NewTimer(wait)
@@ -207,25 +208,26 @@ func (a *answers) fail(r *resource, reason string) {
 func (a *answers) fetch(ctx context.Context, r *resource) string {
 	ctx, cancel := context.WithTimeout(ctx, a.client.Timeout) // callers wait for less time
 	defer cancel()
+	began := time.Now()
 	k, err := a.read(ctx, r)
 	if err != nil {
 		reason := a.client.reasonOfError(ctx, err)
 		a.fail(r, reason)
 		return reason
 	}
-	a.replace(r, k)
+	a.replace(r, k, time.Since(began))
 	return ""
 }
 
 // replace makes an answer the last complete one.
-func (a *answers) replace(r *resource, k *kept) {
+func (a *answers) replace(r *resource, k *kept, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[r]
 	if s.kept != nil {
 		s.kept.grant.Release() // readers may need it for a moment longer
 	}
-	s.kept, s.isFailing, s.reason, s.tried = k, false, "", time.Now()
+	s.kept, s.isFailing, s.reason, s.tried, s.took = k, false, "", time.Now(), took
 }
 
 // read requests a resource.
@@ -341,8 +343,9 @@ func (a *answers) load(ctx context.Context) error {
 			a.log.Warn("the stored last answer of the upstream Clouddriver cannot be used, and will be replaced", "answer", r.name, "error", err)
 			continue
 		}
-		a.replace(r, k)
+		a.replace(r, k, 0)
 		a.mu.Lock()
+		a.states[r].tried = time.Time{} // an answer of before is not the current one
 		a.states[r].saved = k.spool.Sum()
 		a.mu.Unlock()
 	}

@@ -246,6 +246,36 @@ func TestConcurrentRequestsForAResource(t *testing.T) {
 	}
 }
 
+// TestSlowResource checks that callers do not wait for an answer that takes long each time.
+func TestSlowResource(t *testing.T) {
+	w := newWorld(t, nil)
+	w.setTheirs(theirClouddriver)
+	if l := w.remote.answers.latest(t.Context(), accountDetails); l.kept == nil {
+		t.Fatal("got nothing")
+	}
+	a := w.remote.answers
+	a.mu.Lock()
+	a.states[accountDetails].took = patience + 1
+	a.states[accountDetails].tried = time.Now().Add(-time.Minute)
+	a.mu.Unlock()
+	release := make(chan struct{})
+	w.setTheirs(func(rw http.ResponseWriter, r *http.Request) {
+		<-release
+		theirClouddriver(rw, r)
+	})
+	start := time.Now()
+	if l := a.latest(t.Context(), accountDetails); l.kept == nil || l.reason == "" || time.Since(start) > patience/2 {
+		t.Errorf("got %+v after %s, want the last answer at once", l, time.Since(start))
+	}
+	close(release)
+	for a.state(accountDetails).isFailing {
+		time.Sleep(time.Millisecond)
+	}
+	if l := a.latest(t.Context(), accountDetails); l.kept == nil || l.reason != "" {
+		t.Errorf("got %+v, want the current answer", l)
+	}
+}
+
 // TestRepeatedRequests sends operations again after their account has moved.
 func TestRepeatedRequests(t *testing.T) {
 	w := newWorld(t, nil)
