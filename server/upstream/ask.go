@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,7 +40,7 @@ func (m *merge) mayHave(application string) bool {
 // mayHaveObjects reports whether the upstream Clouddriver may have objects of an application. Its applications are those with
 // workloads, so for others it is asked once, and then again in the background.
 func (m *merge) mayHaveObjects(application string) bool {
-	index, request := m.answers.index, m.r.URL.RequestURI()
+	index, request := m.answers.index, m.requestOfCaller()
 	if index.hasApplication(application, m.ours) != no {
 		return true
 	}
@@ -48,6 +49,20 @@ func (m *merge) mayHaveObjects(application string) bool {
 		m.revalidate(request)
 	}
 	return at.IsZero()
+}
+
+// callerHeaders are those by which the upstream Clouddriver decides what a caller may see.
+var callerHeaders = []string{"X-Spinnaker-User", "X-Spinnaker-Accounts", "X-Spinnaker-Roles", "Authorization"}
+
+// requestOfCaller identifies a request with who sends it: the upstream Clouddriver leaves out what a user may not see, so that a list is
+// empty for one and not for another.
+func (m *merge) requestOfCaller() string {
+	parts := []string{m.r.URL.RequestURI()}
+	for _, name := range callerHeaders {
+		parts = append(parts, strings.Join(m.r.Header.Values(name), ","))
+	}
+	digest := sha256.Sum256([]byte(strings.Join(parts, "\n"))) // credentials are not kept
+	return string(digest[:])
 }
 
 // mayHaveServerGroups decides about server groups by id, and about those of some applications.

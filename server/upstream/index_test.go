@@ -126,6 +126,27 @@ func TestEmptyListsAreAskedForAgain(t *testing.T) {
 	}
 }
 
+// TestEmptyForOneUser checks that a user who may not see an account does not hide its objects from others.
+func TestEmptyForOneUser(t *testing.T) {
+	const path = "/applications/ours/loadBalancers"
+	w := newWorld(t, nil)
+	w.own.answer = ourAPI
+	w.setTheirs(func(rw http.ResponseWriter, r *http.Request) {
+		body := `[]`
+		if r.Header.Get("X-SPINNAKER-USER") == "bob" {
+			body = `[{"account":"theirs","name":"service web"}]`
+		}
+		answerJSON(http.StatusOK, body)(rw, r)
+	})
+	w.remote.answers.index.setAccounts([]string{"theirs"}, time.Now())
+	w.remote.answers.index.setApplications(map[string][]string{}, time.Now())
+	for _, user := range []string{"ann", "bob", "ann", "bob"} {
+		if _, body := w.send(t, http.MethodGet, path, "", "X-SPINNAKER-USER", user); strings.Contains(body, "service web") != (user == "bob") {
+			t.Errorf("%s: got %s", user, body)
+		}
+	}
+}
+
 // TestIndex checks what is known, and for how long.
 func TestIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

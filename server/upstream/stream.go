@@ -155,7 +155,7 @@ func (m *merge) keepsTheirs(account string) bool { return !m.ours.hides(account)
 // noteEmpty notes that the upstream Clouddriver has no such objects, or that it has some.
 func (m *merge) noteEmpty(isEmpty bool) {
 	if m.found.subject == oneObjectList {
-		m.answers.index.setEmpty(m.r.URL.RequestURI(), isEmpty)
+		m.answers.index.setEmpty(m.requestOfCaller(), isEmpty)
 	}
 }
 
