@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
+	"github.com/vedette-io/vedette/test/beside/standin"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -170,4 +172,14 @@ func (in *installation) checkRemoved(ctx context.Context, account string) error 
 		err = errors.New("the server still has the account")
 	}
 	return err
+}
+
+// checkOwner returns an error unless an account is answered by an owner.
+func (in *installation) checkOwner(ctx context.Context, account string, want owner) error {
+	a := send(ctx, http.MethodGet, in.url+"/credentials/"+account, nil)
+	isUpstream := strings.Contains(string(a.body), `"environment":"`+standin.Name+`"`)
+	if a.err != nil || a.status != http.StatusOK || isUpstream != (want == upstream) {
+		return errors.New(a.String())
+	}
+	return nil
 }

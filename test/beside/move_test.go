@@ -2,15 +2,10 @@ package beside
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/vedette-io/vedette/test/beside/standin"
 )
 
 // TestMove moves accounts from an upstream Clouddriver to agents and back, while everything fails that can fail,
@@ -222,15 +217,7 @@ func (j *journey) awaitAgents(account string) {
 // awaitOwner waits until an account is answered by its new owner.
 func (j *journey) awaitOwner(account string, want owner) {
 	j.t.Helper()
-	await(j.t, 2*time.Minute, fmt.Sprintf("%s is answered by %v", account, want), func(ctx context.Context) error {
-		a := send(ctx, http.MethodGet, j.in.url+"/credentials/"+account, nil)
-		if a.err != nil || a.status != http.StatusOK {
-			return errors.New(a.String())
-		}
-		if isUpstream := strings.Contains(string(a.body), `"environment":"`+standin.Name+`"`); isUpstream != (want == upstream) {
-			return errors.New(a.String())
-		}
-		return nil
-	})
+	await(j.t, 2*time.Minute, fmt.Sprintf("%s is answered by %v", account, want),
+		func(ctx context.Context) error { return j.in.checkOwner(ctx, account, want) })
 	j.ownership.finish(account)
 }

@@ -62,7 +62,7 @@ func (a answer) String() string {
 	if a.err != nil {
 		return fmt.Sprintf("after %v: %v", a.ended.Sub(a.began).Round(time.Millisecond), a.err)
 	}
-	return fmt.Sprintf("after %v: status %d, Retry-After %q, X-Vedette-Incomplete %q, X-Vedette-Upstream-Age %q: %.500s", a.ended.Sub(a.began).Round(time.Millisecond),
+	return fmt.Sprintf("after %v: status %d, Retry-After %q, X-Vedette-Incomplete %q, X-Vedette-Upstream-Age %q: %.300s", a.ended.Sub(a.began).Round(time.Millisecond),
 		a.status, a.header.Get("Retry-After"), a.header.Get("X-Vedette-Incomplete"), a.header.Get("X-Vedette-Upstream-Age"), a.body)
 }
 

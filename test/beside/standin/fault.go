@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -109,10 +108,12 @@ func claim(tree any, account, other string) any {
 	case []any:
 		all := []any{}
 		for _, element := range node {
-			all = append(all, claim(element, account, other))
-			if object, ok := element.(map[string]any); ok && (object["account"] == account || object["name"] == account) {
-				all = append(all, renamed(object, account, other))
+			object, _ := element.(map[string]any)
+			if object["account"] == account || object["name"] == account {
+				all = append(all, element, renamed(element, account, other))
+				continue
 			}
+			all = append(all, claim(element, account, other))
 		}
 		return all
 	case map[string]any:
@@ -128,14 +129,27 @@ func claim(tree any, account, other string) any {
 	return tree
 }
 
-func renamed(object map[string]any, account, other string) map[string]any {
-	copied := maps.Clone(object)
-	for name, value := range copied {
-		if value == account {
-			copied[name] = other
+// renamed returns a copy with another name in place of that of an account.
+func renamed(tree any, account, other string) any {
+	switch node := tree.(type) {
+	case string:
+		if node == account {
+			return other
 		}
+	case []any:
+		copied := []any{}
+		for _, element := range node {
+			copied = append(copied, renamed(element, account, other))
+		}
+		return copied
+	case map[string]any:
+		copied := map[string]any{}
+		for name, value := range node {
+			copied[name] = renamed(value, account, other)
+		}
+		return copied
 	}
-	return copied
+	return tree
 }
 
 // Flapping returns a fault that leaves out an account in every second answer.
