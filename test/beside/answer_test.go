@@ -79,9 +79,9 @@ func checkAccounts(want []string) checkFunc {
 			if a.Environment == standin.Name {
 				by = upstream
 			}
-			entries = append(entries, entry{a.Name, "account", by})
+			entries = append(entries, entry{a.Name, "account", by, false})
 		}
-		return entries, compare(entries, wanted, false)
+		return entries, checkEntries(entries, wanted, false)
 	})
 }
 
@@ -94,7 +94,7 @@ func checkApplications(all map[string]*inventory, isExpanded bool) checkFunc {
 		for _, a := range list {
 			seen[a.Name]++
 			if want := all[a.Name]; want != nil && isExpanded {
-				problems = append(problems, compare(clusterEntries(a.ClusterNames), want.clusters, false)...)
+				problems = append(problems, checkEntries(clusterEntries(a.ClusterNames), want.clusters, false)...)
 			}
 		}
 		for name := range all {
@@ -109,7 +109,7 @@ func checkApplications(all map[string]*inventory, isExpanded bool) checkFunc {
 func clusterEntries(byAccount map[string][]string) (entries []entry) {
 	for account, clusters := range byAccount {
 		for _, name := range clusters {
-			entries = append(entries, entry{account, name, unknown})
+			entries = append(entries, entry{account: account, name: name})
 		}
 	}
 	return entries
@@ -120,16 +120,16 @@ func checkApplication(want names) checkFunc {
 		var entries []entry
 		for account, clusters := range a.Clusters {
 			for _, c := range clusters {
-				entries = append(entries, entry{account, c.Name, unknown})
+				entries = append(entries, entry{account: account, name: c.Name})
 			}
 		}
-		return nil, compare(entries, want, false)
+		return nil, checkEntries(entries, want, false)
 	})
 }
 
 func checkClusters(want names) checkFunc {
 	return checkAs(func(byAccount map[string][]string) ([]entry, []string) {
-		return nil, compare(clusterEntries(byAccount), want, false)
+		return nil, checkEntries(clusterEntries(byAccount), want, false)
 	})
 }
 
@@ -137,9 +137,9 @@ func checkClusters(want names) checkFunc {
 func checkObjects(want names, mayHaveMore bool) checkFunc {
 	return checkAs(func(list []objectView) (entries []entry, _ []string) {
 		for _, o := range list {
-			entries = append(entries, entry{o.Account, o.Name, ownerOf(o.Labels)})
+			entries = append(entries, entry{o.Account, o.Name, ownerOf(o.Labels), true})
 		}
-		return entries, compare(entries, want, mayHaveMore)
+		return entries, checkEntries(entries, want, mayHaveMore)
 	})
 }
 
@@ -147,9 +147,9 @@ func checkObjects(want names, mayHaveMore bool) checkFunc {
 func checkNamed(account string, want []string) checkFunc {
 	return checkAs(func(list []objectView) (entries []entry, _ []string) {
 		for _, o := range list {
-			entries = append(entries, entry{account, o.Name, unknown})
+			entries = append(entries, entry{account: account, name: o.Name})
 		}
-		return nil, compare(entries, names{account: want}, false)
+		return nil, checkEntries(entries, names{account: want}, false)
 	})
 }
 
@@ -160,19 +160,19 @@ func checkSecurityGroups(want names) checkFunc {
 			for _, byNamespace := range byProvider {
 				for _, list := range byNamespace {
 					for _, group := range list {
-						entries = append(entries, entry{account, group.Name, unknown})
+						entries = append(entries, entry{account: account, name: group.Name})
 					}
 				}
 			}
 		}
-		return nil, compare(entries, want, false)
+		return nil, checkEntries(entries, want, false)
 	})
 }
 
 func checkManifest(account, name string) checkFunc {
 	return checkAs(func(m manifestView) ([]entry, []string) {
-		got := []entry{{m.Account, "deployment " + m.Manifest.Metadata.Name, ownerOf(m.Manifest.Metadata.Labels)}}
-		return got, compare(got, names{account: {name}}, false)
+		got := []entry{{m.Account, "deployment " + m.Manifest.Metadata.Name, ownerOf(m.Manifest.Metadata.Labels), true}}
+		return got, checkEntries(got, names{account: {name}}, false)
 	})
 }
 

@@ -29,7 +29,7 @@ type streak struct {
 	from time.Time
 }
 
-// add adds the end of a request.
+// add adds the end of a request, in a step.
 func (e *errorTimes) add(step, reader string, began, ended time.Time, isError bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +66,7 @@ func (e *errorTimes) cell(step, reader string) *cell {
 	return e.cells[key]
 }
 
-// String returns a table with the longest times, in the step in which they began, and the numbers of requests.
+// String returns a table with the longest times, in the step in which the first error came, and the numbers of requests.
 func (e *errorTimes) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

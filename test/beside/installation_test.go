@@ -33,17 +33,22 @@ grpc: {server: {port: %d}}
 agents: {pulseSeconds: 1}
 accounts: {gracePeriod: %s}
 upstream: {baseUrl: %q%s}
+%s
 `
 
 // settings are the parts of the server's configuration that differ.
 type settings struct {
 	upstream string        // URL
 	timeouts string        // further keys of upstream, which begin with a comma
+	further  string        // further settings
 	grace    time.Duration // of accounts without agents
 }
 
 // shortTimeouts let requests fail before a short freeze ends.
 const shortTimeouts = ", mergeTimeout: 2s, timeout: 3s"
+
+// shortTasks ends operations soon whose agent has gone.
+const shortTasks = "tasks: {timeout: 10s}"
 
 // newInstallation starts a server. If the test fails, the logs are kept.
 func newInstallation(t testing.TB, s settings) *installation {
@@ -51,7 +56,7 @@ func newInstallation(t testing.TB, s settings) *installation {
 	in := &installation{t: t, dir: keptDir(t)}
 	rest, grpc := freePort(t), freePort(t)
 	in.url, in.grpc = fmt.Sprintf("http://127.0.0.1:%d", rest), fmt.Sprintf("127.0.0.1:%d", grpc)
-	config := in.write("server.yml", fmt.Sprintf(serverConfig, in.dir, rest, grpc, s.grace, s.upstream, s.timeouts))
+	config := in.write("server.yml", fmt.Sprintf(serverConfig, in.dir, rest, grpc, s.grace, s.upstream, s.timeouts, s.further))
 	in.server = &process{t: t, name: "vedette-server", path: program("vedette-server"), args: []string{"--config", config}, log: in.path("server.log")}
 	in.server.start()
 	in.awaitServer()
@@ -94,15 +99,9 @@ func (in *installation) awaitServer() {
 		if in.server.hasEnded() {
 			in.t.Fatalf("the server has ended:\n%s", in.server.tail(10))
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, in.url+"/health", nil)
-		if err != nil {
-			return err
+		if a := send(ctx, http.MethodGet, in.url+"/health", nil); a.err != nil || a.status != http.StatusOK {
+			return errors.New(a.String())
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		response.Body.Close()
 		return nil
 	})
 }

@@ -58,10 +58,11 @@ func together(all ...names) names {
 type entry struct {
 	account, name string
 	owner         owner // who has answered; unknown if the answer does not tell
+	byLabel       bool  // a label tells the owner
 }
 
-// compare returns what is wrong with entries: what is missing, there twice, or not wanted.
-func compare(got []entry, want names, mayHaveMore bool) (problems []string) {
+// checkEntries returns what is wrong with entries: what is missing, there twice, or not wanted.
+func checkEntries(got []entry, want names, mayHaveMore bool) (problems []string) {
 	count := map[[2]string]int{}
 	for _, e := range got {
 		count[[2]string{e.account, e.name}]++

@@ -16,6 +16,10 @@ func TestMove(t *testing.T) {
 		t.Skip("it starts two clusters")
 	}
 	clusters := startClusters(t, east, west)
+	if *clouddriverArguments != "" {
+		moveBeside(t, startClouddriver(t, clusters), clusters)
+		return
+	}
 	moveBeside(t, startStandIn(t, clusters), clusters)
 }
 
@@ -26,6 +30,7 @@ type journey struct {
 	upstream  clouddriver
 	agents    map[string]*agent
 	ownership *ownership
+	callers   *callers
 	frozen    downtimes
 	down      downtimes
 	name      atomic.Value // of the step
@@ -34,21 +39,27 @@ type journey struct {
 
 // moveBeside runs all steps before an upstream Clouddriver that has the accounts of the clusters.
 func moveBeside(t *testing.T, c clouddriver, clusters map[string]*cluster) {
-	s := settings{upstream: c.URL(), timeouts: shortTimeouts, grace: 4 * time.Second}
+	s := settings{upstream: c.URL(), timeouts: shortTimeouts, further: shortTasks, grace: 4 * time.Second}
 	if isLong() {
-		s.timeouts, s.grace = "", 20*time.Second
+		s = settings{upstream: c.URL(), grace: 20 * time.Second}
 	}
 	j := &journey{t: t, in: newInstallation(t, s), upstream: c, agents: map[string]*agent{}, ownership: newOwnership(east, west), began: time.Now()}
 	j.name.Store("start")
+	logVersions(t, j.in, clusters[west])
 	for account, plane := range clusters {
 		j.agents[account] = j.in.newAgent(account, plane.Kubeconfig())
 	}
-	w, stop := j.startCallers(clusters)
+	j.callers = j.startCallers(clusters)
 	j.steps()
 	j.begin("the last operations end")
-	stop()
+	patience := time.Second
+	if isLong() {
+		patience = 2 * time.Minute
+	}
+	j.callers.writer.stop(patience)
+	j.callers.stopReaders()
 	j.begin("end")
-	j.judge(w, clusters)
+	j.judge(clusters)
 }
 
 // step returns the name of the current step.
@@ -60,45 +71,9 @@ func (j *journey) begin(name string) {
 	j.t.Logf("%5.1fs  %s", time.Since(j.began).Seconds(), name)
 }
 
-// startCallers starts readers and writers. The function that it returns stops them.
-func (j *journey) startCallers(clusters map[string]*cluster) (*writer, func()) {
-	accounts := []string{east, west}
-	if s, ok := j.upstream.(standIn); ok {
-		accounts = s.accounts()
-	}
-	r := &readers{url: j.in.url, ownership: j.ownership, violations: &violations{}, times: &errorTimes{}, frozen: &j.frozen, down: &j.down, step: j.step}
-	w := &writer{readers: r}
-	asked := subjects{accounts: accounts, applications: inventoryOf(clusters), tasks: w.succeeded, hasNewcomer: !j.upstream.knows(newcomer)}
-	// The short form runs beside other tests on few processors, which readers without pause would starve.
-	pause, fiatPause := 25*time.Millisecond, time.Second
-	if isLong() {
-		pause, fiatPause = time.Millisecond, 10*time.Second
-	}
-	ctx, cancel := context.WithCancel(j.t.Context())
-	for name, next := range asked.orcaRequests() {
-		r.run(ctx, name, pause, next)
-	}
-	for name, next := range asked.fiatRequests() {
-		r.run(ctx, name, fiatPause, next)
-	}
-	last, cancelLast := context.WithCancel(j.t.Context())
-	writing, stopWriting := context.WithCancel(j.t.Context())
-	for _, account := range []string{east, west} {
-		w.run(writing, last, account, 300*time.Millisecond)
-	}
-	return w, func() {
-		stopWriting()
-		timer := time.AfterFunc(time.Minute, cancelLast)
-		w.group.Wait()
-		timer.Stop()
-		cancelLast()
-		cancel()
-		r.group.Wait()
-	}
-}
-
 // judge reports what went wrong, and prints for how long each reader got errors.
-func (j *journey) judge(w *writer, clusters map[string]*cluster) {
+func (j *journey) judge(clusters map[string]*cluster) {
+	w := j.callers.writer
 	runs := map[string]map[string]int{}
 	for account, c := range clusters {
 		found, err := c.runs(j.t.Context())
@@ -112,7 +87,7 @@ func (j *journey) judge(w *writer, clusters map[string]*cluster) {
 	}
 	all, failed, reasons := w.judge(runs)
 	w.violations.report(j.t)
-	j.t.Logf("longest time with errors, by reader and by the step in which it began:\n%v", w.times)
+	j.t.Logf("longest time with errors, by reader and by the step in which the first error came:\n%v", w.times)
 	j.t.Logf("%d operations, %d of them failed: %v", all, failed, reasons)
 	if all == 0 {
 		j.t.Error("got no operation that ended")
@@ -142,7 +117,7 @@ func (j *journey) steps() {
 		{"west is given back", func() { j.giveBack(west) }},
 		{"west moves again", func() { j.moveToAgents(west) }},
 		{"east moves, too", func() { j.moveToAgents(east) }},
-		{"both are given back", func() { j.giveBack(east, west) }},
+		{"both are given back", j.giveBackBoth},
 	} {
 		j.begin(s.name)
 		s.run()
@@ -206,6 +181,15 @@ func (j *journey) giveBack(accounts ...string) {
 		j.awaitOwner(account, upstream)
 	}
 	sleep(j.t.Context(), recovery)
+}
+
+// giveBackBoth gives back both accounts. In the short form no operations are sent meanwhile, because the ends of those whose
+// agents have gone are known only half a minute later.
+func (j *journey) giveBackBoth() {
+	if !isLong() {
+		j.callers.writer.finish(time.Second)
+	}
+	j.giveBack(east, west)
 }
 
 func (j *journey) awaitAgents(account string) {

@@ -30,15 +30,16 @@ type subjects struct {
 	accounts     []string
 	applications map[string]*inventory
 	tasks        func(n int) (id string, isOwn bool) // that have succeeded; id is "" if there is none yet
-	hasNewcomer  bool                                // set if only agents know the application newcomer
+	// hasNewcomer reports whether the application newcomer must be there now; nil if the upstream Clouddriver knows it.
+	hasNewcomer func() bool
 }
 
 // orcaRequests are the requests of Orca and Deck by the names of their readers.
 func (s subjects) orcaRequests() map[string]requestFunc {
 	readers := map[string]requestFunc{
-		"credentials":          s.always("/credentials", checkAccounts(s.accounts)),
-		"credentials expanded": s.always("/credentials?expand=true", checkAccounts(s.accounts)),
-		"applications":         s.always("/applications?restricted=false", checkApplications(s.applications, true)),
+		"credentials":          s.kept("/credentials", checkAccounts(s.accounts)),
+		"credentials expanded": s.kept("/credentials?expand=true", checkAccounts(s.accounts)),
+		"applications":         s.kept("/applications?restricted=false", checkApplications(s.applications, true)),
 		"security groups": func(int) request {
 			return request{path: "/securityGroups", check: checkSecurityGroups(s.securityGroups())}
 		},
@@ -66,7 +67,7 @@ func (s subjects) orcaRequests() map[string]requestFunc {
 			return request{path: "/applications/" + application + r.suffix, check: r.check(s.applications[application])}
 		}
 	}
-	if s.hasNewcomer {
+	if s.hasNewcomer != nil {
 		readers["application of agents"] = s.newcomer
 	}
 	return readers
@@ -75,12 +76,13 @@ func (s subjects) orcaRequests() map[string]requestFunc {
 // fiatRequests are the requests of Fiat by the names of their readers.
 func (s subjects) fiatRequests() map[string]requestFunc {
 	return map[string]requestFunc{
-		"Fiat: credentials":  s.always("/credentials", checkAccounts(s.accounts)),
-		"Fiat: applications": s.always("/applications?restricted=false&expand=false", checkApplications(s.applications, false)),
+		"Fiat: credentials":  s.kept("/credentials", checkAccounts(s.accounts)),
+		"Fiat: applications": s.kept("/applications?restricted=false&expand=false", checkApplications(s.applications, false)),
 	}
 }
 
-func (s subjects) always(path string, check checkFunc) requestFunc {
+// kept always asks for the same, for which the server has a last complete answer.
+func (s subjects) kept(path string, check checkFunc) requestFunc {
 	return func(int) request { return request{path: path, check: check, keepsLast: true} }
 }
 
@@ -132,6 +134,9 @@ func (s subjects) task(n int) request {
 
 // newcomer asks for the application that only agents know.
 func (s subjects) newcomer(n int) request {
+	if !s.hasNewcomer() {
+		return request{}
+	}
 	want := s.applications[newcomer]
 	return []request{
 		{path: "/applications/" + newcomer, account: west, check: checkApplication(want.clusters)},

@@ -12,10 +12,14 @@ type clouddriver interface {
 	URL() string
 	Freeze()
 	Thaw()
-	// runs adds how often each operation ran, by account and clientRequestId.
+	// addRuns adds how often each operation ran, by account and clientRequestId, except those that the clusters show.
 	addRuns(ctx context.Context, runs map[string]map[string]int) error
-	// knows reports whether it has an application of a cluster.
+	// knows reports whether it has an application of the clusters.
 	knows(application string) bool
+	// accounts returns the names of all accounts that Spinnaker must see.
+	accounts() []string
+	// hasLabels reports whether the labels of objects tell who has answered.
+	hasLabels() bool
 }
 
 // standIn is a stand-in whose objects are those of the clusters.
@@ -45,5 +49,6 @@ func (s standIn) addRuns(_ context.Context, runs map[string]map[string]int) erro
 
 func (s standIn) knows(application string) bool { return application != newcomer }
 
-// accounts returns the names of all accounts that Spinnaker must see.
+func (s standIn) hasLabels() bool { return true }
+
 func (s standIn) accounts() []string { return []string{"legacy", east, west} }

@@ -3,7 +3,6 @@ package standin
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -170,9 +169,4 @@ func (s *Server) Flapping(account string) Fault {
 		part := &Server{state: state{accounts: without, objects: s.state.snapshot().objects}}
 		part.handler().ServeHTTP(w, r)
 	}
-}
-
-// String describes a run.
-func (r Run) String() string {
-	return fmt.Sprintf("%s in %s for %s at %s", r.Operation, r.Account, r.RequestID, r.At.Format(time.TimeOnly))
 }

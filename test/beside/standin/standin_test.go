@@ -75,8 +75,12 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	}
+	s.SetObjects(nil)
+	if _, body, _ := s.send(t, http.MethodGet, "/applications/shop/clusters", ""); body != "{}" {
+		t.Errorf("without objects: got %s, want {}", body)
+	}
 	s.SetAccounts(nil)
-	if _, body, _ := s.send(t, http.MethodGet, "/applications", ""); body != "[]" {
+	if _, body, _ := s.send(t, http.MethodGet, "/credentials", ""); body != "[]" {
 		t.Errorf("without accounts: got %s, want []", body)
 	}
 }
