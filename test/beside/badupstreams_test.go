@@ -95,6 +95,9 @@ type badWorld struct {
 // requests that concern only agents are not affected.
 func TestBadUpstreams(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it starts programs")
+	}
 	w := newBadWorld(t)
 	w.standIn.SetAccounts([]standin.Account{{Name: east}})
 	w.without = w.honest()

@@ -164,15 +164,6 @@ func (in *installation) checkHalfSynchronized(ctx context.Context, account strin
 	return err
 }
 
-// checkRemoved returns an error if the server knows an account.
-func (in *installation) checkRemoved(ctx context.Context, account string) error {
-	feeds, err := in.feeds(ctx, account)
-	if err == nil && feeds != nil {
-		err = errors.New("the server still has the account")
-	}
-	return err
-}
-
 // checkOwner returns an error unless an account is answered by an owner.
 func (in *installation) checkOwner(ctx context.Context, account string, want owner) error {
 	a := send(ctx, http.MethodGet, in.url+"/credentials/"+account, nil)
