@@ -92,7 +92,7 @@ hostile:
 	go test ./test/hostile -tags $(TAGS) -run 'TestAllEntryPoints|TestEveryEntryPointIsAttacked' -timeout 24h -duration $(DURATION) -v
 
 # Accounts move from a stand-in for Clouddriver to agents and back, while readers ask without pause and everything fails that
-# can. The stand-in is frozen for FREEZE in each step; with 1m it takes some twenty minutes. It prints for how long each reader
+# can. The stand-in is frozen for FREEZE in each step; with 1m it takes some ten minutes. It prints for how long each reader
 # got errors.
 FREEZE ?= 1m
 move: controlplane

@@ -91,6 +91,11 @@ func (c *cluster) createWorkloads(ctx context.Context) error {
 	if err := c.Apply(ctx, "/apis/networking.k8s.io/v1/namespaces/"+namespace+"/networkpolicies/all", policy); err != nil {
 		return err
 	}
+	if isLong() {
+		if err := c.createFiller(ctx); err != nil {
+			return err
+		}
+	}
 	for _, name := range names {
 		single := name + "-single-v000"
 		for path, body := range map[string]object{
@@ -102,6 +107,22 @@ func (c *cluster) createWorkloads(ctx context.Context) error {
 			if err := c.Apply(ctx, path, body); err != nil {
 				return fmt.Errorf("create the workloads of %s: %w", c.account, err)
 			}
+		}
+	}
+	return nil
+}
+
+// createFiller creates objects that only make the first synchronization long.
+func (c *cluster) createFiller(ctx context.Context) error {
+	const filler, count = "filler", 1000
+	if err := c.Apply(ctx, "/api/v1/namespaces/"+filler, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": filler}}); err != nil {
+		return err
+	}
+	for i := range count {
+		body := workload("ReplicaSet", fmt.Sprintf("%s-%d", filler, i), filler, "replicaSet "+filler)
+		body["spec"].(object)["replicas"] = 0
+		if err := c.Create(ctx, "/apis/apps/v1/namespaces/"+filler+"/replicasets", body); err != nil {
+			return fmt.Errorf("create the filler of %s: %w", c.account, err)
 		}
 	}
 	return nil

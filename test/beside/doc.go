@@ -5,7 +5,7 @@
 // TestMove runs two real clusters, a server, two agents and a stand-in for Clouddriver (package standin),
 // with readers in the manner of Orca and Fiat and with writers. No answer may be false: an application
 // that is missing, an account that is there twice, a server group that is left out. It prints for how long each
-// reader got errors in each step. With -freeze 1m it runs for some twenty minutes: make move.
+// reader got errors in each step. With -freeze 1m it runs for some ten minutes: make move.
 //
 // TestBadUpstreams asks each merged endpoint while the stand-in misbehaves in each way that it knows.
 //

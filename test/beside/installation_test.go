@@ -30,7 +30,6 @@ const serverConfig = `
 dataDir: %q
 server: {port: %d}
 grpc: {server: {port: %d}}
-agents: {pulseSeconds: 1}
 accounts: {gracePeriod: %s}
 upstream: {baseUrl: %q%s}
 %s

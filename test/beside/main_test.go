@@ -59,13 +59,17 @@ func await(t testing.TB, timeout time.Duration, what string, check func(context.
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || last == nil { // the end of ctx says nothing about what is awaited
+			last = err
+		}
 		if !sleep(ctx, 50*time.Millisecond) {
-			t.Fatalf("waited %v until %s: %v", timeout, what, err)
+			t.Fatalf("waited %v until %s: %v", timeout, what, last)
 		}
 	}
 }

@@ -124,14 +124,15 @@ func (j *journey) steps() {
 	}
 }
 
-// slowBytesPerSecond makes the first synchronization, of some 60 KB, take about as long as a freeze.
-func slowBytesPerSecond() int { return int(40_000 / max(3, freezeFor.Seconds())) }
+// slowBytesPerSecond makes the first synchronization take 5 seconds, or half a minute with the filler of the long form. A link that
+// is much slower delays heartbeats behind objects until the server takes the agent for dead.
+const slowBytesPerSecond = 12_000
 
 // firstSynchronization starts the agent of west over a slow link. It is killed in the middle and started again. The
 // upstream Clouddriver is frozen in the middle, too.
 func (j *journey) firstSynchronization() {
 	a := j.agents[west]
-	a.link.Limit(slowBytesPerSecond())
+	a.link.Limit(slowBytesPerSecond)
 	j.ownership.begin(west, agents)
 	half := func(ctx context.Context) error { return j.in.checkHalfSynchronized(ctx, west) }
 	a.start()
