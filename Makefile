@@ -4,9 +4,11 @@
 # make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make hostile DURATION=10m  attacks every entry point of docs/security.md at once
+# make move FREEZE=1m  moves accounts from an existing Clouddriver to agents and back while everything fails
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
 # make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
+# make verify-beside SPINNAKER=DIR         moves accounts from a real Clouddriver to agents and back
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 # make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
@@ -23,7 +25,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile differential verify-clouddriver verify-spinnaker lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -66,7 +68,7 @@ RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 # The packages that take longest begin first, so that none of them is alone at the end. Many tests
 # wait, so one more package than there are processors runs at a time, and twice as many tests of a
 # package as there are processors.
-LONGEST := ./server/store ./agent/operate ./agent/watch ./test/convergence ./server/clouddriver ./test/journey
+LONGEST := ./server/store ./agent/operate ./agent/watch ./test/convergence ./server/clouddriver ./test/journey ./test/beside
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 PACKAGES_AT_ONCE ?= $(shell expr $(PROCESSORS) + 1)
 TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)
@@ -89,6 +91,13 @@ DURATION ?= 10m
 hostile:
 	go test ./test/hostile -tags $(TAGS) -run 'TestAllEntryPoints|TestEveryEntryPointIsAttacked' -timeout 24h -duration $(DURATION) -v
 
+# Accounts move from a stand-in for Clouddriver to agents and back, while readers ask without pause and everything fails that
+# can. The stand-in is frozen for FREEZE in each step; with 1m it takes some ten minutes. It prints for how long each reader
+# got errors.
+FREEZE ?= 1m
+move: controlplane
+	go test ./test/beside -tags $(TAGS) -run 'TestMove|TestBadUpstreams' -timeout 24h -freeze $(FREEZE) -v
+
 # Random manifests through kubectl and through us: SEEDS sequences of each mode, from
 # FROM on; MODE is client, server or mixed, and all of them if not given.
 differential: controlplane
@@ -107,6 +116,21 @@ verify-clouddriver:
 RECORDINGS ?=
 verify-spinnaker: controlplane
 	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)') $(if $(WRITE),--write $(WRITE))
+
+# The same as move with a real Clouddriver, and a comparison of what both sides answer about the same clusters. SPINNAKER is a
+# directory with clouddriver.args, a Java argument file that holds "-cp CLASSPATH MAINCLASS" of a Clouddriver.
+SPINNAKER ?=
+verify-beside:
+	@if [ ! -r '$(SPINNAKER)/clouddriver.args' ]; then printf '%s\n' \
+		"verify-beside: there is no readable file '$(SPINNAKER)/clouddriver.args', which says how to start Clouddriver." \
+		"Build Spinnaker's Clouddriver (https://github.com/spinnaker/clouddriver): ./gradlew clouddriver-web:installDist" \
+		"Write this line into a file clouddriver.args, with LIB for the absolute path of clouddriver-web/build/install/clouddriver/lib:" \
+		"  -cp LIB/* com.netflix.spinnaker.clouddriver.Main" \
+		"Then run: make verify-beside SPINNAKER=DIR, where DIR is the directory of that file." \
+		"redis-server and Java 17 must be on the PATH." >&2; exit 1; fi
+	@$(MAKE) --no-print-directory controlplane
+	go test ./test/beside -tags $(TAGS) -run 'TestSameAnswers|TestMove' -parallel 1 -timeout 24h -freeze $(FREEZE) \
+		-clouddriver '$(abspath $(SPINNAKER))/clouddriver.args' -v
 
 lint:
 	$(LINT) run ./...
