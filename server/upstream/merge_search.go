@@ -45,17 +45,32 @@ func mergeSearch(m *merger) error {
 			if err != nil {
 				return err
 			}
-			if hash := xxhash.Sum64(result); drops || from == fromTheirs && seen[hash] {
+			identity, err := m.identityOf(result)
+			if err != nil {
+				return err
+			}
+			if drops || from == fromTheirs && seen[identity] {
 				merged.TotalMatches--
 				continue
 			} else if from == fromOwn {
-				seen[hash] = true
+				seen[identity] = true
 			}
 			merged.Results = append(merged.Results, result)
 		}
 	}
 	merged.TotalMatches = max(merged.TotalMatches, int64(len(merged.Results)))
 	return m.addResultSet(merged)
+}
+
+// identityOf returns a digest of what identifies a result. Applications are the same on both sides, although their other members
+// may differ.
+func (m *merger) identityOf(result []byte) (uint64, error) {
+	kind, err := m.stringMember(result, "type")
+	if err != nil || kind != "applications" {
+		return xxhash.Sum64(result), err
+	}
+	application, err := m.stringMember(result, "application")
+	return xxhash.Sum64String(application), err
 }
 
 // readResultSet reads an answer, which has one element for all providers. Clouddriver's list has

@@ -157,6 +157,9 @@ func (w *badWorld) check(bad badUpstream) {
 			for range 2 { // the second may find what the first has left
 				problems.add(path, w.judge(bad, path, send(w.t.Context(), http.MethodGet, w.in.url+path, nil)))
 			}
+			if bad.isDown && slices.Contains(keepingPaths, path) {
+				problems.add(path, w.awaitAge(bad, path))
+			}
 		})
 	}
 	for _, path := range ownPaths {
@@ -192,10 +195,28 @@ func (w *badWorld) judge(bad badUpstream, path string, a answer) string {
 		return fmt.Sprintf("got %v, want no mark", a)
 	case got != w.complete[path] && (!bad.isChanging || got != w.without[path]):
 		return fmt.Sprintf("got %v, want the complete answer: %s", a, difference(got, w.complete[path]))
-	case isLast && a.header.Get("X-Vedette-Upstream-Age") == "":
-		return fmt.Sprintf("got %v, want the age of the last complete answer", a)
 	}
 	return ""
+}
+
+// ageDelay is how long an answer counts as the current one, and more.
+const ageDelay = 10 * time.Second
+
+// awaitAge asks until the answer says how old it is, and returns what is wrong meanwhile; "" if nothing is.
+func (w *badWorld) awaitAge(bad badUpstream, path string) string {
+	began := time.Now()
+	for {
+		a := send(w.t.Context(), http.MethodGet, w.in.url+path, nil)
+		switch problem := w.judge(bad, path, a); {
+		case problem != "":
+			return problem
+		case a.header.Get("X-Vedette-Upstream-Age") != "":
+			return ""
+		case time.Since(began) > ageDelay:
+			return fmt.Sprintf("got %v, want the age of the last complete answer", a)
+		}
+		sleep(w.t.Context(), 100*time.Millisecond)
+	}
 }
 
 // judgeOwn returns what is wrong with an answer that concerns only agents; "" if nothing is.
