@@ -38,12 +38,15 @@ type FirstSyncs struct {
 	pending map[vedette.AccountName]struct{} // to look at
 	waiting map[vedette.AccountName]struct{} // to look at again later, because what they wait for is no change of theirs
 	retryAt time.Time
+	// parts are accounts that would be complete without all kinds by which Spinnaker decides, since when.
+	parts map[vedette.AccountName]time.Time
 }
 
 // NewFirstSyncs returns FirstSyncs. Nothing is recorded before Run.
 func NewFirstSyncs(s syncStore, reporter Reporter, log *slog.Logger) *FirstSyncs {
 	return &FirstSyncs{
 		store: s, reporter: reporter, log: log, pending: map[vedette.AccountName]struct{}{}, waiting: map[vedette.AccountName]struct{}{},
+		parts: map[vedette.AccountName]time.Time{},
 	}
 }
 
@@ -92,17 +95,17 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var open []store.AccountSync
+	var open []openSync
 	next := map[vedette.AccountName]struct{}{}
 	for _, a := range all { // accounts that are gone are not looked at again
 		if _, isPending := f.pending[a.Account]; !isPending || !a.Complete.IsZero() {
 			continue
 		}
-		switch connected, _ := f.reporter.Reports(a.Account); {
+		switch connected, hasProblem := f.reporter.Reports(a.Account); {
 		case !connected:
 			f.waiting[a.Account] = struct{}{}
 		case len(open) < maxFirstSyncs:
-			open = append(open, a)
+			open = append(open, openSync{a, hasProblem})
 		default:
 			next[a.Account] = struct{}{}
 		}
@@ -111,8 +114,14 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 	return f.record(ctx, open)
 }
 
+// openSync is an account whose first synchronization may have ended.
+type openSync struct {
+	store.AccountSync
+	hasProblem bool // before its feeds are read
+}
+
 // record reads the feeds of some accounts, and records which of them are synchronized.
-func (f *FirstSyncs) record(ctx context.Context, open []store.AccountSync) error {
+func (f *FirstSyncs) record(ctx context.Context, open []openSync) error {
 	if len(open) == 0 {
 		return nil
 	}
@@ -129,10 +138,17 @@ func (f *FirstSyncs) record(ctx context.Context, open []store.AccountSync) error
 		byAccount[feeds[i].Account] = append(byAccount[feeds[i].Account], feeds[i])
 	}
 	for _, a := range open {
-		_, hasProblem := f.reporter.Reports(a.Account)
+		connected, hasProblem := f.reporter.Reports(a.Account)
+		hasProblem = hasProblem || a.hasProblem
 		p := ProgressOf(byAccount[a.Account], hasProblem)
-		if hasProblem && !p.Complete { // problems end without a change of the feeds
+		if !connected || hasProblem && !p.Complete { // problems end without a change of the feeds
 			f.waiting[a.Account] = struct{}{}
+		}
+		if !p.Complete {
+			delete(f.parts, a.Account)
+		}
+		if !connected || p.Complete && !f.isConfirmed(a.Account, p) {
+			continue
 		}
 		if !p.Settled || !p.Complete && !a.Settled.IsZero() {
 			continue
@@ -145,11 +161,32 @@ func (f *FirstSyncs) record(ctx context.Context, open []store.AccountSync) error
 	return nil
 }
 
+// isConfirmed reports whether an account is complete although kinds by which Spinnaker decides are not declared, and was so some time ago,
+// too. Between two messages of an agent that has found kinds at last, it looks as if it had been configured without them.
+func (f *FirstSyncs) isConfirmed(account vedette.AccountName, p Progress) bool {
+	if !p.isPart {
+		delete(f.parts, account)
+		return true
+	}
+	since, ok := f.parts[account]
+	if !ok {
+		since = time.Now()
+		f.parts[account] = since
+	}
+	if time.Since(since) < firstSyncRetry {
+		f.waiting[account] = struct{}{}
+		return false
+	}
+	delete(f.parts, account)
+	return true
+}
+
 // Progress is how far the first synchronization of an account has come.
 type Progress struct {
 	Settled  bool   // no feed waits for its first snapshot
 	Complete bool   // and all feeds by which Spinnaker decides are live
 	Missing  string // what prevents that the account is complete; empty if it is
+	isPart   bool   // kinds by which Spinnaker decides are not declared
 }
 
 // decisiveKinds are the kinds by which Spinnaker decides: what applications, clusters, server groups, load balancers
@@ -181,10 +218,12 @@ func ProgressOf(feeds []store.FeedStatus, hasProblem bool) Progress {
 	if waiting > 0 {
 		return Progress{Missing: fmt.Sprintf("%d of %d kinds have not been read yet, for example %s", waiting, len(feeds), first)}
 	}
+	isPart := false
 	for _, kind := range decisiveKinds {
+		isPart = isPart || !declared[kind]
 		if missing == "" && hasProblem && !declared[kind] {
 			missing = fmt.Sprintf("its agent reports a problem and has not found %s", kind)
 		}
 	}
-	return Progress{Settled: true, Complete: missing == "", Missing: missing}
+	return Progress{Settled: true, Complete: missing == "", Missing: missing, isPart: isPart}
 }

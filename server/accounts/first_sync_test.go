@@ -130,7 +130,7 @@ func (m *syncMemory) Reports(name vedette.AccountName) (connected, hasProblem bo
 
 func (m *syncMemory) check(name vedette.AccountName, settled, complete bool) {
 	m.Helper()
-	time.Sleep(2 * firstSyncRetry)
+	time.Sleep(4 * firstSyncRetry)
 	synctest.Wait()
 	if row := m.rows[name]; row.Settled.IsZero() == settled || row.Complete.IsZero() == complete {
 		m.Errorf("account %s is settled since %v and complete since %v, want %t and %t", name, row.Settled, row.Complete, settled, complete)

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +26,9 @@ const accountTimeout = 5 * time.Second
 // accountSet says for which accounts this server answers at one time. One set decides about all parts of an answer. It is
 // not changed.
 type accountSet struct {
-	// owned are the accounts for which this server answers.
-	owned map[vedette.AccountName]struct{}
+	// owned are the accounts for which this server answers, by when they were settled: an account that leaves and comes back is
+	// settled at another time.
+	owned map[vedette.AccountName]time.Time
 	// folded are their names as other services compare them.
 	folded map[string]struct{}
 	// arriving are the accounts that agents have registered, and for which this server does not answer yet.
@@ -36,10 +38,10 @@ type accountSet struct {
 // newAccountSet returns the set of accounts. This server answers for an account whose first synchronization is complete, and
 // for one of which it has all that its agent may read, unless the upstream Clouddriver has that account too.
 func newAccountSet(syncs []store.AccountSync, isTheirs func(account string) answerOf) *accountSet {
-	s := &accountSet{map[vedette.AccountName]struct{}{}, map[string]struct{}{}, map[vedette.AccountName]struct{}{}}
+	s := &accountSet{map[vedette.AccountName]time.Time{}, map[string]struct{}{}, map[vedette.AccountName]struct{}{}}
 	for _, a := range syncs {
 		if !a.Complete.IsZero() || !a.Settled.IsZero() && isTheirs(string(a.Account)) == no {
-			s.owned[a.Account], s.folded[a.Account.Folded()] = struct{}{}, struct{}{}
+			s.owned[a.Account], s.folded[a.Account.Folded()] = a.Settled, struct{}{}
 		} else {
 			s.arriving[a.Account] = struct{}{}
 		}
@@ -66,13 +68,19 @@ func (s *accountSet) hides(name string) bool {
 	return ok
 }
 
-// keepsLater reports whether this server still answers for all accounts of s after a while.
-func (s *accountSet) keepsLater(later *accountSet) bool {
+// holdsLater reports whether an answer that was made of both parts since s is right. It is not if an account has left, because either
+// part may lack it, nor if an account that was left out of this server's part is owned now: the other part may lack it already.
+func (s *accountSet) holdsLater(later *accountSet) bool {
 	if s == later {
 		return true
 	}
-	for name := range s.owned {
-		if _, ok := later.owned[name]; !ok {
+	for name, settled := range s.owned {
+		if now, ok := later.owned[name]; !ok || !now.Equal(settled) {
+			return false
+		}
+	}
+	for name := range s.arriving {
+		if _, ok := later.owned[name]; ok {
 			return false
 		}
 	}
@@ -84,11 +92,12 @@ func (s *accountSet) mayExceed(later *accountSet) bool {
 	if len(s.arriving) > 0 {
 		return true
 	}
-	for _, names := range []map[vedette.AccountName]struct{}{later.owned, later.arriving} {
-		for name := range names {
-			if _, ok := s.owned[name]; !ok {
-				return true
-			}
+	if len(later.arriving) > 0 {
+		return true // none of them is in s.owned, or else it has left
+	}
+	for name := range later.owned {
+		if _, ok := s.owned[name]; !ok {
+			return true
 		}
 	}
 	return false
@@ -99,7 +108,9 @@ type accountCache struct {
 	source  accountSource
 	index   *index
 	missing func(ctx context.Context, account vedette.AccountName) string
-	reads   singleflight.Group
+	// readIndex reads the accounts of the upstream Clouddriver, if it can.
+	readIndex func(ctx context.Context)
+	reads     singleflight.Group
 
 	mu      sync.Mutex
 	set     *accountSet // nil before the first read
@@ -110,8 +121,23 @@ type accountCache struct {
 type accountsVersion struct{ ours, theirs uint64 }
 
 // current returns the accounts for which this server answers now. If they cannot be read, it returns those that were read
-// last, so that a database that does not answer does not affect accounts of others.
+// last, so that a database that does not answer does not affect accounts of others. That is good enough for requests about one account:
+// the API of this server fails without the database, too.
 func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
+	set, err := c.exact(ctx)
+	if err == nil || ctx.Err() != nil {
+		return set, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set == nil {
+		return nil, err
+	}
+	return c.set, nil
+}
+
+// exact returns the accounts for which this server answers now, or an error if they cannot be read.
+func (c *accountCache) exact(ctx context.Context) (*accountSet, error) {
 	version := accountsVersion{c.source.AccountsVersion(), c.index.accountsVersion()}
 	c.mu.Lock()
 	set, isFresh := c.set, c.set != nil && c.version == version
@@ -123,13 +149,8 @@ func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
 	result := c.reads.DoChan(fmt.Sprint(version), func() (any, error) { return c.read(ctx, version) })
 	select {
 	case r := <-result:
-		if read, ok := r.Val.(*accountSet); ok && r.Err == nil {
-			return read, nil
-		}
-		if set == nil {
-			return nil, r.Err
-		}
-		return set, nil
+		read, _ := r.Val.(*accountSet)
+		return read, r.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -143,7 +164,11 @@ func (c *accountCache) read(ctx context.Context, version accountsVersion) (*acco
 	if err != nil {
 		return nil, err
 	}
-	set := newAccountSet(syncs, c.index.hasAccount)
+	isPartOfOne := func(a store.AccountSync) bool { return !a.Settled.IsZero() && a.Complete.IsZero() }
+	if slices.ContainsFunc(syncs, isPartOfOne) && c.index.lastAccount("") == unknown {
+		c.readIndex(ctx) // before it is known whether the upstream Clouddriver has them, neither side may answer
+	}
+	set := newAccountSet(syncs, c.index.lastAccount)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set, c.version = set, version

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
@@ -81,8 +82,8 @@ type answerStore interface {
 // kept is a complete answer. It is not changed.
 type kept struct {
 	fetched time.Time
+	isLast  bool         // that it was not the current one when it was read
 	spool   *spool.Spool // the elements of the list, with commas between them
-	grant   *spool.Grant
 }
 
 // document returns the list. A caller may still read an answer that has been replaced.
@@ -105,8 +106,9 @@ type answers struct {
 	client *client
 	index  *index
 	store  answerStore
-	memory *spool.Memory
 	log    *slog.Logger
+
+	background chan struct{} // one for each request in the background
 
 	flights singleflight.Group
 	mu      sync.Mutex
@@ -114,8 +116,11 @@ type answers struct {
 }
 
 const (
-	// keptBytes bounds what all kept answers take, compressed.
-	keptBytes = 64 << 20
+	// keptBytes bounds what one answer and what the index has of it take: 10 MiB, because one grant may take five eighths of it. While an
+	// answer is being replaced, both are there.
+	keptBytes = 16 << 20
+	// maxBackground bounds the requests in the background.
+	maxBackground = 4
 	// maxKeptDocument bounds one answer before it is compressed.
 	maxKeptDocument = 256 << 20
 	// freshFor is for how long after its end an answer counts as the current one, so that many callers cause one request.
@@ -128,7 +133,7 @@ const (
 
 func newAnswers(c *client, s answerStore) *answers {
 	a := &answers{
-		client: c, index: newIndex(c.MaxStale), store: s, memory: spool.NewMemory(keptBytes), log: c.Log,
+		client: c, index: newIndex(c.RefreshInterval, c.MaxStale, c.stats.isFailing), store: s, log: c.Log, background: make(chan struct{}, maxBackground),
 		states: map[*resource]*resourceState{},
 	}
 	for _, r := range resources {
@@ -224,8 +229,8 @@ func (a *answers) replace(r *resource, k *kept, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[r]
-	if s.kept != nil {
-		s.kept.grant.Release() // readers may need it for a moment longer
+	if s.kept != nil && k.fetched.Before(s.kept.fetched) {
+		return // what was stored is older
 	}
 	s.kept, s.isFailing, s.reason, s.tried, s.took = k, false, "", time.Now(), took
 }
@@ -238,32 +243,37 @@ func (a *answers) read(ctx context.Context, r *resource) (*kept, error) {
 	switch {
 	case t.reason != "":
 		return nil, reasonError(t.reason)
-	case t.document == nil:
-		return nil, reasonError(reasonOfCode(http.StatusNotFound))
+	case t.age > a.client.MaxStale:
+		return nil, reasonError(reasonIncomplete)
 	}
-	return a.keep(ctx, r, t.document, began.Add(-t.age))
+	k, err := a.keep(ctx, r, t.document, began.Add(-t.age))
+	if err == nil {
+		k.isLast = t.isLast
+	}
+	return k, err
 }
 
 // keep checks and keeps a list.
 func (a *answers) keep(ctx context.Context, r *resource, list io.Reader, fetched time.Time) (*kept, error) {
-	grant, err := a.memory.Acquire(ctx, r.name, spool.MinBytes)
+	// A memory of its own: nothing that is kept may wait for, or hold up, anything else.
+	grant, err := spool.NewMemory(keptBytes).Acquire(ctx, r.name, 1)
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{fetched: fetched, spool: spool.New(ctx, grant), grant: grant}
-	if err := a.scan(ctx, r, list, k); err != nil {
-		grant.Release()
-		return nil, err
+	if now := time.Now(); fetched.After(now) {
+		fetched = now // the clock was wrong
 	}
-	return k, nil
+	k := &kept{fetched: fetched, spool: spool.New(ctx, grant)}
+	return k, a.scan(ctx, r, list, k, grant)
 }
 
 // scan writes the elements of a list to a kept answer, and makes the index of them.
-func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept) error {
+func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept, grant *spool.Grant) error {
 	var names []string
 	applications := map[string][]string{}
-	read := &window{ctx: ctx, body: list, grant: k.grant, limit: maxKeptDocument}
-	parts := &merger{}
+	read := &window{ctx: ctx, body: list, grant: grant, limit: maxKeptDocument}
+	defer read.release()
+	parts, interned := &merger{}, map[string]string{}
 	err := scan(read, '[', func(_ string, element []byte) error {
 		defer read.next()
 		name, err := parts.stringMember(element, "name")
@@ -276,11 +286,18 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 		if err := parts.count(1); err != nil {
 			return err
 		}
-		if r == accountDetails {
-			names = append(names, name)
+		if err := grant.Grow(ctx, indexCost+2*int64(len(name))); err != nil {
+			return err
 		}
-		if r == applicationDetails {
-			if err := parts.addAccountsOf(applications, name, element); err != nil {
+		switch {
+		case r == accountDetails || r == accountNames:
+			names = append(names, name)
+		case r == applicationDetails && len(name) <= maxNameBytes:
+			count := parts.elements
+			if err := parts.addAccountsOf(applications, interned, name, element); err != nil {
+				return err
+			}
+			if err := grant.Grow(ctx, indexCost*int64(parts.elements-count)); err != nil {
 				return err
 			}
 		}
@@ -295,9 +312,8 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 	if err != nil {
 		return err
 	}
-	k.grant.Shrink(read.paid)
 	switch r {
-	case accountDetails:
+	case accountDetails, accountNames:
 		a.index.setAccounts(names, k.fetched)
 	case applicationDetails:
 		a.index.setApplications(applications, k.fetched)
@@ -305,8 +321,11 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 	return nil
 }
 
+// indexCost is what an entry of the index takes beside its name.
+const indexCost = 100
+
 // addAccountsOf adds the accounts in which an application has clusters. Clouddriver has an entry for each provider.
-func (m *merger) addAccountsOf(applications map[string][]string, name string, element []byte) error {
+func (m *merger) addAccountsOf(applications map[string][]string, interned map[string]string, name string, element []byte) error {
 	name = strings.ToLower(name)
 	accounts := applications[name]
 	clusters, err := m.member(element, "clusterNames")
@@ -315,7 +334,10 @@ func (m *merger) addAccountsOf(applications map[string][]string, name string, el
 	}
 	if jsontext.Value(clusters).Kind() == '{' {
 		err = m.eachMember(clusters, func(account string, _ []byte) error {
-			accounts = append(accounts, account)
+			if _, ok := interned[account]; !ok && len(account) <= maxNameBytes {
+				interned[account] = account
+			}
+			accounts = append(accounts, interned[account]) // a name that is too long is that of no agent's account
 			return nil
 		})
 	}
@@ -352,56 +374,55 @@ func (a *answers) load(ctx context.Context) error {
 	return nil
 }
 
-// run loads what was kept, and reads all resources again and again until ctx ends.
+// run loads what was kept, and reads all resources again and again until ctx ends, each by itself, so that none waits for another one's
+// timeout.
 func (a *answers) run(ctx context.Context) error {
 	if err := a.load(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn("the stored last answers of the upstream Clouddriver cannot be read: until it answers, its accounts are missing", "error", err)
 	}
+	var group sync.WaitGroup
+	for _, r := range resources {
+		group.Go(func() { a.refresh(ctx, r) })
+	}
+	group.Wait()
+	return nil
+}
+
+// refresh reads one resource again and again.
+func (a *answers) refresh(ctx context.Context, r *resource) {
 	tick := time.NewTicker(a.client.RefreshInterval)
 	defer tick.Stop()
 	for {
-		a.refresh(ctx)
-		a.save(ctx)
+		select {
+		case <-a.flights.DoChan(r.name, func() (any, error) { return a.fetch(ctx, r), nil }):
+		case <-ctx.Done():
+			return
+		}
+		a.save(ctx, r)
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 	}
 }
 
-// refresh reads all resources at once, so that none waits for another one's timeout.
-func (a *answers) refresh(ctx context.Context) {
-	var group sync.WaitGroup
-	for _, r := range resources {
-		group.Go(func() {
-			select {
-			case <-a.flights.DoChan(r.name, func() (any, error) { return a.fetch(ctx, r), nil }):
-			case <-ctx.Done():
-			}
-		})
+// save stores what has changed of a resource.
+func (a *answers) save(ctx context.Context, r *resource) {
+	s := a.state(r)
+	if s.kept == nil {
+		return
 	}
-	group.Wait()
-}
-
-// save stores what has changed.
-func (a *answers) save(ctx context.Context) {
-	for _, r := range resources {
-		s := a.state(r)
-		if s.kept == nil {
-			continue
-		}
-		var err error
-		if sum := s.kept.spool.Sum(); sum == s.saved {
-			err = a.store.ConfirmUpstreamAnswer(ctx, a.storedName(r), s.kept.fetched)
-		} else if err = a.store.SetUpstreamAnswer(ctx, s.kept.stored(a.storedName(r))); err == nil {
-			a.mu.Lock()
-			a.states[r].saved = sum
-			a.mu.Unlock()
-		}
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("retrying to store the last answer of the upstream Clouddriver", "answer", r.name, "error", err)
-		}
+	var err error
+	if sum := s.kept.spool.Sum(); sum == s.saved {
+		err = a.store.ConfirmUpstreamAnswer(ctx, a.storedName(r), s.kept.fetched)
+	} else if err = a.store.SetUpstreamAnswer(ctx, s.kept.stored(a.storedName(r))); err == nil {
+		a.mu.Lock()
+		a.states[r].saved = sum
+		a.mu.Unlock()
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("retrying to store the last answer of the upstream Clouddriver", "answer", r.name, "error", err)
 	}
 }
 
@@ -421,18 +442,39 @@ func (a *answers) ages() map[string]time.Duration {
 	return ages
 }
 
-// inBackground asks the upstream Clouddriver for a caller who has got an answer already, unless the same is being asked.
-func (a *answers) inBackground(ctx context.Context, key string, read func(p part), caller http.Header, path *url.URL) {
+// errFound ends a scan at the first element.
+var errFound = errors.New("the list is not empty")
+
+// backgroundBytes bounds what a request in the background takes: the first element ends it.
+const backgroundBytes = 1 << 20
+
+// inBackground asks the upstream Clouddriver for a caller who has got an answer already whether a list is empty, unless the same is being
+// asked, or enough else.
+func (a *answers) inBackground(ctx context.Context, key string, caller http.Header, path *url.URL, found func(isEmpty bool)) {
 	a.flights.DoChan("background "+key, func() (any, error) {
+		select {
+		case a.background <- struct{}{}:
+			defer func() { <-a.background }()
+		default:
+			return nil, nil
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.client.MergeTimeout)
 		defer cancel()
 		p := a.client.open(ctx, caller, path)
 		defer p.close()
-		if p.reason == "" && p.document == nil {
-			p.document = strings.NewReader("[]") // 404
+		if p.document == nil {
+			return nil, nil
 		}
-		if p.document != nil {
-			read(p)
+		grant, err := spool.NewMemory(backgroundBytes).Acquire(ctx, key, 1)
+		if err != nil {
+			return nil, nil
+		}
+		err = scan(&window{ctx: ctx, body: p.document, grant: grant, limit: backgroundBytes}, '[', func(string, []byte) error { return errFound })
+		switch {
+		case err == nil:
+			found(true)
+		case errors.Is(err, errFound), errors.Is(err, fair.ErrTooLarge):
+			found(false)
 		}
 		return nil, nil
 	})

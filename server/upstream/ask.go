@@ -30,8 +30,8 @@ func (m *merge) mayAsk() bool {
 
 // mayHave reports whether the upstream Clouddriver may have an application. One that nobody knows may be new there.
 func (m *merge) mayHave(application string) bool {
-	if m.answers.index.hasApplication(application, m.ours) != no {
-		return true
+	if m.answers.index.hasApplication(application, m.ours) != no || len(m.ours.arriving) > 0 {
+		return true // what this server has may be of accounts that the answer leaves out
 	}
 	path := &url.URL{Path: "/applications/" + application, RawPath: "/applications/" + url.PathEscape(application)}
 	return m.ownStatus(m.r, path) != http.StatusOK
@@ -83,14 +83,5 @@ func (m *merge) mayHaveServerGroups() bool {
 // revalidate asks in the background whether a list is still empty.
 func (m *merge) revalidate(request string) {
 	caller, path := m.r.Header.Clone(), *m.r.URL
-	m.answers.inBackground(m.ctx, request, func(p part) {
-		isEmpty := true
-		err := scan(p.document, '[', func(string, []byte) error {
-			isEmpty = false
-			return nil
-		})
-		if err == nil {
-			m.answers.index.setEmpty(request, isEmpty)
-		}
-	}, caller, &path)
+	m.answers.inBackground(m.ctx, request, caller, &path, func(isEmpty bool) { m.answers.index.setEmpty(request, isEmpty) })
 }

@@ -16,15 +16,19 @@ import (
 )
 
 // copies is how often the bytes of a document are in memory while it is merged: as received in a buffer that grows by
-// doubling, and in the merged answer.
-const copies = 3
+// doubling, and in the merged answer. elementCost is what each element and each member becomes beside its bytes: an entry of a map or
+// of a list, and what the check for members that are there twice keeps.
+const (
+	copies      = 3
+	elementCost = 100
+)
 
 // joinDocuments returns the function that sends both parts of an answer that is merged as a whole.
 func (m *merge) joinDocuments(own ownPart, theirs part) (send func() error, err error) {
 	if own.isMissing() && theirs.document == nil {
 		return func() error { own.sendMissing(); return nil }, nil
 	}
-	later, err := m.accounts.current(m.ctx)
+	later, err := m.accounts.exact(m.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +85,8 @@ func readDocument(ctx context.Context, from io.Reader, grant *spool.Grant) ([]by
 	for {
 		n, err := from.Read(chunk)
 		if n > 0 {
-			if err := grant.Grow(ctx, int64(n)*copies); err != nil {
+			parts := bytes.Count(chunk[:n], []byte{','}) + bytes.Count(chunk[:n], []byte{':'})
+			if err := grant.Grow(ctx, int64(n)*copies+int64(parts)*elementCost); err != nil {
 				return nil, err
 			}
 			b.Write(chunk[:n])

@@ -46,6 +46,8 @@ type Endpoint struct {
 	stream  *streamRule
 	merge   mergeFunc
 	subject subject
+	// isMissingThere says that the upstream Clouddriver answers 404 if it does not have what is asked for. Of others it is no answer.
+	isMissingThere bool
 }
 
 // joiner returns the function that sends both parts of a merged answer.

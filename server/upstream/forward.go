@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -61,6 +62,10 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request) error {
 // failForward answers a request that could not be passed on.
 func (h *Handler) failForward(w http.ResponseWriter, r *http.Request, err error) {
 	var tooLarge *http.MaxBytesError
+	var network *net.OpError
+	if forget, ok := r.Context().Value(notReachedKey{}).(func()); ok && errors.As(err, &network) && network.Op == "dial" {
+		forget()
+	}
 	if !errors.Is(err, middleware.ErrSlowBody) && !errors.As(err, &tooLarge) && !errors.Is(err, context.Canceled) {
 		err = unavailable(reasonOf(err))
 	}

@@ -93,6 +93,9 @@ func isKubernetes(provider string) bool { return provider == "" || provider == "
 // serve answers a request that is not always own.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) error {
 	if provider, ok := found.params[providerParam]; ok && found.Mode != ByAccount && !isKubernetes(provider) {
+		if found.Mode == ByOperations {
+			return h.forwardOperations(w, r)
+		}
 		return h.forward(w, r)
 	}
 	switch found.Mode {
@@ -125,20 +128,26 @@ func (h *Handler) serveByAccount(w http.ResponseWriter, r *http.Request, account
 	if !ours.has(account) {
 		return h.forwardAccount(w, r, ours, account)
 	}
-	own := newRecorder(w, nil, http.StatusNotFound)
-	h.own.ServeHTTP(own, r)
-	if !own.isMissing() {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.own.ServeHTTP(w, r)
 		return nil
 	}
-	later, err := h.accounts.current(r.Context())
+	// An account that has left meanwhile looks like one without objects.
+	own, later := newRecorder(w, nil), ours
+	own.isRight = func() bool {
+		later, err = h.accounts.current(r.Context())
+		return err == nil && later.has(account) && later.owned[vedette.AccountName(account)].Equal(ours.owned[vedette.AccountName(account)])
+	}
+	h.own.ServeHTTP(own, r)
 	switch {
 	case err != nil:
 		return err
-	case !later.has(account): // it has left before the answer
-		return h.forwardAccount(w, r, later, account)
+	case !own.isDropped:
+		return nil
+	case later.has(account): // it has left and come back
+		return vedette.Errorf(vedette.Unavailable, "account %.300s was removed and registered again meanwhile: try again", account)
 	}
-	own.sendMissing()
-	return nil
+	return h.forwardAccount(w, r, later, account)
 }
 
 // forwardAccount passes on a request about an account for which this server does not answer.

@@ -22,7 +22,9 @@ const (
 // index knows which accounts and applications the upstream Clouddriver has, so that it is asked only where it can have
 // something. It is safe for concurrent use.
 type index struct {
-	maxAge time.Duration // after which it knows nothing
+	maxAge    time.Duration // after which it knows nothing
+	freshAge  time.Duration // for how long it knows what is missing, whatever happens
+	isFailing func() bool   // whether the upstream Clouddriver does not answer
 
 	mu           sync.Mutex
 	version      uint64              // of accounts
@@ -34,8 +36,11 @@ type index struct {
 	empty        map[string]time.Time // requests for one application's objects whose answer was empty
 }
 
-func newIndex(maxAge time.Duration) *index {
-	return &index{maxAge: maxAge, mentioned: map[string]time.Time{}, empty: map[string]time.Time{}}
+// freshRefreshes is how many intervals a list may miss.
+const freshRefreshes = 3
+
+func newIndex(refreshInterval, maxAge time.Duration, isFailing func() bool) *index {
+	return &index{maxAge: maxAge, freshAge: freshRefreshes * refreshInterval, isFailing: isFailing, mentioned: map[string]time.Time{}, empty: map[string]time.Time{}}
 }
 
 // accountsVersion changes whenever the accounts change.
@@ -53,24 +58,48 @@ func (x *index) setAccounts(names []string, at time.Time) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.accounts == nil || !maps.Equal(x.accounts, accounts) {
+	if at.After(x.accountsAt) && (x.accounts == nil || !maps.Equal(x.accounts, accounts)) {
 		x.version++
 	}
-	x.accounts, x.accountsAt = accounts, at
+	if at.After(x.accountsAt) {
+		x.accounts, x.accountsAt = accounts, at
+	}
 }
 
 // setApplications replaces the applications, each with the accounts of its clusters.
 func (x *index) setApplications(accounts map[string][]string, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.applications, x.appsAt = accounts, at
+	if at.After(x.appsAt) {
+		x.applications, x.appsAt = accounts, at
+	}
+}
+
+// isKnown reports whether a list that was read at some time says what the upstream Clouddriver lacks. An old one does only while that
+// does not answer at all: otherwise it can be asked.
+func (x *index) isKnown(at time.Time) bool {
+	age := time.Since(at)
+	return age <= x.freshAge || age <= x.maxAge && x.isFailing()
+}
+
+// lastAccount is hasAccount, however old the list is: an account that only an agent has stays that agent's.
+func (x *index) lastAccount(name string) answerOf {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.accounts == nil {
+		return unknown
+	}
+	if _, ok := x.accounts[vedette.AccountName(name).Folded()]; ok {
+		return yes
+	}
+	return no
 }
 
 // hasAccount returns whether the upstream Clouddriver has an account, or one that services take for it.
 func (x *index) hasAccount(name string) answerOf {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.accounts == nil || time.Since(x.accountsAt) > x.maxAge {
+	if x.accounts == nil || !x.isKnown(x.accountsAt) {
 		return unknown
 	}
 	if _, ok := x.accounts[vedette.AccountName(name).Folded()]; ok {
@@ -83,7 +112,7 @@ func (x *index) hasAccount(name string) answerOf {
 func (x *index) hasOthers(ours *accountSet) answerOf {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.accounts == nil || time.Since(x.accountsAt) > x.maxAge {
+	if x.accounts == nil || !x.isKnown(x.accountsAt) {
 		return unknown
 	}
 	for folded := range x.accounts {
@@ -100,7 +129,7 @@ func (x *index) hasApplication(name string, ours *accountSet) answerOf {
 	name = strings.ToLower(name)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.applications == nil || time.Since(x.appsAt) > x.maxAge {
+	if x.applications == nil || !x.isKnown(x.appsAt) || len(name) > maxNameBytes {
 		return unknown
 	}
 	accounts, ok := x.applications[name]
@@ -119,16 +148,22 @@ const (
 	// mentionedMaxAge is for how long an application is looked for in the upstream Clouddriver after an operation that was
 	// passed on has named it. Clouddriver's cache sees what it has deployed after a minute or two.
 	mentionedMaxAge = 10 * time.Minute
+	// maxNameBytes is more than any application's name has.
+	maxNameBytes = 255
 	// maxRemembered bounds what is remembered of requests. What does not fit makes some requests slower while the
 	// upstream Clouddriver does not answer.
 	maxRemembered = 10_000
 )
 
-// mention notes that an operation that was passed on may create an application.
-func (x *index) mention(application string) {
+// mention notes that an operation that was passed on may create applications.
+func (x *index) mention(applications ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	remember(x.mentioned, strings.ToLower(application), mentionedMaxAge)
+	for _, application := range applications {
+		if len(application) <= maxNameBytes {
+			remember(x.mentioned, strings.ToLower(application), mentionedMaxAge)
+		}
+	}
 }
 
 // setEmpty notes whether a complete answer to a request about one application was empty.
@@ -146,7 +181,7 @@ func (x *index) setEmpty(request string, isEmpty bool) {
 func (x *index) wasEmpty(request string) time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if at := x.empty[request]; time.Since(at) < x.maxAge {
+	if at := x.empty[request]; x.isKnown(at) {
 		return at
 	}
 	return time.Time{}

@@ -48,7 +48,7 @@ func TestOnlyWhereItCanHaveSomething(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.remote.Run(ctx) }()
-	for w.remote.answers.index.hasApplication("both", &accountSet{}) == unknown {
+	for len(w.remote.Stats().Ages) < len(resources) {
 		time.Sleep(time.Millisecond)
 	}
 	stop()
@@ -150,7 +150,7 @@ func TestEmptyForOneUser(t *testing.T) {
 // TestIndex checks what is known, and for how long.
 func TestIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newIndex(time.Hour)
+		x := newIndex(20*time.Minute, time.Hour, func() bool { return false })
 		ours := newAccountSet(nil, x.hasAccount)
 		if x.hasAccount("a") != unknown || x.hasApplication("a", ours) != unknown || x.hasOthers(ours) != unknown {
 			t.Error("got something from an index that is empty")
@@ -318,7 +318,7 @@ func TestRepeatedRequests(t *testing.T) {
 	post("2", ourAccount, "ann", "own")
 	post("", ourAccount, "ann", "theirs")
 	for i := range maxSides + 10 {
-		w.handler.sides.decide(&http.Request{URL: w.handler.client.url(w.handler.client.base, "clientRequestId="+strconv.Itoa(i))}, nil, true)
+		_, _ = w.handler.sides.decide(&http.Request{URL: w.handler.client.url(w.handler.client.base, "clientRequestId="+strconv.Itoa(i))}, nil, true)
 	}
 	if n := len(w.handler.sides.sides); n > maxSides {
 		t.Errorf("got %d requests remembered, want at most %d", n, maxSides)

@@ -54,26 +54,33 @@ type merge struct {
 	found route
 	ours  *accountSet
 	grant *spool.Grant
+	asks  bool // the upstream Clouddriver
 }
 
-// mergeBytes is what every merge takes: a spool for each side, and one window.
-const mergeBytes = 2*spool.MinBytes + windowBytes
+// mergeBytes is what every merge takes. It takes more as bytes arrive, so that requests which wait for an upstream Clouddriver that does
+// not answer take little.
+const mergeBytes = 8 << 10
 
 func (h *Handler) newMerge(ctx context.Context, w http.ResponseWriter, r *http.Request, found route) (*merge, error) {
-	ours, err := h.accounts.current(ctx)
+	ours, err := h.accounts.exact(ctx)
 	if err != nil {
 		return nil, err
 	}
-	grant, err := h.client.memory.Acquire(ctx, readlimit.CallerOf(r).Source, mergeBytes)
-	if err != nil {
+	m := &merge{h, ctx, w, r, found, ours, nil, false}
+	m.asks = m.mayAsk()
+	memory := h.client.memory
+	if !m.asks {
+		memory = h.client.ownMemory // which an upstream Clouddriver that does not answer cannot use up
+	}
+	if m.grant, err = memory.Acquire(ctx, readlimit.CallerOf(r).Source, mergeBytes); err != nil {
 		return nil, unavailable(reasonBusy)
 	}
-	return &merge{h, ctx, w, r, found, ours, grant}, nil
+	return m, nil
 }
 
 // serve answers, or returns errAccountLeft before it has written anything.
 func (m *merge) serve() error {
-	if !m.mayAsk() {
+	if !m.asks {
 		return m.serveOwn()
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
@@ -112,7 +119,10 @@ func (m *merge) open(ctx context.Context) part {
 	}
 	p := part{document: l.kept.document()}
 	if l.reason != "" {
-		p.isLast, p.age = true, time.Since(l.kept.fetched)
+		p.isLast = true
+	}
+	if p.isLast = p.isLast || l.kept.isLast; p.isLast {
+		p.age = time.Since(l.kept.fetched)
 	}
 	return p
 }
@@ -144,11 +154,14 @@ func (m *merge) readOwn() (ownPart, error) {
 		elements.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // a write fails instead of waiting
 		done <- err
 	}()
+	var err error
 	func() {
-		defer write.Close()
+		defer func() { // also if the handler panics: the grant must not grow after its release
+			write.Close()
+			err = <-done
+		}()
 		m.own.ServeHTTP(own, inner)
 	}()
-	err := <-done
 	if own.status != http.StatusOK {
 		err = nil // nothing was written to the pipe
 	}
@@ -165,8 +178,13 @@ func (m *merge) isNotOurs(account vedette.AccountName) bool { return !m.ours.has
 
 // join answers with both parts.
 func (m *merge) join(own ownPart, theirs part) error {
-	if theirs.isRefusal {
-		return m.forward(m.w, m.r) // for the words of the refusal
+	switch f := theirs.refusal; {
+	case f == nil:
+	case f.isMissing() && m.found.isMissingThere:
+		theirs.reason, theirs.refusal = "", nil
+	case f.status != http.StatusNotFound:
+		f.send(m.w) // to ask again could have another answer, which nobody has looked at
+		return nil
 	}
 	write, err := m.found.joiner(m, own, theirs)
 	reason := theirs.reason
@@ -182,14 +200,14 @@ func (m *merge) join(own ownPart, theirs part) error {
 			return unavailable(m.client.reasonOfError(m.ctx, err))
 		}
 	}
-	later, err := m.accounts.current(m.ctx)
+	later, err := m.accounts.exact(m.ctx)
 	switch {
 	case err != nil:
 		return err
-	case !m.ours.keepsLater(later):
+	case !m.ours.holdsLater(later):
 		return errAccountLeft
 	}
-	if theirs.isLast || theirs.age > 0 {
+	if theirs.isLast {
 		m.w.Header().Set(ageHeader, strconv.FormatInt(int64(theirs.age/time.Second), 10))
 		m.client.stats.countLast()
 	}
@@ -208,11 +226,11 @@ func (m *merge) serveOwn() error {
 	if own.isSent {
 		return nil
 	}
-	later, err := m.accounts.current(m.ctx)
+	later, err := m.accounts.exact(m.ctx)
 	switch {
 	case err != nil:
 		return err
-	case !m.ours.keepsLater(later):
+	case !m.ours.holdsLater(later):
 		return errAccountLeft
 	case !m.ours.mayExceed(later):
 		own.send(body)

@@ -35,9 +35,17 @@ func withoutSuffix(path string) string {
 	return path
 }
 
-// sameDecision reports whether two readings of one path name the same account, provider and task.
+// sameDecision reports whether two readings of one path name the same account, provider, task, application and artifact account or operation.
 func sameDecision(a, b route) bool {
-	for _, param := range []string{accountParam, providerParam, taskParam} {
+	params := []string{accountParam, providerParam, taskParam}
+	switch a.Mode {
+	case Merged:
+		params = append(params, appParam)
+	case ByArtifact, ByOperations:
+		params = append(params, nameParam)
+	case Own, PassedOn, ByAccount, ByProvider, ByTask, ByBody:
+	}
+	for _, param := range params {
 		if a.params[param] != b.params[param] {
 			return false
 		}

@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"regexp"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
@@ -32,16 +34,51 @@ func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params
 	}
 	passOn := foreign > 0 && foreign == len(requests)
 	// A request that is repeated after its account has moved goes to the side that has run it.
-	if passOn = h.sides.decide(r, raw, passOn); !passOn {
+	passOn, forget := h.sides.decide(r, raw, passOn)
+	if !passOn {
 		h.own.ServeHTTP(w, r)
 		return nil
 	}
+	r = r.WithContext(context.WithValue(r.Context(), notReachedKey{}, forget))
 	for _, request := range requests {
-		for _, application := range request.Applications() {
-			h.answers.index.mention(application)
-		}
+		h.answers.index.mention(request.Applications()...)
 	}
 	return h.forward(w, r)
+}
+
+// forwardOperations passes on operations of another provider, whose bodies stream. It looks for the applications that they name in the
+// first bytes, and takes any text for one that stands where such a name can stand.
+func (h *Handler) forwardOperations(w http.ResponseWriter, r *http.Request) error {
+	first := &prefix{limit: maxPrefixBytes}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(r.Body, first), r.Body}
+	err := h.forward(w, r)
+	for _, match := range namedApplication.FindAllSubmatch(first.bytes, maxNamedApplications) {
+		h.answers.index.mention(string(match[1]))
+	}
+	return err
+}
+
+const (
+	maxPrefixBytes       = 256 << 10
+	maxNamedApplications = 100
+)
+
+// namedApplication finds the members that name an application in the operations of all providers.
+var namedApplication = regexp.MustCompile(`"(?:application|app)"\s*:\s*"([^"\\]{1,255})"`)
+
+// prefix keeps the first bytes of what is written to it.
+type prefix struct {
+	bytes []byte
+	limit int
+}
+
+// Write implements io.Writer.
+func (p *prefix) Write(b []byte) (int, error) {
+	p.bytes = append(p.bytes, b[:min(len(b), p.limit-len(p.bytes))]...)
+	return len(b), nil
 }
 
 func parseOperations(params map[string]string, raw []byte) ([]task.Request, error) {

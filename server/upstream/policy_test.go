@@ -220,7 +220,10 @@ func TestAccountLeavesMeanwhile(t *testing.T) {
 func TestAccountArrivesMeanwhile(t *testing.T) {
 	for _, path := range []string{"/serverGroups?ids=agents:shop:web", "/applications/web/serverGroups", "/applications/web"} {
 		w := newWorld(t, nil)
-		w.setTheirs(answerJSON(http.StatusNotFound, notFoundBody))
+		w.setTheirs(answerJSON(http.StatusOK, `[]`))
+		if path == "/applications/web" {
+			w.setTheirs(answerJSON(http.StatusNotFound, notFoundBody))
+		}
 		w.own.answer = func(rw http.ResponseWriter, r *http.Request) {
 			w.accounts.set("new", arriving)
 			body := `[{"account":"agents","name":"web"},{"account":"new","name":"half"}]`

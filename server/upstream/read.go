@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
@@ -16,11 +17,11 @@ import (
 type part struct {
 	document io.Reader // nil if it has nothing, or if there is a reason
 	reason   string    // why the part is missing; empty if it is there, or if there is nothing (404)
-	// isRefusal is set if the status says what is wrong with the request or the caller.
-	isRefusal bool
-	age       time.Duration // of a last answer; 0 for the current one
-	isLast    bool          // that the part is not the current one
-	body      io.Closer
+	// refusal is set if the status says what is wrong with the request or the caller.
+	refusal *refusal
+	age     time.Duration // of a last answer; 0 for the current one
+	isLast  bool          // that the part is not the current one
+	body    io.Closer
 }
 
 // close releases the connection. The zero value needs no close.
@@ -37,16 +38,50 @@ func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) pa
 		return part{reason: reasonOf(err)}
 	}
 	p := part{body: response.Body, age: ageOf(response)}
+	p.isLast = p.age > 0
 	switch code := response.StatusCode; {
-	case code == http.StatusNotFound:
 	case code != http.StatusOK:
-		p.reason, p.isRefusal = reasonOfResponse(response), isRefusal(code)
+		p.reason = reasonOfResponse(response)
+		if isRefusal(code) {
+			p.refusal = readRefusal(response)
+		}
 	case response.Header.Get(incompleteHeader) != "":
 		p.reason = reasonIncomplete
 	default:
 		p.document = response.Body
 	}
 	return p
+}
+
+// refusal is an answer with a status that says what is wrong with the request or the caller.
+type refusal struct {
+	status      int
+	contentType string
+	body        []byte
+}
+
+// maxRefusalBytes bounds the words of a refusal.
+const maxRefusalBytes = 64 << 10
+
+func readRefusal(response *http.Response) *refusal {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes)) // some words are better than none
+	return &refusal{response.StatusCode, response.Header.Get("Content-Type"), body}
+}
+
+// isMissing reports whether Clouddriver itself says that there is no such thing. A gateway in front of it, or a server that stands at its
+// address, answers 404 in other words.
+func (f *refusal) isMissing() bool {
+	var e struct {
+		Status int `json:"status"`
+	}
+	return f.status == http.StatusNotFound && exactjson.Unmarshal(f.body, &e, exactjson.Limits{}) == nil && e.Status == http.StatusNotFound
+}
+
+// send passes on a refusal in its words.
+func (f *refusal) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", f.contentType)
+	w.WriteHeader(f.status)
+	_, _ = w.Write(f.body) // the client may have disconnected
 }
 
 // isRefusal reports whether a status says what is wrong with the request or the caller, and not with the upstream

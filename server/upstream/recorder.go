@@ -17,7 +17,10 @@ type recorder struct {
 	status int
 	short  []byte // the body, unless the status is 200
 	isSent bool   // whether the client has got the response
-	err    error  // why the body could not be kept
+	// isRight reports whether the response may be used, when its status is known. Nil means that it may.
+	isRight   func() bool
+	isDropped bool  // because it may not
+	err       error // why the body could not be kept
 }
 
 func newRecorder(client http.ResponseWriter, body io.Writer, keeps ...int) *recorder {
@@ -33,6 +36,9 @@ func (o *recorder) WriteHeader(status int) {
 		return
 	}
 	o.status = status
+	if o.isDropped = o.isRight != nil && !o.isRight(); o.isDropped {
+		return
+	}
 	if o.isSent = !slices.Contains(o.keeps, status); o.isSent {
 		o.copyHeader()
 	}
@@ -44,6 +50,8 @@ const maxShortBytes = 64 << 10
 func (o *recorder) Write(p []byte) (int, error) {
 	o.WriteHeader(http.StatusOK)
 	switch {
+	case o.isDropped:
+		return len(p), nil
 	case o.isSent:
 		return o.client.Write(p)
 	case o.status != http.StatusOK:

@@ -38,7 +38,8 @@ func NewRemote(cfg Config, s remoteStore) (*Remote, error) {
 		return nil, err
 	}
 	a := newAnswers(c, s)
-	return &Remote{c, a, &accountCache{source: s, index: a.index, missing: c.Missing}}, nil
+	return &Remote{c, a, &accountCache{source: s, index: a.index, missing: c.Missing,
+		readIndex: func(ctx context.Context) { a.latest(ctx, accountDetails) }}}, nil
 }
 
 // Run keeps what is known about the accounts and applications of the upstream Clouddriver up to date until ctx ends.
@@ -77,14 +78,17 @@ func (r *callerRemote) Owns(ctx context.Context, request task.Request) (bool, er
 	defer cancel()
 	p := r.client.open(ctx, r.header, path)
 	defer p.close()
-	if p.reason != "" && !p.isRefusal {
+	if p.reason != "" && p.refusal == nil {
 		return false, unavailable(p.reason)
 	}
-	return p.document != nil || p.isRefusal, nil // who is refused learns why when the operation is submitted
+	return p.document != nil || p.refusal != nil && p.refusal.status != http.StatusNotFound, nil // who is refused learns why when the operation is submitted
 }
 
 // Submit implements task.Remote. The operations are of one account.
 func (r *callerRemote) Submit(ctx context.Context, requests []task.Request, requestID string) (string, error) {
+	for _, o := range requests {
+		r.answers.index.mention(o.Applications()...)
+	}
 	operations := []map[string]json.RawMessage{}
 	for _, o := range requests {
 		operations = append(operations, map[string]json.RawMessage{o.Name: o.Description})

@@ -22,7 +22,8 @@ type client struct {
 	guard     loopGuard
 	stats     *stats
 	transport *transport
-	memory    *spool.Memory
+	memory    *spool.Memory // for answers of both sides
+	ownMemory *spool.Memory // for answers of this server that may have to be filtered
 }
 
 func newClient(cfg Config) (*client, error) {
@@ -36,7 +37,7 @@ func newClient(cfg Config) (*client, error) {
 	}
 	s := &stats{log: cfg.Log, warnings: logthrottle.Limiter{Interval: time.Minute}}
 	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s),
-		memory: spool.NewMemory(cfg.MergeBytes)}, nil
+		memory: spool.NewMemory(cfg.MergeBytes * 3 / 4), ownMemory: spool.NewMemory(cfg.MergeBytes / 4)}, nil
 }
 
 // url returns the URL of a path there. The path stays as it is escaped, because Orca sends empty

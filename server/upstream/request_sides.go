@@ -33,22 +33,30 @@ func newRequestSides() *requestSides {
 }
 
 // decide returns whether a request with this body is passed on: as it was before, or else as it should be now.
-func (s *requestSides) decide(r *http.Request, body []byte, passOn bool) bool {
+// The function forgets the request, which has not reached the other side.
+func (s *requestSides) decide(r *http.Request, body []byte, passOn bool) (isPassedOn bool, forget func()) {
 	if r.URL.Query().Get("clientRequestId") == "" {
-		return passOn
+		return passOn, func() {}
 	}
 	id := s.digest(r, body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.sides[id]; ok && time.Since(known.at) < sideMaxAge {
-		return known.isPassedOn
+		return known.isPassedOn, func() {}
 	}
 	if len(s.sides) >= maxSides {
 		s.forget()
 	}
 	s.sides[id] = requestSide{passOn, time.Now()}
-	return passOn
+	return passOn, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sides, id)
+	}
 }
+
+// notReachedKey is the key of the function that is called if a request that is passed on does not reach the upstream Clouddriver.
+type notReachedKey struct{}
 
 // digest identifies a request that is repeated as it is. Another one with its id would be decided like it otherwise, although its
 // accounts are others.

@@ -65,6 +65,13 @@ type snapshot struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
+// isFailing reports whether the last request failed.
+func (s *stats) isFailing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastFail != ""
+}
+
 // succeed counts a request that was answered.
 func (s *stats) succeed(took time.Duration) {
 	s.mu.Lock()

@@ -40,12 +40,18 @@ const maxCompression = 8
 // keep writes the elements of a document that belong to the answer to a spool, with commas between them, and returns how
 // many the document has. Elements without an account are kept.
 func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keeps func(account string) bool) (elements int, err error) {
-	read := &window{ctx: m.ctx, body: document, grant: m.grant, limit: m.client.MergeBytes * maxCompression, paid: windowBytes}
+	read := &window{ctx: m.ctx, body: document, grant: m.grant, limit: m.client.MergeBytes * maxCompression}
+	defer read.release()
 	members, seen := &merger{}, &elementSet{ctx: m.ctx, grant: m.grant, digests: map[uint64]struct{}{}}
 	err = scan(read, rule.begin(), func(name string, value []byte) error {
 		defer read.next()
 		if elements++; elements > maxElements {
 			return errManyElements
+		}
+		if rule.byAccount {
+			if err := read.payName(name); err != nil {
+				return err
+			}
 		}
 		account, isNamed := name, rule.byAccount
 		if rule.account != "" {
@@ -62,7 +68,7 @@ func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keep
 		}
 		return writeElement(to, rule, name, value)
 	})
-	m.grant.Shrink(read.paid - windowBytes + seen.paid)
+	m.grant.Shrink(seen.paid)
 	return elements, err
 }
 

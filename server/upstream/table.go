@@ -59,7 +59,7 @@ func accountEndpoints() []Endpoint {
 		{Pattern: "PUT credentials", Mode: PassedOn, Note: stored},
 		{Pattern: "PUT credentials/{account}", Mode: PassedOn, Note: stored},
 		{Pattern: "DELETE credentials/{account}", Mode: PassedOn, Note: stored},
-		{Pattern: "credentials/type/{type}", Mode: Merged, Policy: Complete, subject: objects,
+		{Pattern: "credentials/type/{type}", Mode: Merged, Policy: Complete, subject: objects, isMissingThere: true,
 			stream: &streamRule{account: accountNameKey, sortByName: true},
 			Note:   "A page has up to `limit` accounts of each side."},
 		{Pattern: "credentials/{account}", Mode: ByAccount},
@@ -72,7 +72,7 @@ func applicationEndpoints() []Endpoint {
 	return []Endpoint{
 		{Pattern: "applications", Mode: Merged, Policy: LastAnswer, merge: mergeApplications,
 			Note: "An application that both know appears once. Without `restricted=false` the answer depends on the user, and is complete or 503."},
-		{Pattern: "applications/{app}", Mode: Merged, Policy: Complete, subject: oneApplication, merge: mergeApplication},
+		{Pattern: "applications/{app}", Mode: Merged, Policy: Complete, subject: oneApplication, isMissingThere: true, merge: mergeApplication},
 		{Pattern: "applications/{app}/clusters", Mode: Merged, Policy: Complete, subject: oneApplication,
 			stream: &streamRule{byAccount: true}},
 		{Pattern: "applications/{app}/clusters/{account}", Mode: ByAccount},
@@ -98,7 +98,7 @@ func applicationEndpoints() []Endpoint {
 		{Pattern: "DELETE applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}/{container}", Mode: ByAccount},
 		{Pattern: "applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", Mode: ByAccount},
-		{Pattern: projectPattern, Mode: Merged, Policy: Partial, merge: mergeProject,
+		{Pattern: projectPattern, Mode: Merged, Policy: Partial, isMissingThere: true, merge: mergeProject,
 			Note: "Passed on if `services.front50` is not set: without it the clusters of agents are missing."},
 	}
 }

@@ -16,8 +16,8 @@ import (
 // blockBytes is how much is compressed at a time. An answer that is smaller stays as it is.
 const blockBytes = 64 << 10
 
-// MinBytes is what a spool may take without growing: a block, whose slice grows by a quarter.
-const MinBytes = blockBytes * 5 / 4
+// firstBytes is what the block takes at first. It grows by doubling.
+const firstBytes = 4 << 10
 
 // scratch has buffers for one compressed block.
 var scratch = sync.Pool{New: func() any { b := make([]byte, s2.MaxEncodedLen(blockBytes)); return &b }}
@@ -32,8 +32,7 @@ type Spool struct {
 	digest *xxhash.Digest
 }
 
-// New returns an empty spool that pays with a grant, which must hold MinBytes for it. Writes wait for memory until ctx
-// ends. The caller releases the grant, after which the spool must not be used.
+// New returns an empty spool that pays with a grant. Writes wait for memory until ctx ends. The caller releases the grant, after which the spool must not be used.
 func New(ctx context.Context, grant *Grant) *Spool {
 	return &Spool{ctx: ctx, grant: grant, digest: xxhash.New()}
 }
@@ -45,6 +44,9 @@ func (s *Spool) Write(p []byte) (int, error) {
 	_, _ = s.digest.Write(p) // never fails
 	for len(p) > 0 {
 		n := min(len(p), blockBytes-len(s.block))
+		if err := s.reserve(len(s.block) + n); err != nil {
+			return 0, err
+		}
 		s.block = append(s.block, p[:n]...)
 		if p = p[n:]; len(s.block) == blockBytes {
 			if err := s.compress(); err != nil {
@@ -53,6 +55,22 @@ func (s *Spool) Write(p []byte) (int, error) {
 		}
 	}
 	return written, nil
+}
+
+// reserve makes room for n bytes of the last block.
+func (s *Spool) reserve(n int) error {
+	if n <= cap(s.block) {
+		return nil
+	}
+	size := firstBytes
+	for size < n {
+		size *= 2
+	}
+	if err := s.grant.Grow(s.ctx, int64(size-cap(s.block))); err != nil {
+		return fmt.Errorf("keep an answer: %w", err)
+	}
+	s.block = append(make([]byte, 0, size), s.block...)
+	return nil
 }
 
 // compress adds the last block to the compressed ones.

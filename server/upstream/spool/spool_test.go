@@ -19,7 +19,7 @@ import (
 func TestSpool(t *testing.T) {
 	for _, size := range []int{0, 1, blockBytes - 1, blockBytes, blockBytes + 1, 5*blockBytes + 7} {
 		m := NewMemory(8 << 20)
-		g, err := m.Acquire(t.Context(), "a", MinBytes)
+		g, err := m.Acquire(t.Context(), "a", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
