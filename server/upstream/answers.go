@@ -133,8 +133,8 @@ const (
 
 func newAnswers(c *client, s answerStore) *answers {
 	a := &answers{
-		client: c, index: newIndex(c.RefreshInterval, c.MaxStale, c.stats.isFailing), store: s, log: c.Log, background: make(chan struct{}, maxBackground),
-		states: map[*resource]*resourceState{},
+		client: c, index: newIndex(c.RefreshInterval, c.MaxStale, c.stats.isFailing), store: s, log: c.Log,
+		background: make(chan struct{}, maxBackground), states: map[*resource]*resourceState{},
 	}
 	for _, r := range resources {
 		a.states[r] = &resourceState{}

@@ -134,7 +134,7 @@ func (h *Handler) serveByAccount(w http.ResponseWriter, r *http.Request, account
 	}
 	// An account that has left meanwhile looks like one without objects.
 	own, later := newRecorder(w, nil), ours
-	own.isRight = func() bool {
+	own.isRight = func() bool { //nolint:contextcheck // the recorder calls it during the request
 		later, err = h.accounts.current(r.Context())
 		return err == nil && later.has(account) && later.owned[vedette.AccountName(account)].Equal(ours.owned[vedette.AccountName(account)])
 	}

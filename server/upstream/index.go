@@ -40,7 +40,10 @@ type index struct {
 const freshRefreshes = 3
 
 func newIndex(refreshInterval, maxAge time.Duration, isFailing func() bool) *index {
-	return &index{maxAge: maxAge, freshAge: freshRefreshes * refreshInterval, isFailing: isFailing, mentioned: map[string]time.Time{}, empty: map[string]time.Time{}}
+	return &index{
+		maxAge: maxAge, freshAge: freshRefreshes * refreshInterval, isFailing: isFailing,
+		mentioned: map[string]time.Time{}, empty: map[string]time.Time{},
+	}
 }
 
 // accountsVersion changes whenever the accounts change.

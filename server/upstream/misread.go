@@ -35,7 +35,8 @@ func withoutSuffix(path string) string {
 	return path
 }
 
-// sameDecision reports whether two readings of one path name the same account, provider, task, application and artifact account or operation.
+// sameDecision reports whether two readings of one path name the same account, provider, task, application, and artifact account or
+// operation.
 func sameDecision(a, b route) bool {
 	params := []string{accountParam, providerParam, taskParam}
 	switch a.Mode {

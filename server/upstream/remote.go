@@ -81,7 +81,8 @@ func (r *callerRemote) Owns(ctx context.Context, request task.Request) (bool, er
 	if p.reason != "" && p.refusal == nil {
 		return false, unavailable(p.reason)
 	}
-	return p.document != nil || p.refusal != nil && p.refusal.status != http.StatusNotFound, nil // who is refused learns why when the operation is submitted
+	// Who is refused learns why when the operation is submitted.
+	return p.document != nil || p.refusal != nil && p.refusal.status != http.StatusNotFound, nil
 }
 
 // Submit implements task.Remote. The operations are of one account.

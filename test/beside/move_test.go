@@ -85,7 +85,7 @@ func (j *journey) judge(clusters map[string]*cluster) {
 	if err := j.upstream.addRuns(j.t.Context(), runs); err != nil {
 		j.t.Fatal(err)
 	}
-	all, failed, reasons := w.judge(runs)
+	all, failed, reasons := w.judge(runs, j.upstream.mayRunTwice)
 	w.violations.report(j.t)
 	j.t.Logf("longest time with errors, by reader and by the step in which the first error came:\n%v", w.times)
 	j.t.Logf("%d operations, %d of them failed: %v", all, failed, reasons)

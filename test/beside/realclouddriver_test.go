@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"text/template"
@@ -149,6 +150,10 @@ func (c *realClouddriver) Thaw() { c.java.signal(syscall.SIGCONT) }
 
 // addRuns implements clouddriver. What Clouddriver runs is in the clusters.
 func (c *realClouddriver) addRuns(context.Context, map[string]map[string]int) error { return nil }
+
+// mayRunTwice implements clouddriver. With Redis, Clouddriver looks for a task with the clientRequestId before it creates one; two requests
+// that both wait until it thaws find none. Its tasks have UUIDs, the server's have ULIDs.
+func (c *realClouddriver) mayRunTwice(task string) bool { return strings.Count(task, "-") == 4 }
 
 // knows implements clouddriver.
 func (c *realClouddriver) knows(string) bool { return true }

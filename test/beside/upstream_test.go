@@ -14,6 +14,8 @@ type clouddriver interface {
 	Thaw()
 	// addRuns adds how often each operation ran, by account and clientRequestId, except those that the clusters show.
 	addRuns(ctx context.Context, runs map[string]map[string]int) error
+	// mayRunTwice reports whether a task is one of this Clouddriver, which may run a request twice that is repeated while it is frozen.
+	mayRunTwice(task string) bool
 	// knows reports whether it has an application of the clusters.
 	knows(application string) bool
 	// accounts returns the names of all accounts that Spinnaker must see.
@@ -21,6 +23,9 @@ type clouddriver interface {
 	// hasLabels reports whether the labels of objects tell who has answered.
 	hasLabels() bool
 }
+
+// mayRunTwice implements clouddriver.
+func (standIn) mayRunTwice(string) bool { return false }
 
 // standIn is a stand-in whose objects are those of the clusters.
 type standIn struct{ *standin.Server }

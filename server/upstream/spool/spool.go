@@ -32,7 +32,8 @@ type Spool struct {
 	digest *xxhash.Digest
 }
 
-// New returns an empty spool that pays with a grant. Writes wait for memory until ctx ends. The caller releases the grant, after which the spool must not be used.
+// New returns an empty spool that pays with a grant. Writes wait for memory until ctx ends. The caller releases the grant, after
+// which the spool must not be used.
 func New(ctx context.Context, grant *Grant) *Spool {
 	return &Spool{ctx: ctx, grant: grant, digest: xxhash.New()}
 }
