@@ -26,6 +26,9 @@ type client struct {
 	ownMemory *spool.Memory // for answers of this server that may have to be filtered
 }
 
+// minOwnBytes lets answers of agents' accounts be as large as the limit of all responses allows, however small upstream.mergeBytes is.
+const minOwnBytes = 32 << 20
+
 func newClient(cfg Config) (*client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -37,7 +40,7 @@ func newClient(cfg Config) (*client, error) {
 	}
 	s := &stats{log: cfg.Log, warnings: logthrottle.Limiter{Interval: time.Minute}}
 	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s),
-		memory: spool.NewMemory(cfg.MergeBytes * 3 / 4), ownMemory: spool.NewMemory(cfg.MergeBytes / 4)}, nil
+		memory: spool.NewMemory(cfg.MergeBytes * 3 / 4), ownMemory: spool.NewMemory(max(cfg.MergeBytes/4, minOwnBytes))}, nil
 }
 
 // url returns the URL of a path there. The path stays as it is escaped, because Orca sends empty
