@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
 // checkNoHalf checks that an answer has the account of both sides, or is an error.
@@ -299,6 +301,41 @@ func TestLargeAnswersInTheBackground(t *testing.T) {
 	if <-found || sent.Load() > 64<<20 {
 		t.Errorf("got an empty list after %d bytes, want it not empty", sent.Load())
 	}
+}
+
+// TestSlowReaderOfALargeAnswer checks that a caller who does not read gives back the reserve of the memory.
+func TestSlowReaderOfALargeAnswer(t *testing.T) {
+	memory := spool.NewMemory(1 << 20)
+	grant, err := memory.Acquire(t.Context(), "slow", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer grant.Release()
+	w := &deadlineRecorder{ResponseWriter: httptest.NewRecorder()}
+	m := &merge{w: w, grant: grant}
+	if m.limitWriting(); !w.deadline.IsZero() {
+		t.Errorf("got the deadline %v without the reserve, want none", w.deadline)
+	}
+	for range 2 { // beyond the share of a caller
+		if err := grant.Grow(t.Context(), 200<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.limitWriting(); time.Until(w.deadline) > reserveWriteTime || w.deadline.IsZero() {
+		t.Errorf("got the deadline %v with the reserve, want %s from now", w.deadline, reserveWriteTime)
+	}
+}
+
+// deadlineRecorder records its write deadline.
+type deadlineRecorder struct {
+	http.ResponseWriter
+	deadline time.Time
+}
+
+// SetWriteDeadline is called by http.ResponseController.
+func (d *deadlineRecorder) SetWriteDeadline(t time.Time) error {
+	d.deadline = t
+	return nil
 }
 
 // TestRefusedConnectionIsForgotten checks that a request which has not reached the upstream Clouddriver is not sent there for ever.

@@ -211,7 +211,19 @@ func (m *merge) join(own ownPart, theirs part) error {
 		m.w.Header().Set(ageHeader, strconv.FormatInt(int64(theirs.age/time.Second), 10))
 		m.client.stats.countLast()
 	}
+	m.limitWriting()
 	return write()
+}
+
+// reserveWriteTime is how long a caller may take to read an answer that holds the reserve of the memory, for which others wait.
+const reserveWriteTime = 10 * time.Second
+
+// limitWriting ends the connection of a caller who makes others wait.
+func (m *merge) limitWriting() {
+	if m.grant.HoldsReserve() {
+		// An error means that deadlines are not supported.
+		_ = http.NewResponseController(m.w).SetWriteDeadline(time.Now().Add(reserveWriteTime))
+	}
 }
 
 // serveOwn answers without the upstream Clouddriver.
@@ -233,6 +245,7 @@ func (m *merge) serveOwn() error {
 	case !m.ours.holdsLater(later):
 		return errAccountLeft
 	case !m.ours.mayExceed(later):
+		m.limitWriting()
 		own.send(body)
 		return nil
 	}

@@ -73,6 +73,9 @@ func (g *Grant) Grow(ctx context.Context, n int64) error {
 	return nil
 }
 
+// HoldsReserve reports whether others may wait until the grant is released.
+func (g *Grant) HoldsReserve() bool { return g.turn != nil }
+
 // Shrink releases n of the bytes, those of the reserve first.
 func (g *Grant) Shrink(n int64) {
 	fromReserve := min(n, g.extra)
