@@ -87,35 +87,15 @@ func (m *merger) eachMember(body []byte, do func(name string, value []byte) erro
 	return m.eachValue(body, '{', do)
 }
 
-// eachValue iterates over the values of an array, or over the members of an object.
+// eachValue iterates over the values of an array, or over the members of an object. Values are parts of the document.
 func (m *merger) eachValue(body []byte, begin jsontext.Kind, do func(name string, value []byte) error) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), decoderOptions)
-	if err := openJSON(d, begin); err != nil {
-		return err
-	}
-	for {
-		var name string
-		switch kind := d.PeekKind(); {
-		case kind == ']' || kind == '}':
-			return closeJSON(d)
-		case begin == '{':
-			token, err := d.ReadToken()
-			if err != nil {
-				return fmt.Errorf("read the name of a member: %w", err)
-			}
-			name = token.String()
-		}
-		value, err := nextValue(d, body)
-		if err != nil {
-			return err
-		}
+	return scanValues(d, begin, func() ([]byte, error) { return nextValue(d, body) }, func(name string, value []byte) error {
 		if err := m.count(1); err != nil {
 			return err
 		}
-		if err := do(name, value); err != nil {
-			return err
-		}
-	}
+		return do(name, value)
+	})
 }
 
 // count counts elements of the answers.
@@ -139,7 +119,7 @@ var decoderOptions = jsontext.AllowDuplicateNames(true)
 func nextValue(d *jsontext.Decoder, body []byte) ([]byte, error) {
 	value, err := d.ReadValue()
 	if err != nil {
-		return nil, fmt.Errorf("read a value: %w", err)
+		return nil, err
 	}
 	end := int(d.InputOffset())
 	return body[end-len(value) : end : end], nil

@@ -17,6 +17,11 @@ import (
 // two members with one name: one of them could be an account of agents. The bytes of value are valid during the call.
 func scan(document io.Reader, begin jsontext.Kind, do func(name string, value []byte) error) error {
 	d := jsontext.NewDecoder(document)
+	return scanValues(d, begin, func() ([]byte, error) { return d.ReadValue() }, do)
+}
+
+// scanValues calls do with the elements or members that a decoder reads by next.
+func scanValues(d *jsontext.Decoder, begin jsontext.Kind, next func() ([]byte, error), do func(name string, value []byte) error) error {
 	if err := openJSON(d, begin); err != nil {
 		return err
 	}
@@ -32,7 +37,7 @@ func scan(document io.Reader, begin jsontext.Kind, do func(name string, value []
 			}
 			name = token.String()
 		}
-		value, err := d.ReadValue()
+		value, err := next()
 		if err != nil {
 			return fmt.Errorf("read a value: %w", err)
 		}
