@@ -63,7 +63,7 @@ func TestProbeServers(t *testing.T) {
 			if err := databases.Exec(url, `DELETE FROM schema_version WHERE version_id > 7`); err != nil {
 				t.Fatal(err)
 			}
-			expectProbe(t, url, "schema version 7: the server migrates it to 11", "")
+			expectProbe(t, url, "schema version 7: the server migrates it to 13", "")
 			if err := databases.Exec(url, `UPDATE schema_version SET version_id = 1000 WHERE version_id = 1`); err != nil {
 				t.Fatal(err)
 			}
