@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/vedette-io/vedette"
 )
@@ -14,13 +15,17 @@ var identityHeaders = [...]string{"X-Spinnaker-User", "X-Spinnaker-Accounts"}
 const maxUserBytes = 255
 
 // rejectAmbiguousIdentity rejects requests whose user is too long to be told from others, and requests that
-// name their caller twice. Spring reads the first header of several, and proxies may join them, so another service
-// could decide for another user.
+// name different callers. Spring reads the first header of several, and proxies may join them, so another service
+// could decide for another user. A caller that is named twice is one: Orca does that, because two of its interceptors
+// add the headers.
 func rejectAmbiguousIdentity(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, name := range identityHeaders {
 			if len(r.Header[name]) > 1 {
-				writeRejection(w, r, http.StatusBadRequest, vedette.Invalid, fmt.Sprintf("the header %s must stand once, because services read only one of them", name))
+				r.Header[name] = slices.Compact(r.Header[name])
+			}
+			if len(r.Header[name]) > 1 {
+				writeRejection(w, r, http.StatusBadRequest, vedette.Invalid, fmt.Sprintf("the header %s must have one value, because services read only one of several", name))
 				return
 			}
 		}
