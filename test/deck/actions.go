@@ -38,39 +38,39 @@ func (a *app) actions(whileRunning func(p *page)) []step {
 		}
 	}
 	return []step{
-		{"scale", act("serverGroupManager", "deployment web", "Scale", func(p *page) { p.fill(".modal-dialog input[type=number]", "4") },
+		{name: "scale", isAction: true, do: act("serverGroupManager", "deployment web", "Scale", func(p *page) { p.fill(".modal-dialog input[type=number]", "4") },
 			effect(web, "has 4 ready replicas", func(o controlplane.Object) bool { return at(o, "status", "readyReplicas") == "4" }))},
-		{"restart", act("serverGroupManager", "deployment web", "Rolling Restart", nil,
+		{name: "restart", isAction: true, do: act("serverGroupManager", "deployment web", "Rolling Restart", nil,
 			effect(web, "is restarted", func(o controlplane.Object) bool {
 				return at(o, "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt") != ""
 			}))},
-		{"undo", act("serverGroupManager", "deployment web", "Undo Rollout", func(p *page) { p.choose(".modal-dialog select", "v001") },
+		{name: "undo", isAction: true, do: act("serverGroupManager", "deployment web", "Undo Rollout", func(p *page) { p.choose(".modal-dialog select", "v001") },
 			effect(web, "has the first image", func(o controlplane.Object) bool { return strings.HasSuffix(image(o), "/web:1.0") }))},
-		{"disable", act("serverGroup", "replicaSet api-v001", "Disable", nil,
+		{name: "disable", isAction: true, do: act("serverGroup", "replicaSet api-v001", "Disable", nil,
 			effect(apiNew, "gets no traffic", func(o controlplane.Object) bool {
 				return at(o, "spec", "template", "metadata", "labels", "serving") == ""
 			}))},
-		{"enable", act("serverGroup", "replicaSet api-v001", "Enable", nil,
+		{name: "enable", isAction: true, do: act("serverGroup", "replicaSet api-v001", "Enable", nil,
 			effect(apiNew, "gets traffic", func(o controlplane.Object) bool {
 				return at(o, "spec", "template", "metadata", "labels", "serving") == "yes"
 			}))},
-		{"delete", act("serverGroup", "replicaSet api-v000", "Delete", nil, gone(apiOld))},
-		{"edit", act("serverGroupManager", "deployment stuck", "Edit",
+		{name: "delete", isAction: true, do: act("serverGroup", "replicaSet api-v000", "Delete", nil, gone(apiOld))},
+		{name: "edit", isAction: true, do: act("serverGroupManager", "deployment stuck", "Edit",
 			func(p *page) { p.edit("/stuck:1", "/stuck:2", "vedette.io/pending: 'true'", "edited: 'true'") },
 			effect(stuck, "has the new image and is ready", func(o controlplane.Object) bool {
 				return strings.HasSuffix(image(o), "/stuck:2") && at(o, "status", "readyReplicas") == "2"
 			}))},
-		{"deploy", a.deploy},
-		{"pipeline", func(p *page) { a.pipeline(p, whileRunning) }},
-		{"clusters-after-actions", func(p *page) { p.open(a.path("clusters")) }},
-		{"tasks", func(p *page) { p.open(a.path("tasks")) }},
-		{"task", func(p *page) {
+		{name: "deploy", isAction: true, do: a.deploy},
+		{name: "pipeline", isAction: true, do: func(p *page) { a.pipeline(p, whileRunning) }},
+		{name: "clusters-after-actions", do: func(p *page) { p.open(a.path("clusters")) }},
+		{name: "tasks", do: func(p *page) { p.open(a.path("tasks")) }},
+		{name: "task", do: func(p *page) {
 			p.open(a.path("tasks"))
 			p.click(".task-name, .clickable", "Deploy manifest")
 			p.settle()
 		}},
-		{"pipelines", func(p *page) { p.open(a.path("executions")) }},
-		{"pipeline-stage", func(p *page) {
+		{name: "pipelines", do: func(p *page) { p.open(a.path("executions")) }},
+		{name: "pipeline-stage", do: func(p *page) {
 			p.open(a.path("executions"))
 			p.click(".execution-marker", "")
 			p.settle()
@@ -141,6 +141,19 @@ func (a *app) pipeline(p *page, whileRunning func(*page)) {
 		return at(o, "status", "readyReplicas") == "3" && at(o, "metadata", "labels", "patched") == "yes"
 	})(p)
 	gone(a.object("/apis/batch/v1", "cronjobs", "report"))(p)
+	p.poll("Gate to show the new Deployment", effectTimeout, func() (bool, error) {
+		var groups []struct {
+			Name      string
+			Instances []any
+		}
+		err := get(p.ctx, p.deck+gatePath+a.path("serverGroups"), &groups)
+		for _, g := range groups {
+			if strings.HasPrefix(g.Name, "replicaSet piped-") && len(g.Instances) == 3 {
+				return true, nil
+			}
+		}
+		return false, err
+	})
 }
 
 func (a *app) pipelineConfig() map[string]any {

@@ -9,23 +9,24 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
+// slowLink is how many bytes per second the agent can send while the account moves: as slow as a batch allows that must arrive
+// before the server takes the agent for lost.
+const slowLink = 16 << 10
+
+// The transfer of ballast over the slow link takes ten minutes, which is longer than a walk and the actions.
 const (
-	ballastObjects = 120
-	ballastBytes   = 16 << 10 // of each object, which cannot be compressed
+	ballastObjects = 200
+	ballastBytes   = 48 << 10 // of each object, which cannot be compressed
 )
 
-// createBallast creates objects whose only use is that their transfer over a slow link takes some minutes.
+// createBallast creates objects that are of no use but to be transferred.
 func (env *environment) createBallast(ctx context.Context) error {
-	namespace := controlplane.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": controlplane.Object{"name": "ballast"}}
-	if err := env.plane.Create(ctx, "/api/v1/namespaces", namespace); err != nil {
-		return err
-	}
 	for i := range ballastObjects {
 		data := make([]byte, ballastBytes)
 		_, _ = rand.Read(data) // never fails
-		object := controlplane.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": controlplane.Object{"name": fmt.Sprintf("ballast-%d", i)},
-			"data": controlplane.Object{"data": base64.StdEncoding.EncodeToString(data)}}
-		if err := env.plane.Create(ctx, "/api/v1/namespaces/ballast/configmaps", object); err != nil {
+		object := controlplane.Object{"apiVersion": "deck.example.com/v1", "kind": "Ballast", "data": base64.StdEncoding.EncodeToString(data),
+			"metadata": controlplane.Object{"name": fmt.Sprintf("ballast-%d", i)}}
+		if err := env.plane.Create(ctx, "/apis/deck.example.com/v1/ballasts", object); err != nil {
 			return err
 		}
 	}

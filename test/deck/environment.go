@@ -40,10 +40,6 @@ var (
 // account is the account that moves.
 const account = "prod"
 
-// slowLink is how many bytes per second the agent can send while the account moves. Together with
-// ballast it makes the first synchronization take longer than a walk and the actions.
-const slowLink = 4 << 10
-
 // environment is everything below Deck.
 type environment struct {
 	dir       string // for programs, data and logs
@@ -154,6 +150,9 @@ services:
 upstream:
   baseUrl: %q
   refreshInterval: 5s
+kubesvc:
+  cache:
+    cacheDefaults: [Ballast.deck.example.com]
 `
 
 // startServer starts our server, and the link to it, and returns the URL of the server.
@@ -224,7 +223,7 @@ func (env *environment) createObjects(ctx context.Context, applications []string
 	if err := env.apply(ctx, definition); err != nil {
 		return err
 	}
-	if _, err := env.plane.Kubectl(ctx, "wait", "--for=condition=Established", "crd/caches.deck.example.com"); err != nil {
+	if _, err := env.plane.Kubectl(ctx, "wait", "--for=condition=Established", "crd/caches.deck.example.com", "crd/ballasts.deck.example.com"); err != nil {
 		return err
 	}
 	for _, name := range applications {

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -151,7 +152,7 @@ func (w *walker) walkStates(ctx context.Context) error {
 // move ends the slowness of the link, and waits until the account has moved, which it must not have done before.
 func (w *walker) move(p *page) {
 	if hasMoved, err := w.env.hasMoved(p.ctx); hasMoved || err != nil {
-		p.err = fmt.Errorf("the account has moved before all actions were run: %v, error %w", hasMoved, err)
+		p.err = cmp.Or(err, errors.New("the account has moved before all actions were run: the link was not slow enough"))
 	}
 	w.env.link.Heal()
 	p.poll("the account to move", taskTimeout, func() (bool, error) { return w.env.hasMoved(p.ctx) })
@@ -177,7 +178,7 @@ func (w *walker) step(ctx context.Context, state string, s step) error {
 			o.errors = append(o.errors, text)
 		}
 	}
-	w.add(state, s.name, o)
+	w.add(state, s, o)
 	fmt.Fprintf(w.out, "%5.1fs  %s: %s\n", time.Since(started).Seconds(), state, s.name)
 	if o.err != nil {
 		fmt.Fprintf(w.out, "        %v\n", o.err)
@@ -185,15 +186,15 @@ func (w *walker) step(ctx context.Context, state string, s step) error {
 	return w.keep(state, s.name, o.text)
 }
 
-func (w *walker) add(state, name string, o observation) {
+func (w *walker) add(state string, s step, o observation) {
 	for i := range w.results {
-		if w.results[i].name == name {
+		if w.results[i].name == s.name {
 			w.results[i].states = append(w.results[i].states, state)
 			w.results[i].seen[state] = o
 			return
 		}
 	}
-	w.results = append(w.results, result{name, []string{state}, map[string]observation{state: o}})
+	w.results = append(w.results, result{s.name, s.isAction, []string{state}, map[string]observation{state: o}})
 }
 
 // keep writes the text and the picture of a page.

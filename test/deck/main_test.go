@@ -24,14 +24,15 @@ func TestReport(t *testing.T) {
 	ok := observation{text: "Up", requests: []request{{Method: "GET", Path: "/gate/a", Status: 200}}}
 	bad := observation{text: "Down", requests: []request{{Method: "GET", Path: "/gate/a", Status: 500}}, errors: []string{"TypeError"}}
 	results := []result{
-		{"same", []string{"x", "y"}, map[string]observation{"x": ok, "y": ok}},
-		{"different", []string{"x", "y"}, map[string]observation{"x": ok, "y": bad}},
+		{"same", false, []string{"x", "y"}, map[string]observation{"x": ok, "y": ok}},
+		{"action", true, []string{"x", "y"}, map[string]observation{"x": ok, "y": {text: "Gone"}}},
+		{"different", false, []string{"x", "y"}, map[string]observation{"x": ok, "y": bad}},
 	}
 	var out strings.Builder
 	if wrong := report(&out, results); wrong != 1 {
 		t.Errorf("got %d wrong steps, want 1", wrong)
 	}
-	for _, want := range []string{"same       1/1       0       yes", "different  1/1       2       NO", "GET /gate/a: 500", "TypeError", `"Up" is shown in state x, and not in state y`} {
+	for _, want := range []string{"same       1/1       0       yes", "action     1/0       0       -", "different  1/1       2       NO", "GET /gate/a: 500", "TypeError", `"Up" is shown in state x, and not in state y`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 		}

@@ -10,10 +10,14 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// step shows something, or does something.
+// step shows a page, or is an action.
 type step struct {
 	name string
 	do   func(p *page)
+
+	// isAction is true if the cluster shows what the step did. What Deck shows right after it depends on when Clouddriver reads
+	// the cluster again, so it is not compared.
+	isAction bool
 }
 
 // app is an application as Deck's paths name it.
@@ -110,50 +114,50 @@ func (a *app) walk() []step {
 	click := func(selector, text string) func(*page) { return func(p *page) { p.click(selector, text) } }
 	clusters := show(a.path("clusters"))
 	return []step{
-		{"applications", show("/applications")},
-		{"search", show("/search?q=collector")},
-		{"search-pods", show("/search?q=api-v001")},
-		{"clusters", clusters},
-		{"clusters-with-instances", then(clusters, click("label", "Instances"))},
-		{"clusters-with-details", then(clusters, click("label", "Instances"), click("label", "with details"))},
-		{"filter-account", show(a.path("clusters?acct=" + account))},
-		{"filter-kind", show(a.path("clusters?category=serverGroupManager"))},
-		{"filter-region", show(a.path("clusters?reg=" + a.name))},
-		{"filter-status", show(a.path("clusters?status=Down"))},
-		{"filter-label", show(a.path("clusters?labels=app:web"))},
-		{"replicaset", of("serverGroup", "replicaSet "+a.names.web)},
-		{"replicaset-versioned", menu("serverGroup", "replicaSet api-v001", "")},
-		{"replicaset-stuck", of("serverGroup", "replicaSet "+a.names.stuck)},
-		{"replicaset-edit", menu("serverGroup", "replicaSet api-v001", "Edit")},
-		{"statefulset", menu("serverGroup", "statefulSet db", "")},
-		{"daemonset", menu("serverGroup", "daemonSet collector", "")},
-		{"job", of("serverGroup", "job import")},
-		{"deployment", menu("serverGroupManager", "deployment web", "")},
-		{"deployment-scale", menu("serverGroupManager", "deployment web", "Scale")},
-		{"deployment-restart", menu("serverGroupManager", "deployment web", "Rolling Restart")},
-		{"deployment-undo", menu("serverGroupManager", "deployment web", "Undo Rollout")},
-		{"deployment-edit", menu("serverGroupManager", "deployment web", "Edit")},
-		{"deployment-delete", menu("serverGroupManager", "deployment web", "Delete")},
-		{"deployment-stuck", of("serverGroupManager", "deployment stuck")},
-		{"instance", of("instance", a.names.webPod)},
-		{"instance-log", then(of("instance", a.names.webPod), click(".details-panel button", "Console Output"))},
-		{"instance-stuck", of("instance", a.names.stuckPod)},
-		{"load-balancers", show(a.path("loadBalancers"))},
-		{"load-balancers-with-instances", then(show(a.path("loadBalancers")), click("label", "Instances"))},
-		{"service", of("loadBalancer", "service web")},
-		{"service-headless", of("loadBalancer", "service db")},
-		{"service-edit", menu("loadBalancer", "service web", "Edit")},
-		{"ingress", of("loadBalancer", "ingress web")},
-		{"firewalls", show(a.path("firewalls"))},
-		{"network-policy", of("firewall", "networkPolicy web")},
-		{"kubernetes", show(a.path("kubernetes"))},
-		{"kubernetes-autoscaler", of("rawResource", "horizontalPodAutoscaler web")},
-		{"kubernetes-cronjob", of("rawResource", "cronJob report")},
-		{"kubernetes-custom", of("rawResource", "Cache.deck.example.com fast")},
-		{"kubernetes-configmap", of("rawResource", "configMap settings-v000")},
-		{"create-server-group", then(clusters, click("button", "Create Server Group"))},
-		{"no-tasks", show(a.path("tasks"))},
-		{"no-pipelines", show(a.path("executions"))},
-		{"config", show(a.path("config"))},
+		{name: "applications", do: show("/applications")},
+		{name: "search", do: show("/search?q=collector")},
+		{name: "search-pods", do: show("/search?q=api-v001")},
+		{name: "clusters", do: clusters},
+		{name: "clusters-with-instances", do: then(clusters, click("label", "Instances"))},
+		{name: "clusters-with-details", do: then(clusters, click("label", "Instances"), click("label", "with details"))},
+		{name: "filter-account", do: show(a.path("clusters?acct=" + account))},
+		{name: "filter-kind", do: show(a.path("clusters?category=serverGroupManager"))},
+		{name: "filter-region", do: show(a.path("clusters?reg=" + a.name))},
+		{name: "filter-status", do: show(a.path("clusters?status=Down"))},
+		{name: "filter-label", do: show(a.path("clusters?labels=app:web"))},
+		{name: "replicaset", do: of("serverGroup", "replicaSet "+a.names.web)},
+		{name: "replicaset-versioned", do: menu("serverGroup", "replicaSet api-v001", "")},
+		{name: "replicaset-stuck", do: of("serverGroup", "replicaSet "+a.names.stuck)},
+		{name: "replicaset-edit", do: menu("serverGroup", "replicaSet api-v001", "Edit")},
+		{name: "statefulset", do: menu("serverGroup", "statefulSet db", "")},
+		{name: "daemonset", do: menu("serverGroup", "daemonSet collector", "")},
+		{name: "job", do: of("serverGroup", "job import")},
+		{name: "deployment", do: menu("serverGroupManager", "deployment web", "")},
+		{name: "deployment-scale", do: menu("serverGroupManager", "deployment web", "Scale")},
+		{name: "deployment-restart", do: menu("serverGroupManager", "deployment web", "Rolling Restart")},
+		{name: "deployment-undo", do: menu("serverGroupManager", "deployment web", "Undo Rollout")},
+		{name: "deployment-edit", do: menu("serverGroupManager", "deployment web", "Edit")},
+		{name: "deployment-delete", do: menu("serverGroupManager", "deployment web", "Delete")},
+		{name: "deployment-stuck", do: of("serverGroupManager", "deployment stuck")},
+		{name: "instance", do: of("instance", a.names.webPod)},
+		{name: "instance-log", do: then(of("instance", a.names.webPod), click(".details-panel button", "Console Output"))},
+		{name: "instance-stuck", do: of("instance", a.names.stuckPod)},
+		{name: "load-balancers", do: show(a.path("loadBalancers"))},
+		{name: "load-balancers-with-instances", do: then(show(a.path("loadBalancers")), click("label", "Instances"))},
+		{name: "service", do: of("loadBalancer", "service web")},
+		{name: "service-headless", do: of("loadBalancer", "service db")},
+		{name: "service-edit", do: menu("loadBalancer", "service web", "Edit")},
+		{name: "ingress", do: of("loadBalancer", "ingress web")},
+		{name: "firewalls", do: show(a.path("firewalls"))},
+		{name: "network-policy", do: of("firewall", "networkPolicy web")},
+		{name: "kubernetes", do: show(a.path("kubernetes"))},
+		{name: "kubernetes-autoscaler", do: of("rawResource", "horizontalPodAutoscaler web")},
+		{name: "kubernetes-cronjob", do: of("rawResource", "cronJob report")},
+		{name: "kubernetes-custom", do: of("rawResource", "Cache.deck.example.com fast")},
+		{name: "kubernetes-configmap", do: of("rawResource", "configMap settings-v000")},
+		{name: "create-server-group", do: then(clusters, click("button", "Create Server Group"))},
+		{name: "no-tasks", do: show(a.path("tasks"))},
+		{name: "no-pipelines", do: show(a.path("executions"))},
+		{name: "config", do: show(a.path("config"))},
 	}
 }
