@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/programs"
 )
 
@@ -27,8 +29,8 @@ type Installation struct {
 	accounts int // how many the agent has
 	rest     int // port
 	grpc     int // port
-	agent    *process
-	srv      *process
+	agent    *process.Process
+	srv      *process.Process
 }
 
 const serverConfig = `server:
@@ -111,11 +113,11 @@ func (cfg Config) accounts() ([]byte, error) {
 }
 
 func (in *Installation) start(ctx context.Context) (err error) {
-	in.srv, err = startProcess(in.dir, "vedette-server", "--config", filepath.Join(in.dir, "server.yml"), "--data-dir", filepath.Join(in.dir, "data"))
+	in.srv, err = in.run("vedette-server", "--config", "server.yml", "--data-dir", "data")
 	if err != nil {
 		return err
 	}
-	in.agent, err = startProcess(in.dir, "vedette-agent", "--config", filepath.Join(in.dir, "agent.yml"))
+	in.agent, err = in.run("vedette-agent", "--config", "agent.yml")
 	if err != nil {
 		return err
 	}
@@ -124,18 +126,25 @@ func (in *Installation) start(ctx context.Context) (err error) {
 	return in.awaitObjects(ctx)
 }
 
+// run starts one of the programs.
+func (in *Installation) run(name string, args ...string) (*process.Process, error) {
+	cmd := exec.Command(filepath.Join(in.dir, name), args...)
+	cmd.Dir = in.dir
+	return process.Start(name, cmd)
+}
+
 // URL returns the address of the server's REST API.
 func (in *Installation) URL() string { return fmt.Sprintf("http://127.0.0.1:%d", in.rest) }
 
 // Logs returns the last lines that the programs logged.
 func (in *Installation) Logs() string {
-	return in.srv.tail() + in.agent.tail()
+	return in.srv.Tail() + in.agent.Tail()
 }
 
 // Stop stops the programs.
 func (in *Installation) Stop() {
-	in.agent.stop()
-	in.srv.stop()
+	in.agent.Stop()
+	in.srv.Stop()
 }
 
 // awaitObjects returns when no account has a feed that is still syncing.
@@ -151,7 +160,7 @@ func (in *Installation) awaitObjects(ctx context.Context) error {
 		if err == nil && in.isSynced(list) {
 			return nil
 		}
-		if exited := errors.Join(in.srv.exited(), in.agent.exited()); exited != nil {
+		if exited := errors.Join(in.srv.Exited(), in.agent.Exited()); exited != nil {
 			return exited
 		}
 		select {

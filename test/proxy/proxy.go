@@ -25,6 +25,7 @@ const (
 type Proxy struct {
 	listener net.Listener
 	ctx      context.Context // ends with the proxy
+	cancel   context.CancelFunc
 	work     sync.WaitGroup
 
 	mu       sync.Mutex
@@ -50,20 +51,32 @@ type textTrigger struct {
 // New starts a proxy on a free port of 127.0.0.1. It is closed when the test ends.
 func New(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := Start(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{listener: listener, ctx: ctx, target: target, changed: make(chan struct{}), links: map[*link]bool{}}
-	p.work.Go(p.accept)
-	t.Cleanup(func() {
-		cancel()
-		_ = listener.Close() // the proxy is no longer needed
-		p.Cut()
-		p.work.Wait()
-	})
+	t.Cleanup(p.Close)
 	return p
+}
+
+// Start is like New for programs, which close the proxy themselves.
+func Start(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Proxy{listener: listener, ctx: ctx, cancel: cancel, target: target, changed: make(chan struct{}), links: map[*link]bool{}}
+	p.work.Go(p.accept)
+	return p, nil
+}
+
+// Close closes the proxy and all connections, and waits until that is done.
+func (p *Proxy) Close() {
+	p.cancel()
+	_ = p.listener.Close() // the proxy is no longer needed
+	p.Cut()
+	p.work.Wait()
 }
 
 // Address returns the address of the proxy.

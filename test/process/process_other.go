@@ -1,6 +1,6 @@
 //go:build !linux
 
-package compatibility
+package process
 
 import "syscall"
 

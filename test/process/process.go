@@ -1,4 +1,5 @@
-package compatibility
+// Package process runs programs beside a test. They end with it, and their output goes to files.
+package process
 
 import (
 	"fmt"
@@ -10,23 +11,22 @@ import (
 	"syscall"
 )
 
-// process is one of our programs.
-type process struct {
+// Process is a program that was started.
+type Process struct {
 	name, log string
 	cmd       *exec.Cmd
 	done      chan struct{} // closed when the program has ended
 }
 
-// startProcess starts a program from a directory, to which it logs. The kernel sends the death signal
-// when the thread that forked exits, so one thread waits for the program.
-func startProcess(dir, name string, args ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+// Start starts a program. Its output goes to NAME.log in the directory of the command. The kernel
+// sends the death signal when the thread that forked exits, so one thread waits for the program.
+func Start(name string, cmd *exec.Cmd) (*Process, error) {
+	p := &Process{name: name, log: filepath.Join(cmd.Dir, name+".log"), cmd: cmd, done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p.cmd = exec.Command(filepath.Join(dir, name), args...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, diesWithParent()
 	started := make(chan error, 1)
 	go func() {
@@ -45,8 +45,8 @@ func startProcess(dir, name string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// stop ends the program. A process that was not started has ended.
-func (p *process) stop() {
+// Stop ends the program, and waits for it. A process that was not started has ended.
+func (p *Process) Stop() {
 	if p == nil {
 		return
 	}
@@ -54,8 +54,8 @@ func (p *process) stop() {
 	<-p.done
 }
 
-// exited returns an error if the program has ended.
-func (p *process) exited() error {
+// Exited returns an error if the program has ended.
+func (p *Process) Exited() error {
 	select {
 	case <-p.done:
 		return fmt.Errorf("%s exited (%v)", p.name, p.cmd.ProcessState)
@@ -64,8 +64,8 @@ func (p *process) exited() error {
 	}
 }
 
-// tail returns the last lines of the log.
-func (p *process) tail() string {
+// Tail returns the last lines of the log.
+func (p *Process) Tail() string {
 	if p == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package compatibility
+package process
 
 import "syscall"
 
