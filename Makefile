@@ -8,11 +8,8 @@
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
 # make verify-clouddriver RECORDING=DIR   compares our answers with a real Clouddriver's
 # make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
-<<<<<<< HEAD
 # make verify-beside SPINNAKER=DIR         moves accounts from a real Clouddriver to agents and back
-=======
 # make verify-deck SPINNAKER=DIR DECK=DIR   shows Deck in a browser while an account moves
->>>>>>> deck
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 # make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
@@ -29,11 +26,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-<<<<<<< HEAD
-.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside lint fmt generate verify-generate bench bench-ops bench-api clean
-=======
-.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile differential verify-clouddriver verify-spinnaker verify-deck lint fmt generate verify-generate bench bench-ops bench-api clean
->>>>>>> deck
+.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint fmt generate verify-generate bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -125,7 +118,6 @@ RECORDINGS ?=
 verify-spinnaker: controlplane
 	@go run -tags $(TAGS) ./test/compatibility/cmd/verify-spinnaker --recordings '$(RECORDINGS)' $(if $(PART),--only '$(PART)') $(if $(WRITE),--write $(WRITE))
 
-<<<<<<< HEAD
 # The same as move with a real Clouddriver, and a comparison of what both sides answer about the same clusters. SPINNAKER is a
 # directory with clouddriver.args, a Java argument file that holds "-cp CLASSPATH MAINCLASS" of a Clouddriver.
 SPINNAKER ?=
@@ -140,15 +132,13 @@ verify-beside:
 	@$(MAKE) --no-print-directory controlplane
 	go test ./test/beside -tags $(TAGS) -run 'TestSameAnswers|TestMove' -parallel 1 -timeout 24h -freeze $(FREEZE) \
 		-clouddriver '$(abspath $(SPINNAKER))/clouddriver.args' -v
-=======
+
 # Deck in a browser over Gate, Orca and a Clouddriver, before, while and after an account of that moves to an
 # agent. SPINNAKER is a directory with their Java argument files, DECK one with Deck's files. What is
 # missing is printed. CHROMIUM is the browser, ONLY restricts the pages, OUT is for pictures and texts.
-SPINNAKER ?=
 DECK ?=
 verify-deck:
 	@go run -tags $(TAGS) ./test/deck --spinnaker '$(SPINNAKER)' --deck '$(DECK)' $(if $(CHROMIUM),--chromium '$(CHROMIUM)') $(if $(ONLY),--only '$(ONLY)') $(if $(OUT),--out '$(OUT)')
->>>>>>> deck
 
 lint:
 	$(LINT) run ./...
