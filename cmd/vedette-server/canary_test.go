@@ -182,7 +182,7 @@ func TestCanary(t *testing.T) {
 	go func() { ended <- run(ctx, cfg, log) }()
 	rest := fmt.Sprint("http://127.0.0.1:", open[0])
 	await(t, "the server answers", func() bool {
-		response, err := http.Get(rest + "/artifacts/credentials")
+		response, err := http.Get(rest + "/vedette/v1/accounts")
 		if err != nil {
 			return false
 		}

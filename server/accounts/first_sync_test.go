@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,7 @@ func TestProgressOf(t *testing.T) {
 // syncMemory is a syncStore, and the Reporter of its accounts, in memory.
 type syncMemory struct {
 	*testing.T
+	mu      sync.Mutex
 	rows    map[vedette.AccountName]*store.AccountSync
 	feeds   map[vedette.AccountName][]store.FeedStatus
 	away    map[vedette.AccountName]bool
@@ -84,11 +86,15 @@ func newSyncMemory(t *testing.T, names ...vedette.AccountName) *syncMemory {
 }
 
 func (m *syncMemory) setFeeds(name vedette.AccountName, feeds ...store.FeedStatus) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.last++
 	m.feeds[name], m.changed[name] = feeds, m.last
 }
 
 func (m *syncMemory) ChangedAccounts(since uint64) (names []vedette.AccountName, now uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for name, at := range m.changed {
 		if at > since {
 			names = append(names, name)
@@ -98,6 +104,8 @@ func (m *syncMemory) ChangedAccounts(since uint64) (names []vedette.AccountName,
 }
 
 func (m *syncMemory) AccountSyncs(context.Context) (all []store.AccountSync, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, row := range m.rows {
 		all = append(all, *row)
 	}
@@ -105,6 +113,8 @@ func (m *syncMemory) AccountSyncs(context.Context) (all []store.AccountSync, err
 }
 
 func (m *syncMemory) Feeds(_ context.Context, names ...vedette.AccountName) (all []store.FeedStatus, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.reads++
 	for _, name := range names {
 		all = append(all, m.feeds[name]...)
@@ -113,6 +123,8 @@ func (m *syncMemory) Feeds(_ context.Context, names ...vedette.AccountName) (all
 }
 
 func (m *syncMemory) MarkSettled(_ context.Context, name vedette.AccountName, term vedette.Term, complete bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if row := m.rows[name]; row != nil && row.Term == term && m.err == nil {
 		row.Settled = time.Now()
 		if complete {
@@ -125,13 +137,24 @@ func (m *syncMemory) MarkSettled(_ context.Context, name vedette.AccountName, te
 }
 
 func (m *syncMemory) Reports(name vedette.AccountName) (connected, hasProblem bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return !m.away[name], m.problem[name]
+}
+
+// change changes what the store returns.
+func (m *syncMemory) change(do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	do()
 }
 
 func (m *syncMemory) check(name vedette.AccountName, settled, complete bool) {
 	m.Helper()
 	time.Sleep(4 * firstSyncRetry)
 	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if row := m.rows[name]; row.Settled.IsZero() == settled || row.Complete.IsZero() == complete {
 		m.Errorf("account %s is settled since %v and complete since %v, want %t and %t", name, row.Settled, row.Complete, settled, complete)
 	}
@@ -156,16 +179,16 @@ func TestFirstSyncs(t *testing.T) {
 		m.setFeeds("dev", allFeeds("dev")...)
 		m.check("dev", true, true)
 
-		m.away["away"] = true
+		m.change(func() { m.away["away"] = true })
 		m.setFeeds("away", allFeeds("away")...)
 		m.check("away", false, false)
-		m.away["away"] = false
+		m.change(func() { m.away["away"] = false })
 		m.check("away", true, true)
 
-		m.problem["odd"] = true
+		m.change(func() { m.problem["odd"] = true })
 		m.setFeeds("odd", feedIn("odd", deploymentKind, vedette.FeedLive))
 		m.check("odd", true, false)
-		m.problem["odd"] = false // for example, because the agent is configured to leave out the other kinds
+		m.change(func() { m.problem["odd"] = false }) // for example, because the agent is configured to leave out the other kinds
 		m.check("odd", true, true)
 
 		reads := m.reads
@@ -174,11 +197,11 @@ func TestFirstSyncs(t *testing.T) {
 			t.Errorf("feeds are read %d times while nothing changes, want 0", m.reads-reads)
 		}
 
-		m.rows["new"] = &store.AccountSync{Account: "new", Term: 1}
+		m.change(func() { m.rows["new"] = &store.AccountSync{Account: "new", Term: 1} })
 		m.setFeeds("new", allFeeds("new")...)
-		m.err = errUnavailable
+		m.change(func() { m.err = errUnavailable })
 		m.check("new", false, false)
-		m.err = nil
+		m.change(func() { m.err = nil })
 		m.check("new", true, true)
 		cancel()
 		if err := <-done; err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -102,6 +103,7 @@ func TestBadUpstreams(t *testing.T) {
 	w.standIn.SetAccounts([]standin.Account{{Name: east}})
 	w.without = w.honest()
 	w.standIn.SetAccounts([]standin.Account{{Name: east}, {Name: extra}})
+	w.awaitExtra()
 	w.complete = w.honest()
 	for _, bad := range badUpstreams() {
 		t.Run(bad.name, func(t *testing.T) {
@@ -117,6 +119,19 @@ func TestBadUpstreams(t *testing.T) {
 	if isLong() {
 		w.checkManyLargeAnswers()
 	}
+}
+
+// awaitExtra waits until the lists have the account extra. An answer counts as the current one for a second.
+func (w *badWorld) awaitExtra() {
+	w.t.Helper()
+	await(w.t, time.Minute, "the account extra is in all lists", func(ctx context.Context) error {
+		for _, path := range keepingPaths[:4] {
+			if a := send(ctx, http.MethodGet, w.in.url+path, nil); !strings.Contains(string(a.body), extra) {
+				return fmt.Errorf("GET %s: got %v", path, a)
+			}
+		}
+		return nil
+	})
 }
 
 // honest returns the answers of a server whose upstream Clouddriver is in order.
