@@ -141,18 +141,18 @@ func (a *app) pipeline(p *page, whileRunning func(*page)) {
 		return at(o, "status", "readyReplicas") == "3" && at(o, "metadata", "labels", "patched") == "yes"
 	})(p)
 	gone(a.object("/apis/batch/v1", "cronjobs", "report"))(p)
-	p.poll("Gate to show the new Deployment", effectTimeout, func() (bool, error) {
+	p.poll("Gate to show the new Deployment, and no longer the CronJob", effectTimeout, func() (bool, error) {
 		var groups []struct {
 			Name      string
 			Instances []any
 		}
 		err := get(p.ctx, p.deck+gatePath+a.path("serverGroups"), &groups)
+		hasDeployment, hasCronJob := false, false
 		for _, g := range groups {
-			if strings.HasPrefix(g.Name, "replicaSet piped-") && len(g.Instances) == 3 {
-				return true, nil
-			}
+			hasDeployment = hasDeployment || strings.HasPrefix(g.Name, "replicaSet piped-") && len(g.Instances) == 3
+			hasCronJob = hasCronJob || g.Name == "cronJob report"
 		}
-		return false, err
+		return hasDeployment && !hasCronJob, err
 	})
 }
 

@@ -13,9 +13,9 @@ import (
 // before the server takes the agent for lost.
 const slowLink = 16 << 10
 
-// The transfer of ballast over the slow link takes ten minutes, which is longer than a walk and the actions.
+// The transfer of ballast over the slow link takes twenty minutes, which is longer than a walk and the actions on a busy machine.
 const (
-	ballastObjects = 200
+	ballastObjects = 400
 	ballastBytes   = 48 << 10 // of each object, which cannot be compressed
 )
 
