@@ -2,11 +2,14 @@ package upstream
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
 // mayAsk reports whether the upstream Clouddriver may have a part of the answer. If it certainly has none, the request does not
@@ -30,11 +33,27 @@ func (m *merge) mayAsk() bool {
 
 // mayHave reports whether the upstream Clouddriver may have an application. One that nobody knows may be new there.
 func (m *merge) mayHave(application string) bool {
-	if m.answers.index.hasApplication(application, m.ours) != no || len(m.ours.arriving) > 0 {
-		return true // what this server has may be of accounts that the answer leaves out
+	if m.answers.index.hasApplication(application, m.ours) != no {
+		return true
 	}
 	path := &url.URL{Path: "/applications/" + application, RawPath: "/applications/" + url.PathEscape(application)}
-	return m.ownStatus(m.r, path) != http.StatusOK
+	if len(m.ours.arriving) == 0 {
+		return m.ownStatus(m.r, path) != http.StatusOK
+	}
+	// What this server has may be of accounts that the answer leaves out.
+	own := m.askOwnPath(m.r, path)
+	var a struct {
+		Clusters map[string]json.RawMessage `json:"clusters"`
+	}
+	if own.status != http.StatusOK || exactjson.Unmarshal(own.body, &a, exactjson.Limits{}) != nil {
+		return true
+	}
+	for account := range a.Clusters {
+		if m.ours.has(account) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayHaveObjects reports whether the upstream Clouddriver may have objects of an application. Its applications are those with

@@ -113,6 +113,11 @@ func TestApplicationOfAnArrivingAccount(t *testing.T) {
 	for _, path := range []string{"/applications/new", "/applications/new/serverGroups"} {
 		checkNoHalf(t, w, path, "whole")
 	}
+	w.own.answer = ourAPI // knows the application in an account for which it answers
+	w.setTheirs(hang)
+	if response, body := w.send(t, http.MethodGet, "/applications/ours/clusters", ""); response.StatusCode != http.StatusOK {
+		t.Errorf("an application of agents while another account arrives: got %d %s", response.StatusCode, body)
+	}
 }
 
 // TestAccountComesBack removes an account while this server's part is made, and registers it again before the other part is there.

@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 
 	"github.com/vedette-io/vedette/internal/exactjson"
 )
@@ -47,8 +48,12 @@ func copyHeader(to, from http.Header) {
 
 // askOwn returns this server's answer to a GET request for the same caller.
 func (h *Handler) askOwn(r *http.Request, path string) *capture {
+	return h.askOwnPath(r, &url.URL{Path: path})
+}
+
+func (h *Handler) askOwnPath(r *http.Request, path *url.URL) *capture {
 	inner := readRequest(r)
-	inner.URL.Path, inner.URL.RawPath, inner.URL.RawQuery = path, "", ""
+	inner.URL = path
 	c := newCapture()
 	h.own.ServeHTTP(c, inner)
 	return c
