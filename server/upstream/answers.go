@@ -165,7 +165,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	result := a.flights.DoChan(r.name, func() (any, error) { return a.fetch(context.WithoutCancel(ctx), r), nil })
 	var timeout <-chan time.Time
 	if s.kept != nil {
-		wait := patience
+		wait := min(patience, a.client.MergeTimeout/4) // what follows takes time, too
 		if s.isFailing || s.took > patience { // it would be in vain
 			wait = 0
 		}
