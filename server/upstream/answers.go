@@ -166,7 +166,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	var timeout <-chan time.Time
 	if s.kept != nil {
 		wait := min(patience, a.client.MergeTimeout/4) // what follows takes time, too
-		if s.isFailing || s.took > patience { // it would be in vain
+		if s.isFailing || s.took > patience {          // it would be in vain
 			wait = 0
 		}
 		timer := time.NewTimer(wait)
