@@ -8,7 +8,7 @@ import (
 // reporter tells from the agents' roles who reports an account.
 type reporter struct{ registry *assignment.Registry }
 
-// Reports implements accounts.Reporter. That an account waits for its turn to be read is no problem.
+// Reports implements accounts.Reporter. An account that waits for its first list has no problem.
 func (r reporter) Reports(account vedette.AccountName) (connected, hasProblem bool) {
 	member, _ := r.registry.Cacher(account)
 	if member == nil {

@@ -36,7 +36,7 @@ type FirstSyncs struct {
 
 	mark    uint64                           // of the store's list of changed accounts
 	pending map[vedette.AccountName]struct{} // to look at
-	waiting map[vedette.AccountName]struct{} // to look at again later, because what they wait for is no change of theirs
+	waiting map[vedette.AccountName]struct{} // to look at again later: their agents are away or report problems
 	retryAt time.Time
 	// parts are accounts that would be complete without all kinds by which Spinnaker decides, since when.
 	parts map[vedette.AccountName]time.Time

@@ -66,7 +66,7 @@ func TestAccountShowsWhoAnswersForIt(t *testing.T) {
 		w := serve(t, cfg)
 		const want = "the Clouddriver at upstream.baseUrl answers for this account if it has it: its agent has not reported yet which kinds it caches"
 		if got := getJSON[accountAnswer](w, "/accounts/new"); strings.Contains(got.Message, want) != hasUpstream {
-			t.Errorf("got %q, want to be told that the Clouddriver behind the server answers: %t", got.Message, hasUpstream)
+			t.Errorf("got %q, want it to say that the Clouddriver behind the server answers: %t", got.Message, hasUpstream)
 		}
 		if got := getJSON[accountAnswer](w, "/accounts/whole"); strings.Contains(got.Message, "upstream") {
 			t.Errorf("got %q, want nothing about a Clouddriver", got.Message)

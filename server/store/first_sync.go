@@ -47,7 +47,7 @@ func (s *Store) MarkSettled(ctx context.Context, account vedette.AccountName, te
 	return s.wrapError("record that account "+string(account)+" is synchronized", err)
 }
 
-// unsettle is the first step of detach. Whoever asks who answers for the account is told before the data disappears.
+// unsettle is the first step of detach. It commits before the data disappears, so that requests go to the upstream Clouddriver first.
 func (s *Store) unsettle(ctx context.Context, account vedette.AccountName, where string, args ...any) error {
 	n, err := s.execWrite(ctx, `UPDATE accounts SET settled = 0, complete = 0 WHERE settled > 0 AND `+where, args...)
 	if n > 0 || err != nil {

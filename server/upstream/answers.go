@@ -28,8 +28,8 @@ type resource struct {
 	query string
 }
 
-// The resources. Both forms of a list are kept, because neither can be made of the other. All are read without being asked for:
-// whoever asks for the first time may do so while the upstream Clouddriver does not answer. The index is made of the details.
+// The resources. Both forms of a list are kept, because neither can be made of the other. All are read in the
+// background: the first caller may come while the upstream Clouddriver does not answer. The index is built from the expanded lists.
 var (
 	accountNames   = &resource{name: "credentials", path: "/credentials"}
 	accountDetails = &resource{name: "credentials expanded", path: "/credentials", query: "expand=true"}
@@ -166,7 +166,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	var timeout <-chan time.Time
 	if s.kept != nil {
 		wait := min(patience, a.client.MergeTimeout/4) // what follows takes time, too
-		if s.isFailing || s.took > patience {          // it would be in vain
+		if s.isFailing || s.took > patience {          // a wait would end without an answer
 			wait = 0
 		}
 		timer := time.NewTimer(wait)

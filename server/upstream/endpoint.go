@@ -46,7 +46,8 @@ type Endpoint struct {
 	stream  *streamRule
 	merge   mergeFunc
 	subject subject
-	// isMissingThere says that the upstream Clouddriver answers 404 if it does not have what is asked for. Of others it is no answer.
+	// isMissingThere is set if the upstream Clouddriver answers 404 for something that it does not have. For other endpoints, 404 is a
+	// failure.
 	isMissingThere bool
 }
 

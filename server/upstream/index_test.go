@@ -246,8 +246,9 @@ func TestAnswersOverRestarts(t *testing.T) {
 // TestConcurrentRequestsForAResource checks that many callers cause one request.
 func TestConcurrentRequestsForAResource(t *testing.T) {
 	w := newWorld(t, nil)
-	release := make(chan struct{})
+	asked, release := make(chan struct{}), make(chan struct{})
 	w.setTheirs(func(rw http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{} // a second request blocks, and fails the test
 		<-release
 		theirClouddriver(rw, r)
 	})
@@ -255,7 +256,7 @@ func TestConcurrentRequestsForAResource(t *testing.T) {
 	for range 50 {
 		go func() { done <- w.remote.answers.latest(t.Context(), accountDetails) }()
 	}
-	time.Sleep(50 * time.Millisecond)
+	<-asked
 	close(release)
 	for range 50 {
 		if l := <-done; l.kept == nil || l.reason != "" {

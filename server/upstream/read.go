@@ -68,8 +68,8 @@ func readRefusal(response *http.Response) *refusal {
 	return &refusal{response.StatusCode, response.Header.Get("Content-Type"), body}
 }
 
-// isMissing reports whether Clouddriver itself says that there is no such thing. A gateway in front of it, or a server that stands at its
-// address, answers 404 in other words.
+// isMissing reports whether the 404 is Clouddriver's own. A gateway in front of it, or another server at its address, also answers
+// 404, with another body.
 func (f *refusal) isMissing() bool {
 	var e struct {
 		Status int `json:"status"`
