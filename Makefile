@@ -1,6 +1,8 @@
 # make           builds, checks and tests
 # make demo      two real clusters, a server and two agents; Ctrl-C ends it
+# make quick     lint of what has changed, and tests that need no cluster, database or program
 # make test      all tests, with what they need
+# make help      shows these lines
 # make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
 # make hostile DURATION=10m  attacks every entry point of docs/security.md at once
@@ -10,6 +12,14 @@
 # make verify-spinnaker RECORDINGS=DIR     replays what Orca, Gate and Fiat sent
 # make verify-beside SPINNAKER=DIR         moves accounts from a real Clouddriver to agents and back
 # make verify-deck SPINNAKER=DIR DECK=DIR   shows Deck in a browser while an account moves
+# make chart     tests the Helm chart, with an API server
+# make upgrade   runs the version before and this one together
+# make kubernetes-versions   tests against each Kubernetes that can be built
+# make terraform   tests the module for Terraform, with OpenTofu
+# make rbac      proves that the printed rules are sufficient, and that without each of them something breaks
+# make chart-node  installs the chart on a real node, as root
+# make release VERSION=v0.1.0   builds images, packages and archives into dist/; KEY=FILE signs them
+# make push REPOSITORY=ghcr.io/vedette-io   sends the images of dist/ to a registry
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 # make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
@@ -26,9 +36,12 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: all build demo test test-race test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint fmt generate verify-generate bench bench-ops bench-api clean
+.PHONY: chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
 
 all: build lint test
+
+help:
+	@sed -n 's/^# make/make/p;/^$$/q' Makefile
 
 build:
 	@mkdir -p bin
@@ -76,6 +89,16 @@ TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)
 
 test: build controlplane prometheus test-databases test-vault
 	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m -p $(PACKAGES_AT_ONCE) -parallel $(TESTS_AT_ONCE) $(LONGEST) ./...
+	go test -C tools/release -count=1 -timeout 40m .
+	go test -C tools/chart -count=1 -short ./...
+
+# Packages whose tests start neither control planes nor databases nor programs.
+QUICK = $(shell go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | \
+	grep -vE '/test/(controlplane|databases|fleet|process|programs|prometheus|vaultserver)|^[^ ]*/(bench|test)/' | cut -d ' ' -f 1)
+
+quick:
+	$(LINT) run --new ./...
+	go test -short -tags $(TAGS) $(QUICK)
 
 # Seeded faults over real processes: SEEDS of each database, from FROM on, with
 # clocks that are wrong by SKEW, and OBJECTS where many are wanted.
@@ -97,7 +120,7 @@ hostile:
 # got errors.
 FREEZE ?= 1m
 move: controlplane
-	go test ./test/beside -tags $(TAGS) -run 'TestMove|TestBadUpstreams' -timeout 24h -freeze $(FREEZE) -v
+	go test ./test/beside -tags $(TAGS) -run 'TestMove|TestBadUpstreams|TestManyLargeAnswers' -timeout 24h -freeze $(FREEZE) -v
 
 # Random manifests through kubectl and through us: SEEDS sequences of each mode, from
 # FROM on; MODE is client, server or mixed, and all of them if not given.
@@ -131,7 +154,7 @@ verify-beside:
 		"redis-server and Java 17 must be on the PATH." >&2; exit 1; fi
 	@$(MAKE) --no-print-directory controlplane
 	go test ./test/beside -tags $(TAGS) -run 'TestSameAnswers|TestMove' -parallel 1 -timeout 24h -freeze $(FREEZE) \
-		-clouddriver '$(abspath $(SPINNAKER))/clouddriver.args' -v
+		-clouddriver '$(abspath $(SPINNAKER))/clouddriver.args' -bench MergedLists -benchtime 5x -v
 
 # Deck in a browser over Gate, Orca and a Clouddriver, before, while and after an account of that moves to an
 # agent. SPINNAKER is a directory with their Java argument files, DECK one with Deck's files. What is
@@ -140,18 +163,74 @@ DECK ?=
 verify-deck:
 	@go run -tags $(TAGS) ./test/deck --spinnaker '$(SPINNAKER)' --deck '$(DECK)' $(if $(CHROMIUM),--chromium '$(CHROMIUM)') $(if $(ONLY),--only '$(ONLY)') $(if $(OUT),--out '$(OUT)')
 
-lint:
+lint: assignments
 	$(LINT) run ./...
 	$(LINT) fmt --diff ./...
+	cd tools/release && go tool -modfile=../golangci-lint.mod golangci-lint run --config ../../.golangci.yml ./...
+	cd tools/chart && go tool -modfile=../golangci-lint.mod golangci-lint run --config ../../.golangci.yml ./...
+	cd tools/chart/node && go tool -modfile=../../golangci-lint.mod golangci-lint run --config ../../../.golangci.yml ./...
+
+# No statement assigns three values at once. FIX=-fix writes several statements instead.
+ASSIGNMENTS ?= ./...
+assignments:
+	@go build -o bin/ ./internal/lint/assignments
+	go vet $(FIX) -tags $(TAGS) -vettool=bin/assignments $(ASSIGNMENTS)
 
 fmt:
 	gofmt -w .
 
 generate:
 	go generate ./...
+	go generate -C tools/chart ./...
 
 verify-generate: generate
 	git diff --exit-code
+
+# The chart's tests are a module of their own, because Helm's libraries take minutes to compile. Results are not cached (-count=1), because
+# Go does not notice changes of files outside of the module.
+chart: controlplane
+	go test -C tools/chart -count=1 -timeout 40m ./...
+	go test -C tools/release -count=1 -timeout 40m -run Helm . -helm
+
+# Programs of the version before and of this one together, on all databases; make test does it on SQLite.
+upgrade: controlplane test-databases
+	go test ./test/upgrade -tags $(TAGS) -v
+	go test ./test/convergence -tags $(TAGS) -timeout 40m -run 'TestVersionsTakeTurns|TestServerGoesBackAfterAMigration' -db all -v
+
+# Tests of what depends on the version of Kubernetes, one version after the other. go test would take the result of another
+# version for theirs, because it does not notice what TestMain reads of the environment.
+KUBERNETES_VERSIONS ?= 1.34 1.35 1.36
+kubernetes-versions:
+	for version in $(KUBERNETES_VERSIONS); do \
+		KUBERNETES=$$version go run ./test/controlplane/cmd/controlplane build; \
+		KUBERNETES=$$version go test -count=1 -tags $(TAGS) -timeout 60m -p 1 ./test/controlplane ./agent/watch ./agent/operate ./test/journey ./test/rbac; \
+		KUBERNETES=$$version go test -C tools/chart -count=1 -timeout 40m .; \
+	done
+
+# OpenTofu and the Helm provider, which take minutes to compile, apply and destroy the examples of deploy/terraform.
+terraform: controlplane
+	go test -C tools/chart -count=1 -timeout 40m -run Terraform . -terraform
+
+# Removes each right of the printed rules from an agent's user of its own. make test removes one of each verb.
+rbac: controlplane
+	go test ./test/rbac -tags $(TAGS) -timeout 40m -all -v
+
+# The chart's Pods on a real node (test/node), from images of this tree and of an older commit: upgrades under load, NetworkPolicies,
+# volumes. It needs root.
+chart-node: controlplane
+	scripts/test-node.sh
+	VEDETTE_TEST_NODE=1 go test ./test/node -count=1 -timeout 60m -v
+	VEDETTE_TEST_NODE=1 go test -C tools/chart/node -count=1 -timeout 60m -v .
+
+# Everything that a release has, for all platforms. The same commit, version and Go release give the same bytes.
+DIST ?= dist
+KEY ?=
+release:
+	@go run -C tools/release . build --root ../.. --out '$(abspath $(DIST))' --version '$(VERSION)' $(if $(KEY),--key '$(abspath $(KEY))')
+
+REPOSITORY ?=
+push:
+	@go run -C tools/release . push --from '$(abspath $(DIST))' $(REPOSITORY)
 
 bench: controlplane test-databases
 	go run ./bench --write docs/performance.md
@@ -164,4 +243,4 @@ bench-api: test-databases
 	go run ./bench --only api --json bin/bench-api.json --write docs/performance.md $(FLAGS)
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

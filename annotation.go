@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// AccountAnnotation is the annotation with which output names the account of an object, because the object itself does
+// not name its cluster. It is not part of the object, and is never applied.
+const AccountAnnotation = "vedette.io/account"
+
 // UnquoteAnnotation returns the text of one of Spinnaker's annotations. Early versions of
 // Spinnaker wrote texts as JSON strings, and objects still carry them: "\"web\"" means "web".
 // A text that begins and ends like a JSON string but is not one has no meaning; it is empty.

@@ -15,6 +15,10 @@ const (
 	Conflict    ErrorKind = "conflict"    // the name or the term is taken
 	Denied      ErrorKind = "denied"      // the caller is known and not allowed
 	Unavailable ErrorKind = "unavailable" // a retry may succeed
+	// UnknownKind means that no cluster serves a kind of Kubernetes with that name.
+	UnknownKind ErrorKind = "unknown_kind"
+	// NotCached means that clusters serve a kind, and no agent reports it: only they can be asked for its objects.
+	NotCached ErrorKind = "not_cached"
 	// Waiting means that nothing failed: an account waits for its turn. Only account errors have it.
 	Waiting ErrorKind = "waiting"
 )
@@ -43,8 +47,7 @@ func Errorf(kind ErrorKind, format string, args ...any) error {
 // KindOf returns the kind of the first Error in err's chain; "" for an internal error,
 // which has none.
 func KindOf(err error) ErrorKind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return ""

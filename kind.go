@@ -52,16 +52,7 @@ func (r Resource) Matches(name string) bool {
 	if qualified && !strings.EqualFold(group, r.Kind.Group) {
 		return false
 	}
-	if strings.EqualFold(name, r.Kind.Name) || strings.EqualFold(name, r.Plural) ||
-		r.Singular != "" && strings.EqualFold(name, r.Singular) {
-		return true
-	}
-	for _, short := range r.ShortNames {
-		if strings.EqualFold(name, short) {
-			return true
-		}
-	}
-	return false
+	return r.hasName(name) || r.hasShortName(name)
 }
 
 // PreferExact returns those of the resources that a name matches whose kind is exactly the name, as manifests
@@ -69,19 +60,7 @@ func (r Resource) Matches(name string) bool {
 // is none, or if the resources are of several groups, it returns all of them.
 func PreferExact(matching []Resource, name string) []Resource {
 	name, _, _ = strings.Cut(name, ".")
-	var exact []Resource
-	for _, r := range matching {
-		if r.Kind.Group != matching[0].Kind.Group {
-			return matching
-		}
-		if r.Kind.Name == name {
-			exact = append(exact, r)
-		}
-	}
-	if exact == nil {
-		return matching
-	}
-	return exact
+	return preferExact(matching, name, func(r Resource) (Resource, []string) { return r, nil })
 }
 
 // DefaultKinds are the kinds that an agent caches if neither the server nor the account

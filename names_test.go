@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestAccountNames checks which names accounts can have, and which of them other services confuse.
-func TestAccountNames(t *testing.T) {
+// TestConfusingAccountNamesAreRejected checks which names accounts can have, and which of them other services confuse.
+func TestConfusingAccountNamesAreRejected(t *testing.T) {
 	for name, want := range map[vedette.AccountName]string{
 		"prod": "", "Prod": "", "prod eu": "", "дом-東京": "", "a/b": "", vedette.AccountName(strings.Repeat("n", 255)): "",
 		"": "1 to 255 bytes", vedette.AccountName(strings.Repeat("n", 256)): "1 to 255 bytes",
@@ -39,51 +39,52 @@ func TestAccountNames(t *testing.T) {
 }
 
 // exactPackages decode what others send, and decide by the names in it.
-var exactPackages = []string{"server/upstream", "server/authorize", "server/agentserver", "internal/operationjson"}
+var exactPackages = []string{"server/upstream", "server/upstream/merging", "server/authorize", "server/agentserver", "internal/operationjson"}
 
 // foldingFiles may ignore case or spaces, by the reason why.
 var foldingFiles = map[string][]string{
 	"Spinnaker ignores the case of applications, projects and its own words": {
-		"server/authorize/permissions.go", "server/upstream/merge_applications.go", "server/upstream/index.go", "server/upstream/answers.go",
+		"server/authorize/permissions.go", "server/upstream/merging/applications.go", "server/upstream/index.go", "server/upstream/answers.go",
 		"server/front50/applications.go",
-		"server/clouddriver/application_list.go", "server/clouddriver/project.go", "server/clouddriver/query.go",
-		"server/clouddriver/server_group.go", "server/clouddriver/server_group_batch.go", "server/clouddriver/target.go",
-		"server/clouddriver/status.go", "server/infrastructure/health.go", "server/manifest/selector.go", "server/manifest/strategy.go",
-		"server/attributes/of.go", "server/config/task.go", "server/task/delete.go", "server/task/patch.go", "server/task/request.go",
+		"server/clouddriver/applications/application_list.go", "server/clouddriver/applications/project.go", "server/clouddriver/web/query.go",
+		"server/clouddriver/applications/server_group.go", "server/clouddriver/applications/server_group_batch.go", "server/clouddriver/applications/target.go",
+		"server/clouddriver/manifests/status.go", "server/infrastructure/health.go", "server/manifest/selector.go", "server/manifest/strategy.go",
+		"server/attributes/from_object.go", "server/config/task.go", "server/task/delete.go", "server/task/patch.go", "server/task/request.go",
 		"server/task/description.go", "server/task/deploy.go", "server/manifest/description_types.go", "server/manifest/plan.go", "agent/operate/apply/mode.go", "agent/operate/delete.go",
-		"agent/operate/patch.go", "server/api/verbs.go", "agent/config/permissions.go",
+		"agent/operate/patch.go", "server/api/operations/verbs.go", "agent/config/permissions.go",
 	},
 	"Clouddriver's searches find parts of names in any case, and its lists are sorted by lower-case names": {
-		"server/clouddriver/search_request.go", "server/upstream/stream.go", "server/clouddriver/load_balancer.go", "server/clouddriver/view_object.go",
+		"server/clouddriver/search/request.go", "server/upstream/stream.go", "server/clouddriver/applications/load_balancer.go", "server/clouddriver/applications/view_object.go",
 	},
 	"Gate sends accounts in lower case; Config.HasSimilar makes this safe": {"server/authorize/caller.go"},
 	"kinds are named in any case; where two differ by case, vedette.PreferExact or the cluster decides": {
-		"server/manifest/list.go", "server/manifest/custom_kinds.go", "server/manifest/api_group.go", "server/manifest/kind.go", "server/manifest/bind.go",
-		"server/task/cluster.go", "server/clouddriver/raw_resource_filter.go", "server/clouddriver/console.go", "server/clouddriver/job.go",
-		"server/views/workload.go", "agent/watch/selection.go", "agent/watch/synthetic.go", "agent/watch/discovery_status.go",
+		"server/kinds/kinds.go", "server/manifest/list.go", "server/manifest/custom_kinds.go", "server/manifest/api_group.go", "server/manifest/kind.go", "server/manifest/bind.go",
+		"server/task/cluster.go", "server/clouddriver/applications/raw_resource_filter.go", "server/clouddriver/manifests/console.go", "server/clouddriver/manifests/job.go",
+		"server/tables/workload.go", "server/api/history.go", "agent/watch/selection.go", "agent/watch/synthetic.go", "agent/watch/discovery_status.go",
 	},
 	"hosts, schemes, headers and encodings have no case": {
-		"server/upstream/credentials.go", "server/upstream/loop.go", "server/host_guard.go", "server/clouddriver/view.go",
-		"server/config/artifacts_convert.go", "server/config/listen.go", "server/config/check.go", "server/artifacts/git.go", "server/artifacts/github.go",
+		"server/upstream/masking/masking.go", "server/upstream/loop.go", "server/middleware/host_guard.go", "server/clouddriver/applications/encoded_response.go",
+		"server/config/listen.go", "server/config/check.go", "server/artifacts/git.go", "server/artifacts/github.go",
 		"server/artifacts/restriction.go", "server/artifacts/helm.go", "server/artifacts/egress/redirect.go", "server/artifacts/egress/client.go",
-		"agent/kube/measured_transport.go", "agent/config/check.go",
+		"agent/kube/measured_transport.go", "agent/cloud/exchange.go",
 	},
-	"a list with commas may have spaces after them": {"server/api/parameters.go"},
+	"names of providers, logins and environments, which kubelogin reads in any case": {"agent/cloud/cluster.go", "agent/cloud/exec.go"},
+	"a list with commas may have spaces after them":                                  {"server/api/parameters/parameters.go"},
 	"names of properties and variables, which Spring, JDBC and shells read in any case": {
-		"server/config/jdbc.go", "server/config/sql.go", "server/clouddriver/property.go",
+		"server/config/jdbc.go", "server/config/sql.go", "server/clouddriver/manifests/property.go",
 	},
 	"spaces around a document, or around a file with one value": {
-		"server/manifest/manifest.go", "server/api/account_admin.go", "server/api/manifest.go", "server/clouddriver/credential_cache.go",
-		"agent/operate/manifest/manifest.go", "agent/operate/patch_guard.go", "agent/operate/status_error.go", "agent/kube/status.go",
-		"agent/bearer/bearer.go", "agent/config/auth.go", "agent/config/zone.go", "agent/config/logging.go",
+		"server/api/account_admin.go", "server/api/operations/manifest.go", "server/clouddriver/credential_set.go",
+		"agent/operate/manifest/manifest.go", "agent/operate/disclosure/patch.go", "agent/operate/request/status_error.go", "agent/kube/status.go",
+		"agent/bearer/bearer.go", "agent/kube/credentials/end.go", "agent/config/auth.go", "agent/config/zone.go", "agent/config/logging.go",
 	},
 	"Git's and Helm's rules for their own files; no entry may be named .git in any case": {
 		"server/artifacts/git_attributes.go", "server/artifacts/git_archive.go", "server/artifacts/git_ssh_session.go", "server/artifacts/helm_index.go",
 	},
 	"redaction hides names in any case": {"agent/redact/glob.go"},
 	"texts for people, statements, and generated code": {
-		"server/authorize/fiat.go", "server/store/migration_files.go", "server/store/mysql.go", "server/dispatch/history.go", "server/task/traffic.go",
-		"server/task/end.go", "server/task/output.go", "agent/operate/retry.go", "wire/text.go", "wire/internal/argsproto/main.go",
+		"server/authorize/fiat.go", "server/store/sqldb/migration_files.go", "server/store/sqldb/mysql.go", "server/dispatch/history.go", "server/task/traffic.go",
+		"server/task/end.go", "server/task/output.go", "agent/operate/request/retry.go", "wire/text.go", "wire/internal/argsproto/main.go", "agent/cloud/source.go",
 	},
 }
 

@@ -19,8 +19,8 @@ type Operation struct {
 	// it is not known yet, or if the server is of an older release.
 	Cluster Cluster
 
-	User   string // on whose behalf; empty if unknown. For the history.
-	Origin string // what the operation belongs to: "task 01J…", "vedette apply". For the history.
+	Requester Requester // for the history
+	Origin    string    // what the operation belongs to: "task 01J…", "vedette apply". For the history.
 
 	// Digest tells the operation from others with its ID. It does not reveal documents, and stays on the server. It
 	// is empty if the ID is not the caller's. For the history.
@@ -135,6 +135,12 @@ type ApplyArgs struct {
 	// Compare makes Outcome.Unchanged reliable. It costs one more request if the API
 	// server merges, because the earlier version must be read.
 	Compare bool `rest:"compare" wire:"4"`
+	// FieldManager is the field manager of a create or replace; empty for kubectl's. Agents of
+	// earlier releases ignore it.
+	FieldManager string `rest:"fieldManager" wire:"6"`
+	// MustExist makes a replace fail if the object does not exist. Agents of earlier releases
+	// create it.
+	MustExist bool `rest:"mustExist" wire:"7"`
 }
 
 // PatchType is the format of a patch.
@@ -152,6 +158,9 @@ type PatchArgs struct {
 	Target
 	Type  PatchType `rest:"type" wire:"2"`  // empty for strategic
 	Patch []byte    `rest:"patch" wire:"3"` // JSON or YAML
+	// FieldManager is the field manager of the patch; empty for kubectl's. Agents of earlier
+	// releases ignore it.
+	FieldManager string `rest:"fieldManager" wire:"4"`
 }
 
 // DeleteArgs are the arguments of delete. Without a name, a selector or All is
@@ -182,8 +191,9 @@ type DeleteArgs struct {
 }
 
 // PruneArgs are the arguments of prune, which deletes objects that were applied and no
-// longer are: those that carry kubectl's last-applied annotation and are not in Keep.
-// Objects from server-side applies stay because they have no such annotation.
+// longer are: those that carry kubectl's last-applied annotation, or have fields that the
+// agent's field manager applied server-side, and are not in Keep. The result is a
+// PruneResult.
 type PruneArgs struct {
 	Kinds         []string `rest:"kinds" wire:"1"`         // "apps/v1/Deployment", "core/v1/Pod"; empty for kubectl's list
 	Namespaces    []string `rest:"namespaces" wire:"2"`    // where namespaced kinds are pruned; empty for nowhere
@@ -192,6 +202,27 @@ type PruneArgs struct {
 	Keep          []string `rest:"keep" wire:"5"`          // the uids of the applied objects
 	Propagation   string   `rest:"propagation" wire:"6"`   // as in DeleteArgs
 	GraceSeconds  *int64   `rest:"graceSeconds" wire:"7"`  // as in DeleteArgs
+}
+
+// PruneResult says what a prune left, as JSON in the outcome's Result. An agent of an earlier
+// release returns none.
+type PruneResult struct {
+	// Kinds are the kinds that were searched, as PruneArgs names them.
+	Kinds []string `json:"kinds"`
+	// Kept are objects that match the selection, are not in PruneArgs.Keep, and stay. Objects
+	// that a controller owns are only counted, in Owned.
+	Kept []KeptObject `json:"kept,omitempty"`
+	// KeptMore is the number of further objects, if there are too many to name.
+	KeptMore int `json:"keptMore,omitempty"`
+	Owned    int `json:"owned,omitempty"`
+}
+
+// KeptObject is an object that a prune leaves, and why.
+type KeptObject struct {
+	Kind      string `json:"kind"` // with its group: "Deployment.apps"
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
 }
 
 // ScaleArgs are the arguments of scale, which sets the number of replicas.
@@ -263,3 +294,58 @@ type VersionArgs struct {
 	Manifest  []byte `rest:"manifest" wire:"1"`  // JSON; its name has no version
 	Namespace string `rest:"namespace" wire:"2"` // if the manifest has none
 }
+
+// AccessArgs are the arguments of access, which asks the API server what the agent's
+// credentials allow. The result is an AccessResult.
+type AccessArgs struct {
+	// Target has the kind and maybe the name. An empty namespace means the default one. A kind
+	// that the cluster does not serve is asked about as it is written, and "*" means all.
+	Target
+	Action        string `rest:"action" wire:"2"`        // a verb of Kubernetes, for example "create"; "*" for all
+	Subresource   string `rest:"subresource" wire:"3"`   // for example "log"
+	Path          string `rest:"path" wire:"4"`          // a URL instead of a kind, for example "/metrics"
+	AllNamespaces bool   `rest:"allNamespaces" wire:"5"` // whether it is allowed in all namespaces
+	// List returns all that is allowed in the namespace instead.
+	List bool `rest:"list" wire:"6"`
+}
+
+// AccessResult is the answer of an API server about what is allowed, as JSON in the outcome's
+// Result.
+type AccessResult struct {
+	Allowed  bool     `json:"allowed"`
+	Reason   string   `json:"reason,omitempty"`   // why, in the words of the API server
+	Error    string   `json:"error,omitempty"`    // why the API server could not decide, or not list all
+	Warnings []string `json:"warnings,omitempty"` // about the question, in kubectl's words
+	// Rules are set for AccessArgs.List.
+	Rules []AccessRule `json:"rules,omitempty"`
+	// Incomplete is true if there may be further rules.
+	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// AccessRule is something that is allowed.
+type AccessRule struct {
+	Verbs     []string `json:"verbs"`
+	Groups    []string `json:"groups,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+	Names     []string `json:"names,omitempty"` // of objects; empty for all
+	Paths     []string `json:"paths,omitempty"` // URLs that are not resources
+}
+
+// SecretPreview is the result of a dry run of an apply to a Secret, as JSON in the outcome's
+// Result: how the keys of its data would change, without the data.
+type SecretPreview struct {
+	Keys map[string]DataChange `json:"keys"`
+	// Incomplete is true if the cluster does not record all keys, or there are too many.
+	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// DataChange is how a key of a Secret would change.
+type DataChange string
+
+// The values of DataChange.
+const (
+	DataAdded     DataChange = "added"
+	DataRemoved   DataChange = "removed"
+	DataChanged   DataChange = "changed"
+	DataUnchanged DataChange = "unchanged"
+)

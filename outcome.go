@@ -28,6 +28,10 @@ const ReasonUnknownToAgent = "UnknownToAgent"
 // operation. The status is that of a missing object, 404.
 const ReasonKindNotServed = "KindNotServed"
 
+// ReasonNoAccount is the reason if there is no account of that name, or no longer: an account is removed if no agent has served it for
+// some time. That says nothing about objects of the cluster, so the status is not that of a missing object, but 503.
+const ReasonNoAccount = "NoAccount"
+
 // ReasonAnotherCluster is the reason if the account, or its address, leads to another cluster than the one
 // that an operation was accepted for. The other cluster was not changed. The status is 409.
 const ReasonAnotherCluster = "AnotherCluster"
@@ -60,6 +64,11 @@ type Outcome struct {
 	// masked; nil if there are none. The list is bounded, and its last element says if
 	// there were more. The history does not keep warnings, and logs have none.
 	Warnings []string
+	// Changes are what the operation changed, for the history. They are bounded.
+	Changes []ObjectChange
+	// Undoes is the operation whose change an undo took back, the last one if there are several; empty if it was not made here. The
+	// server sets it.
+	Undoes OperationID
 	// Result is a result that is not an object, for example a history or a status.
 	Result json.RawMessage
 	// CacheObject is the one object that was written or read, in the form of its feed,

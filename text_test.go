@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestCleanText(t *testing.T) {
+func TestCleanTextIsValidAndShort(t *testing.T) {
 	for _, c := range []struct {
 		name, in, out string
 		limit         int

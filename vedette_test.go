@@ -6,13 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
 )
 
-func TestMonikerOf(t *testing.T) {
+func TestMonikerFollowsNameAndAnnotations(t *testing.T) {
 	seq := func(n int) *int { return &n }
 	tests := []struct {
 		name        string
@@ -100,7 +101,7 @@ func key(kind, name string) vedette.Key {
 	return vedette.Key{Kind: vedette.ParseKind(kind), Namespace: "default", Name: name}
 }
 
-func TestResourceMatches(t *testing.T) {
+func TestResourceMatchesEachOfItsNames(t *testing.T) {
 	deployments := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1",
 		Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}}
 	for name, want := range map[string]bool{
@@ -113,8 +114,8 @@ func TestResourceMatches(t *testing.T) {
 	}
 }
 
-// TestDigest checks which objects share a digest: the same version of one object, and no others.
-func TestDigest(t *testing.T) {
+// TestOnlySameVersionsShareADigest checks which objects share a digest: the same version of one object, and no others.
+func TestOnlySameVersionsShareADigest(t *testing.T) {
 	digests := map[uint64]string{}
 	for _, o := range [][4]string{
 		{"n", "a", "u1", "1"}, {"n", "a", "u1", "2"}, {"n", "b", "u2", "1"}, {"n", "a", "", "1"}, {"n", "a", "", "2"}, {"n", "b", "", "1"},
@@ -134,7 +135,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestPermissionsNormalize(t *testing.T) {
+func TestRolesBecomeLowerCase(t *testing.T) {
 	p := vedette.Permissions{Read: []string{"Dev"}, Write: []string{"ops"}}
 	if err := p.Normalize(); err != nil || p.Read[0] != "dev" {
 		t.Errorf("got %v, %v; want roles in lower case", p, err)
@@ -165,13 +166,13 @@ func TestPermissionsAllowMoreThan(t *testing.T) {
 		{"a removed list may mean everyone", dev, ops, true},
 		{"permissions without roles", &vedette.Permissions{}, dev, true},
 	} {
-		if tt.p.AllowsMoreThan(tt.others) != tt.want {
+		if tt.p.Sorted().AllowsMoreThan(tt.others.Sorted()) != tt.want {
 			t.Errorf("%s: %s compared with %s: got %v, want %v", tt.name, tt.p, tt.others, !tt.want, tt.want)
 		}
 	}
 }
 
-func TestClusterSame(t *testing.T) {
+func TestClustersAreToldApart(t *testing.T) {
 	withUID := vedette.Cluster{UID: "u1", Host: "https://a", Fingerprint: "AA"}
 	withoutUID := vedette.Cluster{Host: "https://10.0.0.1", Fingerprint: "AA"}
 	addressOnly := vedette.Cluster{Host: "http://localhost:8001"}
@@ -197,7 +198,7 @@ func TestClusterSame(t *testing.T) {
 	}
 }
 
-func TestOperationIdempotent(t *testing.T) {
+func TestOnlyRepeatableVerbsAreIdempotent(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args vedette.Args
@@ -265,7 +266,7 @@ func TestEveryVerbIsExecuted(t *testing.T) {
 	}
 }
 
-func TestTargetArgs(t *testing.T) {
+func TestTargetArgsKeepTheTarget(t *testing.T) {
 	web := vedette.Target{Kind: "deployment", Name: "web"}
 	if got := vedette.TargetArgs(vedette.VerbPause, web); got != (vedette.PauseArgs{Target: web}) || vedette.TargetOf(got) != web {
 		t.Errorf("got %#v", got)
@@ -274,5 +275,25 @@ func TestTargetArgs(t *testing.T) {
 		if got := vedette.TargetArgs(verb, web); got != nil {
 			t.Errorf("%s: got %#v, want nil", verb, got)
 		}
+	}
+}
+
+// TestManyRolesAreCompared compares more roles than could be compared each with each: an agent may name tens of thousands, and the
+// registry compares them while others wait.
+func TestManyRolesAreCompared(t *testing.T) {
+	all := make([]string, 400_000)
+	for i := range all {
+		all[i] = fmt.Sprintf("role-%d", i)
+	}
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	sorted := func(roles []string) *vedette.Permissions { return (&vedette.Permissions{Read: roles}).Sorted() }
+	p, same := sorted(all), sorted(reversed)
+	if p.AllowsMoreThan(same) || same.AllowsMoreThan(p) {
+		t.Error("the same roles in another order allow more")
+	}
+	fewer := sorted(reversed[1:])
+	if !p.AllowsMoreThan(fewer) || fewer.AllowsMoreThan(p) {
+		t.Error("one role more does not allow more")
 	}
 }

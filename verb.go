@@ -30,6 +30,7 @@ const (
 	VerbDiscover Verb = "discover"
 	VerbRecache  Verb = "recache"
 	VerbVersion  Verb = "version"
+	VerbAccess   Verb = "access"
 )
 
 // VerbSpec describes a verb. Together with the type of the verb's arguments it is
@@ -76,6 +77,7 @@ func Verbs() []VerbSpec {
 		{Verb: VerbDiscover, Args: DiscoverArgs{}, ReadOnly: true},
 		{Verb: VerbRecache, Args: RecacheArgs{}, ReadOnly: true, Required: object},
 		{Verb: VerbVersion, Args: VersionArgs{}, ReadOnly: true, Required: []string{"manifest"}},
+		{Verb: VerbAccess, Args: AccessArgs{}, ReadOnly: true},
 	}
 }
 
@@ -131,59 +133,23 @@ func isIdempotentUndo(args Args) bool {
 	return ok && a.Revision > 0
 }
 
-// Verb returns get.
-func (GetArgs) Verb() Verb { return VerbGet }
-
-// Verb returns list.
-func (ListArgs) Verb() Verb { return VerbList }
-
-// Verb returns apply.
-func (ApplyArgs) Verb() Verb { return VerbApply }
-
-// Verb returns patch.
-func (PatchArgs) Verb() Verb { return VerbPatch }
-
-// Verb returns delete.
-func (DeleteArgs) Verb() Verb { return VerbDelete }
-
-// Verb returns prune.
-func (PruneArgs) Verb() Verb { return VerbPrune }
-
-// Verb returns scale.
-func (ScaleArgs) Verb() Verb { return VerbScale }
-
-// Verb returns restart.
-func (RestartArgs) Verb() Verb { return VerbRestart }
-
-// Verb returns pause.
-func (PauseArgs) Verb() Verb { return VerbPause }
-
-// Verb returns resume.
-func (ResumeArgs) Verb() Verb { return VerbResume }
-
-// Verb returns undo.
-func (UndoArgs) Verb() Verb { return VerbUndo }
-
-// Verb returns history.
-func (HistoryArgs) Verb() Verb { return VerbHistory }
-
-// Verb returns status.
-func (StatusArgs) Verb() Verb { return VerbStatus }
-
-// Verb returns logs.
-func (LogsArgs) Verb() Verb { return VerbLogs }
-
-// Verb returns events.
-func (EventsArgs) Verb() Verb { return VerbEvents }
-
-// Verb returns metrics.
-func (MetricsArgs) Verb() Verb { return VerbMetrics }
-
-// Verb returns discover.
+func (GetArgs) Verb() Verb      { return VerbGet }
+func (ListArgs) Verb() Verb     { return VerbList }
+func (ApplyArgs) Verb() Verb    { return VerbApply }
+func (PatchArgs) Verb() Verb    { return VerbPatch }
+func (DeleteArgs) Verb() Verb   { return VerbDelete }
+func (PruneArgs) Verb() Verb    { return VerbPrune }
+func (ScaleArgs) Verb() Verb    { return VerbScale }
+func (RestartArgs) Verb() Verb  { return VerbRestart }
+func (PauseArgs) Verb() Verb    { return VerbPause }
+func (ResumeArgs) Verb() Verb   { return VerbResume }
+func (UndoArgs) Verb() Verb     { return VerbUndo }
+func (HistoryArgs) Verb() Verb  { return VerbHistory }
+func (StatusArgs) Verb() Verb   { return VerbStatus }
+func (LogsArgs) Verb() Verb     { return VerbLogs }
+func (EventsArgs) Verb() Verb   { return VerbEvents }
+func (MetricsArgs) Verb() Verb  { return VerbMetrics }
 func (DiscoverArgs) Verb() Verb { return VerbDiscover }
-
-// Verb returns recache.
-func (RecacheArgs) Verb() Verb { return VerbRecache }
-
-// Verb returns version.
-func (VersionArgs) Verb() Verb { return VerbVersion }
+func (RecacheArgs) Verb() Verb  { return VerbRecache }
+func (VersionArgs) Verb() Verb  { return VerbVersion }
+func (AccessArgs) Verb() Verb   { return VerbAccess }

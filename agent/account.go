@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -12,19 +11,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/lifecycle"
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/wire"
 )
 
-// account is one account of the agent, with these states:
-//
-//	reaching ──identified──> registered ──cacher──> reporting
-//	                             │  ↑  ↑──standby──────┘
-//	                             └──refused (registers again, with backoff)
-//
-// The states reaching and refused have a reason. They do not affect other accounts.
+// account is one account of the agent. A lifecycle.Account decides what it does.
 type account struct {
 	agent   *Agent
 	cfg     Account
@@ -35,7 +29,6 @@ type account struct {
 	// Each of these holds a token while something waits.
 	assignmentReady, propertiesChanged, rereadNow chan struct{}
 
-	refusal  refusal    // owned by run
 	reportMu sync.Mutex // held while a state is sent, so that states arrive in order
 
 	mu         sync.Mutex
@@ -48,62 +41,203 @@ type account struct {
 	cluster    *kube.Cluster      // of operator
 	watcher    *watch.Watcher     // the last one that ran; nil before the first
 	feeds      *feedAnnouncements // of watcher
-	state      string
+	state      lifecycle.State
 	err        error // of the state; the two below count while the state is reporting
 	// clusterErr is why the cluster as a whole cannot be read, and selectionErr what the
 	// configuration asks for that the cluster does not serve.
 	clusterErr, selectionErr error
-	waitReason               string // why the account waits for other accounts; "" if it does not
+	credentials              vedette.Condition // whether those in the files are in use; zero if nobody has looked
+	validity                 vedette.Condition // whether those in use last; zero if nothing says when they end
+	version                  vedette.Condition // whether the cluster's version was tested; zero if it was
+	issuer                   string            // of the credentials; "" if they are in the kubeconfig, or in files that it names
+	waitReason               string            // why the account waits for other accounts; "" if it does not
 }
 
 func newAccount(a *Agent, cfg Account) *account {
-	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), properties: cfg.Properties, state: "reaching",
+	return &account{agent: a, cfg: cfg, log: a.log.With("account", cfg.Name), properties: cfg.Properties, state: lifecycle.Reaching,
 		assignmentReady: make(chan struct{}, 1), propertiesChanged: make(chan struct{}, 1), rereadNow: make(chan struct{}, 1)}
 }
 
-// run serves the account until ctx ends. It starts over after the kubeconfig has changed, because the
-// kubeconfig may lead to another cluster, and after the address did lead to another one.
+// run serves the account until ctx ends.
 func (a *account) run(ctx context.Context) {
+	r := accountRunner{account: a, life: lifecycle.New(), retryTimer: time.NewTimer(time.Hour), retryBackoff: newBackoff()}
+	r.retryTimer.Stop()
+	r.step(ctx, lifecycle.Started{})
 	for ctx.Err() == nil {
-		cluster, err := a.connect(ctx)
-		if err != nil {
-			return // ctx has ended
+		if e := r.next(ctx); e != nil {
+			r.step(ctx, e)
 		}
-		a.serveAndDeregister(ctx, cluster)
 	}
+	r.step(ctx, lifecycle.Stopped{})
 }
 
-func (a *account) serveAndDeregister(ctx context.Context, cluster *kube.Cluster) {
-	defer cluster.Close()
-	defer a.agent.link.Deregister(a.cfg.Name)
-	defer a.agent.box.Forget(a.cfg.Name)
-	a.serve(ctx, cluster)
+// accountRunner executes what the life of an account asks for. It belongs to one goroutine.
+type accountRunner struct {
+	account      *account
+	life         *lifecycle.Account
+	retryTimer   *time.Timer
+	retryBackoff *backoff.ExponentialBackOff
+	connection   *connection       // nil while the cluster is not reached
+	watch        *watchRun         // nil while nothing is watched
+	assignment   uplink.Assignment // the last one
 }
 
-// connect retries until the cluster is identified. It retries at once if the credentials may have
-// changed.
-func (a *account) connect(ctx context.Context) (*kube.Cluster, error) {
-	retryBackoff, lastFailure := newBackoff(), ""
-	for {
-		cluster, err := a.connectOnce(ctx)
-		if err == nil {
-			return cluster, nil
-		}
-		if ctx.Err() == nil {
-			a.setState("reaching", err)
-			if failure := err.Error(); failure != lastFailure { // a failure may last for days
-				lastFailure = failure
-				a.log.Warn("cannot reach the cluster, retrying", "error", err)
-			}
-		}
+// connection is a cluster that was reached, and what looks whether its credentials have changed.
+type connection struct {
+	cluster   *kube.Cluster
+	stop      context.CancelFunc
+	reconnect chan struct{} // closed when changed credentials may lead to another cluster, or after stop
+}
+
+// next waits for an event; nil for none. Of a cluster that was not reached, only the time and new credentials count.
+func (r *accountRunner) next(ctx context.Context) lifecycle.Event {
+	a := r.account
+	if r.connection == nil {
 		select {
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil
+		case <-r.retryTimer.C:
+			return lifecycle.RetryDue{}
 		case <-a.rereadNow:
-			retryBackoff.Reset()
-		case <-time.After(retryBackoff.NextBackOff()):
+			return lifecycle.CredentialsMayHaveChanged{}
 		}
 	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.retryTimer.C:
+		return lifecycle.RetryDue{}
+	case <-r.connection.reconnect:
+		return lifecycle.ClusterChanged{}
+	case <-r.connection.cluster.Switched():
+		a.logSwitched(r.connection.cluster)
+		return lifecycle.ClusterChanged{}
+	case <-a.propertiesChanged:
+		return lifecycle.PropertiesChanged{}
+	case <-r.watch.ended():
+		return lifecycle.WatchFailed{Err: r.watch.err}
+	case <-a.assignmentReady:
+		return r.takeAssignment()
+	}
+}
+
+func (r *accountRunner) takeAssignment() lifecycle.Event {
+	as := r.account.takeAssignment()
+	if as == nil {
+		return nil
+	}
+	r.assignment = *as
+	switch as.Role {
+	case wire.Assignment_ROLE_CACHER:
+		return lifecycle.Assigned{Role: lifecycle.RoleCacher}
+	case wire.Assignment_ROLE_REFUSED:
+		return lifecycle.Assigned{Role: lifecycle.RoleRefused, Reason: as.Message}
+	}
+	return lifecycle.Assigned{Role: lifecycle.RoleStandby}
+}
+
+// step handles an event, and executes what follows from it, also from what the effects answer.
+func (r *accountRunner) step(ctx context.Context, e lifecycle.Event) {
+	for events := []lifecycle.Event{e}; len(events) > 0; events = events[1:] {
+		for _, effect := range r.life.Step(events[0], time.Now()) {
+			if answer := r.execute(ctx, effect); answer != nil {
+				events = append(events, answer)
+			}
+		}
+	}
+}
+
+// execute executes an effect, and returns what it answers; nil for nothing.
+func (r *accountRunner) execute(ctx context.Context, effect lifecycle.Effect) lifecycle.Event {
+	a := r.account
+	switch effect := effect.(type) {
+	case lifecycle.Connect:
+		return r.connect(ctx)
+	case lifecycle.Identify:
+		return r.identify(ctx)
+	case lifecycle.Register:
+		a.registerProperties(r.connection.cluster)
+	case lifecycle.Watch:
+		return r.startOrContinue(ctx)
+	case lifecycle.StopWatching:
+		r.watch.stop()
+		r.watch = nil
+	case lifecycle.Forget:
+		a.agent.box.Forget(a.cfg.Name)
+	case lifecycle.Deregister:
+		a.agent.link.Deregister(a.cfg.Name)
+	case lifecycle.Disconnect:
+		r.disconnect()
+	case lifecycle.Retry:
+		r.retryTimer.Reset(r.retryBackoff.NextBackOff())
+	case lifecycle.StopRetry:
+		r.retryTimer.Stop()
+	case lifecycle.ResetRetry:
+		r.retryBackoff.Reset()
+	case lifecycle.Report:
+		a.setState(effect.State, effect.Err)
+	case lifecycle.LogUnreachable:
+		a.log.Warn("cannot reach the cluster, retrying", "error", effect.Err)
+	case lifecycle.LogRefused:
+		a.log.Warn("the server refused the account, retrying later", "reason", effect.Reason)
+	case lifecycle.LogWatchFailed:
+		a.log.Error("watcher failed, restarting", "error", effect.Err)
+	}
+	return nil
+}
+
+// connect reaches the cluster, and begins to look whether its credentials have changed.
+func (r *accountRunner) connect(ctx context.Context) lifecycle.Event {
+	cluster, err := r.account.connectOnce(ctx)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil
+	case err != nil:
+		return lifecycle.ConnectFailed{Err: err}
+	}
+	ctx, stop := context.WithCancel(ctx)
+	c := &connection{cluster: cluster, stop: stop, reconnect: make(chan struct{})}
+	go func() {
+		defer close(c.reconnect)
+		(&credentialReloader{account: r.account, cluster: cluster}).run(ctx)
+	}()
+	r.connection = c
+	return lifecycle.Connected{}
+}
+
+func (r *accountRunner) disconnect() {
+	a, c := r.account, r.connection
+	c.stop()
+	<-c.reconnect
+	a.forgetConditions()
+	a.agent.box.Forget(a.cfg.Name)
+	a.agent.link.Deregister(a.cfg.Name)
+	c.cluster.Close()
+	r.connection = nil
+}
+
+func (r *accountRunner) identify(ctx context.Context) lifecycle.Event {
+	identity, namespaces, err := r.connection.cluster.Identify(ctx)
+	if err == nil {
+		err = r.account.register(r.connection.cluster, identity, namespaces)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return lifecycle.ConnectFailed{Err: err}
+	}
+	return lifecycle.Connected{}
+}
+
+// startOrContinue reports the account in the term of the last assignment.
+func (r *accountRunner) startOrContinue(ctx context.Context) (answer lifecycle.Event) {
+	var isCurrent bool
+	r.watch, isCurrent = r.account.ensureWatching(ctx, r.connection.cluster, r.watch, r.assignment)
+	if !isCurrent {
+		return nil
+	}
+	return lifecycle.Watching{}
 }
 
 func newBackoff() *backoff.ExponentialBackOff {
@@ -114,11 +248,14 @@ func newBackoff() *backoff.ExponentialBackOff {
 
 func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
 	options := a.agent.cfg.ConnectOptions
-	options.OnReconnect, options.Namespaces, options.Account = a.noteReconnect, a.cfg.Selection.Namespaces, string(a.cfg.Name)
+	options.OnReconnect = a.noteReconnect
+	options.Namespaces = a.cfg.Selection.Namespaces
+	options.Account = string(a.cfg.Name)
 	cluster, err := kube.Connect(a.cfg.Access, options)
 	if err != nil {
 		return nil, err
 	}
+	a.noteIssuer(cluster.Issuer())
 	if err := a.identifyAndRegister(ctx, cluster); err != nil {
 		cluster.Close()
 		return nil, err
@@ -126,7 +263,6 @@ func (a *account) connectOnce(ctx context.Context) (*kube.Cluster, error) {
 	return cluster, nil
 }
 
-// identifyAndRegister identifies the cluster and registers the account.
 func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster) error {
 	identity, namespaces, err := cluster.Identify(ctx)
 	if err != nil {
@@ -135,7 +271,6 @@ func (a *account) identifyAndRegister(ctx context.Context, cluster *kube.Cluster
 	if err := a.initOperator(cluster, identity); err != nil {
 		return err
 	}
-	a.setState("registered", nil)
 	return a.register(cluster, identity, namespaces)
 }
 
@@ -157,14 +292,20 @@ func (a *account) logSwitched(cluster *kube.Cluster) {
 
 func (a *account) register(cluster *kube.Cluster, identity vedette.Cluster, namespaces []string) error {
 	a.mu.Lock()
-	a.identity, a.operatorOf, a.namespaces = identity, identity, namespaces
+	a.identity = identity
+	a.operatorOf = identity
+	a.namespaces = namespaces
 	properties := a.properties
 	a.mu.Unlock()
 	properties.DefaultNamespace = cluster.Namespace()
-	return a.agent.link.Register(vedette.Account{
+	err := a.agent.link.Register(vedette.Account{
 		Name: a.cfg.Name, Cluster: identity, Properties: properties, Namespaces: namespaces,
-		Shape: projectionHash(a.agent.cfg.Redact, a.cfg.Selection),
+		Shape: shapeOf(a.agent.cfg.Redact, a.cfg.Selection),
 	})
+	if err == nil {
+		a.noteVersion(identity.Version)
+	}
+	return err
 }
 
 // setAssignment stores the decision of the server. It does not block.
@@ -183,62 +324,6 @@ func (a *account) takeAssignment() *uplink.Assignment {
 	return as
 }
 
-// serve follows the assignments of the server until ctx ends, changed credentials may lead to another
-// cluster, or the address does.
-func (a *account) serve(ctx context.Context, cluster *kube.Cluster) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	reconnect := make(chan struct{})
-	go func() {
-		defer close(reconnect)
-		(&credentialFollower{account: a, cluster: cluster}).run(ctx)
-	}()
-	defer func() { cancel(); <-reconnect }()
-	var r *watchRun
-	defer func() { r.stop() }()
-	retryTimer, retryBackoff := time.NewTimer(time.Hour), newBackoff()
-	retryTimer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-reconnect:
-			return
-		case <-cluster.Switched():
-			a.logSwitched(cluster)
-			return
-		case <-a.propertiesChanged:
-			a.registerProperties(cluster)
-		case <-r.ended():
-			a.log.Error("watcher failed, restarting", "error", r.err)
-			r.stop()
-			r = nil
-			a.agent.link.Deregister(a.cfg.Name) // no one watches the cluster meanwhile
-			retryTimer.Reset(retryBackoff.NextBackOff())
-		case <-retryTimer.C:
-			if err := a.reregister(ctx, cluster); err != nil {
-				retryTimer.Reset(retryBackoff.NextBackOff())
-			}
-		case <-a.assignmentReady:
-			as := a.takeAssignment()
-			if as == nil {
-				continue
-			}
-			if as.Role == wire.Assignment_ROLE_CACHER {
-				retryBackoff.Reset()
-				r = a.ensureWatching(ctx, cluster, r, *as)
-				continue
-			}
-			r.stop()
-			r = nil
-			a.agent.box.Forget(a.cfg.Name)
-			if a.handleNonCacherRole(*as) {
-				retryTimer.Reset(retryBackoff.NextBackOff())
-			}
-		}
-	}
-}
-
 // registerProperties registers the account again with its new properties. The server answers with
 // the marks that it has, so that the feeds go on.
 func (a *account) registerProperties(cluster *kube.Cluster) {
@@ -248,48 +333,9 @@ func (a *account) registerProperties(cluster *kube.Cluster) {
 	}
 }
 
-func (a *account) reregister(ctx context.Context, cluster *kube.Cluster) error {
-	identity, namespaces, err := cluster.Identify(ctx)
-	if err != nil {
-		a.setState("reaching", err)
-		return err
-	}
-	return a.register(cluster, identity, namespaces)
-}
-
-// handleNonCacherRole records that this agent does not report the account, and reports
-// whether to register again later.
-func (a *account) handleNonCacherRole(as uplink.Assignment) bool {
-	if as.Role != wire.Assignment_ROLE_REFUSED {
-		a.setState("standby", nil)
-		return false
-	}
-	a.setState("refused", errors.New(as.Message))
-	if a.refusal.shouldLog(as.Message, time.Now()) {
-		a.log.Warn("the server refused the account, retrying later", "reason", as.Message)
-	}
-	return true
-}
-
-// refusal is what was logged last about the server refusing the account. The account registers again
-// every few seconds, for as long as an operator needs.
-type refusal struct {
-	reason string
-	logged time.Time
-}
-
-// shouldLog reports whether to log a refusal: a reason that has changed, or the same one once a minute.
-func (r *refusal) shouldLog(reason string, now time.Time) bool {
-	if reason == r.reason && now.Sub(r.logged) < time.Minute {
-		return false
-	}
-	r.reason, r.logged = reason, now
-	return true
-}
-
 // watchRun is a running watcher.
 type watchRun struct {
-	watcher       *watch.Watcher
+	watcher       *watch.Watcher // nil if it could not begin
 	announcements feedAnnouncements
 	settings      uplink.ServerSettings
 	cancel        context.CancelFunc
@@ -317,7 +363,8 @@ func (r *watchRun) stop() {
 // watcher if the outbox can continue from the marks of the server, so that a lost
 // connection to the server costs the API server nothing. It does nothing if the assignment is outdated: another one
 // follows.
-func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *watchRun, as uplink.Assignment) *watchRun {
+func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *watchRun, as uplink.Assignment) (
+	run *watchRun, isCurrent bool) {
 	settings := a.agent.serverSettings()
 	if r != nil && !reflect.DeepEqual(r.settings, settings) {
 		r.stop()
@@ -326,22 +373,24 @@ func (a *account) ensureWatching(ctx context.Context, cluster *kube.Cluster, r *
 	}
 	restart, isCurrent := a.agent.box.Open(a.cfg.Name, as.Term, as.Marks)
 	if !isCurrent {
-		return r
+		return r, false
 	}
 	a.comparisons.abandon()
-	a.setState("reporting", nil)
 	if r == nil {
-		return a.startWatching(ctx, cluster, settings, as)
+		return a.startWatching(ctx, cluster, settings, as), true
+	}
+	if r.watcher == nil { // it could not begin, and has ended, which is handled next
+		return r, true
 	}
 	if err := r.announcements.resend(ctx); err != nil {
-		return r // ctx has ended
+		return r, true // ctx has ended
 	}
 	for feed, mark := range restart {
 		if !r.watcher.Reset(feed, mark) {
 			a.agent.box.ResumeFeed(a.cfg.Name, feed, mark) // for a later watch
 		}
 	}
-	return r
+	return r, true
 }
 
 func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, settings uplink.ServerSettings,
@@ -360,12 +409,13 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	a.setWaitReason("")
 	watchConfig := a.agent.cfg.Watch
 	watchConfig.Log = watchConfig.Log.With("account", a.cfg.Name)
+	watchConfig.OnFresh, watchConfig.ProofInterval = a.agent.link.SendHeartbeat, a.agent.link.ProofInterval
 	if settings.Verifies {
 		watchConfig.Comparer = &comparer{account: a.cfg.Name, box: a.agent.box, comparisons: &a.comparisons}
 	}
 	selection := a.cfg.Selection
 	selection.DefaultKinds = settings.Kinds
-	r.watcher = watch.NewWatcher(cluster, selection, &sink{
+	r.watcher = watch.NewWatcher(cluster, selection, &recordWriter{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
 		setClusterError: a.setClusterError, setSelectionError: a.setSelectionError, setWaitReason: a.setWaitReason,
 		metrics: a.agent.cfg.Metrics,
@@ -394,7 +444,7 @@ func (a *account) setSelectionError(err error) {
 	a.update(func() { a.selectionErr = err })
 }
 
-func (a *account) setState(state string, err error) {
+func (a *account) setState(state lifecycle.State, err error) {
 	a.update(func() { a.state, a.err = state, err })
 }
 
@@ -407,8 +457,8 @@ func (a *account) update(change func()) {
 	change()
 	state, err := a.state, a.errorLocked()
 	a.mu.Unlock()
-	if state == "refused" {
-		return // the server decided it
+	if state == lifecycle.Refused {
+		err = nil // the server decided it, and what was wrong before does not count any more
 	}
 	a.agent.link.ReportAccountError(a.cfg.Name, err)
 }
@@ -417,7 +467,7 @@ func (a *account) update(change func()) {
 // wrong and the account waits for others, its kind is Waiting.
 func (a *account) errorLocked() error {
 	switch {
-	case a.state != "reporting":
+	case a.state != lifecycle.Reporting:
 		return a.err
 	case a.clusterErr != nil:
 		return a.clusterErr
@@ -432,7 +482,7 @@ func (a *account) errorLocked() error {
 func (a *account) status() AccountStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := AccountStatus{Name: a.cfg.Name, State: a.state}
+	s := AccountStatus{Name: a.cfg.Name, State: string(a.state), Credentials: a.issuer}
 	if err := a.errorLocked(); err != nil {
 		s.Error, s.waiting = err.Error(), vedette.KindOf(err) == vedette.Waiting
 	}

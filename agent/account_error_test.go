@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 )
 
-// TestAccountErrors checks which of an account's errors counts: what the watcher found survives a
+// TestClusterErrorsPrecedeConfigurationErrors checks which of an account's errors counts: what the watcher found survives a
 // new assignment, the cluster matters more than the configuration, and a standby has no error.
-func TestAccountErrors(t *testing.T) {
+func TestClusterErrorsPrecedeConfigurationErrors(t *testing.T) {
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"},
 		Accounts: []Account{{Name: "prod"}}}, slog.New(slog.DiscardHandler)).accounts.get("prod")
 	expect := func(step, message string, kind vedette.ErrorKind) {

@@ -78,25 +78,3 @@ func TestReplacedKubeconfigIsReloaded(t *testing.T) {
 		t.Errorf("got %d more requests to the first cluster, want none", len(firstRequests))
 	}
 }
-
-// TestRefusalsAreLoggedOnceAMinute checks that the log says why an account is refused, and does not repeat
-// it at each attempt to register.
-func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
-	var r refusal
-	start := time.Now()
-	for _, tt := range []struct {
-		after  time.Duration
-		reason string
-		want   bool
-	}{
-		{0, "another cluster has the name", true},
-		{5 * time.Second, "another cluster has the name", false},
-		{10 * time.Second, "an operator has removed the account", true},
-		{59 * time.Second, "an operator has removed the account", false},
-		{70 * time.Second, "an operator has removed the account", true},
-	} {
-		if got := r.shouldLog(tt.reason, start.Add(tt.after)); got != tt.want {
-			t.Errorf("after %s, %s: got %v, want %v", tt.after, tt.reason, got, tt.want)
-		}
-	}
-}

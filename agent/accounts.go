@@ -43,7 +43,6 @@ func (s *accountSet) remove(name vedette.AccountName) {
 	delete(s.byName, name)
 }
 
-// accountRun is an account that runs.
 type accountRun struct {
 	account *account
 	cancel  context.CancelFunc
@@ -185,7 +184,6 @@ func (a *account) change(cfg Account) bool {
 	return true
 }
 
-// isConfiguredAs reports whether the account has a configuration.
 func (a *account) isConfiguredAs(cfg Account) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

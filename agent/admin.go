@@ -28,7 +28,6 @@ func (a *Agent) handleAdmin(mux *http.ServeMux) {
 	}
 }
 
-// readyView is the response of /ready.
 type readyView struct {
 	Ready bool `json:"ready"`
 	// Reasons are why the agent is not ready. Warnings are errors of accounts, which do not affect it.

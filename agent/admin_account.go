@@ -46,7 +46,6 @@ type accountConfigView struct {
 	OnlySpinnakerManaged    bool     `json:",omitempty"`
 }
 
-// accountStateView is the state of an account.
 type accountStateView struct {
 	Name  string // by the predecessor's names
 	Phase string // by our names, as in /health
@@ -86,7 +85,6 @@ func parseAccountQuery(r *http.Request) (admin.Query, error) {
 	return q, nil
 }
 
-// view returns the account for operators.
 func (a *account) view() accountView {
 	c, status := a.cfg, a.status()
 	view := accountView{

@@ -82,8 +82,8 @@ func TestReadyHasReasons(t *testing.T) {
 	}
 }
 
-// TestListAccounts checks filters and pages of /accounts.
-func TestListAccounts(t *testing.T) {
+// TestAccountsAreFilteredAndPaged checks filters and pages of /accounts.
+func TestAccountsAreFilteredAndPaged(t *testing.T) {
 	a := newAdminAgent(t)
 	for _, tt := range []struct {
 		query, want string
@@ -132,8 +132,8 @@ func TestListAccounts(t *testing.T) {
 	}
 }
 
-// TestPredecessorState checks that a refusal of the server is not an error of discovery, nor a wait.
-func TestPredecessorState(t *testing.T) {
+// TestRefusalIsNoDiscoveryError checks that a refusal of the server is not an error of discovery, nor a wait.
+func TestRefusalIsNoDiscoveryError(t *testing.T) {
 	for state, want := range map[AccountStatus]string{
 		{State: "reaching"}: stateConfigLoaded, {State: "reaching", Error: "x"}: stateDiscoveryError,
 		{State: "registered"}: stateHealthy, {State: "standby"}: stateHealthy, {State: "refused", Error: "x"}: stateHealthy,

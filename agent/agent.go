@@ -24,8 +24,9 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 	"github.com/vedette-io/vedette/internal/admin"
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/configreload"
 )
 
 // Config configures an Agent.
@@ -42,7 +43,7 @@ type Config struct {
 	// RereadInterval is how often kubeconfigs and certificates are checked for changes. Zero
 	// means 30 s.
 	RereadInterval time.Duration
-	Operate        operate.Config // Redactor, CoveredByFeed and Log are set for each account
+	Operate        operate.Config // CoveredByFeed, and the redactor and log of requests, are set for each account
 	Executor       executor.Config
 	// Admin decides who may use the paths for operators of Handler.
 	Admin admin.Guard
@@ -72,7 +73,8 @@ type Agent struct {
 	newAccounts    chan []Account // of SetAccounts; unbuffered
 	sharedRedactor sharedRedactor
 	liveness       liveness
-	config         atomic.Pointer[configstatus.Status] // nil before SetConfigStatus
+	files          fileCondition
+	config         atomic.Pointer[configreload.Status] // nil before SetConfigStatus
 
 	mu       sync.Mutex
 	settings uplink.ServerSettings
@@ -87,7 +89,7 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.RereadInterval = 30 * time.Second
 	}
 	if cfg.Watch.Limiter == nil {
-		cfg.Watch.Limiter = watch.NewLimiter(watch.Budget{})
+		cfg.Watch.Limiter = watch.NewLimiter(queue.Budget{})
 	}
 	if cfg.Watch.Log == nil {
 		cfg.Watch.Log = log
@@ -105,6 +107,7 @@ func New(cfg Config, log *slog.Logger) *Agent {
 		cfg.Executor.Memory = newOperationMemory()
 	}
 	a.executor = executor.New(cfg.Executor, a.executeMeasured, func(out vedette.Outcome) { a.link.Answer(out) })
+	cfg.Uplink.Freshness, cfg.Uplink.Prove = a.freshness, a.prove
 	a.link = uplink.New(cfg.Uplink, a.box, a, boundExecutor{a.executor, &a.accounts}, log)
 	for _, account := range cfg.Accounts {
 		a.accounts.put(newAccount(a, account))
@@ -113,17 +116,28 @@ func New(cfg Config, log *slog.Logger) *Agent {
 	return a
 }
 
-// Run serves all accounts until ctx ends.
+// Run serves all accounts until ctx ends. The agent then gives up its accounts, so that it gets no further operations. Those that it has
+// may end, for which the rest of the agent continues.
 func (a *Agent) Run(ctx context.Context) error {
 	if err := a.cfg.Redact.Validate(); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, stopping := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(stopping, a.giveUpAccounts)()
+	group.Go(func() error { defer stop(); return a.executor.Run(stopping) })
 	group.Go(func() error { return a.runLivenessLoop(ctx) })
-	group.Go(func() error { return a.executor.Run(ctx) })
 	group.Go(func() error { return a.link.Run(ctx) })
 	group.Go(func() error { return a.runAccounts(ctx) })
 	return group.Wait()
+}
+
+// giveUpAccounts lets the server give the accounts, and operations on them, to other agents.
+func (a *Agent) giveUpAccounts() {
+	for _, account := range a.accounts.all() {
+		a.link.Deregister(account.cfg.Name)
+	}
 }
 
 // RunningOperations returns how many operations have been received and have not ended.
@@ -169,7 +183,7 @@ type Status struct {
 	Server   string               `json:"server,omitempty"` // the current or last server
 	Error    string               `json:"error,omitempty"`  // why the agent is not connected
 	Accounts []AccountStatus      `json:"accounts"`
-	Config   *configstatus.Status `json:"config,omitempty"` // nil if nobody has set it
+	Config   *configreload.Status `json:"config,omitempty"` // nil if nobody has set it
 }
 
 // AccountStatus is the state of one account.
@@ -177,6 +191,8 @@ type AccountStatus struct {
 	Name  vedette.AccountName `json:"name"`
 	State string              `json:"state"`
 	Error string              `json:"error,omitempty"`
+	// Credentials says who issues the account's credentials, if they are neither in its kubeconfig nor in files that it names.
+	Credentials string `json:"credentials,omitempty"`
 
 	waiting bool // Error says why the account waits for others, and nothing is wrong
 }

@@ -40,7 +40,6 @@ func (t *feedAnnouncements) putDeclarationLocked(ctx context.Context) error {
 	return t.box.Put(ctx, outbox.Change{Account: t.account, Priority: outbox.Control, Key: "declare", Record: t.declaration})
 }
 
-// setStatus puts the status of a feed.
 func (t *feedAnnouncements) setStatus(ctx context.Context, feed vedette.Feed, state vedette.FeedState, record []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,11 +4,11 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/configreload"
 )
 
 // SetConfigStatus sets what Status returns about the configuration, and what the server shows.
-func (a *Agent) SetConfigStatus(s configstatus.Status) {
+func (a *Agent) SetConfigStatus(s configreload.Status) {
 	a.config.Store(&s)
 	a.link.ReportConfig(configForServer(s))
 }
@@ -22,7 +22,7 @@ const (
 )
 
 // configForServer returns a status with its most important reason.
-func configForServer(s configstatus.Status) uplink.ConfigStatus {
+func configForServer(s configreload.Status) uplink.ConfigStatus {
 	status := uplink.ConfigStatus{Since: s.Since}
 	switch {
 	case s.Error != "":

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// credentialFollower notices that the credentials of an account have changed, while the account is
+// credentialReloader notices that the credentials of an account have changed, while the account is
 // served. It belongs to one goroutine.
-type credentialFollower struct {
+type credentialReloader struct {
 	account   *account
 	cluster   *kube.Cluster
 	lastError string // that was logged
@@ -29,7 +29,7 @@ const maxRotationDelay = 2 * time.Second
 
 // run makes the cluster use changed credentials until ctx ends. It returns when the account must
 // connect again.
-func (f *credentialFollower) run(ctx context.Context) {
+func (f *credentialReloader) run(ctx context.Context) {
 	ticker := time.NewTicker(f.account.agent.cfg.RereadInterval)
 	defer ticker.Stop()
 	for {
@@ -47,7 +47,7 @@ func (f *credentialFollower) run(ctx context.Context) {
 
 // mustReconnect looks at the credentials. If they have changed and lead to the same cluster, it makes
 // the cluster use them. Credentials that cannot be used are ignored, and each such error is logged once.
-func (f *credentialFollower) mustReconnect(ctx context.Context) bool {
+func (f *credentialReloader) mustReconnect(ctx context.Context) bool {
 	changed, err := f.cluster.AccessChanged(f.account.cfg.Access)
 	if err == nil && changed {
 		err = f.rotate(ctx)
@@ -58,11 +58,12 @@ func (f *credentialFollower) mustReconnect(ctx context.Context) bool {
 	}
 	if ctx.Err() == nil {
 		f.log(err)
+		f.account.noteCredentials(err, f.cluster.CredentialsEnd())
 	}
 	return false
 }
 
-func (f *credentialFollower) log(err error) {
+func (f *credentialReloader) log(err error) {
 	failure := ""
 	if err != nil {
 		failure = err.Error()
@@ -75,7 +76,7 @@ func (f *credentialFollower) log(err error) {
 
 // rotate makes the cluster use changed credentials without a new registration. Watches continue from
 // their marks.
-func (f *credentialFollower) rotate(ctx context.Context) error {
+func (f *credentialReloader) rotate(ctx context.Context) error {
 	f.pause(ctx)
 	rotated, err := f.cluster.Rotate(ctx, f.account.cfg.Access, f.verify)
 	if err != nil {
@@ -94,7 +95,7 @@ func (f *credentialFollower) rotate(ctx context.Context) error {
 	return nil
 }
 
-func (f *credentialFollower) pause(ctx context.Context) {
+func (f *credentialReloader) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(rand.N(min(maxRotationDelay, f.account.agent.cfg.RereadInterval))):
@@ -103,7 +104,7 @@ func (f *credentialFollower) pause(ctx context.Context) {
 
 // verify checks that the cluster is the one that is registered. A cluster whose uid is hidden cannot
 // be recognized. What the account may see of the namespaces is part of its registration.
-func (f *credentialFollower) verify(ctx context.Context, rotated *kube.Cluster) error {
+func (f *credentialReloader) verify(ctx context.Context, rotated *kube.Cluster) error {
 	identity, namespaces, err := rotated.Identify(ctx)
 	if err != nil {
 		return err

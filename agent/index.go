@@ -12,6 +12,7 @@ import (
 // index holds the digests of a feed's objects at the server, during a snapshot of the feed.
 // It is the only data whose size grows with the number of objects: 8 bytes and one bit per
 // object of the feeds that are being listed.
+// docs/decisions/0001 says why snapshots compare digests.
 type index struct {
 	ready   chan struct{} // closed when the last piece has arrived
 	digests []uint64      // sorted once ready

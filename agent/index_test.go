@@ -31,7 +31,7 @@ func TestSnapshotOfObjectsWithoutUID(t *testing.T) {
 		{"objects with uid, at any server", []uint64{named("a", "u", "1"), old("v", "1")}, "a/u/1 b/v/1", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSink(t)
+			s := newRecordWriter(t)
 			x := &index{digests: tt.stored}
 			x.prepare()
 			s.snapshots[services.Feed] = x

@@ -41,7 +41,10 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 	for _, state := range accountStates {
 		accounts[state] = 0
 	}
-	withErrors, watches := 0, 0
+	withErrors := 0
+	withOldCredentials := 0
+	withEndingCredentials := 0
+	watches := 0
 	loads := map[vedette.AccountName]accountLoad{}
 	for _, account := range a.accounts.all() {
 		l := account.load()
@@ -50,6 +53,13 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 		watches += l.watches
 		if l.err != nil {
 			withErrors++
+		}
+		areOld, areEnding := account.credentialProblems()
+		if areOld {
+			withOldCredentials++
+		}
+		if areEnding {
+			withEndingCredentials++
 		}
 		for state, n := range l.feeds {
 			feeds[state] += n
@@ -64,6 +74,8 @@ func (a *Agent) sampleAccounts(to *metrics.State) {
 		total += feeds[state]
 	}
 	to.AccountErrors.Set(float64(withErrors))
+	to.OldCredentials.Set(float64(withOldCredentials))
+	to.EndingCredentials.Set(float64(withEndingCredentials))
 	to.Watches.Set(float64(watches))
 	to.PredecessorWatches.Set(float64(watches))
 	to.PredecessorResources.Set(float64(total))
@@ -95,7 +107,6 @@ func hasError(err error) float64 {
 	return 1
 }
 
-// accountLoad is what a scrape reads of one account.
 type accountLoad struct {
 	state   string
 	err     error
@@ -109,7 +120,7 @@ func (a *account) load() accountLoad {
 	if vedette.KindOf(err) == vedette.Waiting {
 		err = nil
 	}
-	l := accountLoad{state: a.state, err: err}
+	l := accountLoad{state: string(a.state), err: err}
 	watcher, announcements := a.watcher, a.feeds
 	a.mu.Unlock()
 	if l.state == "reporting" && watcher != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/request"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -85,7 +86,6 @@ func verbOf(op vedette.Operation) vedette.Verb {
 	return op.Args.Verb()
 }
 
-// executeInCluster executes an operation in the cluster of its account.
 func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *executor.Control) vedette.Outcome {
 	account := a.accounts.get(op.Account)
 	if account == nil {
@@ -104,12 +104,12 @@ func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *e
 		return failedOutcome(op, http.StatusServiceUnavailable, "ServiceUnavailable", "the agent had not reached the cluster of account "+
 			string(op.Account)+" when the operation arrived, so it does not know for which cluster it was accepted. Nothing was done: try again")
 	case !op.Cluster.Same(cluster):
-		a.log.WarnContext(ctx, "operation refused: the account has another cluster than when the operation was accepted", "account", op.Account,
+		a.log.WarnContext(ctx, "operation rejected: the account has another cluster than when the operation was accepted", "account", op.Account,
 			"expected", op.Cluster.String(), "found", cluster.String())
 		return failedOutcome(op, http.StatusConflict, vedette.ReasonAnotherCluster, "account "+string(op.Account)+
 			" has another cluster in the agent than when the operation was accepted. Nothing was done. The agent's log names both clusters")
 	}
-	return operator.ExecuteControlled(ctx, op, operate.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
+	return operator.ExecuteControlled(ctx, op, request.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
 }
 
 // boundExecutor executes each operation in the cluster that it was accepted for, or not at all.
@@ -140,9 +140,9 @@ func failedOutcome(op vedette.Operation, status int, reason, message string) ved
 // another agent reports the account.
 func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) error {
 	cfg := a.agent.cfg.Operate
-	cfg.CoveredByFeed, cfg.Log = a.covers, a.log
+	cfg.CoveredByFeed, cfg.Requests.Log = a.covers, a.log
 	var err error
-	cfg.Redactor, err = a.agent.redactorFor(a.agent.serverSettings())
+	cfg.Requests.Redactor, err = a.agent.redactorFor(a.agent.serverSettings())
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,9 @@ func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.operator, a.operatorOf, a.cluster = operator, identity, cluster
+	a.operator = operator
+	a.operatorOf = identity
+	a.cluster = cluster
 	return nil
 }
 

@@ -19,7 +19,6 @@ type sharedRedactor struct {
 	redactor *redact.Redactor      // nil before the first
 }
 
-// redactorFor returns a redactor with the projections of the server.
 func (a *Agent) redactorFor(settings uplink.ServerSettings) (*redact.Redactor, error) {
 	shared := &a.sharedRedactor
 	shared.mu.Lock()
@@ -36,13 +35,19 @@ func (a *Agent) redactorFor(settings uplink.ServerSettings) (*redact.Redactor, e
 }
 
 // newRedactor skips projections whose syntax this agent is too old for, so that only their fields are
-// missing.
+// missing. Of several projections of a kind it takes the first.
 func (a *Agent) newRedactor(settings uplink.ServerSettings) (*redact.Redactor, error) {
+	hasOne := map[vedette.Kind]bool{}
 	projections := slices.DeleteFunc(slices.Clone(settings.Projections), func(p vedette.Projection) bool {
+		if hasOne[p.Kind] {
+			a.log.Warn("skipped a second projection of a kind, which no server should send", "kind", p.Kind.String())
+			return true
+		}
 		_, err := redact.New(redact.Config{}, []vedette.Projection{p}, nil)
 		if err != nil {
 			a.log.Warn("skipped a projection that this agent does not support, upgrade the agent", "kind", p.Kind.String(), "error", err)
 		}
+		hasOne[p.Kind] = err == nil
 		return err != nil
 	})
 	return redact.New(a.cfg.Redact, projections, settings.Annotations)

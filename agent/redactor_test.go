@@ -33,4 +33,7 @@ func TestAccountsShareRedactor(t *testing.T) {
 	if _, err := a.redactorFor(settings(pods, unknown)); err != nil {
 		t.Errorf("a projection of a newer server: got %v", err)
 	}
+	if _, err := a.redactorFor(settings(pods, pods)); err != nil {
+		t.Errorf("two projections of a kind: got %v", err)
+	}
 }

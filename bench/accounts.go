@@ -75,7 +75,7 @@ func (s *simulation) awaitAccountsLive(ctx context.Context, feeds int) (accounts
 			when.first = time.Now()
 		}
 		return live == len(s.accounts), err
-	}, s.agent, s.server.process)
+	}, s.agent, s.server.program)
 	when.all = time.Now()
 	return when, err
 }
@@ -149,7 +149,7 @@ func (c changeCost) String() string {
 
 // costOfChanges measures a process while nothing changes, and then while each account changes once a
 // second. It calls begin between the two.
-func (b *bench) costOfChanges(ctx context.Context, s *simulation, p *process, begin func()) (c changeCost, err error) {
+func (b *bench) costOfChanges(ctx context.Context, s *simulation, p *program, begin func()) (c changeCost, err error) {
 	c.idle, err = p.cpuDuring(func() error { return sleep(ctx, 30*time.Second) })
 	if err != nil {
 		return c, err
@@ -167,7 +167,7 @@ func (b *bench) costOfChanges(ctx context.Context, s *simulation, p *process, be
 }
 
 // cpuDuring returns how much processor time a process used while a function ran.
-func (p *process) cpuDuring(run func() error) (time.Duration, error) {
+func (p *program) cpuDuring(run func() error) (time.Duration, error) {
 	before, err := p.usage()
 	if err != nil {
 		return 0, err

@@ -8,7 +8,7 @@ import (
 )
 
 // mergeDatabases turns the rows of a part, one for each database and request, into one for each
-// request, so that databases stand side by side.
+// request, so that databases are side by side.
 func (t *table) mergeDatabases(part string, databases []databaseCase) {
 	var others []row
 	var order []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/redact"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/fleet"
 	"github.com/vedette-io/vedette/test/fleet/sample"
 	"github.com/vedette-io/vedette/wire"
@@ -24,7 +25,7 @@ type record struct {
 // records returns the records of a first sync in the order of an agent that reads four kinds
 // at once, records of updates of random objects, and records of 50 pods that change repeatedly.
 func records(cfg fleet.Config) (first, updates, hot []record, err error) {
-	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
+	redactor, err := redact.New(redact.Config{}, tables.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -34,9 +35,7 @@ func records(cfg fleet.Config) (first, updates, hot []record, err error) {
 		return record{r.Kind, wire.EncodeUpsert(o, live)}, err
 	}
 	left := map[vedette.Kind]int{}
-	for kind, n := range cfg.Objects {
-		left[kind] = n
-	}
+	maps.Copy(left, cfg.Objects)
 	for len(first) < total(cfg.Objects) {
 		busy := 0
 		for _, r := range sample.Kinds() {

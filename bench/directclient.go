@@ -40,7 +40,9 @@ func newRequest(key vedette.Key, verb string) apiRequest {
 
 func newPatchRequest(key vedette.Key, subresource, patchType string, body []byte) apiRequest {
 	c := newRequest(key, "patch")
-	c.Subresource, c.Type, c.Body = subresource, patchType, body
+	c.Subresource = subresource
+	c.Type = patchType
+	c.Body = body
 	return c
 }
 

@@ -20,7 +20,9 @@ func (b *bench) operationsDuringSync(ctx context.Context) error {
 		return err
 	}
 	defer s.stop()
-	srv, account, cluster := s.server, s.accounts[0], s.Cluster(0)
+	srv := s.server
+	account := s.accounts[0]
+	cluster := s.Cluster(0)
 	began := time.Now()
 	agent, err := b.startAgent(srv.grpc, account)
 	if err != nil {

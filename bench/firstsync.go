@@ -153,7 +153,7 @@ func (b *bench) syncByVedette(ctx context.Context, c *cluster, n int) (syncResul
 	if err := srv.awaitLive(ctx, agent); err != nil {
 		return s, err
 	}
-	return s, s.finish(c, before, agent, srv.process)
+	return s, s.finish(c, before, agent, srv.program)
 }
 
 // memorySettleTime is the time between the end of a sync and the reading of the memory.
@@ -161,7 +161,7 @@ const memorySettleTime = 5 * time.Second
 
 // finish reads what the processes used. It waits before it reads the memory, because garbage of
 // the sync is still being freed.
-func (s *syncResult) finish(c *cluster, before time.Duration, client, server *process) error {
+func (s *syncResult) finish(c *cluster, before time.Duration, client, server *program) error {
 	after, err := c.cpu()
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/vedette-io/vedette/test/process"
 )
 
 // cpuLoad is the CPU time that was used until now: by the machine, and by this process and its
@@ -38,7 +40,7 @@ func busyTime() (busy time.Duration) {
 	for i, word := range strings.Fields(line) {
 		n, err := strconv.ParseInt(word, 10, 64)
 		if idle := i == 4 || i == 5; err == nil && !idle && i <= 8 {
-			busy += time.Duration(n) * time.Second / ticks
+			busy += time.Duration(n) * time.Second / process.Ticks
 		}
 	}
 	return busy

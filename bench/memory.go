@@ -50,7 +50,7 @@ type simulation struct {
 	*fleet.Fleet
 	server   *server
 	accounts []account     // one for each cluster
-	agent    *process      // nil if agents are started separately
+	agent    *program      // nil if agents are started separately
 	synced   time.Duration // from the agent's start
 }
 

@@ -106,8 +106,9 @@ func (b *bench) interleave(ctx context.Context, c *cluster, methods []clientMeth
 
 func (b *bench) reportOperations(durations map[string][]time.Duration) {
 	for _, op := range operationCases {
-		ours, theirs, kubectl := quantiles(durations["vedette"+op.name]), quantiles(durations["direct"+op.name]),
-			quantiles(durations["kubectl"+op.name])
+		ours := quantiles(durations["vedette"+op.name])
+		theirs := quantiles(durations["direct"+op.name])
+		kubectl := quantiles(durations["kubectl"+op.name])
 		overhead50, overhead99 := max(0, ours.p50-theirs.p50), max(0, ours.p99-theirs.p99)
 		b.table.add(row{measure: "operation: " + op.name, target: "p50 3 ms, p99 15 ms over direct calls",
 			result: fmt.Sprintf("p50 %.1f ms, p99 %.1f ms: %.1f and %.1f over", ms(ours.p50), ms(ours.p99), ms(overhead50), ms(overhead99)),

@@ -15,7 +15,7 @@ import (
 // profile starts to profile the processor time of an agent, if the option profiles is set. The
 // returned function waits for the end of that profile, takes those of the memory and of the
 // goroutines, and writes them into the directory of the option.
-func (b *bench) profile(ctx context.Context, agent *process, during time.Duration) func() error {
+func (b *bench) profile(ctx context.Context, agent *program, during time.Duration) func() error {
 	if b.profiles == "" {
 		return func() error { return nil }
 	}
@@ -38,7 +38,7 @@ func (b *bench) profile(ctx context.Context, agent *process, during time.Duratio
 }
 
 // saveProfile writes one profile of an agent into a file.
-func (b *bench) saveProfile(ctx context.Context, agent *process, name string, query url.Values) error {
+func (b *bench) saveProfile(ctx context.Context, agent *program, name string, query url.Values) error {
 	u := url.URL{Scheme: "http", Host: agent.pprof, Path: "/debug/pprof/" + name, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

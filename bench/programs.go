@@ -39,7 +39,7 @@ func (b *bench) program(name string) string { return filepath.Join(b.dir, name) 
 
 // server is a running vedette-server.
 type server struct {
-	*process
+	*program
 	rest, grpc string // host:port
 	dir        string // of its SQLite database
 	config     string
@@ -66,7 +66,7 @@ func (b *bench) startServer(ctx context.Context, database string) (*server, erro
 }
 
 func (b *bench) runServer(ctx context.Context, s *server) (err error) {
-	s.process, err = b.start("server", nil, b.program("vedette-server"), "--config", s.config, "--data-dir", s.dir)
+	s.program, err = b.start("server", nil, b.program("vedette-server"), "--config", s.config, "--data-dir", s.dir)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *bench) runServer(ctx context.Context, s *server) (err error) {
 		var health struct{ Status string }
 		err := s.get(ctx, "/health", nil, &health)
 		return health.Status == "UP", err
-	}, s.process)
+	}, s.program)
 }
 
 // get decodes the response of the server.
@@ -111,13 +111,13 @@ func (s *server) count(ctx context.Context, accounts string) (int, error) {
 }
 
 // awaitCount waits until the server returns the given number of objects, and returns the time.
-func (s *server) awaitCount(ctx context.Context, accounts string, n int, every time.Duration, programs ...*process) (time.Time, error) {
+func (s *server) awaitCount(ctx context.Context, accounts string, n int, every time.Duration, programs ...*program) (time.Time, error) {
 	last := 0
 	err := await(ctx, fmt.Sprintf("%d objects of %q", n, accounts), every, func() (bool, error) {
 		var err error
 		last, err = s.count(ctx, accounts)
 		return err == nil && last == n, err
-	}, append(programs, s.process)...)
+	}, append(programs, s.program)...)
 	if err != nil {
 		err = fmt.Errorf("%w; got %d", err, last)
 	}
@@ -125,11 +125,11 @@ func (s *server) awaitCount(ctx context.Context, accounts string, n int, every t
 }
 
 // awaitLive waits until all feeds are live.
-func (s *server) awaitLive(ctx context.Context, programs ...*process) error {
+func (s *server) awaitLive(ctx context.Context, programs ...*program) error {
 	return await(ctx, "all feeds to be live", 200*time.Millisecond, func() (bool, error) {
 		states, err := s.feedStates(ctx)
 		return len(states) == 1 && states["live"] > 0, err
-	}, append(programs, s.process)...)
+	}, append(programs, s.program)...)
 }
 
 // feedStates returns the number of feeds in each state.
@@ -161,12 +161,12 @@ type account struct {
 }
 
 // startAgent runs an agent that reports to an address.
-func (b *bench) startAgent(serverAddress string, accounts ...account) (*process, error) {
+func (b *bench) startAgent(serverAddress string, accounts ...account) (*program, error) {
 	return b.startVerifyingAgent(3600, serverAddress, accounts...)
 }
 
 // startVerifyingAgent starts an agent that verifies each feed at an interval in seconds.
-func (b *bench) startVerifyingAgent(interval int, serverAddress string, accounts ...account) (*process, error) {
+func (b *bench) startVerifyingAgent(interval int, serverAddress string, accounts ...account) (*program, error) {
 	var config strings.Builder
 	fmt.Fprintf(&config, "agentId: bench-%d\nclouddriver:\n  grpc: %s\n  insecure: true\nserver:\n  host: 127.0.0.1\n  port: %d\nlogging:\n  level: warn\nkubernetes:\n  verifyIntervalSeconds: %d\n  accounts:\n",
 		freePort(), serverAddress, freePort(), interval)

@@ -107,5 +107,5 @@ func (s *simulation) awaitEqual(ctx context.Context) error {
 			return false, err
 		}
 		return s.server.equals(ctx, want)
-	}, s.agent, s.server.process)
+	}, s.agent, s.server.program)
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/vedette-io/vedette/agent/outbox"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/test/corpus"
 	"github.com/vedette-io/vedette/test/databases"
 	"github.com/vedette-io/vedette/wire"
@@ -118,7 +121,7 @@ const synthetic vedette.AccountName = "synthetic"
 
 // commitRate commits batches of 500 objects, and then an update of each object.
 func (b *bench) commitRate(ctx context.Context, d databaseCase, at string, objects []vedette.Object) error {
-	s, err := store.Open(ctx, store.Config{URL: at})
+	s, err := store.Open(ctx, sqldb.Config{URL: at})
 	if err != nil {
 		return err
 	}
@@ -195,13 +198,13 @@ func claimAccount(ctx context.Context, s *store.Store) (vedette.Term, error) {
 	if _, err := s.Register(ctx, vedette.Account{Name: synthetic, Cluster: vedette.Cluster{UID: "synthetic"}}); err != nil {
 		return 0, err
 	}
-	term, err := s.Acquire(ctx, synthetic, store.Holder{Agent: "bench", Server: "bench"})
+	term, err := s.Acquire(ctx, synthetic, registry.CacherClaim{Agent: "bench", Server: "bench"})
 	if err != nil {
 		return 0, err
 	}
-	var feeds []store.DeclaredFeed
+	var feeds []commit.DeclaredFeed
 	for _, r := range corpus.Kinds {
-		feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		feeds = append(feeds, commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	_, err = s.Declare(ctx, synthetic, term, feeds, nil)
 	return term, err
@@ -212,8 +215,8 @@ func commitAll(ctx context.Context, s *store.Store, term vedette.Term, objects [
 	for len(objects) > 0 {
 		n := min(500, len(objects))
 		mark := vedette.Mark(objects[n-1].ResourceVersion)
-		_, err := s.Commit(ctx, store.Batch{Account: synthetic, Term: term, Upserts: objects[:n],
-			Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
+		_, err := s.Commit(ctx, commit.Batch{Account: synthetic, Term: term, Upserts: objects[:n],
+			Feeds: []commit.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
 		if err != nil {
 			return 0, err
 		}

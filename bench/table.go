@@ -215,7 +215,7 @@ func (t *table) markdown(part string, before measurement) string {
 
 // partNotes say how to read parts.
 var partNotes = map[string]string{
-	"api": "Figures stand in the order SQLite / PostgreSQL / MariaDB. Each request follows a change of what it asks for, so that no cached answer\n" +
+	"api": "Figures are in the order SQLite / PostgreSQL / MariaDB. Each request follows a change of what it asks for, so that no cached answer\n" +
 		"is valid; *unchanged* requests do not, and those *with ETag* are answered with 304. bigshop has 1,000 workloads and 5,000 Pods, smallshop\n" +
 		"has 20 Pods. The fleet of 50 accounts has 100,000 objects, the one of 5,000 accounts 20,000 applications and 1,000,000 objects. The ratio\n" +
 		"is that of the slowest median. Times end with the last byte at the client, which shares the two cores.",

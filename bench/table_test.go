@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestWriteJSON(t *testing.T) {
+func TestResultsAreWrittenAsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.json")
 	results := &table{}
 	results.begin("api")
@@ -35,8 +35,7 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// TestSelectBenchmarks checks that long benchmarks must be named.
-func TestSelectBenchmarks(t *testing.T) {
+func TestLongBenchmarksMustBeNamed(t *testing.T) {
 	for only, want := range map[string]int{"": len(benchmarks) - 1, "api": 1, "wire,api": 2} {
 		if got, err := selectBenchmarks(only); err != nil || len(got) != want {
 			t.Errorf("%q: got %d benchmarks, %v, want %d", only, len(got), err, want)
@@ -82,9 +81,9 @@ func TestWriteKeepsResultsOfTheLastRun(t *testing.T) {
 	}
 }
 
-// TestMergeDatabases checks that the rows of a request stand side by side, though one database has
+// TestDatabasesAreShownSideBySide checks that the rows of a request are side by side, though one database has
 // none, and that the ratio is the largest.
-func TestMergeDatabases(t *testing.T) {
+func TestDatabasesAreShownSideBySide(t *testing.T) {
 	values := func(p50 float64) map[string]float64 {
 		return map[string]float64{"bytes": 900, "changedP50Ms": p50, "changedP99Ms": 2 * p50, "unchangedP50Ms": 0.2}
 	}

@@ -65,7 +65,7 @@ func (b *bench) costOfVerification(ctx context.Context, accounts, interval int) 
 	}
 	before := s.Counts()
 	c.agent, err = s.agent.cpuDuring(func() (err error) {
-		c.server, err = s.server.process.cpuDuring(func() error { return sleep(ctx, verificationTime) })
+		c.server, err = s.server.program.cpuDuring(func() error { return sleep(ctx, verificationTime) })
 		return err
 	})
 	c.counts = s.Counts().Minus(before)

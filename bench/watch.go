@@ -91,7 +91,7 @@ func beginWatch(client *http.Client, url string) (io.ReadCloser, error) {
 }
 
 // startWatchAndDiscard runs watchAndDiscard in a process.
-func (b *bench) startWatchAndDiscard(ctx context.Context, accounts []account) (*process, error) {
+func (b *bench) startWatchAndDiscard(ctx context.Context, accounts []account) (*program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

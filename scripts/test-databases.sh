@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the database servers that the store's tests start for themselves, on
-# Debian and as root. Where both are there already it returns at once. The
-# packages' own services stay off: the tests run their own, on free ports.
+# Installs the database servers that the store's tests start for themselves, and
+# the sqlite3 with which the documentation makes backups, on Debian and as root.
+# Where all are there already it returns at once. The packages' own services stay
+# off: the tests run their own, on free ports.
 set -eu
 
 have() {
@@ -14,6 +15,7 @@ have() {
 missing=""
 have /usr/lib/postgresql/*/bin/postgres || missing="postgresql"
 have /usr/sbin/mariadbd || missing="$missing mariadb-server"
+command -v sqlite3 >/dev/null || missing="$missing sqlite3"
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then

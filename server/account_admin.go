@@ -5,13 +5,13 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 )
 
 // accountAdmin implements operators' decisions about accounts for the API. The registry keeps agents
 // from registering an account while it changes.
 type accountAdmin struct {
-	assignments *assignment.Registry
+	assignments *assigner.Registry
 	accounts    *accounts.Accounts
 }
 
@@ -25,7 +25,6 @@ func (m accountAdmin) Release(ctx context.Context, account vedette.AccountName) 
 	return m.accounts.Release(ctx, account)
 }
 
-// Remove removes an account.
 func (m accountAdmin) Remove(ctx context.Context, account vedette.AccountName) ([]vedette.AgentID, error) {
 	return m.assignments.Vacate(ctx, account, m.accounts.Remove)
 }

@@ -7,21 +7,23 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
-// TestAccountDecisions lets two clusters want one name, with the rules, the registry and a database
+// TestNameChangesItsClusterByDecision lets two clusters want one name, with the rules, the registry and a database
 // together.
-func TestAccountDecisions(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+func TestNameChangesItsClusterByDecision(t *testing.T) {
+	st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
 	log := slog.New(slog.DiscardHandler)
 	rules := accounts.New(accounts.Config{}, st, log)
-	admin := accountAdmin{assignment.New("s1", st, rules, log), rules}
+	admin := accountAdmin{assigner.New("s1", assignment.Config{}, st, rules, log), rules}
 	join := func(id vedette.AgentID, uid string) (register func()) {
 		m := admin.assignments.Join(assignment.Agent{ID: id}, func(assignment.Assignment) {})
 		return func() {

@@ -7,15 +7,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/metricset"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/metrics"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // accountCounts are the feeds of each account, as they were counted last.
-type accountCounts = map[vedette.AccountName]map[vedette.FeedState]store.FeedCount
+type accountCounts = map[vedette.AccountName]map[vedette.FeedState]read.FeedCount
 
-// accountMetrics reads the metrics of single accounts.
 type accountMetrics struct {
 	to     *metrics.Accounts
 	counts atomic.Pointer[accountCounts] // nil until they were counted
@@ -25,14 +24,14 @@ func (m *accountMetrics) isEnabled() bool { return m.to.Limit > 0 }
 
 // sample sets the metrics of the first accounts by name, among those that an agent has registered and
 // those in the database.
-func (m *accountMetrics) sample(loads []assignment.AccountLoad) {
+func (m *accountMetrics) sample(loads []assigner.AccountLoad) {
 	counts := accountCounts{}
 	if counted := m.counts.Load(); counted != nil {
 		counts = *counted
 	}
-	byName := map[vedette.AccountName]assignment.AccountLoad{}
+	byName := map[vedette.AccountName]assigner.AccountLoad{}
 	for name := range counts {
-		byName[name] = assignment.AccountLoad{State: assignment.Orphaned}
+		byName[name] = assigner.AccountLoad{State: assigner.Orphaned}
 	}
 	for _, l := range loads {
 		byName[l.Account] = l
@@ -44,9 +43,9 @@ func (m *accountMetrics) sample(loads []assignment.AccountLoad) {
 	m.to.Without.Set(float64(len(byName) - len(names)))
 }
 
-func (m *accountMetrics) sampleAccount(account string, l assignment.AccountLoad, counts map[vedette.FeedState]store.FeedCount) {
+func (m *accountMetrics) sampleAccount(account string, l assigner.AccountLoad, counts map[vedette.FeedState]read.FeedCount) {
 	m.to.State.Set(1, account, string(l.State))
-	if l.State != assignment.Orphaned {
+	if l.State != assigner.Orphaned {
 		m.to.Freshness.Set(l.Age.Seconds(), account)
 	}
 	if counts == nil {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/metricset/metricstest"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // TestMetricsByAccount checks that the first accounts by name have metrics of their own, whether an agent
@@ -18,9 +19,9 @@ func TestMetricsByAccount(t *testing.T) {
 	m := metrics.New("v1")
 	m.Accounts.Limit = 3
 	each := &accountMetrics{to: &m.Accounts}
-	loads := []assignment.AccountLoad{
-		{Account: "reported", State: assignment.Reported, Age: 2 * time.Second}, {Account: "gone", State: assignment.Orphaned},
-		{Account: "z\xff", State: assignment.Failing},
+	loads := []assigner.AccountLoad{
+		{Account: "reported", State: assigner.Reported, Age: 2 * time.Second}, {Account: "gone", State: assigner.Orphaned},
+		{Account: "z\xff", State: assigner.Failing},
 	}
 	m.OnScrape(func() { each.sample(loads) })
 	metricstest.WantLines(t, m, `vedette_server_account_state{account="reported",state="reported"} 1`,
@@ -33,7 +34,7 @@ func TestMetricsByAccount(t *testing.T) {
 	metricstest.WantLines(t, m, `vedette_server_account_feeds{account="reported",state="live"} 2`, `vedette_server_account_feeds{account="reported",state="syncing"} 0`,
 		`vedette_server_account_objects{account="reported"} 30`, `vedette_server_account_objects{account="stored"} 4`,
 		`vedette_server_account_state{account="stored",state="orphaned"} 1`, "vedette_server_accounts_without_metrics 1")
-	loads = append(loads, assignment.AccountLoad{Account: "another", State: assignment.Reported})
+	loads = append(loads, assigner.AccountLoad{Account: "another", State: assigner.Reported})
 	metricstest.WantLines(t, m, `vedette_server_account_state{account="another",state="reported"} 1`,
 		`vedette_server_account_state{account="gone",state="orphaned"} 1`, `vedette_server_account_state{account="reported",state="reported"} 1`, `no account="stored"`,
 		"vedette_server_accounts_without_metrics 2")
@@ -41,7 +42,7 @@ func TestMetricsByAccount(t *testing.T) {
 
 // TestFeedsAreCountedByAccount checks that the total is the same with and without metrics by account.
 func TestFeedsAreCountedByAccount(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: discardLogger})
+	st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: discardLogger})
 	if err != nil {
 		t.Fatal(err)
 	}

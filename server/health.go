@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -9,23 +10,26 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // readiness says whether a server can serve: it has started, it is not stopping, and its database
-// answers. Load balancers ask for it over REST and gRPC.
+// answers and takes writes. Load balancers ask for it over REST and gRPC.
 type readiness struct {
 	log *slog.Logger
 
-	mu                sync.Mutex
-	started           bool
-	draining          bool
-	databaseReachable bool // whether the database answers
-	services          []string
-	health            *health.Server // the gRPC health service
+	mu              sync.Mutex
+	started         bool
+	draining        bool
+	databaseProblem string // why the database cannot be used; empty if it can
+	services        []string
+	health          *health.Server // the gRPC health service
 }
 
 func newReadiness(log *slog.Logger) *readiness {
-	return &readiness{log: log, databaseReachable: true, health: health.NewServer(), services: []string{""}}
+	return &readiness{log: log, health: health.NewServer(), services: []string{""}}
 }
 
 // register adds the gRPC health service to a server whose other services are registered already.
@@ -41,6 +45,14 @@ func (r *readiness) register(srv *grpc.Server) {
 }
 
 func (r *readiness) start() { r.update(func() { r.started = true }) }
+
+// run drains the server when ctx ends.
+func (r *readiness) run(ctx context.Context) error {
+	<-ctx.Done()
+	r.drain()
+	return nil
+}
+
 func (r *readiness) drain() { r.update(func() { r.draining = true }) }
 
 func (r *readiness) update(change func()) {
@@ -81,10 +93,8 @@ func (r *readiness) reasonLocked() string {
 		return "the server is stopping"
 	case !r.started:
 		return "the server is starting"
-	case !r.databaseReachable:
-		return "the database does not answer: see the server's log"
 	}
-	return ""
+	return r.databaseProblem
 }
 
 // Limits of the database check. Two failures in a row make a server not ready and one success makes
@@ -96,21 +106,33 @@ const (
 	pingFailures = 2
 )
 
-// watchDatabase checks whether the database answers, until ctx ends.
-func (r *readiness) watchDatabase(ctx context.Context, ping func(context.Context) error) error {
+// checkDatabase returns an error if the database does not answer, or takes no writes.
+func checkDatabase(st *store.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := st.Ping(ctx); err != nil {
+			return err
+		}
+		return st.CheckWritable(ctx)
+	}
+}
+
+// watchDatabase checks whether the database can be used, until ctx ends.
+func (r *readiness) watchDatabase(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
 	for failures := 0; ; {
-		err := pingOnce(ctx, ping)
+		err := checkOnce(ctx, check)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
 			failures = 0
+			r.setDatabaseProblem("", nil)
 		default:
-			failures++
+			if failures++; failures >= pingFailures {
+				r.setDatabaseProblem(databaseProblem(err), err)
+			}
 		}
-		r.setDatabaseReachable(failures < pingFailures, err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -119,20 +141,25 @@ func (r *readiness) watchDatabase(ctx context.Context, ping func(context.Context
 	}
 }
 
-func pingOnce(ctx context.Context, ping func(context.Context) error) error {
+func checkOnce(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return ping(ctx)
+	return check(ctx)
 }
 
-func (r *readiness) setDatabaseReachable(reachable bool, err error) {
+// databaseProblem returns what an error of checkDatabase says to those who ask whether the server is ready.
+func databaseProblem(err error) string {
+	return cmp.Or(sqldb.ProblemOf(err).Message(), "the database does not answer") + ": see the server's log"
+}
+
+func (r *readiness) setDatabaseProblem(problem string, err error) {
 	r.update(func() {
-		if r.databaseReachable && !reachable {
-			r.log.Warn("server not ready: database does not answer", "error", err)
+		if problem != "" && problem != r.databaseProblem {
+			r.log.Warn("server not ready: the database cannot be used", "reason", problem, "error", err)
 		}
-		if !r.databaseReachable && reachable {
-			r.log.Info("server ready again: database answers")
+		if problem == "" && r.databaseProblem != "" {
+			r.log.Info("server ready again: the database can be used")
 		}
-		r.databaseReachable = reachable
+		r.databaseProblem = problem
 	})
 }

@@ -108,8 +108,8 @@ func TestProbesWhenServerIsReady(t *testing.T) {
 	}
 }
 
-// TestReadinessTransitions steps through the states of a server.
-func TestReadinessTransitions(t *testing.T) {
+// TestReadinessFollowsTheServersState steps through the states of a server.
+func TestReadinessFollowsTheServersState(t *testing.T) {
 	r := newReadiness(discardLogger)
 	srv := grpc.NewServer()
 	newDeferredAgentServer().register(srv)
@@ -123,10 +123,10 @@ func TestReadinessTransitions(t *testing.T) {
 	}{
 		{"starting", func() {}, false},
 		{"started", r.start, true},
-		{"database unavailable", func() { r.setDatabaseReachable(false, errors.New("gone")) }, false},
-		{"database available", func() { r.setDatabaseReachable(true, nil) }, true},
+		{"database unavailable", func() { r.setDatabaseProblem("gone", errors.New("gone")) }, false},
+		{"database available", func() { r.setDatabaseProblem("", nil) }, true},
 		{"draining", r.drain, false},
-		{"database available while draining", func() { r.setDatabaseReachable(true, nil) }, false},
+		{"database available while draining", func() { r.setDatabaseProblem("", nil) }, false},
 	} {
 		step.do()
 		response := httptest.NewRecorder()

@@ -11,7 +11,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/lease"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
@@ -57,7 +57,7 @@ func TestServerEndsWhenLeaseIsLost(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `UPDATE lease SET server = 'thief', token = 'another'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitEnd(t, "the server", done); !errors.Is(err, store.ErrLeaseLost) || !strings.Contains(err.Error(), "thief") {
-		t.Errorf("got %v, want ErrLeaseLost that names the thief", err)
+	if err := awaitEnd(t, "the server", done); !errors.Is(err, lease.ErrLost) || !strings.Contains(err.Error(), "thief") {
+		t.Errorf("got %v, want ErrLost that names the thief", err)
 	}
 }

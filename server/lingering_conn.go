@@ -8,7 +8,7 @@ import (
 )
 
 // lingeringConn is a connection whose Close waits, if the handshake has failed, until the client
-// has read why. The alert is the last thing that a refused agent gets. If the server closed the
+// has read why. The alert is the last thing that a rejected agent gets. If the server closed the
 // connection while data of the agent was unread, the kernel would send a reset, and the agent
 // might see only that.
 type lingeringConn struct {
@@ -21,7 +21,6 @@ const (
 	maxLinger     = 64 << 10 // bytes of the client that are read and discarded
 )
 
-// Close closes the connection.
 func (c *lingeringConn) Close() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if ok && !c.isEstablished.Load() && half.CloseWrite() == nil && c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {

@@ -5,34 +5,34 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/assignment"
-	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
 // sampleServices makes scrapes read the state of the services. All of it is in memory.
-func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, assignments *assignment.Registry,
-	ingester *ingest.Ingest, tasks *task.Tasks) {
+func sampleServices(m *metrics.Metrics, v *services) {
 	m.OnScrape(func() {
-		sampleLoad(&m.State, assignments.Load())
-		for reason, n := range assignments.CacherChanges() {
+		sampleLoad(&m.State, v.assignments.Load())
+		for reason, n := range v.assignments.CacherChanges() {
 			m.State.CacherChanges.Set(float64(n.Done), string(reason), "done")
 			m.State.CacherChanges.Set(float64(n.Failed), string(reason), "failed")
 		}
-		if each.isEnabled() {
-			each.sample(assignments.AccountLoads())
+		if v.metrics.isEnabled() {
+			v.metrics.sample(v.assignments.AccountLoads())
 		}
-		drift := ingester.Drift()
+		drift := v.ingest.Drift()
 		m.State.Drift.Set(float64(drift.Missing), "missing")
 		m.State.Drift.Set(float64(drift.LeftOver), "left_over")
 		m.State.Drift.Set(float64(drift.Changed), "changed")
 		m.State.RestoredFeeds.Set(float64(drift.RestoredFeeds))
-		m.State.Omitted.Set(float64(ingester.Omitted()))
-		m.State.TasksRunning.Set(float64(tasks.Running()))
-		for pool, stats := range st.PoolStats() {
+		m.State.Omitted.Set(float64(v.ingest.Omitted()))
+		m.State.TasksRunning.Set(float64(v.tasks.Running()))
+		sampleDatabase(&m.State, v.store)
+		for pool, stats := range v.store.PoolStats() {
 			m.State.PoolOpen.Set(float64(stats.OpenConnections), string(pool))
 			m.State.PoolInUse.Set(float64(stats.InUse), string(pool))
 			m.State.PoolLimit.Set(float64(stats.MaxOpenConnections), string(pool))
@@ -42,7 +42,22 @@ func sampleServices(m *metrics.Metrics, each *accountMetrics, st *store.Store, a
 	})
 }
 
-func sampleLoad(to *metrics.State, l assignment.Load) {
+func sampleDatabase(to *metrics.State, st *store.Store) {
+	current := st.WriteProblem()
+	for _, problem := range sqldb.WriteProblems() {
+		value := 0.0
+		if problem == current {
+			value = 1
+		}
+		to.WriteProblem.Set(value, string(problem))
+	}
+	if space, known := st.DiskSpace(); known {
+		to.DiskFree.Set(float64(space.Free))
+		to.DiskSize.Set(float64(space.Total))
+	}
+}
+
+func sampleLoad(to *metrics.State, l assigner.Load) {
 	to.Agents.Set(float64(l.Agents))
 	to.FreshnessAge.Set(l.Oldest.Seconds())
 	for _, s := range []struct {
@@ -50,7 +65,7 @@ func sampleLoad(to *metrics.State, l assignment.Load) {
 		accounts int
 	}{
 		{"reported", l.Reported}, {"failing", l.Failing}, {"stalled", l.Stalled}, {"orphaned", l.Orphaned},
-		{"refused", l.Refused}, {"unreachable", l.Unreachable},
+		{"refused", l.Refused}, {"unreachable", l.Reaching},
 	} {
 		to.Accounts.Set(float64(s.accounts), s.state)
 	}
@@ -114,8 +129,7 @@ func countFleetOnce(ctx context.Context, st *store.Store, to *metrics.Fleet, eac
 	return nil
 }
 
-// countFeeds counts the feeds by state, and those of each account if accounts have metrics.
-func countFeeds(ctx context.Context, st *store.Store, each *accountMetrics) (map[vedette.FeedState]store.FeedCount, error) {
+func countFeeds(ctx context.Context, st *store.Store, each *accountMetrics) (map[vedette.FeedState]read.FeedCount, error) {
 	if !each.isEnabled() {
 		return st.FeedCounts(ctx)
 	}
@@ -124,10 +138,10 @@ func countFeeds(ctx context.Context, st *store.Store, each *accountMetrics) (map
 		return nil, err
 	}
 	each.counts.Store(&byAccount)
-	total := map[vedette.FeedState]store.FeedCount{}
+	total := map[vedette.FeedState]read.FeedCount{}
 	for _, counts := range byAccount {
 		for state, c := range counts {
-			total[state] = store.FeedCount{Feeds: total[state].Feeds + c.Feeds, Objects: total[state].Objects + c.Objects}
+			total[state] = read.FeedCount{Feeds: total[state].Feeds + c.Feeds, Objects: total[state].Objects + c.Objects}
 		}
 	}
 	return total, nil

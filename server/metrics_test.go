@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
@@ -71,7 +71,7 @@ func TestMetricsWithoutDatabase(t *testing.T) {
 }
 
 func TestMetricsPortInUse(t *testing.T) {
-	cfg := Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0", Store: store.Config{URL: "sqlite::memory:"}}
+	cfg := Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0", Store: sqldb.Config{URL: "sqlite::memory:"}}
 	first, err := Listen(cfg, discardLogger)
 	if err != nil {
 		t.Fatal(err)

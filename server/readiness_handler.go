@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
@@ -43,7 +43,7 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		middleware.SetRoute(r, "GET "+r.URL.Path)
 		h.answerRead(w, r, http.HandlerFunc(h.probe))
 		return
-	case configstatus.Path:
+	case configreload.Path:
 		if h.config != nil {
 			middleware.SetRoute(r, "GET "+r.URL.Path)
 			h.answerRead(w, r, h.config)
@@ -56,9 +56,9 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	reason := *h.reason.Load()
 	body := map[string]any{"error": map[string]string{"kind": "unavailable", "message": reason}}
-	if r.URL.Path == "/health" {
-		body = map[string]any{"status": "DOWN", "components": map[string]any{
-			"db": map[string]any{"status": "DOWN", "details": map[string]string{"error": reason}},
+	if r.URL.Path == healthPath {
+		body = map[string]any{"status": stateDown, "components": map[string]any{
+			"db": map[string]any{"status": stateDown, "details": map[string]string{"error": reason}},
 		}}
 	}
 	w.Header().Set("Retry-After", "5")
@@ -67,6 +67,7 @@ func (h *readinessHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // The paths and states of Spring Boot's probes, which Clouddriver has.
 const (
+	healthPath    = "/health"
 	livenessPath  = "/health/liveness"
 	readinessPath = "/health/readiness"
 
@@ -75,6 +76,7 @@ const (
 	versionPath = "/version"
 
 	stateUp           = "UP"
+	stateDown         = "DOWN"
 	stateOutOfService = "OUT_OF_SERVICE"
 )
 

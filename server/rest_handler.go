@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,17 +10,12 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
-	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/api"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
-	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/membudget"
-	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/task"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
@@ -30,9 +24,8 @@ import (
 const streamBytes = 128 << 20
 
 // newRESTHandler returns the handler of both REST APIs.
-func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountAdmin, agentServer *agentserver.Server,
-	dispatcher *metrics.Dispatcher, tasks *task.Tasks, remote *upstream.Remote, log *slog.Logger) (http.Handler, error) {
-	assignments := admin.assignments
+func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
+	st, log := v.store, v.callersLog
 	authority, err := authorize.New(authorize.Config{Fiat: s.cfg.Fiat, Log: log, HasSimilar: st.HasSimilarAccount,
 		Properties: func(ctx context.Context, account vedette.AccountName) (vedette.Properties, error) {
 			row, err := st.Account(ctx, account)
@@ -46,18 +39,27 @@ func (s *Server) newRESTHandler(st *store.Store, hub *ingest.Hub, admin accountA
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter:   readLimiter,
 		StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: membudget.Fit(streamBytes, s.cfg.Memory), Wait: time.Second}),
-		Store:         st, Hub: hub, Fleet: fleet{assignments, s.cfg.ID}, Accounts: admin, Dispatch: dispatcher,
+		Store:         st, Hub: v.hub, Fleet: fleet{v.assignments, s.cfg.ID}, Accounts: accountAdmin{v.assignments, v.accounts},
+		Dispatch: v.operations, Kinds: v.kinds,
+		History: func() api.History {
+			keep, maxBytes, size := v.dispatcher.History()
+			return api.History{Keep: keep, MaxBytes: maxBytes, Size: size}
+		},
 		OperationKey: s.operationKey(), Log: log, Version: s.cfg.Version,
-		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority, HasUpstream: remote != nil,
+		StaleAfter: 4 * s.cfg.AgentServer.HeartbeatInterval(), Authorizer: authority, HasUpstream: v.remote != nil,
 	}))
 	cfg := s.cfg.Clouddriver
 	cfg.ReadLimiter, cfg.OnViewRead = readLimiter, s.cfg.Metrics.ViewRead
-	cfg.Store, cfg.AgentCount, cfg.Log, cfg.Authorizer, cfg.Dispatch, cfg.Tasks = st, agentServer.Agents, log, authority, dispatcher, tasks
+	cfg.Store = st
+	cfg.Accounts = v.accountList
+	cfg.Authorizer = authority
+	cfg.Dispatch, cfg.Tasks = v.operations, v.tasks
+	cfg.AgentCount, cfg.Log = v.agentServer.Agents, log
 	cfg.Connected = func(account vedette.AccountName) bool {
-		_, live := assignments.Freshness(account)
+		_, live := v.assignments.Freshness(account)
 		return live
 	}
-	clouddriverHandler := newClouddriver(cfg, remote)
+	clouddriverHandler := newClouddriver(cfg, v.remote)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Only our own paths go through a ServeMux, because it redirects paths with two slashes,
 		// which Orca sends for cluster-scoped objects.
@@ -79,21 +81,21 @@ func newClouddriver(cfg clouddriver.Config, remote *upstream.Remote) http.Handle
 }
 
 // newRemote returns the connection to the existing Clouddriver behind this server, or nil if none is configured.
-func (s *Server) newRemote(st *store.Store, r accounts.Reporter, log *slog.Logger) (*upstream.Remote, error) {
+func (s *Server) newRemote(v *services) (*upstream.Remote, error) {
 	if s.cfg.Upstream == nil {
 		return nil, nil
 	}
 	cfg := *s.cfg.Upstream
-	cfg.Log, cfg.HasProjects = log, s.cfg.Clouddriver.Projects != nil
+	cfg.Log, cfg.HasProjects = v.callersLog, s.cfg.Clouddriver.Projects != nil
 	cfg.Missing = func(ctx context.Context, account vedette.AccountName) string {
-		feeds, err := st.Feeds(ctx, account)
+		feeds, err := v.store.Feeds(ctx, account)
 		if err != nil {
 			return "the database does not answer"
 		}
-		_, hasProblem := r.Reports(account)
+		_, hasProblem := reporter{v.assignments}.Reports(account)
 		return accounts.ProgressOf(feeds, hasProblem).Missing
 	}
-	remote, err := upstream.NewRemote(cfg, st)
+	remote, err := upstream.NewRemote(cfg, v.accountList, v.store)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func (s *Server) newRemote(st *store.Store, r accounts.Reporter, log *slog.Logge
 
 // fleet implements api's view of the connected agents.
 type fleet struct {
-	assignments *assignment.Registry
+	assignments *assigner.Registry
 	server      vedette.ServerID
 }
 
@@ -134,14 +136,15 @@ func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 	return sortAgents(agents)
 }
 
-func (f fleet) newAgent(m *assignment.Member) api.Agent {
+func (f fleet) newAgent(m *assigner.Member) api.Agent {
 	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.Freshness(), Message: m.Notice(), Config: api.AgentConfig(m.Config())}
+		LastHeartbeat: m.LastHeartbeat(), Message: m.Notice(), Config: api.AgentConfig(m.Config()),
+		Conditions: m.Conditions("")}
 }
 
-func newAgentAccount(role assignment.Assignment) api.AgentAccount {
-	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Role), Message: role.Message, Notice: role.Notice,
-		ErrorKind: role.ErrorKind, Conflict: role.Conflict, Stalled: role.Stalled}
+func newAgentAccount(role assigner.Role) api.AgentAccount {
+	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Assignment.Role), Message: role.Message, Notice: role.Notice,
+		ErrorKind: role.ErrorKind, Conflict: role.Conflict, Stalled: role.Stalled, Conditions: role.Conditions}
 }
 
 func sortAgents(agents []api.Agent) []api.Agent {
@@ -155,4 +158,12 @@ func sortAgents(agents []api.Agent) []api.Agent {
 // now.
 func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
 	return f.assignments.Freshness(account)
+}
+
+// Completeness returns the time up to which also those feeds of an account are complete that are not live.
+func (f fleet) Completeness(account vedette.AccountName) time.Time {
+	if m, _ := f.assignments.Cacher(account); m != nil {
+		return m.AccountCompleteness(account)
+	}
+	return time.Time{}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -18,12 +17,12 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/test/ports"
 )
 
 func config(url string) Config {
-	return Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", Store: store.Config{URL: url}}
+	return Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0", Store: sqldb.Config{URL: url}}
 }
 
 var discardLogger = slog.New(slog.DiscardHandler)
@@ -126,8 +125,13 @@ func TestPortInUse(t *testing.T) {
 	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
 	cfg.GRPC = l.Addr().String()
 	_, err = Listen(cfg, discardLogger)
-	if err == nil || !strings.Contains(err.Error(), "gRPC on "+cfg.GRPC) || errors.Is(err, context.Canceled) {
+	const advice = ": stop the program that uses the port, or configure another one"
+	if err == nil || !strings.Contains(err.Error(), "gRPC on "+cfg.GRPC) || !strings.HasSuffix(err.Error(), advice) {
 		t.Errorf("got %v, want an error that names the port", err)
+	}
+	cfg.GRPC = "127.0.0.1:99999"
+	if _, err = Listen(cfg, discardLogger); err == nil || !strings.Contains(err.Error(), "gRPC on 127.0.0.1:99999") || strings.Contains(err.Error(), advice) {
+		t.Errorf("got %v, want an error about the number of the port", err)
 	}
 }
 
@@ -169,6 +173,32 @@ func TestFiatGovernsBothAPIs(t *testing.T) {
 		response.Body.Close()
 		if response.StatusCode != tt.status {
 			t.Errorf("%s by %q: got %d, want %d", tt.path, tt.user, response.StatusCode, tt.status)
+		}
+	}
+}
+
+// TestUnreachableFiatIsSaid checks that callers learn that their permissions cannot be looked up now, which is not a refusal.
+func TestUnreachableFiatIsSaid(t *testing.T) {
+	fiat := ports.Unused(t)
+	cfg := config("sqlite:" + filepath.Join(t.TempDir(), "v.db"))
+	cfg.Fiat = &authorize.FiatConfig{BaseURL: "http://" + fiat, Retry: authorize.FiatRetry{MaxElapsed: time.Millisecond}}
+	s, _ := startServer(t, cfg)
+	awaitHealth(t, s, func(code int, _ string) bool { return code == http.StatusOK })
+	for _, path := range []string{"/manifests/prod/shop/pod%20x", "/applications", "/search?q=web&type=pods", "/vedette/v1/objects", "/vedette/v1/operations"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.REST().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-SPINNAKER-USER", "ann")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		const want = "the permissions of ann cannot be looked up now, because Fiat does not answer as it should: try again"
+		if err != nil || response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), want) || strings.Contains(string(body), fiat) {
+			t.Errorf("%s: got %d %s, %v, want 503 and %q", path, response.StatusCode, body, err, want)
 		}
 	}
 }

@@ -11,12 +11,15 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
-// TestUpstream runs a server in front of another one. Accounts that a database knows are the
+// TestStoredAccountsAreTheServersOwn runs a server in front of another one. Accounts that a database knows are the
 // server's own.
-func TestUpstream(t *testing.T) {
+func TestStoredAccountsAreTheServersOwn(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, map[string]string{"/credentials": `[{"name":"aws"},{"name":"prod","type":"of the other"}]`}[r.URL.Path])
@@ -60,7 +63,7 @@ func checkAnswer(t *testing.T, s *Server, path, want, unwanted string) {
 func registerAccount(t *testing.T, url string, name vedette.AccountName, isComplete bool) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	st, err := store.Open(ctx, store.Config{URL: url})
+	st, err := store.Open(ctx, sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,16 +80,16 @@ func registerAccount(t *testing.T, url string, name vedette.AccountName, isCompl
 
 func completeAccount(ctx context.Context, t *testing.T, st *store.Store, name vedette.AccountName) {
 	t.Helper()
-	term, err := st.Acquire(ctx, name, store.Holder{Agent: "a", Server: "s"})
+	term, err := st.Acquire(ctx, name, registry.CacherClaim{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	feed := vedette.Feed{Kind: pods.Kind}
-	if _, err := st.Declare(ctx, name, term, []store.DeclaredFeed{{Feed: feed, Resource: pods}}, nil); err != nil {
+	if _, err := st.Declare(ctx, name, term, []commit.DeclaredFeed{{Feed: feed, Resource: pods}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Commit(ctx, store.Batch{Account: name, Term: term, Feeds: []store.FeedUpdate{{Feed: feed, State: vedette.FeedLive}}}); err != nil {
+	if _, err := st.Commit(ctx, commit.Batch{Account: name, Term: term, Feeds: []commit.FeedUpdate{{Feed: feed, State: vedette.FeedLive}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.MarkSettled(ctx, name, term, true); err != nil {

@@ -21,7 +21,6 @@ type argsCodec struct {
 	fields []fieldCodec
 }
 
-// fieldCodec converts one field.
 type fieldCodec struct {
 	index    []int
 	inTarget bool // a field of the message's target, not of the message itself

@@ -14,7 +14,6 @@ func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(grpcproto.Name)
 
 type codec struct{ encoding.CodecV2 }
 
-// Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
@@ -28,7 +27,6 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return data, nil
 }
 
-// Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {

@@ -52,7 +52,9 @@ func EncodeStep(step Step) ([]byte, error) {
 // separately because the term may change between the encoding of the step and its
 // sending.
 func AppendHeader(b []byte, account vedette.AccountName, term vedette.Term, feed vedette.Feed) []byte {
-	feed.Kind.Group, feed.Kind.Name, feed.Namespace = toValidUTF8(feed.Kind.Group), toValidUTF8(feed.Kind.Name), toValidUTF8(feed.Namespace)
+	feed.Kind.Group = toValidUTF8(feed.Kind.Group)
+	feed.Kind.Name = toValidUTF8(feed.Kind.Name)
+	feed.Namespace = toValidUTF8(feed.Namespace)
 	b = appendBytes(b, recordAccount, toValidUTF8(string(account)))
 	b = appendVarint(b, recordTerm, uint64(term))
 	if feed == (vedette.Feed{}) {

@@ -23,6 +23,11 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 	for _, key := range out.Keys {
 		o.Keys = append(o.Keys, &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name})
 	}
+	for _, c := range out.Changes {
+		key := &Key{Kind: FromKind(c.Key.Kind), Namespace: c.Key.Namespace, Name: c.Key.Name}
+		o.Changes = append(o.Changes, &Change{Key: key, Before: c.Before, After: c.After,
+			Patch: c.Patch, TemplateBefore: c.TemplateBefore, TemplateAfter: c.TemplateAfter, Note: c.Note})
+	}
 	if out.CacheObject != nil {
 		o.FreshKind, o.Fresh = FromKind(out.CacheObject.Kind), FromObject(out.CacheObject)
 		return o
@@ -60,6 +65,12 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 	}
 	for _, key := range o.GetKeys() {
 		out.Keys = append(out.Keys, vedette.Key{Kind: ToKind(key.GetKind()), Namespace: key.GetNamespace(), Name: key.GetName()})
+	}
+	for _, c := range o.GetChanges() {
+		out.Changes = append(out.Changes, vedette.ObjectChange{
+			Key:    vedette.Key{Kind: ToKind(c.GetKey().GetKind()), Namespace: c.GetKey().GetNamespace(), Name: c.GetKey().GetName()},
+			Before: c.GetBefore(), After: c.GetAfter(), Patch: c.GetPatch(), TemplateBefore: c.GetTemplateBefore(),
+			TemplateAfter: c.GetTemplateAfter(), Note: c.GetNote()})
 	}
 	for _, object := range o.GetObjects() {
 		out.Objects = append(out.Objects, object)

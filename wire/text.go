@@ -23,6 +23,15 @@ const (
 // protobuf rejects them, and a message that cannot be sent ends its stream. Therefore
 // user texts are cleaned (vedette.CleanText), and in any other string invalid bytes
 // become U+FFFD. The message itself is not modified.
+//
+// This is done for all messages in one place, because checks at every place that creates a text will be forgotten at the
+// next: one error message in Latin-1 kept an agent offline with all its accounts. Control characters become spaces, because
+// PostgreSQL rejects NUL. Names are repaired too: no API server accepts such a name, so only a broken or hostile one reports
+// it, and confuses only its own objects. Names in operations are an exception: repaired, they would name another object, so
+// such an operation fails as invalid before it is recorded or sent.
+//
+// Fields of type bytes would keep everything, and move the problem to SQL and JSON, which reject the same. Dropping a record
+// that cannot be decoded would lose an object silently.
 func Marshal(m proto.Message) ([]byte, error) {
 	m = cleanedCopy(m)
 	b, err := proto.Marshal(m)
@@ -81,6 +90,11 @@ func userTexts(m proto.Message) []userText {
 		if c := m.GetConfigStatus(); c != nil {
 			return []userText{{&c.Reason, maxNoteText}, {&c.Message, maxNoteText}}
 		}
+		var texts []userText
+		for _, c := range m.GetConditions().GetConditions() {
+			texts = append(texts, userText{&c.Type, maxNoteText}, userText{&c.Reason, maxNoteText}, userText{&c.Message, maxNoteText})
+		}
+		return texts
 	case *Record:
 		if s := m.GetStatus(); s != nil {
 			return []userText{{&s.Message, maxNoteText}}
@@ -105,6 +119,9 @@ func userTexts(m proto.Message) []userText {
 		for i := range m.GetWarnings() {
 			texts = append(texts, userText{&m.Warnings[i], maxNoteText})
 		}
+		for _, c := range m.GetChanges() {
+			texts = append(texts, userText{&c.Note, maxNoteText})
+		}
 		return texts
 	case *AnswerPiece:
 		return []userText{{&m.BrokeOff, maxNoteText}}
@@ -112,7 +129,6 @@ func userTexts(m proto.Message) []userText {
 	return nil
 }
 
-// textsOf returns the user texts of a list.
 func textsOf(list []string) (texts []userText) {
 	for i := range list {
 		texts = append(texts, userText{&list[i], maxNoteText})

@@ -76,7 +76,7 @@ func (x Assignment_Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Assignment_Role.Descriptor instead.
 func (Assignment_Role) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{12, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{14, 0}
 }
 
 type Outcome_State int32
@@ -128,7 +128,7 @@ func (x Outcome_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_State.Descriptor instead.
 func (Outcome_State) EnumDescriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{56, 0}
+	return file_vedette_proto_rawDescGZIP(), []int{60, 0}
 }
 
 type AgentMessage struct {
@@ -142,6 +142,7 @@ type AgentMessage struct {
 	//	*AgentMessage_AccountError
 	//	*AgentMessage_Alive
 	//	*AgentMessage_ConfigStatus
+	//	*AgentMessage_Conditions
 	Message       isAgentMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -247,6 +248,15 @@ func (x *AgentMessage) GetConfigStatus() *ConfigStatus {
 	return nil
 }
 
+func (x *AgentMessage) GetConditions() *Conditions {
+	if x != nil {
+		if x, ok := x.Message.(*AgentMessage_Conditions); ok {
+			return x.Conditions
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Message interface {
 	isAgentMessage_Message()
 }
@@ -279,6 +289,10 @@ type AgentMessage_ConfigStatus struct {
 	ConfigStatus *ConfigStatus `protobuf:"bytes,7,opt,name=config_status,json=configStatus,proto3,oneof"` // which configuration the agent uses
 }
 
+type AgentMessage_Conditions struct {
+	Conditions *Conditions `protobuf:"bytes,8,opt,name=conditions,proto3,oneof"` // what is wrong although it works, for example that files could not be read again
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Message() {}
 
 func (*AgentMessage_Register) isAgentMessage_Message() {}
@@ -292,6 +306,8 @@ func (*AgentMessage_AccountError) isAgentMessage_Message() {}
 func (*AgentMessage_Alive) isAgentMessage_Message() {}
 
 func (*AgentMessage_ConfigStatus) isAgentMessage_Message() {}
+
+func (*AgentMessage_Conditions) isAgentMessage_Message() {}
 
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1130,6 +1146,137 @@ func (x *ConfigStatus) GetMessage() string {
 	return ""
 }
 
+// Conditions are all conditions of an account, or of the agent itself. They are sent on each connection and
+// whenever they change, and are shown to users, so they contain no secrets.
+type Conditions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"` // empty for the agent itself
+	Conditions    []*Condition           `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Conditions) Reset() {
+	*x = Conditions{}
+	mi := &file_vedette_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Conditions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Conditions) ProtoMessage() {}
+
+func (x *Conditions) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Conditions.ProtoReflect.Descriptor instead.
+func (*Conditions) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Conditions) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Conditions) GetConditions() []*Condition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+// Condition says whether something holds, as the conditions of Kubernetes' objects do.
+type Condition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`     // one word
+	Holds         bool                   `protobuf:"varint,2,opt,name=holds,proto3" json:"holds,omitempty"`  // what the type says; if not, something is wrong
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"` // one word
+	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	AgeMillis     int64                  `protobuf:"varint,5,opt,name=age_millis,json=ageMillis,proto3" json:"age_millis,omitempty"` // how long ago holds last changed, as measured by the agent
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_vedette_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Condition) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Condition) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
+}
+
+func (x *Condition) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Condition) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Condition) GetAgeMillis() int64 {
+	if x != nil {
+		return x.AgeMillis
+	}
+	return 0
+}
+
 // Assignment answers Register. It is sent again whenever it changes: a standby becomes
 // the cacher when the cacher disconnects.
 type Assignment struct {
@@ -1145,7 +1292,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1304,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[12]
+	mi := &file_vedette_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1317,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{12}
+	return file_vedette_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Assignment) GetAccount() string {
@@ -1218,7 +1365,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1377,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[13]
+	mi := &file_vedette_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1390,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{13}
+	return file_vedette_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Mark) GetFeed() *Feed {
@@ -1270,7 +1417,7 @@ type Feed struct {
 
 func (x *Feed) Reset() {
 	*x = Feed{}
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1429,7 @@ func (x *Feed) String() string {
 func (*Feed) ProtoMessage() {}
 
 func (x *Feed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[14]
+	mi := &file_vedette_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1442,7 @@ func (x *Feed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feed.ProtoReflect.Descriptor instead.
 func (*Feed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{14}
+	return file_vedette_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Feed) GetKind() *Kind {
@@ -1326,7 +1473,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1485,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[15]
+	mi := &file_vedette_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1498,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{15}
+	return file_vedette_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Data) GetZstd() []byte {
@@ -1395,7 +1542,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1554,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[16]
+	mi := &file_vedette_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1567,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{16}
+	return file_vedette_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Record) GetAccount() string {
@@ -1632,7 +1779,7 @@ type Declare struct {
 
 func (x *Declare) Reset() {
 	*x = Declare{}
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1791,7 @@ func (x *Declare) String() string {
 func (*Declare) ProtoMessage() {}
 
 func (x *Declare) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[17]
+	mi := &file_vedette_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1804,7 @@ func (x *Declare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Declare.ProtoReflect.Descriptor instead.
 func (*Declare) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{17}
+	return file_vedette_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Declare) GetFeeds() []*DeclaredFeed {
@@ -1688,7 +1835,7 @@ type DeclaredFeed struct {
 
 func (x *DeclaredFeed) Reset() {
 	*x = DeclaredFeed{}
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1847,7 @@ func (x *DeclaredFeed) String() string {
 func (*DeclaredFeed) ProtoMessage() {}
 
 func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[18]
+	mi := &file_vedette_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1860,7 @@ func (x *DeclaredFeed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeclaredFeed.ProtoReflect.Descriptor instead.
 func (*DeclaredFeed) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{18}
+	return file_vedette_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeclaredFeed) GetFeed() *Feed {
@@ -1774,7 +1921,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1933,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[19]
+	mi := &file_vedette_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1946,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{19}
+	return file_vedette_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Begin) GetNamedDigests() bool {
@@ -1836,7 +1983,7 @@ type Upsert struct {
 
 func (x *Upsert) Reset() {
 	*x = Upsert{}
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1848,7 +1995,7 @@ func (x *Upsert) String() string {
 func (*Upsert) ProtoMessage() {}
 
 func (x *Upsert) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[20]
+	mi := &file_vedette_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +2008,7 @@ func (x *Upsert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upsert.ProtoReflect.Descriptor instead.
 func (*Upsert) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{20}
+	return file_vedette_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Upsert) GetNamespace() string {
@@ -1959,7 +2106,7 @@ type Owner struct {
 
 func (x *Owner) Reset() {
 	*x = Owner{}
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2118,7 @@ func (x *Owner) String() string {
 func (*Owner) ProtoMessage() {}
 
 func (x *Owner) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[21]
+	mi := &file_vedette_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2131,7 @@ func (x *Owner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owner.ProtoReflect.Descriptor instead.
 func (*Owner) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{21}
+	return file_vedette_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Owner) GetKind() *Kind {
@@ -2019,7 +2166,7 @@ type Delete struct {
 
 func (x *Delete) Reset() {
 	*x = Delete{}
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2178,7 @@ func (x *Delete) String() string {
 func (*Delete) ProtoMessage() {}
 
 func (x *Delete) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[22]
+	mi := &file_vedette_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2191,7 @@ func (x *Delete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delete.ProtoReflect.Descriptor instead.
 func (*Delete) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{22}
+	return file_vedette_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Delete) GetNamespace() string {
@@ -2078,7 +2225,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2237,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[23]
+	mi := &file_vedette_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2250,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{23}
+	return file_vedette_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Drop) GetDigests() []uint64 {
@@ -2123,7 +2270,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2282,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[24]
+	mi := &file_vedette_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2295,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{24}
+	return file_vedette_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *End) GetResourceVersion() string {
@@ -2167,7 +2314,7 @@ type Bookmark struct {
 
 func (x *Bookmark) Reset() {
 	*x = Bookmark{}
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2326,7 @@ func (x *Bookmark) String() string {
 func (*Bookmark) ProtoMessage() {}
 
 func (x *Bookmark) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[25]
+	mi := &file_vedette_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2339,7 @@ func (x *Bookmark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bookmark.ProtoReflect.Descriptor instead.
 func (*Bookmark) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{25}
+	return file_vedette_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Bookmark) GetResourceVersion() string {
@@ -2212,7 +2359,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2371,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[26]
+	mi := &file_vedette_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2384,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{26}
+	return file_vedette_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Status) GetState() string {
@@ -2273,7 +2420,7 @@ type Verify struct {
 
 func (x *Verify) Reset() {
 	*x = Verify{}
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2432,7 @@ func (x *Verify) String() string {
 func (*Verify) ProtoMessage() {}
 
 func (x *Verify) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[27]
+	mi := &file_vedette_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2445,7 @@ func (x *Verify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verify.ProtoReflect.Descriptor instead.
 func (*Verify) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{27}
+	return file_vedette_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Verify) GetId() uint64 {
@@ -2351,7 +2498,7 @@ type Verified struct {
 
 func (x *Verified) Reset() {
 	*x = Verified{}
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2510,7 @@ func (x *Verified) String() string {
 func (*Verified) ProtoMessage() {}
 
 func (x *Verified) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[28]
+	mi := &file_vedette_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2523,7 @@ func (x *Verified) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verified.ProtoReflect.Descriptor instead.
 func (*Verified) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{28}
+	return file_vedette_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Verified) GetMissing() uint64 {
@@ -2430,14 +2577,19 @@ type AgentHeartbeat struct {
 	HeldMillis int64 `protobuf:"varint,4,opt,name=held_millis,json=heldMillis,proto3" json:"held_millis,omitempty"`
 	// Milliseconds since the agent began to connect, by a clock that only the agent reads. The
 	// server returns it in its next Heartbeat.
-	SentMillis    int64 `protobuf:"varint,5,opt,name=sent_millis,json=sentMillis,proto3" json:"sent_millis,omitempty"`
+	SentMillis int64 `protobuf:"varint,5,opt,name=sent_millis,json=sentMillis,proto3" json:"sent_millis,omitempty"`
+	// The agent knows up to when each account is complete. That point in time then holds for
+	// an account that it reports, and has listed before in the same term, unless the account
+	// is listed now.
+	ListsAccounts bool          `protobuf:"varint,6,opt,name=lists_accounts,json=listsAccounts,proto3" json:"lists_accounts,omitempty"`
+	Accounts      []*AccountAge `protobuf:"bytes,7,rep,name=accounts,proto3" json:"accounts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AgentHeartbeat) Reset() {
 	*x = AgentHeartbeat{}
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2601,7 @@ func (x *AgentHeartbeat) String() string {
 func (*AgentHeartbeat) ProtoMessage() {}
 
 func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[29]
+	mi := &file_vedette_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2614,7 @@ func (x *AgentHeartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentHeartbeat.ProtoReflect.Descriptor instead.
 func (*AgentHeartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{29}
+	return file_vedette_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AgentHeartbeat) GetUnixMillis() int64 {
@@ -2500,6 +2652,92 @@ func (x *AgentHeartbeat) GetSentMillis() int64 {
 	return 0
 }
 
+func (x *AgentHeartbeat) GetListsAccounts() bool {
+	if x != nil {
+		return x.ListsAccounts
+	}
+	return false
+}
+
+func (x *AgentHeartbeat) GetAccounts() []*AccountAge {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+// AccountAge is how far an account may be behind its cluster when its agent sends a heartbeat.
+type AccountAge struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Term    int64                  `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	// The age of the point in time before which all changes in the cluster are in the stream
+	// before the heartbeat, as far as live feeds report them. Not set if it is unknown.
+	LiveMillis *int64 `protobuf:"varint,3,opt,name=live_millis,json=liveMillis,proto3,oneof" json:"live_millis,omitempty"`
+	// The same for all feeds that were complete before, also those that are not live now.
+	AllMillis     *int64 `protobuf:"varint,4,opt,name=all_millis,json=allMillis,proto3,oneof" json:"all_millis,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountAge) Reset() {
+	*x = AccountAge{}
+	mi := &file_vedette_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountAge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountAge) ProtoMessage() {}
+
+func (x *AccountAge) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountAge.ProtoReflect.Descriptor instead.
+func (*AccountAge) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AccountAge) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccountAge) GetTerm() int64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *AccountAge) GetLiveMillis() int64 {
+	if x != nil && x.LiveMillis != nil {
+		return *x.LiveMillis
+	}
+	return 0
+}
+
+func (x *AccountAge) GetAllMillis() int64 {
+	if x != nil && x.AllMillis != nil {
+		return *x.AllMillis
+	}
+	return 0
+}
+
 // Index answers Begin with the digests (vedette.Digest) of the feed's objects, in any
 // order, in one or more messages.
 type Index struct {
@@ -2514,7 +2752,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2764,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[30]
+	mi := &file_vedette_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2777,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{30}
+	return file_vedette_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Index) GetAccount() string {
@@ -2591,7 +2829,7 @@ type VerifyAnswer struct {
 
 func (x *VerifyAnswer) Reset() {
 	*x = VerifyAnswer{}
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2841,7 @@ func (x *VerifyAnswer) String() string {
 func (*VerifyAnswer) ProtoMessage() {}
 
 func (x *VerifyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[31]
+	mi := &file_vedette_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2854,7 @@ func (x *VerifyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyAnswer.ProtoReflect.Descriptor instead.
 func (*VerifyAnswer) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{31}
+	return file_vedette_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *VerifyAnswer) GetAccount() string {
@@ -2685,7 +2923,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2935,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[32]
+	mi := &file_vedette_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2948,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{32}
+	return file_vedette_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Ack) GetRecords() uint64 {
@@ -2739,7 +2977,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2989,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[33]
+	mi := &file_vedette_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +3002,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{33}
+	return file_vedette_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Heartbeat) GetUnixMillis() int64 {
@@ -2814,7 +3052,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3064,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[34]
+	mi := &file_vedette_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +3077,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{34}
+	return file_vedette_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Alive) GetIntervalMillis() uint32 {
@@ -2860,7 +3098,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +3110,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[35]
+	mi := &file_vedette_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +3123,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{35}
+	return file_vedette_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Drain) GetReason() string {
@@ -2908,7 +3146,7 @@ type OperationsUp struct {
 
 func (x *OperationsUp) Reset() {
 	*x = OperationsUp{}
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3158,7 @@ func (x *OperationsUp) String() string {
 func (*OperationsUp) ProtoMessage() {}
 
 func (x *OperationsUp) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[36]
+	mi := &file_vedette_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3171,7 @@ func (x *OperationsUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsUp.ProtoReflect.Descriptor instead.
 func (*OperationsUp) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{36}
+	return file_vedette_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OperationsUp) GetMessage() isOperationsUp_Message {
@@ -2992,7 +3230,7 @@ type OperationsDown struct {
 
 func (x *OperationsDown) Reset() {
 	*x = OperationsDown{}
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3242,7 @@ func (x *OperationsDown) String() string {
 func (*OperationsDown) ProtoMessage() {}
 
 func (x *OperationsDown) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[37]
+	mi := &file_vedette_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3255,7 @@ func (x *OperationsDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsDown.ProtoReflect.Descriptor instead.
 func (*OperationsDown) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{37}
+	return file_vedette_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OperationsDown) GetMessage() isOperationsDown_Message {
@@ -3104,7 +3342,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3354,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[38]
+	mi := &file_vedette_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3367,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{38}
+	return file_vedette_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Attach) GetSession() string {
@@ -3159,7 +3397,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3409,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[39]
+	mi := &file_vedette_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3184,7 +3422,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{39}
+	return file_vedette_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Part) GetBytes() []byte {
@@ -3212,7 +3450,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3224,7 +3462,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[40]
+	mi := &file_vedette_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3237,7 +3475,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{40}
+	return file_vedette_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Cancel) GetId() string {
@@ -3257,7 +3495,7 @@ type Forget struct {
 
 func (x *Forget) Reset() {
 	*x = Forget{}
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3507,7 @@ func (x *Forget) String() string {
 func (*Forget) ProtoMessage() {}
 
 func (x *Forget) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[41]
+	mi := &file_vedette_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3520,7 @@ func (x *Forget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forget.ProtoReflect.Descriptor instead.
 func (*Forget) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{41}
+	return file_vedette_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Forget) GetId() string {
@@ -3324,6 +3562,7 @@ type Operation struct {
 	//	*Operation_DryRun
 	//	*Operation_DeleteChosen
 	//	*Operation_Prune
+	//	*Operation_Access
 	Verb        isOperation_Verb `protobuf_oneof:"verb"`
 	RequestId   string           `protobuf:"bytes,31,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`       // of the request that caused it, for logs
 	TraceParent string           `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"` // the span that it belongs to, in the format of W3C's traceparent
@@ -3338,7 +3577,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3589,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[42]
+	mi := &file_vedette_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3602,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{42}
+	return file_vedette_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Operation) GetId() string {
@@ -3583,6 +3822,15 @@ func (x *Operation) GetPrune() *Prune {
 	return nil
 }
 
+func (x *Operation) GetAccess() *Access {
+	if x != nil {
+		if x, ok := x.Verb.(*Operation_Access); ok {
+			return x.Access
+		}
+	}
+	return nil
+}
+
 func (x *Operation) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
@@ -3702,6 +3950,10 @@ type Operation_Prune struct {
 	Prune *Prune `protobuf:"bytes,30,opt,name=prune,proto3,oneof"`
 }
 
+type Operation_Access struct {
+	Access *Access `protobuf:"bytes,35,opt,name=access,proto3,oneof"`
+}
+
 func (*Operation_Get) isOperation_Verb() {}
 
 func (*Operation_List) isOperation_Verb() {}
@@ -3744,6 +3996,8 @@ func (*Operation_DeleteChosen) isOperation_Verb() {}
 
 func (*Operation_Prune) isOperation_Verb() {}
 
+func (*Operation_Access) isOperation_Verb() {}
+
 // DryRun is an operation that is validated and not executed. The operation is nested
 // instead of marked by a flag: an agent that does not know dry runs finds no verb and
 // does nothing.
@@ -3756,7 +4010,7 @@ type DryRun struct {
 
 func (x *DryRun) Reset() {
 	*x = DryRun{}
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +4022,7 @@ func (x *DryRun) String() string {
 func (*DryRun) ProtoMessage() {}
 
 func (x *DryRun) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[43]
+	mi := &file_vedette_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +4035,7 @@ func (x *DryRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DryRun.ProtoReflect.Descriptor instead.
 func (*DryRun) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{43}
+	return file_vedette_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DryRun) GetOperation() *Operation {
@@ -3808,7 +4062,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +4074,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[44]
+	mi := &file_vedette_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3833,7 +4087,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{44}
+	return file_vedette_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Target) GetKind() string {
@@ -3875,7 +4129,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4141,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[45]
+	mi := &file_vedette_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4154,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{45}
+	return file_vedette_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *List) GetTarget() *Target {
@@ -3931,15 +4185,21 @@ type Apply struct {
 	Strategy  string                 `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// Compare makes Outcome.Unchanged reliable. It costs one more request if the API
 	// server merges, because the earlier version must be read.
-	Compare       bool   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
-	Fields        string `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"`
+	Compare bool   `protobuf:"varint,4,opt,name=compare,proto3" json:"compare,omitempty"`
+	Fields  string `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"`
+	// FieldManager is the field manager of a create or replace; empty for kubectl's. Agents of
+	// earlier releases ignore it.
+	FieldManager string `protobuf:"bytes,6,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
+	// MustExist makes a replace fail if the object does not exist. Agents of earlier releases
+	// create it.
+	MustExist     bool `protobuf:"varint,7,opt,name=must_exist,json=mustExist,proto3" json:"must_exist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Apply) Reset() {
 	*x = Apply{}
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3951,7 +4211,7 @@ func (x *Apply) String() string {
 func (*Apply) ProtoMessage() {}
 
 func (x *Apply) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[46]
+	mi := &file_vedette_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3964,7 +4224,7 @@ func (x *Apply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Apply.ProtoReflect.Descriptor instead.
 func (*Apply) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{46}
+	return file_vedette_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Apply) GetManifest() []byte {
@@ -4002,18 +4262,35 @@ func (x *Apply) GetFields() string {
 	return ""
 }
 
+func (x *Apply) GetFieldManager() string {
+	if x != nil {
+		return x.FieldManager
+	}
+	return ""
+}
+
+func (x *Apply) GetMustExist() bool {
+	if x != nil {
+		return x.MustExist
+	}
+	return false
+}
+
 type Patch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`   // empty for strategic
-	Patch         []byte                 `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"` // JSON or YAML
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Type   string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`   // empty for strategic
+	Patch  []byte                 `protobuf:"bytes,3,opt,name=patch,proto3" json:"patch,omitempty"` // JSON or YAML
+	// FieldManager is the field manager of the patch; empty for kubectl's. Agents of earlier
+	// releases ignore it.
+	FieldManager  string `protobuf:"bytes,4,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Patch) Reset() {
 	*x = Patch{}
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4302,7 @@ func (x *Patch) String() string {
 func (*Patch) ProtoMessage() {}
 
 func (x *Patch) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[47]
+	mi := &file_vedette_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4315,7 @@ func (x *Patch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Patch.ProtoReflect.Descriptor instead.
 func (*Patch) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{47}
+	return file_vedette_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Patch) GetTarget() *Target {
@@ -4060,6 +4337,13 @@ func (x *Patch) GetPatch() []byte {
 		return x.Patch
 	}
 	return nil
+}
+
+func (x *Patch) GetFieldManager() string {
+	if x != nil {
+		return x.FieldManager
+	}
+	return ""
 }
 
 type DeleteObjects struct {
@@ -4091,7 +4375,7 @@ type DeleteObjects struct {
 
 func (x *DeleteObjects) Reset() {
 	*x = DeleteObjects{}
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4387,7 @@ func (x *DeleteObjects) String() string {
 func (*DeleteObjects) ProtoMessage() {}
 
 func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[48]
+	mi := &file_vedette_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4400,7 @@ func (x *DeleteObjects) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteObjects.ProtoReflect.Descriptor instead.
 func (*DeleteObjects) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{48}
+	return file_vedette_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteObjects) GetTarget() *Target {
@@ -4211,7 +4495,7 @@ type Prune struct {
 
 func (x *Prune) Reset() {
 	*x = Prune{}
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4223,7 +4507,7 @@ func (x *Prune) String() string {
 func (*Prune) ProtoMessage() {}
 
 func (x *Prune) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[49]
+	mi := &file_vedette_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4236,7 +4520,7 @@ func (x *Prune) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prune.ProtoReflect.Descriptor instead.
 func (*Prune) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{49}
+	return file_vedette_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Prune) GetKinds() []string {
@@ -4298,7 +4582,7 @@ type Scale struct {
 
 func (x *Scale) Reset() {
 	*x = Scale{}
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4594,7 @@ func (x *Scale) String() string {
 func (*Scale) ProtoMessage() {}
 
 func (x *Scale) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[50]
+	mi := &file_vedette_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4607,7 @@ func (x *Scale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scale.ProtoReflect.Descriptor instead.
 func (*Scale) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{50}
+	return file_vedette_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Scale) GetTarget() *Target {
@@ -4351,7 +4635,7 @@ type Undo struct {
 
 func (x *Undo) Reset() {
 	*x = Undo{}
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4647,7 @@ func (x *Undo) String() string {
 func (*Undo) ProtoMessage() {}
 
 func (x *Undo) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[51]
+	mi := &file_vedette_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4660,7 @@ func (x *Undo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undo.ProtoReflect.Descriptor instead.
 func (*Undo) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{51}
+	return file_vedette_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Undo) GetTarget() *Target {
@@ -4417,7 +4701,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4713,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[52]
+	mi := &file_vedette_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4726,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{52}
+	return file_vedette_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Logs) GetTarget() *Target {
@@ -4519,7 +4803,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4531,7 +4815,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[53]
+	mi := &file_vedette_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4544,7 +4828,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{53}
+	return file_vedette_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Metrics) GetNamespace() string {
@@ -4576,7 +4860,7 @@ type Discover struct {
 
 func (x *Discover) Reset() {
 	*x = Discover{}
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4872,7 @@ func (x *Discover) String() string {
 func (*Discover) ProtoMessage() {}
 
 func (x *Discover) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[54]
+	mi := &file_vedette_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4885,7 @@ func (x *Discover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Discover.ProtoReflect.Descriptor instead.
 func (*Discover) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{54}
+	return file_vedette_proto_rawDescGZIP(), []int{57}
 }
 
 type Version struct {
@@ -4614,7 +4898,7 @@ type Version struct {
 
 func (x *Version) Reset() {
 	*x = Version{}
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +4910,7 @@ func (x *Version) String() string {
 func (*Version) ProtoMessage() {}
 
 func (x *Version) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[55]
+	mi := &file_vedette_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +4923,7 @@ func (x *Version) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Version.ProtoReflect.Descriptor instead.
 func (*Version) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{55}
+	return file_vedette_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Version) GetManifest() []byte {
@@ -4654,6 +4938,91 @@ func (x *Version) GetNamespace() string {
 		return x.Namespace
 	}
 	return ""
+}
+
+type Access struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        *Target                `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"`                                     // a verb of Kubernetes, for example "create"; "*" for all
+	Subresource   string                 `protobuf:"bytes,3,opt,name=subresource,proto3" json:"subresource,omitempty"`                           // for example "log"
+	Path          string                 `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`                                         // a URL instead of a kind, for example "/metrics"
+	AllNamespaces bool                   `protobuf:"varint,5,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"` // whether it is allowed in all namespaces
+	// List returns all that is allowed in the namespace instead.
+	List          bool `protobuf:"varint,6,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Access) Reset() {
+	*x = Access{}
+	mi := &file_vedette_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Access) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Access) ProtoMessage() {}
+
+func (x *Access) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Access.ProtoReflect.Descriptor instead.
+func (*Access) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *Access) GetTarget() *Target {
+	if x != nil {
+		return x.Target
+	}
+	return nil
+}
+
+func (x *Access) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *Access) GetSubresource() string {
+	if x != nil {
+		return x.Subresource
+	}
+	return ""
+}
+
+func (x *Access) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *Access) GetAllNamespaces() bool {
+	if x != nil {
+		return x.AllNamespaces
+	}
+	return false
+}
+
+func (x *Access) GetList() bool {
+	if x != nil {
+		return x.List
+	}
+	return false
 }
 
 // Outcome is a vedette.Outcome.
@@ -4672,13 +5041,14 @@ type Outcome struct {
 	Fresh         *Upsert                `protobuf:"bytes,11,opt,name=fresh,proto3" json:"fresh,omitempty"` // its body is the one object of the outcome; objects is empty
 	Unchanged     bool                   `protobuf:"varint,12,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	Warnings      []string               `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"` // of API servers, in order of arrival
+	Changes       []*Change              `protobuf:"bytes,14,rep,name=changes,proto3" json:"changes,omitempty"`   // for the history
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_vedette_proto_msgTypes[56]
+	mi := &file_vedette_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4690,7 +5060,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[56]
+	mi := &file_vedette_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4703,7 +5073,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{56}
+	return file_vedette_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Outcome) GetId() string {
@@ -4797,6 +5167,106 @@ func (x *Outcome) GetWarnings() []string {
 	return nil
 }
 
+func (x *Outcome) GetChanges() []*Change {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// Change is a vedette.ObjectChange.
+type Change struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Key            *Key                   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Before         string                 `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	After          string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Patch          []byte                 `protobuf:"bytes,4,opt,name=patch,proto3" json:"patch,omitempty"`
+	TemplateBefore string                 `protobuf:"bytes,5,opt,name=template_before,json=templateBefore,proto3" json:"template_before,omitempty"`
+	TemplateAfter  string                 `protobuf:"bytes,6,opt,name=template_after,json=templateAfter,proto3" json:"template_after,omitempty"`
+	Note           string                 `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Change) Reset() {
+	*x = Change{}
+	mi := &file_vedette_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Change) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Change) ProtoMessage() {}
+
+func (x *Change) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Change.ProtoReflect.Descriptor instead.
+func (*Change) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *Change) GetKey() *Key {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Change) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *Change) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *Change) GetPatch() []byte {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+func (x *Change) GetTemplateBefore() string {
+	if x != nil {
+		return x.TemplateBefore
+	}
+	return ""
+}
+
+func (x *Change) GetTemplateAfter() string {
+	if x != nil {
+		return x.TemplateAfter
+	}
+	return ""
+}
+
+func (x *Change) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 type Key struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          *Kind                  `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -4808,7 +5278,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[57]
+	mi := &file_vedette_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4820,7 +5290,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[57]
+	mi := &file_vedette_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +5303,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{57}
+	return file_vedette_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -4872,7 +5342,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[58]
+	mi := &file_vedette_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4884,7 +5354,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[58]
+	mi := &file_vedette_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4897,7 +5367,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{58}
+	return file_vedette_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -4943,7 +5413,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[59]
+	mi := &file_vedette_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4955,7 +5425,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[59]
+	mi := &file_vedette_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4968,14 +5438,14 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{59}
+	return file_vedette_proto_rawDescGZIP(), []int{64}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
 
 const file_vedette_proto_rawDesc = "" +
 	"\n" +
-	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xaa\x03\n" +
+	"\rvedette.proto\x12\x0fvedette.wire.v1\"\xe9\x03\n" +
 	"\fAgentMessage\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.vedette.wire.v1.HelloH\x00R\x05hello\x127\n" +
 	"\bregister\x18\x02 \x01(\v2\x19.vedette.wire.v1.RegisterH\x00R\bregister\x12=\n" +
@@ -4985,7 +5455,10 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04data\x18\x04 \x01(\v2\x15.vedette.wire.v1.DataH\x00R\x04data\x12D\n" +
 	"\raccount_error\x18\x05 \x01(\v2\x1d.vedette.wire.v1.AccountErrorH\x00R\faccountError\x12.\n" +
 	"\x05alive\x18\x06 \x01(\v2\x16.vedette.wire.v1.AliveH\x00R\x05alive\x12D\n" +
-	"\rconfig_status\x18\a \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatusB\t\n" +
+	"\rconfig_status\x18\a \x01(\v2\x1d.vedette.wire.v1.ConfigStatusH\x00R\fconfigStatus\x12=\n" +
+	"\n" +
+	"conditions\x18\b \x01(\v2\x1b.vedette.wire.v1.ConditionsH\x00R\n" +
+	"conditionsB\t\n" +
 	"\amessage\"\x9b\x03\n" +
 	"\rServerMessage\x124\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.vedette.wire.v1.WelcomeH\x00R\awelcome\x12=\n" +
@@ -5052,7 +5525,20 @@ const file_vedette_proto_rawDesc = "" +
 	"age_millis\x18\x01 \x01(\x03R\tageMillis\x12\x18\n" +
 	"\acurrent\x18\x02 \x01(\bR\acurrent\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\x8a\x02\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"b\n" +
+	"\n" +
+	"Conditions\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12:\n" +
+	"\n" +
+	"conditions\x18\x02 \x03(\v2\x1a.vedette.wire.v1.ConditionR\n" +
+	"conditions\"\x86\x01\n" +
+	"\tCondition\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
+	"\x05holds\x18\x02 \x01(\bR\x05holds\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"age_millis\x18\x05 \x01(\x03R\tageMillis\"\x8a\x02\n" +
 	"\n" +
 	"Assignment\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x124\n" +
@@ -5157,7 +5643,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\tleft_over\x18\x02 \x01(\x04R\bleftOver\x12\x18\n" +
 	"\achanged\x18\x03 \x01(\x04R\achanged\x12\x1a\n" +
 	"\bexamples\x18\x04 \x03(\tR\bexamples\x12\x1a\n" +
-	"\brestored\x18\x05 \x01(\bR\brestored\"\xbc\x01\n" +
+	"\brestored\x18\x05 \x01(\bR\brestored\"\x9c\x02\n" +
 	"\x0eAgentHeartbeat\x12\x1f\n" +
 	"\vunix_millis\x18\x01 \x01(\x03R\n" +
 	"unixMillis\x12\"\n" +
@@ -5167,8 +5653,20 @@ const file_vedette_proto_rawDesc = "" +
 	"\vheld_millis\x18\x04 \x01(\x03R\n" +
 	"heldMillis\x12\x1f\n" +
 	"\vsent_millis\x18\x05 \x01(\x03R\n" +
-	"sentMillisB\r\n" +
-	"\v_age_millis\"z\n" +
+	"sentMillis\x12%\n" +
+	"\x0elists_accounts\x18\x06 \x01(\bR\rlistsAccounts\x127\n" +
+	"\baccounts\x18\a \x03(\v2\x1b.vedette.wire.v1.AccountAgeR\baccountsB\r\n" +
+	"\v_age_millis\"\xa3\x01\n" +
+	"\n" +
+	"AccountAge\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x03R\x04term\x12$\n" +
+	"\vlive_millis\x18\x03 \x01(\x03H\x00R\n" +
+	"liveMillis\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"all_millis\x18\x04 \x01(\x03H\x01R\tallMillis\x88\x01\x01B\x0e\n" +
+	"\f_live_millisB\r\n" +
+	"\v_all_millis\"z\n" +
 	"\x05Index\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
 	"\x04feed\x18\x02 \x01(\v2\x15.vedette.wire.v1.FeedR\x04feed\x12\x18\n" +
@@ -5217,7 +5715,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\x06Cancel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x18\n" +
 	"\x06Forget\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xb0\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xe3\n" +
 	"\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -5244,7 +5742,8 @@ const file_vedette_proto_rawDesc = "" +
 	"\aversion\x18\x1b \x01(\v2\x18.vedette.wire.v1.VersionH\x00R\aversion\x122\n" +
 	"\adry_run\x18\x1c \x01(\v2\x17.vedette.wire.v1.DryRunH\x00R\x06dryRun\x12E\n" +
 	"\rdelete_chosen\x18\x1d \x01(\v2\x1e.vedette.wire.v1.DeleteObjectsH\x00R\fdeleteChosen\x12.\n" +
-	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05prune\x12\x1d\n" +
+	"\x05prune\x18\x1e \x01(\v2\x16.vedette.wire.v1.PruneH\x00R\x05prune\x121\n" +
+	"\x06access\x18# \x01(\v2\x17.vedette.wire.v1.AccessH\x00R\x06access\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x1f \x01(\tR\trequestId\x12!\n" +
 	"\ftrace_parent\x18  \x01(\tR\vtraceParent\x122\n" +
@@ -5263,17 +5762,21 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04List\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12%\n" +
-	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"\x8f\x01\n" +
+	"\x0efield_selector\x18\x03 \x01(\tR\rfieldSelector\"\xd3\x01\n" +
 	"\x05Apply\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x1a\n" +
 	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12\x18\n" +
 	"\acompare\x18\x04 \x01(\bR\acompare\x12\x16\n" +
-	"\x06fields\x18\x05 \x01(\tR\x06fields\"b\n" +
+	"\x06fields\x18\x05 \x01(\tR\x06fields\x12#\n" +
+	"\rfield_manager\x18\x06 \x01(\tR\ffieldManager\x12\x1d\n" +
+	"\n" +
+	"must_exist\x18\a \x01(\bR\tmustExist\"\x87\x01\n" +
 	"\x05Patch\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x14\n" +
-	"\x05patch\x18\x03 \x01(\fR\x05patch\"\x99\x03\n" +
+	"\x05patch\x18\x03 \x01(\fR\x05patch\x12#\n" +
+	"\rfield_manager\x18\x04 \x01(\tR\ffieldManager\"\x99\x03\n" +
 	"\rDeleteObjects\x12/\n" +
 	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12%\n" +
 	"\x0elabel_selector\x18\x02 \x01(\tR\rlabelSelector\x12 \n" +
@@ -5331,7 +5834,14 @@ const file_vedette_proto_rawDesc = "" +
 	"\bDiscover\"C\n" +
 	"\aVersion\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xfa\x03\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\"\xc2\x01\n" +
+	"\x06Access\x12/\n" +
+	"\x06target\x18\x01 \x01(\v2\x17.vedette.wire.v1.TargetR\x06target\x12\x16\n" +
+	"\x06action\x18\x02 \x01(\tR\x06action\x12 \n" +
+	"\vsubresource\x18\x03 \x01(\tR\vsubresource\x12\x12\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path\x12%\n" +
+	"\x0eall_namespaces\x18\x05 \x01(\bR\rallNamespaces\x12\x12\n" +
+	"\x04list\x18\x06 \x01(\bR\x04list\"\xad\x04\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
@@ -5347,14 +5857,23 @@ const file_vedette_proto_rawDesc = "" +
 	" \x01(\v2\x15.vedette.wire.v1.KindR\tfreshKind\x12-\n" +
 	"\x05fresh\x18\v \x01(\v2\x17.vedette.wire.v1.UpsertR\x05fresh\x12\x1c\n" +
 	"\tunchanged\x18\f \x01(\bR\tunchanged\x12\x1a\n" +
-	"\bwarnings\x18\r \x03(\tR\bwarnings\"P\n" +
+	"\bwarnings\x18\r \x03(\tR\bwarnings\x121\n" +
+	"\achanges\x18\x0e \x03(\v2\x17.vedette.wire.v1.ChangeR\achanges\"P\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"STATE_DONE\x10\x01\x12\x10\n" +
 	"\fSTATE_FAILED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03\"b\n" +
+	"STATE_LOST\x10\x03\"\xd8\x01\n" +
+	"\x06Change\x12&\n" +
+	"\x03key\x18\x01 \x01(\v2\x14.vedette.wire.v1.KeyR\x03key\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
+	"\x05patch\x18\x04 \x01(\fR\x05patch\x12'\n" +
+	"\x0ftemplate_before\x18\x05 \x01(\tR\x0etemplateBefore\x12%\n" +
+	"\x0etemplate_after\x18\x06 \x01(\tR\rtemplateAfter\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"b\n" +
 	"\x03Key\x12)\n" +
 	"\x04kind\x18\x01 \x01(\v2\x15.vedette.wire.v1.KindR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -5386,7 +5905,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -5402,151 +5921,163 @@ var file_vedette_proto_goTypes = []any{
 	(*Deregister)(nil),      // 11: vedette.wire.v1.Deregister
 	(*AccountError)(nil),    // 12: vedette.wire.v1.AccountError
 	(*ConfigStatus)(nil),    // 13: vedette.wire.v1.ConfigStatus
-	(*Assignment)(nil),      // 14: vedette.wire.v1.Assignment
-	(*Mark)(nil),            // 15: vedette.wire.v1.Mark
-	(*Feed)(nil),            // 16: vedette.wire.v1.Feed
-	(*Data)(nil),            // 17: vedette.wire.v1.Data
-	(*Record)(nil),          // 18: vedette.wire.v1.Record
-	(*Declare)(nil),         // 19: vedette.wire.v1.Declare
-	(*DeclaredFeed)(nil),    // 20: vedette.wire.v1.DeclaredFeed
-	(*Begin)(nil),           // 21: vedette.wire.v1.Begin
-	(*Upsert)(nil),          // 22: vedette.wire.v1.Upsert
-	(*Owner)(nil),           // 23: vedette.wire.v1.Owner
-	(*Delete)(nil),          // 24: vedette.wire.v1.Delete
-	(*Drop)(nil),            // 25: vedette.wire.v1.Drop
-	(*End)(nil),             // 26: vedette.wire.v1.End
-	(*Bookmark)(nil),        // 27: vedette.wire.v1.Bookmark
-	(*Status)(nil),          // 28: vedette.wire.v1.Status
-	(*Verify)(nil),          // 29: vedette.wire.v1.Verify
-	(*Verified)(nil),        // 30: vedette.wire.v1.Verified
-	(*AgentHeartbeat)(nil),  // 31: vedette.wire.v1.AgentHeartbeat
-	(*Index)(nil),           // 32: vedette.wire.v1.Index
-	(*VerifyAnswer)(nil),    // 33: vedette.wire.v1.VerifyAnswer
-	(*Ack)(nil),             // 34: vedette.wire.v1.Ack
-	(*Heartbeat)(nil),       // 35: vedette.wire.v1.Heartbeat
-	(*Alive)(nil),           // 36: vedette.wire.v1.Alive
-	(*Drain)(nil),           // 37: vedette.wire.v1.Drain
-	(*OperationsUp)(nil),    // 38: vedette.wire.v1.OperationsUp
-	(*OperationsDown)(nil),  // 39: vedette.wire.v1.OperationsDown
-	(*Attach)(nil),          // 40: vedette.wire.v1.Attach
-	(*Part)(nil),            // 41: vedette.wire.v1.Part
-	(*Cancel)(nil),          // 42: vedette.wire.v1.Cancel
-	(*Forget)(nil),          // 43: vedette.wire.v1.Forget
-	(*Operation)(nil),       // 44: vedette.wire.v1.Operation
-	(*DryRun)(nil),          // 45: vedette.wire.v1.DryRun
-	(*Target)(nil),          // 46: vedette.wire.v1.Target
-	(*List)(nil),            // 47: vedette.wire.v1.List
-	(*Apply)(nil),           // 48: vedette.wire.v1.Apply
-	(*Patch)(nil),           // 49: vedette.wire.v1.Patch
-	(*DeleteObjects)(nil),   // 50: vedette.wire.v1.DeleteObjects
-	(*Prune)(nil),           // 51: vedette.wire.v1.Prune
-	(*Scale)(nil),           // 52: vedette.wire.v1.Scale
-	(*Undo)(nil),            // 53: vedette.wire.v1.Undo
-	(*Logs)(nil),            // 54: vedette.wire.v1.Logs
-	(*Metrics)(nil),         // 55: vedette.wire.v1.Metrics
-	(*Discover)(nil),        // 56: vedette.wire.v1.Discover
-	(*Version)(nil),         // 57: vedette.wire.v1.Version
-	(*Outcome)(nil),         // 58: vedette.wire.v1.Outcome
-	(*Key)(nil),             // 59: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 60: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 61: vedette.wire.v1.AnswerEnd
-	nil,                     // 62: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 63: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*Conditions)(nil),      // 14: vedette.wire.v1.Conditions
+	(*Condition)(nil),       // 15: vedette.wire.v1.Condition
+	(*Assignment)(nil),      // 16: vedette.wire.v1.Assignment
+	(*Mark)(nil),            // 17: vedette.wire.v1.Mark
+	(*Feed)(nil),            // 18: vedette.wire.v1.Feed
+	(*Data)(nil),            // 19: vedette.wire.v1.Data
+	(*Record)(nil),          // 20: vedette.wire.v1.Record
+	(*Declare)(nil),         // 21: vedette.wire.v1.Declare
+	(*DeclaredFeed)(nil),    // 22: vedette.wire.v1.DeclaredFeed
+	(*Begin)(nil),           // 23: vedette.wire.v1.Begin
+	(*Upsert)(nil),          // 24: vedette.wire.v1.Upsert
+	(*Owner)(nil),           // 25: vedette.wire.v1.Owner
+	(*Delete)(nil),          // 26: vedette.wire.v1.Delete
+	(*Drop)(nil),            // 27: vedette.wire.v1.Drop
+	(*End)(nil),             // 28: vedette.wire.v1.End
+	(*Bookmark)(nil),        // 29: vedette.wire.v1.Bookmark
+	(*Status)(nil),          // 30: vedette.wire.v1.Status
+	(*Verify)(nil),          // 31: vedette.wire.v1.Verify
+	(*Verified)(nil),        // 32: vedette.wire.v1.Verified
+	(*AgentHeartbeat)(nil),  // 33: vedette.wire.v1.AgentHeartbeat
+	(*AccountAge)(nil),      // 34: vedette.wire.v1.AccountAge
+	(*Index)(nil),           // 35: vedette.wire.v1.Index
+	(*VerifyAnswer)(nil),    // 36: vedette.wire.v1.VerifyAnswer
+	(*Ack)(nil),             // 37: vedette.wire.v1.Ack
+	(*Heartbeat)(nil),       // 38: vedette.wire.v1.Heartbeat
+	(*Alive)(nil),           // 39: vedette.wire.v1.Alive
+	(*Drain)(nil),           // 40: vedette.wire.v1.Drain
+	(*OperationsUp)(nil),    // 41: vedette.wire.v1.OperationsUp
+	(*OperationsDown)(nil),  // 42: vedette.wire.v1.OperationsDown
+	(*Attach)(nil),          // 43: vedette.wire.v1.Attach
+	(*Part)(nil),            // 44: vedette.wire.v1.Part
+	(*Cancel)(nil),          // 45: vedette.wire.v1.Cancel
+	(*Forget)(nil),          // 46: vedette.wire.v1.Forget
+	(*Operation)(nil),       // 47: vedette.wire.v1.Operation
+	(*DryRun)(nil),          // 48: vedette.wire.v1.DryRun
+	(*Target)(nil),          // 49: vedette.wire.v1.Target
+	(*List)(nil),            // 50: vedette.wire.v1.List
+	(*Apply)(nil),           // 51: vedette.wire.v1.Apply
+	(*Patch)(nil),           // 52: vedette.wire.v1.Patch
+	(*DeleteObjects)(nil),   // 53: vedette.wire.v1.DeleteObjects
+	(*Prune)(nil),           // 54: vedette.wire.v1.Prune
+	(*Scale)(nil),           // 55: vedette.wire.v1.Scale
+	(*Undo)(nil),            // 56: vedette.wire.v1.Undo
+	(*Logs)(nil),            // 57: vedette.wire.v1.Logs
+	(*Metrics)(nil),         // 58: vedette.wire.v1.Metrics
+	(*Discover)(nil),        // 59: vedette.wire.v1.Discover
+	(*Version)(nil),         // 60: vedette.wire.v1.Version
+	(*Access)(nil),          // 61: vedette.wire.v1.Access
+	(*Outcome)(nil),         // 62: vedette.wire.v1.Outcome
+	(*Change)(nil),          // 63: vedette.wire.v1.Change
+	(*Key)(nil),             // 64: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 65: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 66: vedette.wire.v1.AnswerEnd
+	nil,                     // 67: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 68: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
 	10, // 1: vedette.wire.v1.AgentMessage.register:type_name -> vedette.wire.v1.Register
 	11, // 2: vedette.wire.v1.AgentMessage.deregister:type_name -> vedette.wire.v1.Deregister
-	17, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
+	19, // 3: vedette.wire.v1.AgentMessage.data:type_name -> vedette.wire.v1.Data
 	12, // 4: vedette.wire.v1.AgentMessage.account_error:type_name -> vedette.wire.v1.AccountError
-	36, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
+	39, // 5: vedette.wire.v1.AgentMessage.alive:type_name -> vedette.wire.v1.Alive
 	13, // 6: vedette.wire.v1.AgentMessage.config_status:type_name -> vedette.wire.v1.ConfigStatus
-	5,  // 7: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
-	14, // 8: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
-	34, // 9: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
-	32, // 10: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
-	35, // 11: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
-	37, // 12: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
-	33, // 13: vedette.wire.v1.ServerMessage.verify_answer:type_name -> vedette.wire.v1.VerifyAnswer
-	6,  // 14: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
-	8,  // 15: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
-	7,  // 16: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
-	9,  // 17: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
-	0,  // 18: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
-	15, // 19: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
-	16, // 20: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
-	8,  // 21: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
-	16, // 22: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
-	19, // 23: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
-	21, // 24: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
-	22, // 25: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
-	24, // 26: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
-	25, // 27: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
-	26, // 28: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
-	27, // 29: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
-	28, // 30: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
-	31, // 31: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
-	29, // 32: vedette.wire.v1.Record.verify:type_name -> vedette.wire.v1.Verify
-	30, // 33: vedette.wire.v1.Record.verified:type_name -> vedette.wire.v1.Verified
-	20, // 34: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
-	16, // 35: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
-	23, // 36: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	62, // 37: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	63, // 38: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
-	8,  // 39: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
-	16, // 40: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
-	16, // 41: vedette.wire.v1.VerifyAnswer.feed:type_name -> vedette.wire.v1.Feed
-	40, // 42: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
-	58, // 43: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
-	44, // 44: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
-	42, // 45: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
-	43, // 46: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
-	41, // 47: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
-	46, // 48: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
-	47, // 49: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
-	48, // 50: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
-	49, // 51: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
-	50, // 52: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
-	52, // 53: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
-	46, // 54: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
-	46, // 55: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
-	46, // 56: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
-	53, // 57: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
-	46, // 58: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
-	46, // 59: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
-	54, // 60: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
-	46, // 61: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
-	55, // 62: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
-	56, // 63: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
-	46, // 64: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
-	57, // 65: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
-	45, // 66: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
-	50, // 67: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
-	51, // 68: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
-	9,  // 69: vedette.wire.v1.Operation.cluster:type_name -> vedette.wire.v1.Cluster
-	44, // 70: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
-	46, // 71: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
-	46, // 72: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
-	46, // 73: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
-	46, // 74: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
-	46, // 75: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
-	46, // 76: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
-	1,  // 77: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	59, // 78: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
-	8,  // 79: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
-	22, // 80: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	8,  // 81: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 82: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	38, // 83: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	60, // 84: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 85: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	39, // 86: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	61, // 87: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	85, // [85:88] is the sub-list for method output_type
-	82, // [82:85] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	14, // 7: vedette.wire.v1.AgentMessage.conditions:type_name -> vedette.wire.v1.Conditions
+	5,  // 8: vedette.wire.v1.ServerMessage.welcome:type_name -> vedette.wire.v1.Welcome
+	16, // 9: vedette.wire.v1.ServerMessage.assignment:type_name -> vedette.wire.v1.Assignment
+	37, // 10: vedette.wire.v1.ServerMessage.ack:type_name -> vedette.wire.v1.Ack
+	35, // 11: vedette.wire.v1.ServerMessage.index:type_name -> vedette.wire.v1.Index
+	38, // 12: vedette.wire.v1.ServerMessage.heartbeat:type_name -> vedette.wire.v1.Heartbeat
+	40, // 13: vedette.wire.v1.ServerMessage.drain:type_name -> vedette.wire.v1.Drain
+	36, // 14: vedette.wire.v1.ServerMessage.verify_answer:type_name -> vedette.wire.v1.VerifyAnswer
+	6,  // 15: vedette.wire.v1.Welcome.projections:type_name -> vedette.wire.v1.Projection
+	8,  // 16: vedette.wire.v1.Projection.kind:type_name -> vedette.wire.v1.Kind
+	7,  // 17: vedette.wire.v1.Projection.fields:type_name -> vedette.wire.v1.ProjectionField
+	9,  // 18: vedette.wire.v1.Register.cluster:type_name -> vedette.wire.v1.Cluster
+	15, // 19: vedette.wire.v1.Conditions.conditions:type_name -> vedette.wire.v1.Condition
+	0,  // 20: vedette.wire.v1.Assignment.role:type_name -> vedette.wire.v1.Assignment.Role
+	17, // 21: vedette.wire.v1.Assignment.marks:type_name -> vedette.wire.v1.Mark
+	18, // 22: vedette.wire.v1.Mark.feed:type_name -> vedette.wire.v1.Feed
+	8,  // 23: vedette.wire.v1.Feed.kind:type_name -> vedette.wire.v1.Kind
+	18, // 24: vedette.wire.v1.Record.feed:type_name -> vedette.wire.v1.Feed
+	21, // 25: vedette.wire.v1.Record.declare:type_name -> vedette.wire.v1.Declare
+	23, // 26: vedette.wire.v1.Record.begin:type_name -> vedette.wire.v1.Begin
+	24, // 27: vedette.wire.v1.Record.upsert:type_name -> vedette.wire.v1.Upsert
+	26, // 28: vedette.wire.v1.Record.delete:type_name -> vedette.wire.v1.Delete
+	27, // 29: vedette.wire.v1.Record.drop:type_name -> vedette.wire.v1.Drop
+	28, // 30: vedette.wire.v1.Record.end:type_name -> vedette.wire.v1.End
+	29, // 31: vedette.wire.v1.Record.bookmark:type_name -> vedette.wire.v1.Bookmark
+	30, // 32: vedette.wire.v1.Record.status:type_name -> vedette.wire.v1.Status
+	33, // 33: vedette.wire.v1.Record.heartbeat:type_name -> vedette.wire.v1.AgentHeartbeat
+	31, // 34: vedette.wire.v1.Record.verify:type_name -> vedette.wire.v1.Verify
+	32, // 35: vedette.wire.v1.Record.verified:type_name -> vedette.wire.v1.Verified
+	22, // 36: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
+	18, // 37: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
+	25, // 38: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
+	67, // 39: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	68, // 40: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	8,  // 41: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
+	34, // 42: vedette.wire.v1.AgentHeartbeat.accounts:type_name -> vedette.wire.v1.AccountAge
+	18, // 43: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
+	18, // 44: vedette.wire.v1.VerifyAnswer.feed:type_name -> vedette.wire.v1.Feed
+	43, // 45: vedette.wire.v1.OperationsUp.attach:type_name -> vedette.wire.v1.Attach
+	62, // 46: vedette.wire.v1.OperationsUp.outcome:type_name -> vedette.wire.v1.Outcome
+	47, // 47: vedette.wire.v1.OperationsDown.operation:type_name -> vedette.wire.v1.Operation
+	45, // 48: vedette.wire.v1.OperationsDown.cancel:type_name -> vedette.wire.v1.Cancel
+	46, // 49: vedette.wire.v1.OperationsDown.forget:type_name -> vedette.wire.v1.Forget
+	44, // 50: vedette.wire.v1.OperationsDown.part:type_name -> vedette.wire.v1.Part
+	49, // 51: vedette.wire.v1.Operation.get:type_name -> vedette.wire.v1.Target
+	50, // 52: vedette.wire.v1.Operation.list:type_name -> vedette.wire.v1.List
+	51, // 53: vedette.wire.v1.Operation.apply:type_name -> vedette.wire.v1.Apply
+	52, // 54: vedette.wire.v1.Operation.patch:type_name -> vedette.wire.v1.Patch
+	53, // 55: vedette.wire.v1.Operation.delete:type_name -> vedette.wire.v1.DeleteObjects
+	55, // 56: vedette.wire.v1.Operation.scale:type_name -> vedette.wire.v1.Scale
+	49, // 57: vedette.wire.v1.Operation.restart:type_name -> vedette.wire.v1.Target
+	49, // 58: vedette.wire.v1.Operation.pause:type_name -> vedette.wire.v1.Target
+	49, // 59: vedette.wire.v1.Operation.resume:type_name -> vedette.wire.v1.Target
+	56, // 60: vedette.wire.v1.Operation.undo:type_name -> vedette.wire.v1.Undo
+	49, // 61: vedette.wire.v1.Operation.history:type_name -> vedette.wire.v1.Target
+	49, // 62: vedette.wire.v1.Operation.status:type_name -> vedette.wire.v1.Target
+	57, // 63: vedette.wire.v1.Operation.logs:type_name -> vedette.wire.v1.Logs
+	49, // 64: vedette.wire.v1.Operation.events:type_name -> vedette.wire.v1.Target
+	58, // 65: vedette.wire.v1.Operation.metrics:type_name -> vedette.wire.v1.Metrics
+	59, // 66: vedette.wire.v1.Operation.discover:type_name -> vedette.wire.v1.Discover
+	49, // 67: vedette.wire.v1.Operation.recache:type_name -> vedette.wire.v1.Target
+	60, // 68: vedette.wire.v1.Operation.version:type_name -> vedette.wire.v1.Version
+	48, // 69: vedette.wire.v1.Operation.dry_run:type_name -> vedette.wire.v1.DryRun
+	53, // 70: vedette.wire.v1.Operation.delete_chosen:type_name -> vedette.wire.v1.DeleteObjects
+	54, // 71: vedette.wire.v1.Operation.prune:type_name -> vedette.wire.v1.Prune
+	61, // 72: vedette.wire.v1.Operation.access:type_name -> vedette.wire.v1.Access
+	9,  // 73: vedette.wire.v1.Operation.cluster:type_name -> vedette.wire.v1.Cluster
+	47, // 74: vedette.wire.v1.DryRun.operation:type_name -> vedette.wire.v1.Operation
+	49, // 75: vedette.wire.v1.List.target:type_name -> vedette.wire.v1.Target
+	49, // 76: vedette.wire.v1.Patch.target:type_name -> vedette.wire.v1.Target
+	49, // 77: vedette.wire.v1.DeleteObjects.target:type_name -> vedette.wire.v1.Target
+	49, // 78: vedette.wire.v1.Scale.target:type_name -> vedette.wire.v1.Target
+	49, // 79: vedette.wire.v1.Undo.target:type_name -> vedette.wire.v1.Target
+	49, // 80: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
+	49, // 81: vedette.wire.v1.Access.target:type_name -> vedette.wire.v1.Target
+	1,  // 82: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
+	64, // 83: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	8,  // 84: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
+	24, // 85: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
+	63, // 86: vedette.wire.v1.Outcome.changes:type_name -> vedette.wire.v1.Change
+	64, // 87: vedette.wire.v1.Change.key:type_name -> vedette.wire.v1.Key
+	8,  // 88: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 89: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	41, // 90: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	65, // 91: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 92: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	42, // 93: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	66, // 94: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	92, // [92:95] is the sub-list for method output_type
+	89, // [89:92] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -5562,6 +6093,7 @@ func file_vedette_proto_init() {
 		(*AgentMessage_AccountError)(nil),
 		(*AgentMessage_Alive)(nil),
 		(*AgentMessage_ConfigStatus)(nil),
+		(*AgentMessage_Conditions)(nil),
 	}
 	file_vedette_proto_msgTypes[1].OneofWrappers = []any{
 		(*ServerMessage_Welcome)(nil),
@@ -5572,7 +6104,7 @@ func file_vedette_proto_init() {
 		(*ServerMessage_Drain)(nil),
 		(*ServerMessage_VerifyAnswer)(nil),
 	}
-	file_vedette_proto_msgTypes[16].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[18].OneofWrappers = []any{
 		(*Record_Declare)(nil),
 		(*Record_Begin)(nil),
 		(*Record_Upsert)(nil),
@@ -5585,18 +6117,19 @@ func file_vedette_proto_init() {
 		(*Record_Verify)(nil),
 		(*Record_Verified)(nil),
 	}
-	file_vedette_proto_msgTypes[29].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[36].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[31].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[32].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[39].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
 	}
-	file_vedette_proto_msgTypes[37].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[40].OneofWrappers = []any{
 		(*OperationsDown_Operation)(nil),
 		(*OperationsDown_Cancel)(nil),
 		(*OperationsDown_Forget)(nil),
 		(*OperationsDown_Part)(nil),
 	}
-	file_vedette_proto_msgTypes[42].OneofWrappers = []any{
+	file_vedette_proto_msgTypes[45].OneofWrappers = []any{
 		(*Operation_Get)(nil),
 		(*Operation_List)(nil),
 		(*Operation_Apply)(nil),
@@ -5618,17 +6151,18 @@ func file_vedette_proto_init() {
 		(*Operation_DryRun)(nil),
 		(*Operation_DeleteChosen)(nil),
 		(*Operation_Prune)(nil),
+		(*Operation_Access)(nil),
 	}
-	file_vedette_proto_msgTypes[48].OneofWrappers = []any{}
-	file_vedette_proto_msgTypes[49].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[51].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[52].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   62,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -76,7 +76,6 @@ func (c *Command) Token(ctx context.Context) (string, error) {
 	return "", c.err
 }
 
-// needsRun reports whether to run the program.
 func (c *Command) needsRun(now time.Time) bool {
 	switch {
 	case !c.tried.IsZero() && now.Sub(c.tried) < minInterval:
@@ -96,7 +95,9 @@ func (c *Command) run(ctx context.Context) {
 		c.log.Warn("clouddriver.auth.tokenCommand gave no token", "error", err, "keptOldToken", c.token != "")
 		return
 	}
-	c.token, c.obtained, c.rejected = token, c.tried, false
+	c.token = token
+	c.obtained = c.tried
+	c.rejected = false
 }
 
 // ask runs the program. Errors never contain what it printed, because that may be a token.

@@ -21,8 +21,8 @@ func shell(script string) command.Command {
 	return command.Command{Program: "sh", Args: []string{"-c", script}}
 }
 
-// TestFormats checks which outputs are tokens, and that errors do not quote them.
-func TestFormats(t *testing.T) {
+// TestOutputMustBeOneToken checks which outputs are tokens, and that errors do not quote them.
+func TestOutputMustBeOneToken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script string
 		raw    bool
@@ -58,8 +58,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestNeedsRun checks when the program runs again.
-func TestNeedsRun(t *testing.T) {
+// TestOldOrRejectedTokensAreReplaced checks when the program runs again.
+func TestOldOrRejectedTokensAreReplaced(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for name, tt := range map[string]struct {

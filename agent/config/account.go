@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/cloud"
+	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
@@ -21,32 +23,19 @@ type Account struct {
 	Context string `config:"context"`
 	// Use the pod's service account and cluster. Takes precedence over a kubeconfig, as in Clouddriver.
 	ServiceAccount bool `config:"serviceAccount" default:"false"`
+	// Clusters of EKS, GKE and AKS: how to reach one without a kubeconfig, and who gets the tokens of kubeconfigs of these clouds.
+	Cloud cloud.Cluster `config:"cloud"`
 	// Do not verify the API server's certificate. Anyone on the network path can then read and change what the agent sends.
 	Insecure bool `config:"insecure" default:"false"`
 	// Connect to this cluster directly: ignore HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	NoProxy bool `config:"noProxy" default:"false"`
 
-	// Kinds to cache, for example deployment or CronTab.stable.example.com. Default: the kinds of the server's
-	// cache.kinds. Cannot be combined with omitKinds.
-	Kinds []string `config:"kinds"`
-	// Kinds not to cache.
-	OmitKinds []string `config:"omitKinds"`
-	// Namespaces to watch. Default: all. Each kind costs one watch per namespace. Cannot be combined with omitNamespaces.
-	Namespaces []string `config:"namespaces"`
-	// Namespaces not to watch.
-	OmitNamespaces []string `config:"omitNamespaces"`
-	// Never request cluster-scoped resources, for agents without cluster-wide rights. Set namespaces and
-	// customResourceDefinitions too, because the agent cannot list them then.
-	OnlyNamespacedResources bool `config:"onlyNamespacedResources" default:"false"`
-	// Cache only objects that Spinnaker deployed.
-	OnlySpinnakerManaged bool `config:"onlySpinnakerManaged" default:"false"`
-	// Custom kinds of the cluster. Needed only with onlyNamespacedResources.
-	CustomResourceDefinitions []CustomResourceDefinition `config:"customResourceDefinitions"`
+	watch.Selection
 	// How Spinnaker treats custom kinds.
 	CustomResources []CustomResource `config:"customResources"`
 	// The API server decides which resourceVersions it still knows; the agent resumes from each of them, however
 	// old, and lists again only if the API server has forgotten it.
-	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,ignored" default:"300000"`
+	MaxResumableResourceAgeMs int `config:"maxResumableResourceAgeMs,ignored" default:"300000" minimum:"0"`
 
 	// Roles that may use the account: a list of READ, WRITE and EXECUTE with roles each, or one map of them. If
 	// unset, everyone may use the account. An account with unreadable permissions is left out.
@@ -74,7 +63,7 @@ type Account struct {
 	Debug bool `config:"debug" default:"false"`
 	// OAuth scopes of access tokens of Google. Default: https://www.googleapis.com/auth/cloud-platform. Without
 	// oAuthServiceAccount, the tokens are those of the environment (Application Default Credentials), and are used
-	// if the kubeconfig has no credentials or names the auth-provider gcp.
+	// if the kubeconfig has no credentials or names the auth-provider gcp, and for clusters with cloud.provider: gke.
 	OAuthScopes []string `config:"oAuthScopes"`
 	// File with the key of a service account of Google, in JSON. Its access tokens replace the credentials of the
 	// kubeconfig. The agent reads the file for each token.
@@ -108,14 +97,6 @@ type ClouddriverAccount struct {
 	ConfigureImagePullSecrets bool `config:"configureImagePullSecrets,ignored"`
 	// The store answers while the kind's feed is live; otherwise the server reads the manifest from the cluster.
 	LiveManifestCalls bool `config:"liveManifestCalls,ignored,warn"`
-}
-
-// CustomResourceDefinition declares a custom kind.
-type CustomResourceDefinition struct {
-	// Kind and group, for example CronTab.stable.example.com.
-	Kind string `config:"kind"`
-	// Namespaced or Cluster.
-	Scope string `config:"scope" default:"Namespaced"`
 }
 
 // CustomResource defines how Spinnaker treats a custom kind.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"time"
 
+	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
 )
@@ -24,11 +25,11 @@ type Clouddriver struct {
 	// Pauses between attempts to connect to the server. If none of these keys is set, pauses are random, up to 2
 	// and then up to 4 seconds, so that all agents are back soon after an outage and not at once. If one is set,
 	// the others have gRPC's values.
-	Backoff Backoff `config:"backoff"`
-	// The server's agents.pulseSeconds decides.
-	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored" default:"20"`
+	Backoff uplink.Backoff `config:"backoff"`
+	// The server's agents.heartbeatSeconds decides.
+	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored" default:"20" minimum:"0"`
 	// Three missed heartbeats end a connection.
-	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored" default:"0"`
+	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored" default:"0" minimum:"0"`
 	// Heartbeats detect a dead connection, with or without operations.
 	KeepAliveOperationSeconds int `config:"keepAliveOperationSeconds,ignored" default:"0"`
 	// Outcomes are sent again until the server acknowledges them.
@@ -129,11 +130,8 @@ type TokenCommand struct {
 	// Arguments of the program. They are masked in output, because one may be a secret.
 	Args []configfile.Secret `config:"args"`
 	// Format of the output: raw (the token itself) or json (an object with a field token).
-	Format string `config:"format" default:"json"`
+	Format string `config:"format" default:"json" enum:"json,raw"`
 	// Age at which a token is replaced, in seconds. The program runs for the next stream that the agent opens, not
 	// in the background. 0 to replace a token only after it was rejected.
-	RefreshIntervalSeconds int `config:"refreshIntervalSeconds" default:"0"`
+	RefreshInterval time.Duration `config:"refreshIntervalSeconds" format:"seconds" default:"0" minimum:"0"`
 }
-
-// RefreshInterval returns RefreshIntervalSeconds.
-func (t TokenCommand) RefreshInterval() time.Duration { return seconds(t.RefreshIntervalSeconds) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
@@ -29,7 +30,7 @@ type Config struct {
 	ZoneID string `config:"zoneId"`
 	// Longest time to wait until an API server begins to answer a list or another short request, in seconds. 0 is
 	// for 70 seconds, which is the maximum: API servers abandon such requests after 60. Operations have deadlines of their own.
-	TimeoutSeconds int `config:"timeoutSeconds" default:"0"`
+	Timeout time.Duration `config:"timeoutSeconds" format:"seconds" default:"0" minimum:"0"`
 	// One server runs per database, so there is nothing to balance between servers.
 	BalanceConnection bool `config:"balanceConnection,ignored" default:"false"`
 	// Was used by balanceConnection only.
@@ -49,14 +50,16 @@ type Config struct {
 	Logging     settings.Logging `config:"logging"`
 	Tracing     Tracing          `config:"tracing"`
 	Tasks       Tasks            `config:"tasks"`
+	// A port without client certificates for probes and metrics.
+	Management settings.Management `config:"management"`
 
 	// Accounts come from files: the agent uses a new entry, or a new file that spring.config.import names, within 5 seconds.
 	DynamicAccounts configfile.Ignored `config:"dynamicAccounts,ignored,warn"`
 	// An undocumented mode of the predecessor.
 	Local Local `config:"local,ignored"`
-	// The predecessor's cloud service no longer exists.
-	Hub    Hub    `config:"hub,ignored"`
-	Spring Spring `config:"spring"`
+	// The predecessor's cloud service no longer exists. Set clouddriver.grpc to the address of a server.
+	Hub    Hub             `config:"hub,ignored"`
+	Spring settings.Spring `config:"spring"`
 
 	// RejectedAccounts are the invalid accounts, with the reasons. They are not in Kubernetes.Accounts.
 	RejectedAccounts []RejectedAccount
@@ -66,18 +69,31 @@ type Config struct {
 	configload.Loaded
 	pod         Pod       // the agent's, if zoneId has a default; zero otherwise
 	allAccounts []Account // also the rejected ones, because problems refer to accounts by their index in the file
-	notices     []string
-	source      source
+	location    location
 }
 
-// InactiveSettings returns the unused keys whose effect a user may rely on, for
-// example "kubernetes.accounts[].liveManifestCalls".
-func (c *Config) InactiveSettings() []string {
-	return configfile.InactiveSettings(c.withAllAccounts(), c.Report)
+// InactiveSettings returns the keys that are set to something other than their default and have no
+// effect, for example "kubernetes.accounts[].liveManifestCalls".
+func (c *Config) InactiveSettings() []configfile.Inactive {
+	return configfile.InactiveSettings(c.withAllAccounts(), c.Report, allReasons())
+}
+
+// Unused returns the keys that are set but have no effect in this version, with the reasons, for example
+// "armory-agent.yml:7:3: hub.auth.token: The predecessor's cloud service no longer exists."
+func (c *Config) Unused() []string { return c.Report.Unused(allReasons()) }
+
+// Warnings are what will end, or has ended, the connection to the server.
+func (c *Config) Warnings() []string {
+	if warning := c.Clouddriver.CertificateWarning(time.Now()); warning != "" {
+		return []string{warning}
+	}
+	return nil
 }
 
 // Notices returns notices about settings that are valid but unusual.
-func (c *Config) Notices() []string { return c.Report.Hide(slices.Concat(c.Report.Notices, c.notices)) }
+func (c *Config) Notices() []string {
+	return c.Report.Hide(slices.Concat(c.Report.Notices, c.withoutEffect()))
+}
 
 // Effective returns all settings with their effective values. Secrets are masked, and
 // rejected accounts are included.
@@ -100,15 +116,15 @@ type Kubernetes struct {
 	NoProxy bool `config:"noProxy" default:"false"`
 	// Shortest time to wait before connecting to the server again, in milliseconds. The pauses of clouddriver.backoff
 	// come on top.
-	ReconnectTimeoutMs int `config:"reconnectTimeoutMs" default:"0"`
+	ReconnectTimeout time.Duration `config:"reconnectTimeoutMs" format:"milliseconds" default:"0" minimum:"0" maximum:"3600000"`
 	// Number of accounts that start their first lists at the same time; 0 for all. Accounts that continue where
 	// they or another agent stopped do not wait.
-	CacheGroupSize int `config:"cacheGroupSize" default:"0"`
+	CacheGroupSize int `config:"cacheGroupSize" default:"0" minimum:"0"`
 	// Pause between two such groups, in milliseconds; 0 for no groups.
-	CacheGroupDelayMs int `config:"cacheGroupDelayMs" default:"0"`
+	CacheGroupDelay time.Duration `config:"cacheGroupDelayMs" format:"milliseconds" default:"0" minimum:"0"`
 	// Most feeds (kinds, or kinds times namespaces) that one account may watch; 0 for 3000. Each takes some 50 KiB
 	// and a watch. The account's status says if its configuration selects more.
-	MaxFeedsPerAccount int `config:"maxFeedsPerAccount" default:"3000"`
+	MaxFeedsPerAccount int `config:"maxFeedsPerAccount" default:"3000" minimum:"0"`
 	// Accounts come from files, not from the server.
 	DynamicAccountsOnly bool `config:"dynamicAccountsOnly,ignored,warn" default:"false"`
 	// A switch of Clouddriver that users copy along; the agent always watches its accounts.
@@ -122,7 +138,7 @@ type Kubernetes struct {
 	// What to do with manifest fields that the API server does not know. `strict` rejects the manifest, as
 	// kubectl does. `warn` drops the fields and returns warnings, which Spinnaker does not show. `ignore` drops
 	// the fields. Server-side applies always reject such fields.
-	FieldValidation string `config:"fieldValidation" default:"strict"`
+	FieldValidation string `config:"fieldValidation" default:"strict" enum:"strict,warn,ignore"`
 	// Zero the buffers of Go's crypto/tls that held metadata of Secrets. Annotations in it may contain data of a
 	// Secret, and without this setting parts of them stay in the agent's memory until something overwrites them.
 	// The setting relies on unexported fields of crypto/tls: an agent that was built with a Go release with
@@ -131,45 +147,23 @@ type Kubernetes struct {
 	// How often each feed is compared with its cluster in seconds, by the metadata of its objects, besides after
 	// events that may have broken it, for example a restart of the API server. What differs is read again. 0 for
 	// never, also after such events.
-	VerifyIntervalSeconds int `config:"verifyIntervalSeconds" default:"3600"`
+	VerifyInterval time.Duration `config:"verifyIntervalSeconds" format:"seconds" default:"3600" minimum:"0"`
 	// The clusters. Entries may be copied from Clouddriver's kubernetes.accounts.
 	Accounts []Account `config:"accounts"`
 }
-
-// Timeout returns TimeoutSeconds.
-func (c *Config) Timeout() time.Duration { return seconds(c.TimeoutSeconds) }
-
-// ReconnectTimeout returns ReconnectTimeoutMs.
-func (k Kubernetes) ReconnectTimeout() time.Duration { return milliseconds(k.ReconnectTimeoutMs) }
-
-// VerifyInterval returns VerifyIntervalSeconds.
-func (k Kubernetes) VerifyInterval() time.Duration { return seconds(k.VerifyIntervalSeconds) }
-
-// CacheGroupDelay returns CacheGroupDelayMs.
-func (k Kubernetes) CacheGroupDelay() time.Duration { return milliseconds(k.CacheGroupDelayMs) }
 
 // Redact configures what must not leave the cluster in addition to the data of
 // Secrets, which never leaves it. All entries are globs, in which * matches any
 // characters. A change of these settings makes the agent send all objects of its
 // accounts again.
-type Redact struct {
-	// Annotations whose values are removed.
-	Annotations []string `config:"annotations"`
-	// Keys of ConfigMaps whose values are removed.
-	ConfigMapKeys []string `config:"configMapKeys"`
-	// Names of environment variables whose values are removed from containers.
-	Environment []string `config:"environment"`
-	// Annotations that Secrets keep, in addition to a built-in list (Spinnaker, Helm and others, whose values
-	// are names). All other annotations of Secrets are removed, and so is each value that is longer than 256 bytes or could be a manifest.
-	SecretAnnotations []string `config:"secretAnnotations"`
-}
+type Redact struct{ redact.Config }
 
 // Outbox configures the queue of changes that the server has not acknowledged.
 type Outbox struct {
 	// Memory for unacknowledged changes, besides half as much for those of 1 MiB and more, or for one of them. When it is full,
 	// the agent stops reading from the API servers until the server acknowledges some. A larger queue keeps more changes through an
 	// outage of the server; the rest is read again afterwards.
-	MaxBytes configfile.Bytes `config:"maxBytes" default:"8MiB"`
+	MaxBytes int `config:"maxBytes" format:"bytes" default:"8MiB"`
 }
 
 // Tasks limits how many first lists run at the same time.
@@ -177,27 +171,9 @@ type Tasks struct {
 	// Lists of one kind that may run at the same time, over all accounts; 0 for 1,000. At most 8 of them are lists
 	// that the API server answers without a pause of three seconds, because each needs memory. The accounts that
 	// wait say how many are before them.
-	TotalBudget int `config:"totalBudget" default:"1000"`
+	TotalBudget int `config:"totalBudget" default:"1000" minimum:"0"`
 	// Lists of one kind that may run at the same time in one account; at most 4 run, whatever the value; 0 for 4.
-	BudgetPerAccount int `config:"budgetPerAccount" default:"50"`
+	BudgetPerAccount int `config:"budgetPerAccount" default:"50" minimum:"0"`
 	// Waiting lists start as soon as they may; nothing polls the queue.
 	QueueCheckFrequencyMs int `config:"queueCheckFrequencyMs,ignored" default:"2000"`
 }
-
-// Spring holds the keys of Spring that have an effect.
-type Spring struct {
-	Config struct {
-		// Other files to read. Their settings override those of the file that imports them, and later files
-		// override earlier ones. Paths are relative to the folder of the importing file. The prefix file: may be left
-		// out. With the prefix optional: a file may be missing.
-		Import configfile.Imports `config:"import"`
-		// Profiles for which a further YAML document of a file applies. Only in such documents.
-		Activate configfile.Ignored `config:"activate,ignored"`
-	} `config:"config"`
-	// Profiles for which a further YAML document of a file applies, in an older form. Active profiles come from the
-	// environment only.
-	Profiles configfile.Ignored `config:"profiles,ignored"`
-}
-
-func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-func seconds(n int) time.Duration      { return time.Duration(n) * time.Second }

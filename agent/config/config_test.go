@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -30,10 +29,10 @@ func envFrom(pairs ...string) func(string) (string, bool) {
 
 var testEnv = envFrom("HOSTNAME", "agent-0", "KUBECONFIGS", "/kubeconfigs")
 
-// TestFiles loads each testdata/*.yml and compares the result with the .txt file
+// TestFilesLoadAsRecorded loads each testdata/*.yml and compares the result with the .txt file
 // beside it: errors, rejected accounts, notices, unused keys, settings that differ
 // from their defaults, and the properties that the server gets of each account.
-func TestFiles(t *testing.T) {
+func TestFilesLoadAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no test files", err)
@@ -72,21 +71,21 @@ func describe(c *Config, err error) string {
 	return out.String()
 }
 
-// TestFolders loads testdata/folders/*/armory-agent.yml with its overlays and imports, and compares
+// TestDirectoriesLoadAsRecorded loads testdata/folders/*/armory-agent.yml with its overlays and imports, and compares
 // the result with result.txt beside it.
-func TestFolders(t *testing.T) {
-	folders, err := filepath.Glob("testdata/folders/*")
-	if err != nil || len(folders) == 0 {
-		t.Fatal("no test folders", err)
+func TestDirectoriesLoadAsRecorded(t *testing.T) {
+	directories, err := filepath.Glob("testdata/folders/*")
+	if err != nil || len(directories) == 0 {
+		t.Fatal("no test directories", err)
 	}
-	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
-			golden.Compare(t, folder+"/result.txt", describe(Load(folder+"/armory-agent.yml", testEnv)))
+	for _, directory := range directories {
+		t.Run(filepath.Base(directory), func(t *testing.T) {
+			golden.Compare(t, directory+"/result.txt", describe(Load(directory+"/armory-agent.yml", testEnv)))
 		})
 	}
 }
 
-func TestDefaultPlaces(t *testing.T) {
+func TestLaterDefaultPlacesTakePrecedence(t *testing.T) {
 	root := t.TempDir()
 	env := envFrom("HOSTNAME", "agent-0", "HOME", "/home/me")
 	c, err := loadWithRoot(root, "", env)
@@ -133,7 +132,7 @@ func TestEmptyFilesAreSkipped(t *testing.T) {
 	}
 }
 
-func TestAccountNames(t *testing.T) {
+func TestInvalidAccountNamesAreRejected(t *testing.T) {
 	for _, tt := range []struct {
 		name, quoted string
 		rejected     bool
@@ -170,15 +169,15 @@ func TestGroupsOfOtherProducts(t *testing.T) {
 	for _, group := range strings.Fields("appengine artifacts aws azure bastion cats cf cloudfoundry credentials dcos default docker " +
 		"dockerRegistry ecs edda endpoints eureka features fiat google huaweicloud hystrix jedis lambda management okHttp okHttpClient " +
 		"oracle redis resilience4j retrofit security services spectator spinnaker spring sql swagger telemetry tencentcloud titan yandex") {
-		if _, err := parse("c.yml", []byte(group+": {}"), nil); err != nil {
+		if _, err := parse("c.yml", []byte("agentId: a\n"+group+": {}"), nil); err != nil {
 			t.Errorf("%s: %v", group, err)
 		}
 	}
 }
 
-// TestWrongValues sets each key to values of a wrong type, range or unit. A group is not wrong where
+// TestWrongValuesAreReported sets each key to values of a wrong type, range or unit. A group is not wrong where
 // Spring has one.
-func TestWrongValues(t *testing.T) {
+func TestWrongValuesAreReported(t *testing.T) {
 	for _, wrong := range configtest.WrongValues(Config{}) {
 		c, err := parse("c.yml", []byte(wrong.File), testEnv)
 		if err == nil && slices.Contains(c.UnknownKeys(), wrong.Path+".x") {
@@ -228,7 +227,7 @@ func TestAgentIDDefault(t *testing.T) {
 	}
 }
 
-func TestIsInsecure(t *testing.T) {
+func TestTLSSettingsSwitchTLSOn(t *testing.T) {
 	for file, want := range map[string]bool{
 		"": true,
 		"clouddriver.tls.insecureSkipVerify: true":         false,
@@ -243,31 +242,8 @@ func TestIsInsecure(t *testing.T) {
 	}
 }
 
-// TestBackoff checks the defaults of the pauses between connections, and which are rejected.
-func TestBackoff(t *testing.T) {
-	for _, tt := range []struct {
-		file      string
-		set       bool
-		base, max time.Duration
-		factor    float64
-		share     float64
-		shortest  time.Duration
-	}{
-		{"zoneId: z", false, time.Second, 2 * time.Minute, 1.6, 0.2, 0},
-		{"clouddriver.backoff.jitter: 0", true, time.Second, 2 * time.Minute, 1.6, 0, 0},
-		{"{clouddriver.backoff: {baseDelay: 500000000, multiplier: 3, maxDelay: 10000000000}, kubernetes.reconnectTimeoutMs: 5000}", true,
-			500 * time.Millisecond, 10 * time.Second, 3, 0.2, 5 * time.Second},
-	} {
-		c, err := parse("c.yml", []byte(tt.file), testEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := c.Clouddriver.Backoff
-		if b.IsSet() != tt.set || b.Base() != tt.base || b.Max() != tt.max || b.Factor() != tt.factor || b.Share() != tt.share ||
-			c.Kubernetes.ReconnectTimeout() != tt.shortest {
-			t.Errorf("%s: got %+v, %s", tt.file, b, c.Kubernetes.ReconnectTimeout())
-		}
-	}
+// TestBackoffHasDefaultsAndLimits checks which pauses between connections are rejected.
+func TestBackoffHasDefaultsAndLimits(t *testing.T) {
 	for setting, want := range map[string]string{
 		"clouddriver.backoff.baseDelay: 0":                                "clouddriver.backoff.baseDelay",
 		"clouddriver.backoff: {baseDelay: 1000, maxDelay: 999}":           "clouddriver.backoff.maxDelay",
@@ -300,16 +276,15 @@ kubernetes.accounts: [{name: a, kubeconfigContents: hunter2}]`), testEnv)
 	}
 }
 
-// TestReference checks that docs/config-agent.md follows the structs.
+// TestReference checks that docs/config-agent.md and reasons.go follow the structs.
 func TestReference(t *testing.T) {
-	page, err := reference.Markdown(reference.Page{
+	page := reference.Page{
 		Title:   "Configuration of vedette-agent",
 		Program: "vedette-agent",
-		Dir:     ".",
-		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
-		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default folders, with overlays\n" +
+		Root:    "../..",
+		Intro: "`vedette-agent` reads the YAML file that `--config` names, or the first that it finds in the default directories, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). It accepts all keys of the predecessor.\n\n" +
-			"- `vedette-agent check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
+			"- `vedette-agent check --config FILE` reports all problems, and what has no effect. With `--effective` it also prints every setting with its value and its origin.\n" +
 			"- Keys may be nested (`server: {port: 8082}`) or written with dots (`server.port: 8082`).\n" +
 			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
 			"- Environment variables override the files: `" + EnvPrefix + "CLOUDDRIVER_GRPC` sets `clouddriver.grpc`.\n" +
@@ -317,11 +292,17 @@ func TestReference(t *testing.T) {
 			"- Values may be references to [secrets](secrets.md): `encrypted:vault!e:kv!p:spinnaker/db!k:password`.\n" +
 			"- The agent uses [changes of accounts and of logging.level](configuration.md#changes-while-an-agent-runs) within 5 seconds; others need a restart.\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024).",
-	}, Config{})
+	}
+	text, err := reference.Markdown(page, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, "../../docs/config-agent.md", page)
+	golden.Compare(t, "../../docs/config-agent.md", text)
+	source, err := reference.Reasons(page, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "reasons.go", source)
 }
 
 func FuzzParse(f *testing.F) {
@@ -357,7 +338,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestTLSConfig(t *testing.T) {
+func TestMissingTLSFilesAreNamed(t *testing.T) {
 	for file, want := range map[string]string{
 		"": "",
 		"clouddriver.tls.insecureSkipVerify: true":                "",
@@ -382,4 +363,9 @@ func TestTLSConfig(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", file, err, want)
 		}
 	}
+}
+
+// parse reads a configuration from data.
+func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
+	return decode(configfile.ReadData(name, data, options(env), Config{}), nil).validate(env)
 }

@@ -7,37 +7,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configload"
-	"github.com/vedette-io/vedette/internal/secret/engines"
+	"github.com/vedette-io/vedette/internal/settings"
 )
 
 // EnvPrefix is the prefix of environment variables: VEDETTE_AGENT_CLOUDDRIVER_GRPC
 // sets clouddriver.grpc.
 const EnvPrefix = "VEDETTE_AGENT_"
 
-// vedetteDir is the folder of Vedette's own files. The others are the predecessor's, so that its
+// vedetteDir is the directory of Vedette's own files. The others are the predecessor's, so that its
 // users can keep their files.
 const vedetteDir = "/opt/vedette/config"
 
-// predecessorDirs are the folders of the predecessor, in the order in which they are searched. A
+// scaleAgentDirs are the directories of the Scale Agent, in the order in which they are searched. A
 // leading ~ is the home directory.
-var predecessorDirs = [...]string{
+var scaleAgentDirs = [...]string{
 	"/opt/armory/config", "/opt/spinnaker/config", "/home/spinnaker/config", "/root/config", "/opt/go-application/config",
 	"~/.spinnaker", "~/.armory",
 }
 
-// places returns where Load looks for files if none is named. All folders are below root.
+// places returns where Load looks for files if none is named. All directories are below root.
 func places(root string, env func(string) (string, bool)) []configfile.Place {
 	home := ""
 	if env != nil {
 		home, _ = env("HOME")
 	}
 	found := []configfile.Place{{Dir: filepath.Join(root, vedetteDir), Name: "vedette-agent"}}
-	for _, dir := range predecessorDirs {
+	for _, dir := range scaleAgentDirs {
 		if below, isHome := strings.CutPrefix(dir, "~"); isHome {
 			if home == "" {
 				continue
@@ -61,46 +62,39 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // loadWithRoot is Load with another root for the default places.
 func loadWithRoot(root, path string, env func(string) (string, bool)) (*Config, error) {
-	c, _, err := source{root, path, env}.load(engines.NewLoader)
+	c, _, err := location{root, path, env}.load(nil)
 	return c, err
 }
 
-// source is where a configuration is loaded from.
-type source struct {
+// location is where a configuration is loaded from.
+type location struct {
 	root, path string
 	env        func(string) (string, bool)
 }
 
-// load also returns the files that were read or looked for, whether or not there is an error.
-func (s source) load(newLoader configload.NewLoader) (*Config, []configfile.File, error) {
-	search := configfile.Search{File: s.path, Places: places(s.root, s.env)}
-	c := read(options(s.env), newLoader, func(o configfile.Options, into any) *configfile.Report { return configfile.Load(search, o, into) })
-	c.source = s
+// load loads a configuration that may follow another one, if before is not nil. It also returns the files that were read
+// or looked for, whether or not there is an error.
+func (l location) load(before *configload.Loaded) (*Config, []configfile.File, error) {
+	c := decode(configfile.Read(configfile.Search{File: l.path, Places: places(l.root, l.env)}, options(l.env), Config{}), before)
+	c.location = l
 	files := c.Report.Files
 	c.Path = c.Report.Base
 	if c.Path == "" {
-		c.notices = append(c.notices, "no configuration file was found: using the defaults, without accounts "+
+		c.Report.Notices = append(c.Report.Notices, "no configuration file was found: using the defaults, without accounts "+
 			"(docs/configuration.md lists the files that are looked for, such as "+vedetteDir+"/vedette-agent.yml)")
 	}
-	c, err := c.validate(s.env)
+	c, err := c.validate(l.env)
 	return c, files, err
 }
 
 func options(env func(string) (string, bool)) configfile.Options {
-	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:], Foreign: foreign[:]}
+	return configfile.Options{Env: env, EnvPrefix: EnvPrefix, Renames: renames[:],
+		OtherProductKeys: slices.Concat(otherProductKeys[:], settings.SpringKeys[:]),
+		Program:          "vedette-agent", Reference: "docs/config-agent.md", Other: server}
 }
 
-// parse reads a configuration from data.
-func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
-	c := read(options(env), engines.NewLoader, func(o configfile.Options, into any) *configfile.Report {
-		return configfile.Parse(name, data, o, into)
-	})
-	return c.validate(env)
-}
-
-// read reads a configuration by decode.
-func read(o configfile.Options, newLoader configload.NewLoader, decode func(o configfile.Options, into any) *configfile.Report) *Config {
-	c, loaded := configload.Read[Config](o, newLoader, decode)
+func decode(files *configfile.Content, before *configload.Loaded) *Config {
+	c, loaded := configload.Load[Config](files, before)
 	c.Loaded = loaded
 	return c
 }

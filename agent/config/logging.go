@@ -10,8 +10,15 @@ import (
 
 // LogConfig returns the configuration of the log. env looks up environment variables.
 func (c *Config) LogConfig(env func(string) (string, bool)) logging.Config {
-	log := c.Logging.Config()
+	log := c.Logging.Config
 	log.Fields = withOwnFields(log.Fields, env, namespaceFile)
+	if _, isSet := log.Fields["agentId"]; logging.IsScaleAgent(log.Format) && !isSet {
+		log.Fields = maps.Clone(log.Fields)
+		if log.Fields == nil {
+			log.Fields = map[string]string{}
+		}
+		log.Fields["agentId"] = string(c.AgentID) // as the Scale Agent did
+	}
 	return log
 }
 

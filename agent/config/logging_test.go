@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAutomaticFields checks which fields get a value of their own.
-func TestAutomaticFields(t *testing.T) {
+// TestEmptyLogFieldsAreFilledIn checks which fields get a value of their own.
+func TestEmptyLogFieldsAreFilledIn(t *testing.T) {
 	namespaceFile := filepath.Join(t.TempDir(), "namespace")
 	if err := os.WriteFile(namespaceFile, []byte("spinnaker\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func TestAutomaticFields(t *testing.T) {
 	}
 }
 
-// TestLogConfig checks that the configuration of the log has the settings, with the fields of the agent.
-func TestLogConfig(t *testing.T) {
+// TestLogHasFieldsOfTheAgent checks that the configuration of the log has the settings, with the fields of the agent.
+func TestLogHasFieldsOfTheAgent(t *testing.T) {
 	c, err := parse("agent.yml", []byte("logging: {file: /a.log, fields: {agentCluster: '', team: a}}"), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestHostileNames checks which names of agents, zones, accounts and namespaces are accepted. Those that
+// TestNamesThatChangeRequestsAreRejected checks which names of agents, zones, accounts and namespaces are accepted. Those that
 // the server would reject, or that would change a request, are reported when the file is read.
-func TestHostileNames(t *testing.T) {
+func TestNamesThatChangeRequestsAreRejected(t *testing.T) {
 	long, env := strings.Repeat("n", 300), envFrom("LATIN", "caf\xe9", "EMPTY", "")
 	for _, tt := range []struct {
 		key, value, problem string

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"time"
+
+	"github.com/vedette-io/vedette/agent/operate/apply"
+)
+
 // Retries configures how often a failed request of an operation to an API server
 // is tried again.
 type Retries struct {
@@ -7,9 +13,9 @@ type Retries struct {
 	Enabled bool `config:"enabled" default:"true"`
 	// Maximum number of retries. Default: no limit until the operation's deadline, and 3 for failures that only
 	// retryAnyError or retryableErrors select.
-	MaxRetries *int `config:"maxRetries"`
+	MaxRetries *int `config:"maxRetries" minimum:"0"`
 	// Pause between two attempts, in milliseconds. Default: 100, doubled each time up to 3000.
-	BackOffMs *int `config:"backOffMs"`
+	Backoff *time.Duration `config:"backOffMs" format:"milliseconds" minimum:"0"`
 	// Retry every failure of the cluster.
 	RetryAnyError bool `config:"retryAnyError" default:"false"`
 	// Retry failures of the cluster whose text contains one of these strings, ignoring case.
@@ -42,30 +48,7 @@ type ClouddriverRetries struct {
 }
 
 // ServerSideApply decides which manifests are applied server-side.
-type ServerSideApply struct {
-	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied
-	// server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
-	Enabled string `config:"enabled" default:"allowed"`
-	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With
-	// `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
-	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Removed fields are removed from the object without this help.
-	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
-	// Values for single kinds. They apply if the value above is `allowed`.
-	Kinds []ServerSideApplyKind `config:"kinds"`
-}
-
-// ServerSideApplyKind is ServerSideApply for one kind.
-type ServerSideApplyKind struct {
-	// Kind, as in a manifest.
-	Kind string `config:"kind"`
-	// As serverSideApply.enabled, for this kind.
-	Enabled string `config:"enabled" default:"allowed"`
-	// As serverSideApply.clearManagedFields, for this kind.
-	ClearManagedFields string `config:"clearManagedFields" default:"allowed"`
-	// Removed fields are removed from the object without this help.
-	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
-}
+type ServerSideApply struct{ apply.Mode }
 
 // Local configured an undocumented mode of the predecessor.
 type Local struct {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPermissionProblems checks that an account whose permissions cannot be read is left out, because
+// TestUnreadablePermissionsRejectTheAccount checks that an account whose permissions cannot be read is left out, because
 // it would be open to everyone otherwise.
-func TestPermissionProblems(t *testing.T) {
+func TestUnreadablePermissionsRejectTheAccount(t *testing.T) {
 	for value, want := range map[string]string{
 		"dev":                                 "must be a list",
 		"7":                                   "must be a list",

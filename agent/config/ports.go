@@ -12,12 +12,13 @@ func (c *Config) checkPortsDiffer() {
 		{"server.port", c.Server.Port, true},
 		{"prometheus.port", c.Prometheus.Port, c.Prometheus.Enabled},
 		{"pprof.port", c.Pprof.Port, c.Pprof.Enabled},
+		{"management.server.port", c.Management.Server.Port, c.Management.IsEnabled()},
 	} {
 		if !p.open || p.port == 0 {
 			continue
 		}
 		if other := usedBy[p.port]; other != "" {
-			c.addProblem(p.key, "%q and %q are both %d: choose another port for one of them", other, p.key, p.port)
+			c.Report.AddAt(p.key, "%q and %q are both %d: choose another port for one of them", other, p.key, p.port)
 		}
 		usedBy[p.port] = p.key
 	}

@@ -26,7 +26,7 @@ func (c *Config) checkAccounts() {
 	byName := map[string][]int{}
 	for i, a := range c.Kubernetes.Accounts {
 		if a.Name == "" && !c.Report.IsSet(accountPath(i)+".name") && !c.Report.HasProblem(accountPath(i)) {
-			c.addProblem(accountPath(i), "%q is missing", accountPath(i)+".name")
+			c.Report.AddAt(accountPath(i), "%q is missing", accountPath(i)+".name")
 		}
 		if a.Name != "" {
 			byName[string(a.Name)] = append(byName[string(a.Name)], i)
@@ -48,52 +48,56 @@ func (c *Config) rejectDuplicateName(name string, indexes []int) {
 		places = append(places, c.Report.PositionOf(accountPath(i)+".name").String())
 	}
 	for _, i := range indexes {
-		c.addProblem(accountPath(i)+".name", "%q must be unique, got %q at %s: rename all but one, because none of them is used",
-			accountPath(i)+".name", name, strings.Join(places, " and "))
+		c.Report.Checker().Problem(accountPath(i)+".name", " must be unique, got %q at %s: rename all but one, because none of them is used",
+			name, strings.Join(places, " and "))
 	}
 }
 
 func (c *Config) checkAccount(path string, a *Account) {
-	if c.Report.IsSet(path+".name") && a.Name == "" && !c.Report.HasProblem(path+".name") {
-		c.addProblem(path+".name", "%q must not be empty", path+".name")
+	to := c.Report.Checker().At(path)
+	if to.IsSet("name") && a.Name == "" && !c.Report.HasProblem(path+".name") {
+		to.Problem("name", " must not be empty")
 	}
-	c.checkName(path+".name", string(a.Name))
+	checkName(to, "name", string(a.Name))
 	if err := a.AccountName().Validate(); err != nil && a.Name != "" && !c.Report.HasProblem(path+".name") {
-		c.addProblem(path+".name", "%q is invalid: %s", path+".name", err)
+		to.Problem("name", " is invalid: %s", err)
 	}
-	c.checkNamespaces(path+".namespaces", a.Namespaces)
-	c.checkNamespaces(path+".omitNamespaces", a.OmitNamespaces)
-	c.checkExclusive(path, "kinds", a.Kinds, "omitKinds", a.OmitKinds)
-	c.checkExclusive(path, "namespaces", a.Namespaces, "omitNamespaces", a.OmitNamespaces)
+	checkNamespaces(to, "namespaces", a.Namespaces)
+	checkNamespaces(to, "omitNamespaces", a.OmitNamespaces)
+	c.checkExclusive(path, "kinds", "omitKinds", len(a.Kinds) > 0 && len(a.OmitKinds) > 0)
+	c.checkExclusive(path, "namespaces", "omitNamespaces", len(a.Namespaces) > 0 && len(a.OmitNamespaces) > 0)
+	c.checkExclusive(path, "kubeconfigFile", "kubeconfigContents", a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "")
+	hasProvider := a.Cloud.HasProvider()
+	c.checkExclusive(path, "cloud.provider", "kubeconfigFile", hasProvider && a.KubeconfigFile != "")
+	c.checkExclusive(path, "cloud.provider", "kubeconfigContents", hasProvider && a.KubeconfigContents.Reveal() != "")
+	c.checkExclusive(path, "cloud.provider", "context", hasProvider && a.Context != "")
+	c.checkExclusive(path, "cloud.provider", "serviceAccount", hasProvider && a.ServiceAccount)
+	a.Cloud.Check(to.At("cloud"))
 	if strings.HasPrefix(a.KubeconfigFile, "configserver:") {
-		c.addProblem(path+".kubeconfigFile", "%q must be the path of a file because the agent cannot read from a config server, got %q: mount the file",
-			path+".kubeconfigFile", a.KubeconfigFile)
-	}
-	if a.KubeconfigFile != "" && a.KubeconfigContents.Reveal() != "" {
-		c.addProblem(path+".kubeconfigContents", "%q must not have both kubeconfigFile and kubeconfigContents: remove one of them", path)
+		to.Problem("kubeconfigFile", " must be the path of a file because the agent cannot read from a config server, got %q: mount the file", a.KubeconfigFile)
 	}
 	for i, d := range a.CustomResourceDefinitions {
-		customPath := fmt.Sprintf("%s.customResourceDefinitions[%d]", path, i)
-		c.checkOneOf(customPath+".scope", d.Scope, "Namespaced", "Cluster")
-		if d.Kind == "" {
-			c.addProblem(customPath, "%q is missing or empty", customPath+".kind")
+		if at := fmt.Sprintf("%s.customResourceDefinitions[%d]", path, i); d.Kind == "" {
+			c.Report.AddAt(at, "%q is missing or empty", at+".kind")
 		}
 	}
 	for i, r := range a.CustomResources {
 		if at := fmt.Sprintf("%s.customResources[%d]", path, i); r.KubernetesKind == "" {
-			c.addProblem(at, "%q is missing or empty", at+".kubernetesKind")
+			c.Report.AddAt(at, "%q is missing or empty", at+".kubernetesKind")
 		}
 	}
-	c.checkNotNegative(path+".maxResumableResourceAgeMs", a.MaxResumableResourceAgeMs)
-	c.checkRequiredGroups(path+".requiredGroupMembership", a)
+	// The older form of permissions has the rules of the newer.
+	if err := (&vedette.Permissions{Read: a.RequiredGroupMembership}).Normalize(); err != nil {
+		to.Problem("requiredGroupMembership", " must contain only roles that are not empty and have no white space, got %q", a.RequiredGroupMembership)
+	}
 }
 
 // checkNamespaces rejects what cannot be the name of a namespace and would change what is asked of the
 // API server. An empty name, as from a placeholder whose variable is not set, would mean all namespaces.
-func (c *Config) checkNamespaces(path string, names []string) {
+func checkNamespaces(c configfile.Checker, key string, names []string) {
 	for _, name := range names {
 		if strings.Trim(name, namespaceCharacters) != "" || strings.Trim(name, ".") == "" || len(name) > maxName {
-			c.addProblem(path, "%q must contain names of namespaces, got %.70q", path, name)
+			c.Problem(key, " must contain names of namespaces, got %.70q", name)
 		}
 	}
 }
@@ -105,27 +109,19 @@ const namespaceCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 const maxName = 255
 
 // checkName checks the name of an account, an agent or a zone as the server does.
-func (c *Config) checkName(path, name string) {
+func checkName(c configfile.Checker, key, name string) {
 	if len(name) > maxName {
-		c.addProblem(path, "%q must have at most %d bytes, got %.40q… with %d", path, maxName, name, len(name))
+		c.Problem(key, " must have at most %d bytes, got %.40q… with %d", maxName, name, len(name))
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
-		c.addProblem(path, "%q must not contain control characters, got %.40q", path, name)
+		c.Problem(key, " must not contain control characters, got %.40q", name)
 	}
 }
 
-// checkExclusive checks that at most one of two lists is set, as Clouddriver does.
-func (c *Config) checkExclusive(path, firstKey string, first []string, secondKey string, second []string) {
-	if len(first) > 0 && len(second) > 0 {
-		c.addProblem(path+"."+secondKey, "%q must not have both %s and %s: remove one of them", path, firstKey, secondKey)
-	}
-}
-
-// checkRequiredGroups checks the older form of permissions by the rules of the newer.
-func (c *Config) checkRequiredGroups(path string, a *Account) {
-	groups := vedette.Permissions{Read: a.RequiredGroupMembership}
-	if err := groups.Normalize(); err != nil {
-		c.addProblem(path, "%q must contain only roles that are not empty and have no white space, got %q", path, a.RequiredGroupMembership)
+// checkExclusive checks that at most one of two keys is set, as Clouddriver does.
+func (c *Config) checkExclusive(path, first, second string, areBothSet bool) {
+	if areBothSet {
+		c.Report.AddAt(path+"."+second, "%q must not have both %s and %s: remove one of them", path, first, second)
 	}
 }
 
@@ -155,7 +151,6 @@ func (c *Config) rejectInvalidAccounts() []*configfile.Problem {
 	return otherProblems
 }
 
-// accountIndex returns the index of the account that a path belongs to.
 func accountIndex(path string) (int, bool) {
 	var i int
 	n, err := fmt.Sscanf(path, "kubernetes.accounts[%d]", &i)

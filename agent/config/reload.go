@@ -6,12 +6,13 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configload"
+	"github.com/vedette-io/vedette/internal/configreload"
 )
 
 // Next loads the configuration again from where c was loaded, as configload.Next. The names that c has by
 // default stay, because they must not change while the agent runs.
 func (c *Config) Next() (*Config, []configfile.File, error) {
-	next, files, err := configload.Next(c, c.source.load, "agent")
+	next, files, err := configload.Next(c, c.location.load, "agent")
 	if err != nil {
 		return nil, files, err
 	}
@@ -28,19 +29,21 @@ func (c *Config) Next() (*Config, []configfile.File, error) {
 // accounts were rejected, those before stay in effect, and so do the files with their secrets.
 func (c *Config) Adopt() error {
 	if len(c.RejectedAccounts) > 0 {
-		c.Loader.AdoptKeepingFiles()
-		return nil
+		return c.AdoptRetaining()
 	}
 	return c.Loaded.Adopt()
 }
 
-// liveKeys are the settings that can change while the agent runs.
-var liveKeys = configload.LiveKeys{"logging.level", "kubernetes.accounts", "kubernetes.noProxy", "secrets.", "spring."}
+// reloadable are the keys that a running agent reloads.
+var reloadable = configreload.Reloadable{"logging.level", "kubernetes.accounts", "kubernetes.noProxy", "secrets.", "spring."}
+
+// Reloadable returns the keys that a running agent reloads.
+func (c *Config) Reloadable() configreload.Reloadable { return reloadable }
 
 // NeedRestart returns the keys whose values differ from before and which count from the next start on
 // only. Secrets are not compared; clouddriver.auth.token is reloaded if there was one before.
 func (c *Config) NeedRestart(before *Config) []string {
-	return liveKeys.NeedRestart(c.comparable(), before.comparable())
+	return reloadable.NeedRestart(c.comparable(), before.comparable())
 }
 
 // comparable returns the effective settings. Secrets are masked. Of the token that agents show to a
@@ -52,9 +55,3 @@ func (c *Config) comparable() []configfile.KeyValue {
 }
 
 const tokenKey = "clouddriver.auth.token"
-
-// InEffect returns the settings that are in effect in an agent that was started with one
-// configuration and has adopted c.
-func (c *Config) InEffect(started *Config) []configfile.KeyValue {
-	return liveKeys.InEffect(started.Effective(), c.Effective())
-}

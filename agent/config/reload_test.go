@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-// writeFiles writes files of a folder, and removes those whose content is "-".
+// writeFiles writes files of a directory, and removes those whose content is "-".
 func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -27,8 +27,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 
 func noVariables(string) (string, bool) { return "", false }
 
-// TestNext checks which changes of files lead to another configuration, and which are refused.
-func TestNext(t *testing.T) {
+// TestReloadRefusesBrokenFiles checks which changes of files lead to another configuration, and which are refused.
+func TestReloadRefusesBrokenFiles(t *testing.T) {
 	const one, two = "kubernetes.accounts: [{name: one, kubeconfigFile: /k}]\n", "kubernetes.accounts: [{name: two, kubeconfigFile: /k}]\n"
 	for _, tt := range []struct {
 		name          string
@@ -161,8 +161,8 @@ func TestFilesOfInvalidAccountsStay(t *testing.T) {
 	}
 }
 
-// TestNeedRestart checks which changes count from the next start on only.
-func TestNeedRestart(t *testing.T) {
+// TestRestartKeysAreNamed checks which changes count from the next start on only.
+func TestRestartKeysAreNamed(t *testing.T) {
 	const before = "clouddriver.grpc: a:1\nserver.port: 1\nkubernetes.accounts: [{name: a}]\n"
 	for _, tt := range []struct {
 		after string

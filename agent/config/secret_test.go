@@ -19,9 +19,9 @@ kubernetes.accounts:
 hub.auth.token: encrypted:vault!e:kv!p:unused!k:token
 `
 
-// TestSecretReferences checks that references count in all settings, that a bad one of an account leaves out
+// TestReferencesCountInAllSettings checks that references count in all settings, that a bad one of an account leaves out
 // that account only, and that nothing of the secrets is left or shown.
-func TestSecretReferences(t *testing.T) {
+func TestReferencesCountInAllSettings(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	c, err := parse("c.yml", []byte(fileWithSecrets), testEnv)
 	if err != nil {

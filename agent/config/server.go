@@ -17,7 +17,7 @@ type Server struct {
 	// Port of /health, /health/liveness, /health/readiness and /ready, and of the paths for operators: /version,
 	// /accounts, /operations, /watches and /config. These, and account names and errors in the others, are only for
 	// requests from the loopback address, with a client certificate that server.ssl.cacertFile signed, or with the token.
-	Port int `config:"port" default:"8082"`
+	Port int `config:"port" format:"port" default:"8082"`
 	// Token for operators on other machines, of at least 16 bytes: Authorization: Bearer TOKEN.
 	AdminToken configfile.Secret `config:"adminToken"`
 	// File with that token, instead of adminToken. The agent reads it for each request.
@@ -40,12 +40,12 @@ type Prometheus struct {
 	// namespace or an object.
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for metrics.
-	Port int `config:"port" default:"8008"`
+	Port int `config:"port" format:"port" default:"8008"`
 	// Address to listen on. Empty for all addresses.
 	Host string `config:"host"`
 	// How many accounts have metrics of their own, with a label account: the first ones by name; 0 for none. Each
 	// has eight series.
-	MaxAccounts int `config:"maxAccounts" default:"0"`
+	MaxAccounts int `config:"maxAccounts" default:"0" minimum:"0" maximum:"20000"`
 	// Security of the port for metrics.
 	SSL settings.SSL `config:"ssl"`
 }
@@ -58,5 +58,5 @@ type Pprof struct {
 	// Serve /debug/pprof on pprof.port and on server.port, for operators only.
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for profiles. It is open on the loopback address only, unless there is a token for operators.
-	Port int `config:"port" default:"6060"`
+	Port int `config:"port" format:"port" default:"6060"`
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/internal/keypair/keypairtest"
 )
 
-// TestClouddriverTLS checks that each key of the connection's security counts.
-func TestClouddriverTLS(t *testing.T) {
+// TestEachTLSKeyCounts checks that each key of the connection's security counts.
+func TestEachTLSKeyCounts(t *testing.T) {
 	authority := keypairtest.New(t)
 	pair := authority.Issue("agent-1")
 	for setting, isInEffect := range map[string]func(*tls.Config, Clouddriver) bool{

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/internal/tracing/otlp"
 )
 
-// TestTraceExport checks the conversion of the settings, and which are rejected.
-func TestTraceExport(t *testing.T) {
+// TestTracingSettingsAreConverted checks the conversion of the settings, and which are rejected.
+func TestTracingSettingsAreConverted(t *testing.T) {
 	for text, want := range map[string]otlp.Config{
 		"agentId: a1": {Endpoint: "localhost:4317"},
 		"{agentId: a1, tracing: {enabled: true, endpoint: 'c:1', insecure: true}}": {Endpoint: "c:1", Insecure: true},
@@ -31,8 +31,8 @@ func TestTraceExport(t *testing.T) {
 	}
 }
 
-// TestAdminToken checks that the token is used, and never printed.
-func TestAdminToken(t *testing.T) {
+// TestAdminTokenIsNeverPrinted checks that the token is used, and never printed.
+func TestAdminTokenIsNeverPrinted(t *testing.T) {
 	const token = "a-token-of-20-letters"
 	c, err := parse("agent.yml", []byte("server.adminToken: "+token), nil)
 	if err != nil {

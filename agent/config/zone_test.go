@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestDefaultZone checks that the default zone is the Deployment's name and the namespace, and that
+// TestZoneDefaultsToDeploymentAndNamespace checks that the default zone is the Deployment's name and the namespace, and that
 // a configured one is kept.
-func TestDefaultZone(t *testing.T) {
+func TestZoneDefaultsToDeploymentAndNamespace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "namespace")
 	if err := os.WriteFile(file, []byte("spinnaker\n"), 0o600); err != nil {
 		t.Fatal(err)

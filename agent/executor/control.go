@@ -98,8 +98,8 @@ func (c *Control) Wait(ctx context.Context, wait func(context.Context)) {
 		case <-ctx.Done():
 		}
 	}()
-	if slot := c.executor.waits.TryAcquire(string(c.op.Account), 1); slot != nil {
-		defer slot.Release()
+	if permit := c.executor.waits.TryAcquire(string(c.op.Account), 1); permit != nil {
+		defer permit.Release()
 		c.releaseWorker()
 	}
 	wait(ctx)
@@ -132,7 +132,6 @@ type releasingObjects struct {
 	release func()
 }
 
-// Close closes the objects, and releases the worker.
 func (r *releasingObjects) Close() {
 	r.ObjectReader.Close()
 	r.release()

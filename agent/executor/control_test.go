@@ -118,9 +118,9 @@ func TestLateOperationIsNotStarted(t *testing.T) {
 	})
 }
 
-// TestMayChange checks when an operation may send a request that changes something. The server may have given
+// TestInterruptedOperationsWaitBeforeChanging checks when an operation may send a request that changes something. The server may have given
 // one that can be repeated to another agent, if its connection was interrupted.
-func TestMayChange(t *testing.T) {
+func TestInterruptedOperationsWaitBeforeChanging(t *testing.T) {
 	runTestbed(t, Config{}, func(b *testbed) {
 		delivery := &fakeDelivery{}
 		op := vedette.Operation{ID: "a", Args: vedette.ScaleArgs{}}
@@ -182,9 +182,9 @@ func TestMayChange(t *testing.T) {
 	})
 }
 
-// TestOperationMemory checks that manifests and outcomes count toward the memory of their account until they are
+// TestManifestsAndOutcomesCountTowardMemory checks that manifests and outcomes count toward the memory of their account until they are
 // gone.
-func TestOperationMemory(t *testing.T) {
+func TestManifestsAndOutcomesCountTowardMemory(t *testing.T) {
 	line := fair.NewSplit(fair.Config{}, fair.Config{Capacity: 10_000, Share: 5_000, Wait: time.Second}, 0)
 	runTestbed(t, Config{Memory: line, MaxWorkers: 1}, func(b *testbed) {
 		apply := func(id vedette.OperationID, account vedette.AccountName) {

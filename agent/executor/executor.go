@@ -15,6 +15,13 @@
 //
 // Nothing survives the process. The server recognizes a new process by its name; server/dispatch
 // describes what it does then.
+//
+// Waiting for deletions is the last part of a delete and needs no worker: 64 deletions of objects with finalizers, whose
+// callers had left, kept all other accounts of an agent waiting for 90 seconds. A recreate keeps its worker, because it
+// changes something after its wait, and might get none again. When the caller of such a wait leaves, the server sends Cancel
+// and the wait ends; the outcome says that the object is being deleted. A request with an id is not cancelled, because its
+// caller may come back and ask for the outcome. A worker is a goroutine, so many are cheap; what operations hold is limited
+// by memory (docs/decisions/0116).
 package executor
 
 import (
@@ -35,6 +42,8 @@ type Config struct {
 	MaxQueued       int           // operations of one account that wait for a worker; default 256
 	MaxOutcomeBytes int           // bytes of all outcomes that are kept; default 8 MiB
 	AckTimeout      time.Duration // how long an outcome is kept without an acknowledgement; default 15 min
+	// StopTimeout is how long operations may continue, and outcomes wait for their acknowledgement, when the agent stops; default 8 s.
+	StopTimeout time.Duration
 	// Memory limits the bytes of operations, by account. Nil means no limit.
 	Memory *fair.Split
 }
@@ -50,6 +59,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.AckTimeout == 0 {
 		c.AckTimeout = 15 * time.Minute
+	}
+	if c.StopTimeout == 0 {
+		c.StopTimeout = 8 * time.Second
 	}
 }
 
@@ -74,7 +86,7 @@ type Executor struct {
 	streams     *fair.Line // likewise
 
 	mu           sync.Mutex
-	ctx          context.Context // of Run; nil before Run
+	ctx          context.Context // of operations; nil before Run
 	entries      map[vedette.OperationID]*entry
 	finished     []*entry // in the order in which they ended
 	outcomeBytes int      // of the outcomes of finished
@@ -111,22 +123,81 @@ func New(cfg Config, handler Handler, sendOutcome func(vedette.Outcome)) *Execut
 		streams: line(cfg.MaxStreams, 4), entries: map[vedette.OperationID]*entry{}}
 }
 
-// Run executes operations until ctx ends. It returns when the running ones have ended.
+// Run executes operations until ctx ends. It returns when the running ones have ended, and the server has their outcomes, for which
+// they have StopTimeout. Meanwhile others are accepted, because the server may have sent them before it knew that the agent stops.
 func (x *Executor) Run(ctx context.Context) error {
+	operations, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	x.mu.Lock()
-	x.ctx = ctx
+	x.ctx = operations
 	x.mu.Unlock()
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			x.drain(stop)
 			x.wg.Wait()
 			return nil
 		case now := <-tick.C:
 			x.expire(now)
 		}
 	}
+}
+
+// stopQuiet is for how long nothing must have been running when the executor stops: what was sent has arrived then.
+const stopQuiet = 200 * time.Millisecond
+
+// drain waits until no operation has been running, and no outcome waiting for its acknowledgement, for stopQuiet, or until StopTimeout
+// has passed, and then stops those that run. Logs that are being read end at once.
+func (x *Executor) drain(stop context.CancelFunc) {
+	timeout := time.NewTimer(x.cfg.StopTimeout)
+	defer timeout.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	idleSince := time.Now()
+	for {
+		if x.isBusy() {
+			idleSince = time.Now()
+		} else if time.Since(idleSince) >= stopQuiet && x.stopIfIdle(stop) {
+			return
+		}
+		select {
+		case <-timeout.C:
+			x.mu.Lock()
+			stop()
+			x.mu.Unlock()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// isBusy reports whether an operation runs, or its outcome is not acknowledged.
+func (x *Executor) isBusy() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.isBusyLocked()
+}
+
+func (x *Executor) isBusyLocked() bool {
+	for _, e := range x.entries {
+		if !e.isStream {
+			return true
+		}
+	}
+	return false
+}
+
+// stopIfIdle stops accepting operations if there is nothing to wait for.
+func (x *Executor) stopIfIdle(stop context.CancelFunc) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.isBusyLocked() {
+		return false
+	}
+	stop()
+	return true
 }
 
 // Submit starts an operation and returns at once. If it has not ended, the new delivery replaces the earlier
@@ -285,7 +356,11 @@ func (x *Executor) dropPayloadLocked(e *entry) bool {
 		x.removeLocked(e)
 		return false
 	}
-	e.outcome.Objects, e.outcome.CacheObject, e.outcome.Result, e.outcome.Warnings = nil, nil, nil, nil
+	e.outcome.Objects = nil
+	e.outcome.CacheObject = nil
+	e.outcome.Result = nil
+	e.outcome.Warnings = nil
+	e.outcome.Changes = nil
 	x.outcomeBytes -= e.size
 	e.size = 0
 	e.releaseMemoryLocked()

@@ -174,7 +174,7 @@ func TestOldOutcomesExpire(t *testing.T) {
 	})
 }
 
-func TestWorkerLimit(t *testing.T) {
+func TestOperationsWaitForAWorker(t *testing.T) {
 	runTestbed(t, Config{MaxWorkers: 1}, func(b *testbed) {
 		b.submit("a")
 		b.Submit(vedette.Operation{ID: "b", Args: vedette.ScaleArgs{}, Deadline: time.Now().Add(time.Second)}, nil)
@@ -189,7 +189,7 @@ func TestWorkerLimit(t *testing.T) {
 }
 
 // A stream is read once, so it is not kept, and its context stays open until Forget.
-func TestStreamLimit(t *testing.T) {
+func TestStreamsAreLimitedAndReadOnce(t *testing.T) {
 	runTestbed(t, Config{MaxStreams: 1}, func(b *testbed) {
 		b.Submit(vedette.Operation{ID: "log", Args: vedette.LogsArgs{}}, nil)
 		synctest.Wait()

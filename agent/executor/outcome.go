@@ -21,6 +21,9 @@ func outcomeSize(out vedette.Outcome) int {
 	for _, text := range out.Warnings {
 		n += len(text)
 	}
+	for _, c := range out.Changes {
+		n += len(c.Key.Namespace) + len(c.Key.Name) + len(c.Patch) + len(c.Note) + entryOverhead
+	}
 	for i, key := range out.Keys {
 		n += len(key.Namespace) + len(key.Name) + entryOverhead/2
 		if i < len(out.UIDs) {

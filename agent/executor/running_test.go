@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestRunningOperations checks that operations are listed while they run, and logs until they are
+// TestOperationsAreListedWhileTheyRun checks that operations are listed while they run, and logs until they are
 // closed.
-func TestRunningOperations(t *testing.T) {
+func TestOperationsAreListedWhileTheyRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		x := New(Config{}, func(_ context.Context, op vedette.Operation, _ *Control) vedette.Outcome {

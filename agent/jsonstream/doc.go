@@ -6,5 +6,5 @@
 // overwrites it. Memory therefore does not depend on the length of the stream.
 //
 // The package knows how Kubernetes writes lists, watch events and object metadata.
-// It knows nothing about feeds, connections or API servers.
+// It knows nothing about feeds, connections or API servers. docs/decisions/0064 compares it with encoding/json.
 package jsonstream

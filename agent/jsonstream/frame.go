@@ -81,6 +81,7 @@ type ListMeta struct {
 // of built-in kinds leave these out. It has the form `{"kind":…,"apiVersion":…,`.
 func (s *Splitter) List(typeMeta []byte, item func(raw []byte) error) (ListMeta, error) {
 	var p ListMeta
+	hasItems := false
 	err := s.object(func(key string) error {
 		s.discard()
 		switch key {
@@ -91,11 +92,16 @@ func (s *Splitter) List(typeMeta []byte, item func(raw []byte) error) (ListMeta,
 		case "metadata":
 			return s.listMeta(&p)
 		case "items":
+			hasItems = true
 			return s.array(func() error { return s.item(typeMeta, item) })
 		}
 		return s.skip()
 	})
-	if err == nil && p.Version == "" {
+	switch {
+	case err != nil:
+	case !hasItems: // another document, which must not pass for an empty list
+		err = fmt.Errorf("%w: a list without items: %s", ErrMalformed, cmp.Or(p.Kind, "no kind"))
+	case p.Version == "":
 		err = fmt.Errorf("%w: %s", ErrNoVersion, cmp.Or(p.Kind, "no kind"))
 	}
 	return p, err
@@ -178,7 +184,7 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// FrameType returns the type of a watch event of which the beginning is given, or "".
+// FrameType returns the type of a watch event, given its beginning, or "".
 func FrameType(beginning []byte) (name string) {
 	s := splitBytes(beginning)
 	_ = s.object(func(key string) error {
@@ -192,8 +198,8 @@ func FrameType(beginning []byte) (name string) {
 	return name
 }
 
-// FrameObject returns the beginning of the object in a watch event of which the
-// beginning is given. If beginning is not a watch event, it returns beginning.
+// FrameObject returns the beginning of the object in a watch event, given the event's
+// beginning. If beginning is not a watch event, it returns beginning.
 func FrameObject(beginning []byte) []byte {
 	s := splitBytes(beginning)
 	_ = s.object(func(key string) error {

@@ -8,7 +8,6 @@ import (
 
 // Meta is the part of an object's metadata that this package reads.
 type Meta struct {
-	Kind              string
 	Name              string
 	Namespace         string
 	Version           string // the resourceVersion
@@ -41,23 +40,18 @@ func ReadMeta(raw []byte) (Meta, error) {
 func walkMeta(raw []byte, m *Meta, done func() bool) error {
 	s := splitBytes(raw)
 	err := s.object(func(key string) error {
-		switch key {
-		case "kind":
-			b, err := s.text()
-			m.Kind = string(b)
-			return err
-		case "metadata":
-			return s.object(func(key string) error {
-				if err := s.metaMember(key, m); err != nil {
-					return err
-				}
-				if done() {
-					return errStopWalk
-				}
-				return nil
-			})
+		if key != "metadata" {
+			return s.skip()
 		}
-		return s.skip()
+		return s.object(func(key string) error {
+			if err := s.metaMember(key, m); err != nil {
+				return err
+			}
+			if done() {
+				return errStopWalk
+			}
+			return nil
+		})
 	})
 	if errors.Is(err, errStopWalk) {
 		return nil

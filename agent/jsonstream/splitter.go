@@ -114,7 +114,10 @@ func (s *Splitter) releaseBuffer() {
 		clear(s.buf)
 	}
 	s.pool.put(s.buf)
-	s.buf, s.start, s.pos, s.end = nil, 0, 0, 0
+	s.buf = nil
+	s.start = 0
+	s.pos = 0
+	s.end = 0
 	s.releasePermit(0)
 }
 
@@ -252,5 +255,7 @@ func (s *Splitter) move(to []byte) {
 		clear(s.buf[max(s.start, headroom+kept):s.end])
 	}
 	s.pos = headroom + s.pos - s.start
-	s.buf, s.start, s.end = to, headroom, headroom+kept
+	s.buf = to
+	s.start = headroom
+	s.end = headroom + kept
 }

@@ -56,7 +56,10 @@ func TestMalformedListIsRejected(t *testing.T) {
 	for _, tt := range []struct{ name, body, want string }{
 		{"an HTML page", "<html><body>Sign in</body></html>", "an HTML page"},
 		{"text", "upstream connect error", `found "upstream connect err", want '{'`},
-		{"another document", `{"kind":"APIVersions","versions":["v1"]}`, "without a resourceVersion: APIVersions"},
+		{"another document", `{"kind":"APIVersions","versions":["v1"]}`, "a list without items: APIVersions"},
+		{"one object", `{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}`, "a list without items: Pod"},
+		{"nothing", `{}`, "a list without items: no kind"},
+		{"a list that cannot be watched", `{"kind":"PodList","metadata":{},"items":[]}`, "without a resourceVersion: PodList"},
 		{"an item that is not an object", `{"metadata":{"resourceVersion":"7"},"items":[1]}`, "want an object"},
 		{"items that are not an array", `{"metadata":{"resourceVersion":"7"},"items":{}}`, "want an array"},
 		{"brackets that do not match", `{"metadata":{"resourceVersion":"7"},"items":[{]]}`, "the end of"},

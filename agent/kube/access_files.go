@@ -20,7 +20,7 @@ func (a Access) Files() []string {
 
 func (a Access) kubeconfigFiles() []string {
 	switch {
-	case a.InCluster, len(a.KubeconfigContents) > 0:
+	case a.InCluster, a.usesCloud(), len(a.KubeconfigContents) > 0:
 		return nil
 	case a.KubeconfigFile != "":
 		return []string{filepath.Clean(a.KubeconfigFile)}

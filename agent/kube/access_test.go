@@ -14,7 +14,7 @@ func TestServiceAccountTakesPrecedence(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig := []byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: "https://elsewhere"}}]}`)
 	file := filepath.Join(dir, "kubeconfig")
-	for name, content := range map[string][]byte{"token": []byte("t"), "kubeconfig": kubeconfig} {
+	for name, content := range map[string][]byte{"token": []byte("t"), "ca.crt": []byte("c"), "kubeconfig": kubeconfig} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -10,12 +10,13 @@ import (
 )
 
 func TestCatalogueUsesPreferredVersionServingKind(t *testing.T) {
-	r := func(kind, version string) vedette.Resource {
-		return vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)}
+	r := func(kind, version string) vedette.ServedKind {
+		return vedette.ServedKind{Resource: vedette.Resource{Kind: vedette.ParseKind(kind), Version: version, Plural: strings.ToLower(kind)},
+			Verbs: []string{"list", "watch"}}
 	}
 	cat := newCatalogue([]group{
-		{Name: "g", Versions: []groupVersion{{Version: "v2", Resources: []vedette.Resource{r("A.g", "v2")}}, {Version: "v1", Resources: []vedette.Resource{r("A.g", "v1"), r("B.g", "v1")}}}},
-		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Resources: []vedette.Resource{r("C.stale", "v1beta1")}}}},
+		{Name: "g", Versions: []groupVersion{{Version: "v2", Kinds: []vedette.ServedKind{r("A.g", "v2")}}, {Version: "v1", Kinds: []vedette.ServedKind{r("A.g", "v1"), r("B.g", "v1")}}}},
+		{Name: "stale", Versions: []groupVersion{{Version: "v1", Stale: true}, {Version: "v1beta1", Kinds: []vedette.ServedKind{r("C.stale", "v1beta1")}}}},
 		{Name: "broken", Unknown: true},
 	})
 	var got []string

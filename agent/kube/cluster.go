@@ -91,6 +91,8 @@ type Cluster struct {
 	connConfig     *connConfig
 	lists          *authTransport // for lists, discovery and other responses that end soon; nil before the first
 	builtAt        time.Time      // when connConfig was built
+	attempts       int            // to build transports
+	built          int            // the number of the attempt that built connConfig and lists
 	discoveryCache discoveryCache
 	interactive    interactiveTransport
 
@@ -151,7 +153,7 @@ func (c *Cluster) Namespace() string { return c.namespace }
 func (c *Cluster) Close() {
 	c.cancel()
 	if exec := c.usedAccess().exec; exec != nil {
-		exec.wait()
+		exec.Wait()
 	}
 	c.conns.retireAll()
 	c.mu.Lock()
@@ -160,31 +162,58 @@ func (c *Cluster) Close() {
 	c.interactive.close()
 }
 
-// rebuildTransports builds the transports from the current credentials.
-func (c *Cluster) rebuildTransports() error {
-	used := c.usedAccess()
+// transports are what requests use from some credentials on. Attempts to build them may overlap, because several requests notice
+// that credentials are rejected while others rotate. The number of an attempt says when it began to read files.
+type transports struct {
+	attempt int
+	access  usedAccess
+	config  *connConfig
+	lists   *authTransport
+}
+
+// beginAttempt returns the number of an attempt to build transports, and the credentials in use.
+func (c *Cluster) beginAttempt() (attempt int, used usedAccess) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts++
+	return c.attempts, c.access
+}
+
+func (c *Cluster) buildTransports(attempt int, used usedAccess) (transports, error) {
 	d, err := newConnConfig(used.cfg, used.exec)
 	if err != nil {
-		return err
+		return transports{}, err
 	}
 	d.onResponse = c.opts.OnResponse
 	lists, err := c.newTransport(d, requestWindow)
-	if err != nil {
-		return err
-	}
+	return transports{attempt, used, d, lists}, err
+}
+
+// installReloaded makes requests use transports that were built from the credentials in use, unless others were installed meanwhile that
+// are newer: from other credentials, or by an attempt that has begun later.
+func (c *Cluster) installReloaded(t transports) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if t.access.cfg == c.access.cfg && t.attempt > c.built {
+		c.installLocked(t)
+	}
+}
+
+func (c *Cluster) installLocked(t transports) {
 	if c.lists != nil {
 		c.lists.conns.CloseIdleConnections()
 	}
-	c.connConfig, c.lists, c.builtAt = d, lists, time.Now()
-	return nil
+	c.access = t.access
+	c.connConfig = t.config
+	c.lists = t.lists
+	c.builtAt = time.Now()
+	c.built = max(c.built, t.attempt)
 }
 
-// ReloadCredentials reads the credentials again and opens new connections. Callers
-// use it after either side rejected the other's certificate or token, because files
-// may have been renewed. Open streams stay. A call within ten seconds of the last
-// reload does nothing, so that many failing feeds reload once.
+// ReloadCredentials reads the token file again and opens new connections. Callers use it after
+// either side rejected the other's certificate or token, because the token may have been renewed. Other
+// files are left to Rotate, which verifies their content. Open streams stay. A call within ten
+// seconds of the last reload does nothing, so that many failing feeds reload once.
 func (c *Cluster) ReloadCredentials() {
 	c.mu.Lock()
 	fresh := time.Since(c.builtAt) < 10*time.Second
@@ -195,9 +224,12 @@ func (c *Cluster) ReloadCredentials() {
 }
 
 func (c *Cluster) reloadCredentialsNow() {
-	if c.rebuildTransports() == nil {
-		c.conns.retireAll()
+	t, err := c.buildTransports(c.beginAttempt())
+	if err != nil {
+		return
 	}
+	c.installReloaded(t)
+	c.conns.retireAll()
 }
 
 func (c *Cluster) currentConnConfig() *connConfig {
@@ -223,7 +255,7 @@ func (c *Cluster) newTransport(d *connConfig, window int) (*authTransport, error
 }
 
 func (c *Cluster) newWatchTransport() (*authTransport, error) {
-	t, err := c.newTransport(c.currentConnConfig(), watchWindow)
+	t, err := c.newTransport(c.currentConnConfig(), WatchWindow)
 	if err != nil {
 		return nil, err
 	}

@@ -61,9 +61,9 @@ func execCredential(t *testing.T, status map[string]string) string {
 	return string(encoded)
 }
 
-// TestCredentials connects to a control plane with each kind of credentials. Only the
+// TestEachKindOfCredentialsConnects connects to a control plane with each kind of credentials. Only the
 // administrator may read kube-system, so its uid shows that the credentials were used.
-func TestCredentials(t *testing.T) {
+func TestEachKindOfCredentialsConnects(t *testing.T) {
 	p := controlplane.New(t, controlplane.Options{})
 	google := newTokenEndpoint(t, p.AdminToken)
 	key := google.serviceAccount(t, "agent@example.iam.gserviceaccount.com")
@@ -158,10 +158,10 @@ func TestBadKeysOfGoogle(t *testing.T) {
 		"another kind":        {`{"type": "authorized_user", "refresh_token": "secret"}`, "is not the key of a service account", vedette.Invalid},
 		"half a key":          {`{"type": "service_account", "client_email": "secret"}`, "is not the key of a service account", vedette.Invalid},
 		"a key that is none":  {`{"type": "service_account", "client_email": "a", "private_key": "secret", "token_uri": "` + google.url + `"}`, "there are no credentials for", vedette.Denied},
-		"a rejected account":  {stranger, "returned 400 Bad Request for the service account: \"invalid_grant\" \"no such account\"", vedette.Denied},
-		"no such endpoint":    {strings.Replace(good, google.url, "http://no-such-host.invalid/token", 1), "there are no credentials for", vedette.Denied},
-		"a quoted request":    {strings.Replace(good, google.url, google.url+"/quote", 1), "returned 403 Forbidden for the service account: the answer is not that of Google", vedette.Denied},
-		"an endpoint of HTML": {strings.Replace(good, google.url, google.url+"/html", 1), "there are no credentials for", vedette.Denied},
+		"a rejected account":  {stranger, "answered 400 Bad Request, invalid_grant: no such account: see docs/cloud-gke.md", vedette.Denied},
+		"no such endpoint":    {strings.Replace(good, google.url, "http://no-such-host.invalid/token", 1), "the name of Google (no-such-host.invalid) cannot be resolved", vedette.Denied},
+		"a quoted request":    {strings.Replace(good, google.url, google.url+"/quote", 1), "answered 403 Forbidden: see docs/cloud-gke.md", vedette.Denied},
+		"an endpoint of HTML": {strings.Replace(good, google.url, google.url+"/html", 1), "answered 200 OK with an HTML page", vedette.Denied},
 	} {
 		c, err := kube.Connect(kube.Access{KubeconfigContents: fmt.Appendf(nil, oneContext, "", ""), OAuthServiceAccount: writeFile(t, "key", tt.key)}, kube.Options{})
 		if err == nil {

@@ -15,9 +15,11 @@ import (
 	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
-// Catalogue lists the kinds of an API server that can be listed and watched.
+// Catalogue lists the kinds of an API server.
 type Catalogue struct {
-	Resources []vedette.Resource // by group and kind, one version of each
+	Resources []vedette.Resource // that can be listed and watched, by group and kind, one version of each
+	// Served are all kinds, in the order of the API server: by the priority of their groups, the core group first.
+	Served []vedette.ServedKind
 	// UnknownGroups are the API groups whose own API server does not respond, or whose
 	// part of the discovery could not be read.
 	UnknownGroups []string
@@ -43,7 +45,6 @@ type cachedDiscovery struct {
 	groups []group
 }
 
-// group is one API group.
 type group struct {
 	Name     string
 	Versions []groupVersion // preferred version first
@@ -51,9 +52,9 @@ type group struct {
 }
 
 type groupVersion struct {
-	Version   string
-	Resources []vedette.Resource
-	Stale     bool
+	Version string
+	Kinds   []vedette.ServedKind // without their other versions
+	Stale   bool
 }
 
 // Discover returns the kinds that the API server serves. A group that cannot be read is
@@ -70,7 +71,7 @@ func (c *Cluster) Discover(ctx context.Context) (Catalogue, error) {
 		groups = append(groups, g...)
 	}
 	cat := newCatalogue(groups)
-	if err := limitKinds(len(cat.Resources)); err != nil {
+	if err := limitKinds(len(cat.Served)); err != nil {
 		return Catalogue{}, fmt.Errorf("discover kinds: %w", c.Explain(err))
 	}
 	return cat, nil
@@ -147,6 +148,7 @@ type aggregatedGroup struct {
 			SingularResource string   `json:"singularResource"`
 			Verbs            []string `json:"verbs"`
 			ShortNames       []string `json:"shortNames"`
+			Categories       []string `json:"categories"`
 		} `json:"resources"`
 	} `json:"versions"`
 }
@@ -155,7 +157,7 @@ type aggregatedGroup struct {
 // megabytes in clusters with many operators. A group that cannot be decoded is unknown.
 func readGroups(r io.Reader, permit jsonstream.Permit) ([]group, error) {
 	var groups []group
-	kinds := 0
+	kinds, lists := 0, sharedLists{}
 	s := jsonstream.NewSplitter(limitReader(r, maxDiscoveryBytes), new(jsonstream.BufferPool),
 		jsonstream.Options{Permit: permit, FreeBuffer: freeDocumentBuffer})
 	defer s.Close()
@@ -167,10 +169,10 @@ func readGroups(r io.Reader, permit jsonstream.Permit) ([]group, error) {
 			groups = append(groups, group{Name: a.Metadata.Name, Unknown: true})
 			return nil
 		}
-		g := a.group()
+		g := a.group(lists)
 		groups = append(groups, g)
 		for _, v := range g.Versions {
-			kinds += 1 + len(v.Resources)
+			kinds += 1 + len(v.Kinds)
 		}
 		return limitKinds(max(kinds/2, len(groups)))
 	})
@@ -180,19 +182,35 @@ func readGroups(r io.Reader, permit jsonstream.Permit) ([]group, error) {
 	return groups, err
 }
 
-func (a aggregatedGroup) group() group {
+// sharedLists makes equal lists share their memory: hundreds of kinds have the same verbs.
+type sharedLists map[string][]string
+
+func (s sharedLists) share(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	key := strings.Join(list, "\x00")
+	if s[key] == nil {
+		s[key] = list
+	}
+	return s[key]
+}
+
+func (a aggregatedGroup) group(lists sharedLists) group {
 	g := group{Name: a.Metadata.Name}
 	for _, v := range a.Versions {
 		gv := groupVersion{Version: v.Version, Stale: v.Freshness == "Stale"}
 		for _, r := range v.Resources {
-			if r.ResponseKind == nil || !watchable(r.Verbs) {
+			if r.ResponseKind == nil {
 				continue
 			}
-			gv.Resources = append(gv.Resources, vedette.Resource{
+			resource := vedette.Resource{
 				Kind: vedette.Kind{Group: g.Name, Name: r.ResponseKind.Kind}, Version: v.Version,
 				Plural: r.Resource, Singular: r.SingularResource, ShortNames: r.ShortNames,
 				Namespaced: r.Scope == "Namespaced",
-			})
+			}
+			gv.Kinds = append(gv.Kinds,
+				vedette.ServedKind{Resource: resource, Categories: lists.share(r.Categories), Verbs: lists.share(r.Verbs)})
 		}
 		g.Versions = append(g.Versions, gv)
 	}
@@ -207,26 +225,52 @@ func watchable(verbs []string) bool {
 // group, that serves it.
 func newCatalogue(groups []group) Catalogue {
 	var cat Catalogue
-	seen := map[vedette.Kind]bool{}
+	positions := map[vedette.Kind]int{}
 	for _, g := range groups {
 		unknown := g.Unknown
 		for _, v := range g.Versions {
 			unknown = unknown || v.Stale
-			for _, r := range v.Resources {
-				if r.Kind.Name == "" || r.Plural == "" || seen[r.Kind] || max(len(r.Kind.Group), len(r.Kind.Name), len(r.Plural)) > maxNameLength {
+			for _, k := range v.Kinds {
+				if !hasValidNames(k.Resource) {
 					continue
 				}
-				seen[r.Kind] = true
-				cat.Resources = append(cat.Resources, r)
+				at, seen := positions[k.Kind]
+				if !seen {
+					at = len(cat.Served)
+					positions[k.Kind] = at
+					cat.Served = append(cat.Served, k)
+				}
+				cat.Served[at].Versions = append(cat.Served[at].Versions, v.Version)
 			}
 		}
 		if unknown {
 			cat.UnknownGroups = append(cat.UnknownGroups, g.Name)
 		}
 	}
-	slices.SortFunc(cat.Resources, func(a, b vedette.Resource) int {
-		return strings.Compare(a.Kind.Group+"/"+a.Kind.Name, b.Kind.Group+"/"+b.Kind.Name)
-	})
+	cat.Resources = watchableOf(groups)
 	slices.Sort(cat.UnknownGroups)
 	return cat
+}
+
+func hasValidNames(r vedette.Resource) bool {
+	return r.Kind.Name != "" && r.Plural != "" && max(len(r.Kind.Group), len(r.Kind.Name), len(r.Plural), len(r.Version)) <= maxNameLength
+}
+
+// watchableOf returns the kinds that can be listed and watched. The version is the first one in which they can.
+func watchableOf(groups []group) (resources []vedette.Resource) {
+	seen := map[vedette.Kind]bool{}
+	for _, g := range groups {
+		for _, v := range g.Versions {
+			for _, k := range v.Kinds {
+				if !seen[k.Kind] && watchable(k.Verbs) && hasValidNames(k.Resource) {
+					seen[k.Kind] = true
+					resources = append(resources, k.Resource)
+				}
+			}
+		}
+	}
+	slices.SortFunc(resources, func(a, b vedette.Resource) int {
+		return strings.Compare(a.Kind.Group+"/"+a.Kind.Name, b.Kind.Group+"/"+b.Kind.Name)
+	})
+	return resources
 }

@@ -69,17 +69,17 @@ func (c *Cluster) discoverLegacy(ctx context.Context, path string, body io.Reade
 func (c *Cluster) discoverGroup(ctx context.Context, name, path string, versions []string) group {
 	g := group{Name: name}
 	for _, version := range versions {
-		resources, err := c.discoverVersion(ctx, name, version, path+"/"+version)
+		kinds, err := c.discoverVersion(ctx, name, version, path+"/"+version)
 		if err != nil {
 			g.Unknown = true
 			continue
 		}
-		g.Versions = append(g.Versions, groupVersion{Version: version, Resources: resources})
+		g.Versions = append(g.Versions, groupVersion{Version: version, Kinds: kinds})
 	}
 	return g
 }
 
-func (c *Cluster) discoverVersion(ctx context.Context, group, version, path string) ([]vedette.Resource, error) {
+func (c *Cluster) discoverVersion(ctx context.Context, group, version, path string) ([]vedette.ServedKind, error) {
 	resp, err := c.Get(ctx, c.Timeouts(), GetRequest{Path: path, Accept: AcceptJSON})
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (c *Cluster) discoverVersion(ctx context.Context, group, version, path stri
 	if err := c.readDocument(ctx, resp.Body, &list); err != nil {
 		return nil, err
 	}
-	return list.Kinds(group, version, watchable), nil
+	return list.Kinds(group, version), nil
 }
 
 // APIResourceList is the part of a metav1.APIResourceList that this agent reads.
@@ -101,18 +101,20 @@ type APIResourceList struct {
 		Kind         string   `json:"kind"`
 		Verbs        []string `json:"verbs"`
 		ShortNames   []string `json:"shortNames"`
+		Categories   []string `json:"categories"`
 	} `json:"resources"`
 }
 
-// Kinds returns the kinds of the list whose verbs include accepts, without subresources.
-func (l APIResourceList) Kinds(group, version string, include func(verbs []string) bool) []vedette.Resource {
-	var resources []vedette.Resource
+// Kinds returns the kinds of the list, without subresources.
+func (l APIResourceList) Kinds(group, version string) []vedette.ServedKind {
+	var kinds []vedette.ServedKind
 	for _, r := range l.Resources {
-		if strings.Contains(r.Name, "/") || !include(r.Verbs) {
+		if strings.Contains(r.Name, "/") {
 			continue
 		}
-		resources = append(resources, vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: version,
-			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced})
+		resource := vedette.Resource{Kind: vedette.Kind{Group: group, Name: r.Kind}, Version: version,
+			Plural: r.Name, Singular: r.SingularName, ShortNames: r.ShortNames, Namespaced: r.Namespaced}
+		kinds = append(kinds, vedette.ServedKind{Resource: resource, Categories: r.Categories, Verbs: r.Verbs})
 	}
-	return resources
+	return kinds
 }

@@ -79,7 +79,7 @@ func TestDiscoverReportsMalformedGroupAsUnknown(t *testing.T) {
 	}
 }
 
-func TestDiscoverErrors(t *testing.T) {
+func TestInvalidDiscoveryDocumentsFail(t *testing.T) {
 	for name, documents := range map[string]map[string]string{
 		"no documents":            {},
 		"an HTML page":            {"/api": "<html>", "/apis": "<html>"},

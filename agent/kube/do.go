@@ -53,8 +53,8 @@ type interactiveTransport struct {
 }
 
 // Do sends a request whose response ends soon, and returns the response with any status.
-// The caller must close the body. If the API server rejects the credentials, Do reads
-// them again and retries once. Errors are explained as by Explain.
+// The caller must close the body. If the API server rejects the credentials, Do
+// reloads them and retries once. Errors are explained as by Explain.
 func (c *Cluster) Do(ctx context.Context, r Request) (*http.Response, error) {
 	resp, err := c.do(ctx, r)
 	if err == nil && resp.StatusCode != http.StatusUnauthorized {
@@ -101,7 +101,6 @@ func (c *Cluster) do(ctx context.Context, r Request) (*http.Response, error) {
 // without API servers).
 type unsentError struct{ error }
 
-// Unwrap returns the cause.
 func (e *unsentError) Unwrap() error { return e.error }
 
 // Stream sends a request whose response may last, over the connections of watches, so

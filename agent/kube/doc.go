@@ -11,4 +11,9 @@
 //     are zeroed.
 //
 // Errors explain what failed, at which address, and what to do.
+//
+// client-go does what is hard to get right and has no cost per object: kubeconfigs, TLS and authentication settings. Its
+// informers, typed clients and exec authenticator are not used: informers keep every object, typed clients are 22 MB, and the
+// exec authenticator has no time limit. In the agent, only this package has credentials and connections from it. It knows
+// nothing of feeds or operations, so that a change to one of these cannot break the other.
 package kube

@@ -25,6 +25,9 @@ func (c *Cluster) Explain(err error) error {
 		return err
 	}
 	explained := explainError(err, c.Host(), c.caDescription())
+	if source := c.usedAccess().source; source != nil && StatusCode(err) == http.StatusUnauthorized {
+		explained = vedette.Errorf(vedette.Denied, "%w; or %s", explained, source.Rejected())
+	}
 	if unsent := (*unsentError)(nil); errors.As(err, &unsent) && !errors.As(explained, &unsent) {
 		return &unsentError{explained}
 	}
@@ -45,8 +48,7 @@ func (c *Cluster) caDescription() string {
 
 // explainError is the only place that explains errors on the way to an API server.
 func explainError(err error, host, ca string) error {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return explainStatus(status, host)
 	}
 	if strings.Contains(err.Error(), "getting credentials:") { // whatever it says is not about the API server

@@ -71,7 +71,7 @@ func silentServer(t *testing.T) string {
 	return "https://" + l.Addr().String()
 }
 
-func TestIdentifyErrors(t *testing.T) {
+func TestIdentifyErrorsNameTheCause(t *testing.T) {
 	local := net.IPv4(127, 0, 0, 1)
 	tomorrow, yesterday := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
 	good, goodCA := certificate(t, "good", tomorrow, local)
@@ -125,7 +125,7 @@ func TestIdentifyErrors(t *testing.T) {
 	}
 }
 
-func TestConnectErrors(t *testing.T) {
+func TestUnusableKubeconfigsAreExplained(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
@@ -144,8 +144,8 @@ func TestConnectErrors(t *testing.T) {
 		{"missing file", kube.Access{KubeconfigFile: dir + "/none"}, "kubeconfig file " + dir + "/none does not exist"},
 		{"not YAML", kube.Access{KubeconfigFile: write("junk", "\x00{")}, "read kubeconfig file"},
 		{"empty file", kube.Access{KubeconfigFile: write("empty", "")}, "has no contexts"},
-		{"no context chosen", kube.Access{KubeconfigFile: twoContexts}, "choose one of its contexts (a, b)"},
-		{"an unknown context", kube.Access{KubeconfigFile: twoContexts, Context: "c"}, `has no context "c": choose one of a, b`},
+		{"no context chosen", kube.Access{KubeconfigFile: twoContexts}, "choose one of its contexts (a and b)"},
+		{"an unknown context", kube.Access{KubeconfigFile: twoContexts, Context: "c"}, `has no context "c": it has a and b`},
 		{"missing exec plugin", kube.Access{KubeconfigContents: []byte(withUser("{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}"))}, `exec plugin "no-such-plugin"`},
 		{"a plugin that client-go no longer has", kube.Access{KubeconfigContents: []byte(withUser("{auth-provider: {name: gcp}}"))}, "gcp"},
 		{"invalid certificate", kube.Access{KubeconfigContents: []byte(withUser("{client-certificate-data: eA==, client-key-data: eA==}"))}, "use the credentials for https://x"},

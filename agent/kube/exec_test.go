@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -86,6 +88,37 @@ func TestExecPluginRunsWhenCredentialsExpireOrAreRefused(t *testing.T) {
 				t.Errorf("got tokens %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestStaticPluginOnPathRuns checks that a program runs that an init container has copied into a directory on the PATH, although the image has
+// neither a shell nor libraries.
+func TestStaticPluginOnPathRuns(t *testing.T) {
+	plugins := t.TempDir()
+	source := filepath.Join(t.TempDir(), "main.go")
+	program := fmt.Sprintf("package main\n\nimport \"os\"\n\nfunc main() { _, _ = os.Stdout.WriteString(%q) }\n",
+		`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"of-the-plugin"}}`)
+	must(t, os.WriteFile(source, []byte(program), 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(plugins, "my-plugin"), source)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tokens := &tokenServer{}
+	server := kubetest.NewServer(t, tokens.ServeHTTP)
+	const user = "{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: my-plugin}}"
+	access := kube.Access{KubeconfigContents: []byte(strings.Replace(string(kubetest.Kubeconfig(server.URL, kubetest.CertPEM(server))), "{token: t}", user, 1))}
+	t.Setenv("PATH", "/usr/local/bin:"+t.TempDir())
+	if _, err := kube.Connect(access, kube.Options{}); err == nil || !strings.Contains(err.Error(), "install it beside the agent") {
+		t.Errorf("got error %v before the plugin is installed", err)
+	}
+	t.Setenv("PATH", "/usr/local/bin:"+plugins)
+	c, err := kube.Connect(access, kube.Options{})
+	must(t, err)
+	t.Cleanup(c.Close)
+	_, _, _ = c.Identify(t.Context()) // the server has no namespaces
+	if !slices.Contains(tokens.tokens, "of-the-plugin") || c.Issuer() != "exec plugin my-plugin" {
+		t.Errorf("got the tokens %q by %q", tokens.tokens, c.Issuer())
 	}
 }
 

@@ -8,3 +8,6 @@ func ResolveSoon(c *Cluster) {
 	defer c.addresses.mu.Unlock()
 	c.addresses.resolved = time.Time{}
 }
+
+// ReloadNow is ReloadCredentials without its pause.
+func ReloadNow(c *Cluster) { c.reloadCredentialsNow() }

@@ -60,6 +60,39 @@ func checkNamedFiles(single clientcmdapi.Config) error {
 	return nil
 }
 
+// readNamedFiles replaces the certificates and keys that cfg names by their content. Otherwise client-go would
+// read the files again at each handshake, and use content that no rotation has verified. The name of the CA
+// stays for error messages.
+func readNamedFiles(cfg *rest.Config) error {
+	t := &cfg.TLSClientConfig
+	for _, named := range []struct {
+		file string
+		data *[]byte
+	}{{t.CAFile, &t.CAData}, {t.CertFile, &t.CertData}, {t.KeyFile, &t.KeyData}} {
+		if named.file == "" || len(*named.data) > 0 {
+			continue
+		}
+		content, err := readNamedFile(named.file)
+		if err != nil {
+			return vedette.Errorf(vedette.Invalid, "read a file named in the kubeconfig: %w", err)
+		}
+		*named.data = content
+	}
+	t.CertFile, t.KeyFile = "", ""
+	return nil
+}
+
+func readNamedFile(file string) ([]byte, error) {
+	if err := checkFile(file); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(file)
+	if err == nil && len(content) == 0 { // client-go would go on without it
+		err = fmt.Errorf("%s is empty", file)
+	}
+	return content, err
+}
+
 // proxyOf returns the address of the kubeconfig's proxy, with its password; empty if there is none.
 func proxyOf(cfg *rest.Config) string {
 	if cfg.Proxy == nil {

@@ -18,7 +18,7 @@ const oneContext = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: 
 	"clusters: [{name: c, cluster: {server: 'https://x', %s}}]\nusers: [{name: u, user: {%s}}]\n"
 
 // TestFilesThatCannotBeReadAreRefused checks that an account whose files are pipes, devices or
-// folders, or are too large, is refused at once. Reading them would block the agent, or take all
+// directories, or are too large, is refused at once. Reading them would block the agent, or take all
 // of its memory, so each Connect must return without anyone who writes into the pipe.
 func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 	dir := t.TempDir()
@@ -50,8 +50,8 @@ func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-// TestAccessChanges checks which changes of a kubeconfig and its files make an account reconnect.
-func TestAccessChanges(t *testing.T) {
+// TestChangedAccessReconnects checks which changes of a kubeconfig and its files make an account reconnect.
+func TestChangedAccessReconnects(t *testing.T) {
 	dir := t.TempDir()
 	file, token := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
 	write := func(path, text string) {

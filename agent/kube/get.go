@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -25,6 +26,9 @@ type GetRequest struct {
 	// zeroed as they are read. Use it for Secrets, because their annotations may hold
 	// their data.
 	WipeBuffers bool
+	// OnConn is called with the connection that carries the response, if others can be sent over it
+	// meanwhile; nil for none.
+	OnConn func(*Conn)
 }
 
 // Get sends a request whose response ends soon. A status other than 200 and 304 is a
@@ -50,6 +54,9 @@ func (c *Cluster) Watch(ctx context.Context, t Timeouts, r GetRequest) (*http.Re
 func (c *Cluster) get(ctx context.Context, t Timeouts, r GetRequest, roundTrip func(*http.Request) (*http.Response, error)) (*http.Response,
 	error) {
 	return checkStatus(t.send(ctx, func(ctx context.Context) (*http.Response, error) {
+		if r.OnConn != nil {
+			ctx = withConnObserver(ctx, r.OnConn)
+		}
 		req, err := c.newRequest(ctx, r)
 		if err != nil {
 			return nil, err
@@ -73,9 +80,7 @@ func (c *Cluster) newRequest(ctx context.Context, r GetRequest) (*http.Request, 
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	req.Header.Set("Accept", r.Accept)
 	return req, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -114,10 +115,10 @@ func (c *Cluster) clusterUID(ctx context.Context) (string, error) {
 }
 
 // isHidden reports whether RBAC denies a read, or whether the object does not exist
-// (virtual API servers may have no namespaces).
+// (virtual API servers may have no namespaces). The page of a proxy hides nothing.
 func isHidden(err error) bool {
-	code := StatusCode(err)
-	return code == http.StatusForbidden || code == http.StatusNotFound
+	var s *StatusError
+	return errors.As(err, &s) && (s.Code == http.StatusForbidden && s.IsStatus || s.IsNotFound())
 }
 
 // namespaces returns the names of all namespaces, or nil if they are hidden.

@@ -3,12 +3,14 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/jsonstream"
 )
 
 // ErrAnotherCluster means that the address of an API server leads to another cluster than before, or to
@@ -52,7 +54,9 @@ func (i *identity) set(id vedette.Cluster, w *witness) (is *vedette.Cluster, isF
 	defer i.mu.Unlock()
 	isFirst = i.is == nil
 	if isFirst {
-		i.is, i.witness, i.fingerprint = &id, w, id.Fingerprint
+		i.is = &id
+		i.witness = w
+		i.fingerprint = id.Fingerprint
 	}
 	return i.is, isFirst
 }
@@ -157,12 +161,10 @@ func (c *Cluster) readNamespace(ctx context.Context, rt http.RoundTripper, r Get
 	}
 	defer resp.Body.Close()
 	read.fingerprint, read.isHTTP1 = fingerprint(resp.TLS), resp.ProtoMajor == 1
-	switch resp.StatusCode {
-	case http.StatusOK:
+	if resp.StatusCode == http.StatusOK {
 		read.uid, err = c.readUID(ctx, resp.Body)
-	case http.StatusForbidden, http.StatusNotFound:
-	default:
-		return read, readStatus(resp)
+	} else if err = readStatus(resp); isHidden(err) {
+		err = nil
 	}
 	if err != nil {
 		return read, err
@@ -212,6 +214,9 @@ func (c *Cluster) readUID(ctx context.Context, body io.Reader) (string, error) {
 		} `json:"metadata"`
 	}
 	err := c.readDocument(ctx, body, &ns)
+	if err == nil && ns.Metadata.UID == "" { // another document, which must not pass for an object that RBAC hides
+		err = fmt.Errorf("%w: the document is without a uid, so it is not a namespace", jsonstream.ErrMalformed)
+	}
 	return truncate(ns.Metadata.UID, maxNameLength), err
 }
 

@@ -28,8 +28,9 @@ import (
 type identifiedServer struct {
 	*httptest.Server
 	uid       string
-	team      string                    // uid of the namespace team; "" if namespaces are denied
-	readUID   func(http.ResponseWriter) // answers requests for the uid instead; nil for none
+	team      string                               // uid of the namespace team; "" if namespaces are denied
+	readUID   func(http.ResponseWriter)            // answers requests for the uid instead; nil for none
+	lists     map[string]func(http.ResponseWriter) // answers to lists, by path
 	mu        sync.Mutex
 	requested []string // method and path of the requests but those for the identity
 	conns     map[string]bool
@@ -61,7 +62,7 @@ func (s *identifiedServer) answer(w http.ResponseWriter, r *http.Request) {
 	} else if r.URL.Path != "/version" && !strings.HasPrefix(r.URL.Path, "/api/v1/namespaces") {
 		s.requested = append(s.requested, r.Method+" "+r.URL.Path)
 	}
-	readUID := s.readUID
+	readUID, list := s.readUID, s.lists[r.URL.Path]
 	s.mu.Unlock()
 	switch {
 	case isIdentity && readUID != nil:
@@ -76,12 +77,21 @@ func (s *identifiedServer) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"gitVersion": "v1.36.3"}`)
 	case r.URL.Path == "/api/v1/namespaces":
 		fmt.Fprint(w, emptyList)
+	case list != nil && r.URL.RawQuery == "limit=1":
+		list(w)
 	case r.URL.Query().Get("watch") != "":
 		kubetest.Hang(w, r, "event of "+s.uid+"\n")
 	default:
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, s.uid)
 	}
+}
+
+// setLists sets the answers to lists.
+func (s *identifiedServer) setLists(answers map[string]func(http.ResponseWriter)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists = answers
 }
 
 // setReadUID replaces the answer to requests for the identity.
@@ -91,7 +101,15 @@ func (s *identifiedServer) setReadUID(answer func(http.ResponseWriter)) {
 	s.readUID = answer
 }
 
-func deny(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }
+func deny(w http.ResponseWriter) { writeStatus(w, http.StatusForbidden, "Forbidden") }
+
+func http404(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
+func writeStatus(w http.ResponseWriter, code int, reason string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind": "Status", "code": %d, "reason": %q}`, code, reason)
+}
 
 // requests returns the requests besides those that identify the cluster.
 func (s *identifiedServer) requests() []string {
@@ -340,11 +358,15 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 		want   string
 	}{
 		"denied":       {deny, vedette.Denied, "may not read the namespace kube-system anymore"},
-		"missing":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, vedette.Denied, "kube-system"},
+		"missing":      {func(w http.ResponseWriter) { writeStatus(w, http.StatusNotFound, "NotFound") }, vedette.Denied, "kube-system"},
+		"unknown path": {http404, vedette.Denied, "kube-system"},
+		"a firewall":   {func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden); fmt.Fprint(w, "<html>") }, vedette.Denied, "HTML"},
+		"a gateway":    {func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound); fmt.Fprint(w, "<html>") }, vedette.Unavailable, "HTML"},
 		"overloaded":   {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, vedette.Unavailable, "429"},
 		"failing":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) }, vedette.Unavailable, "500"},
 		"unauthorized": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) }, vedette.Denied, "rejected the credentials"},
 		"nonsense":     {func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }, vedette.Unavailable, "HTML"},
+		"a sign-in":    {func(w http.ResponseWriter) { fmt.Fprint(w, `{"message": "sign in"}`) }, vedette.Unavailable, "without a uid"},
 		"closing": {func(w http.ResponseWriter) {
 			w.Header().Set("Connection", "close")
 			fmt.Fprint(w, `{"metadata": {"uid": "first"}}`)
@@ -372,8 +394,25 @@ func TestIdentityThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestHiddenUID checks that the certificate identifies a cluster whose uid is hidden.
-func TestHiddenUID(t *testing.T) {
+// TestAnotherDocumentHidesNoUID checks that an agent that begins while a gateway answers with other documents does not take the cluster for one
+// whose uid RBAC hides: from then on, its certificate would stand for it.
+func TestAnotherDocumentHidesNoUID(t *testing.T) {
+	for _, document := range []string{`{}`, `{"message": "sign in"}`, `{"kind": "Status", "metadata": {}, "status": "Success"}`} {
+		p := startPair(t, "HTTP/2", nil)
+		p.first.setReadUID(func(w http.ResponseWriter) { fmt.Fprint(w, document) })
+		c := kubetest.ConnectWith(t, p.kubeconfig(t, "127.0.0.1"), kube.Options{})
+		if id, _, err := c.Identify(t.Context()); err == nil || !strings.Contains(err.Error(), "without a uid") {
+			t.Errorf("%s: got %+v and error %v", document, id, err)
+		}
+		p.first.setReadUID(nil)
+		if id, _, err := c.Identify(t.Context()); err != nil || id.UID != "first" {
+			t.Errorf("%s: got %+v and error %v when the identity can be read", document, id, err)
+		}
+	}
+}
+
+// TestCertificateIdentifiesClusterWithoutUID checks that the certificate identifies a cluster whose uid is hidden.
+func TestCertificateIdentifiesClusterWithoutUID(t *testing.T) {
 	p := startPair(t, "HTTP/2", func(ca *keypairtest.Authority) *tls.Config { return ca.ServerTLS() })
 	p.first.setReadUID(deny)
 	c := kubetest.ConnectWith(t, p.kubeconfig(t, "127.0.0.1"), kube.Options{})
@@ -422,8 +461,7 @@ func TestNamespaceShowsHiddenCluster(t *testing.T) {
 	}
 }
 
-// TestIdentifyAgain checks that a Cluster stays the cluster that it was identified as.
-func TestIdentifyAgain(t *testing.T) {
+func TestClusterStaysTheIdentifiedOne(t *testing.T) {
 	p := startPair(t, "HTTP/2", nil)
 	c := p.connect(t, kube.Options{})
 	if id, _, err := c.Identify(t.Context()); err != nil || id.UID != "first" {
@@ -439,9 +477,9 @@ func TestIdentifyAgain(t *testing.T) {
 	}
 }
 
-// TestCheckIdentity checks that a proxy which leads requests of one connection to several clusters is
+// TestSwitchesOnOpenConnectionsAreNoticed checks that a proxy which leads requests of one connection to several clusters is
 // noticed, and an address that DNS resolves to other machines while connections are open.
-func TestCheckIdentity(t *testing.T) {
+func TestSwitchesOnOpenConnectionsAreNoticed(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
 		p := startPair(t, "HTTP/2", nil)
 		c := p.connect(t, kube.Options{})
@@ -480,9 +518,9 @@ func TestCheckIdentity(t *testing.T) {
 	})
 }
 
-// TestUnidentifiedCluster checks that connections are used as they are before the cluster is
+// TestConnectionsAreUncheckedUntilIdentified checks that connections are used as they are before the cluster is
 // identified, and not afterwards.
-func TestUnidentifiedCluster(t *testing.T) {
+func TestConnectionsAreUncheckedUntilIdentified(t *testing.T) {
 	p := startPair(t, "HTTP/2", nil)
 	c := kubetest.ConnectWith(t, p.kubeconfig(t, "127.0.0.1"), kube.Options{})
 	change := requestsOfEachTransport["change"]

@@ -97,22 +97,23 @@ func (p *parsedKubeconfig) isCurrent(info os.FileInfo) bool {
 		p.read.Sub(info.ModTime()) > modTimeResolution
 }
 
-// loadMerged returns the merged content of the files that kubectl reads.
-func (c *kubeconfigCache) loadMerged() (*clientcmdapi.Config, error) {
+// loadMerged returns the merged content of the files that kubectl reads, and their names. Those that do not exist are empty.
+func (c *kubeconfigCache) loadMerged() (config *clientcmdapi.Config, files []string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	files := slices.DeleteFunc(slices.Clone(rules.Precedence), func(file string) bool { return file == "" })
+	files = slices.DeleteFunc(slices.Clone(rules.Precedence), func(file string) bool { return file == "" })
 	for _, file := range files {
 		if err := checkFile(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if len(files) != 1 {
-		return rules.Load() //nolint:wrapcheck // it names the file
+	if len(files) == 1 {
+		if _, err := os.Stat(files[0]); err == nil {
+			config, err = c.load(files[0])
+			return config, files, err
+		}
 	}
-	if _, err := os.Stat(files[0]); err != nil {
-		return rules.Load() //nolint:wrapcheck // it names the file
-	}
-	return c.load(files[0])
+	config, err = rules.Load()
+	return config, files, err //nolint:wrapcheck // it names the file
 }
 
 // singleContext returns a copy of one context with its cluster and user, which callers

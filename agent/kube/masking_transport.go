@@ -13,7 +13,6 @@ import (
 // quote them, but proxies and webhooks may, and errors are shown to everyone who reads accounts.
 type maskingTransport struct{ next http.RoundTripper }
 
-// RoundTrip sends one request.
 func (t maskingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	if err != nil || resp.StatusCode < http.StatusBadRequest {

@@ -12,7 +12,6 @@ type measuredTransport struct {
 	onResponse func(verb string, status int, took time.Duration)
 }
 
-// RoundTrip sends one request.
 func (t measuredTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := t.RoundTripper.RoundTrip(r)

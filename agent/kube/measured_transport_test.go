@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestOnResponse checks that requests on all four kinds of connections are measured.
-func TestOnResponse(t *testing.T) {
+// TestRequestsOnAllConnectionsAreMeasured checks that requests on all four kinds of connections are measured.
+func TestRequestsOnAllConnectionsAreMeasured(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/denied" {
 			w.WriteHeader(http.StatusForbidden)

@@ -16,7 +16,7 @@ func kubeconfigWithNamespace(namespace string) []byte {
 	return []byte(strings.Replace(kubeconfigTemplate, "NAMESPACE", namespace, 1))
 }
 
-func TestNamespace(t *testing.T) {
+func TestContextGivesTheNamespace(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		access kube.Access
@@ -37,9 +37,9 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// TestNamespaceChanges checks that an account reconnects if the namespace of its context
+// TestChangedNamespaceReconnects checks that an account reconnects if the namespace of its context
 // changes.
-func TestNamespaceChanges(t *testing.T) {
+func TestChangedNamespaceReconnects(t *testing.T) {
 	access := kube.Access{KubeconfigFile: filepath.Join(t.TempDir(), "kubeconfig")}
 	write := func(namespace string) {
 		if err := os.WriteFile(access.KubeconfigFile, kubeconfigWithNamespace(namespace), 0o600); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 )
 
-// TestController follows the owners of a pod as an API server shows them.
-func TestController(t *testing.T) {
+// TestOwnersOfThePodAreFollowed follows the owners of a pod as an API server shows them.
+func TestOwnersOfThePodAreFollowed(t *testing.T) {
 	owned := func(owners ...string) string {
 		return `{"metadata":{"name":"x","ownerReferences":[` + strings.Join(owners, ",") + `]}}`
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette/agent/jsonstream"
@@ -34,12 +35,23 @@ func (c *Cluster) ReadPermit(ctx context.Context, body io.Reader, timeout time.D
 	}})
 }
 
+// smallDocument is the buffer that most documents fit into.
+type smallDocument [4 << 10]byte
+
+// smallDocuments holds buffers that are all zero. Each probe of an account needs one.
+var smallDocuments = sync.Pool{New: func() any { return new(smallDocument) }}
+
 // readDocument reads and decodes a whole document.
 func (c *Cluster) readDocument(ctx context.Context, body io.Reader, into any) error {
 	permit := c.ReadPermit(ctx, body, documentTimeout)
 	defer permit.Release(0)
 	src := limitReader(body, maxDocumentBytes-1)
-	buf := make([]byte, 0, 4<<10)
+	small := smallDocuments.Get().(*smallDocument)
+	defer func() {
+		clear(small[:])
+		smallDocuments.Put(small)
+	}()
+	buf := small[:0]
 	for {
 		if cap(buf) > freeDocumentBuffer {
 			if err := permit.Acquire(cap(buf)); err != nil { //nolint:contextcheck // the permit has it

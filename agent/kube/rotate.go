@@ -8,13 +8,16 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/cloud"
+	"github.com/vedette-io/vedette/agent/kube/credentials"
 )
 
 // usedAccess is what a Cluster connects with.
 type usedAccess struct {
 	cfg    *rest.Config
-	exec   *execAuthenticator // nil if the credentials do not come from an exec plugin or from Google
-	digest [sha256.Size]byte  // of cfg and the files that it names
+	source *cloud.Source      // nil if the credentials do not come from a cloud
+	exec   *credentials.Cache // nil if they come neither from source nor from an exec plugin
+	digest [sha256.Size]byte  // of cfg
 }
 
 func (c *Cluster) usedAccess() usedAccess {
@@ -25,46 +28,47 @@ func (c *Cluster) usedAccess() usedAccess {
 
 // prepareAccess prepares what was read of an Access for use.
 func (c *Cluster) prepareAccess(a Access, cfg *rest.Config) (usedAccess, error) {
-	google := a.googleTokens(cfg)
-	cfg.UserAgent = c.opts.UserAgent
-	digest, err := digestAccess(cfg)
+	source, err := a.tokenSource(cfg)
 	if err != nil {
 		return usedAccess{}, err
 	}
-	exec, err := c.newExec(cfg, google)
+	cfg.UserAgent = c.opts.UserAgent
+	exec, err := c.newExec(cfg, source)
 	if err != nil {
 		return usedAccess{}, vedette.Errorf(vedette.Invalid, "prepare the credentials for %s: %w", c.base, err)
 	}
-	return usedAccess{cfg, exec, digest}, nil
+	return usedAccess{cfg, source, exec, digestAccess(cfg)}, nil
 }
 
-// newExec prepares Google's tokens or the kubeconfig's exec plugin; nil if there is neither.
-func (c *Cluster) newExec(cfg *rest.Config, google *googleTokens) (*execAuthenticator, error) {
-	if google != nil {
-		return &execAuthenticator{ctx: c.ctx, run: google.run, onRotate: c.reloadCredentialsNow}, google.check()
+// newExec prepares the tokens of a cloud or the kubeconfig's exec plugin; nil if there is neither.
+func (c *Cluster) newExec(cfg *rest.Config, source *cloud.Source) (*credentials.Cache, error) {
+	if source != nil {
+		return credentials.New(c.ctx, credentials.FromCloud(source), c.reloadCredentialsNow), nil
 	}
 	if cfg.ExecProvider == nil {
 		return nil, nil //nolint:nilnil // most kubeconfigs have no plugin
 	}
-	p, err := newExecPlugin(cfg)
+	cluster, err := describeToPlugin(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("read the exec plugin: %w", err)
 	}
-	return &execAuthenticator{ctx: c.ctx, run: p.run, onRotate: c.reloadCredentialsNow}, nil
+	p, err := credentials.NewExecPlugin(cfg.ExecProvider, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("read the exec plugin: %w", err)
+	}
+	return credentials.New(c.ctx, p.Run, c.reloadCredentialsNow), nil
 }
 
 // useAccess makes new requests use other credentials. If they cannot be used, the ones before stay.
 func (c *Cluster) useAccess(used usedAccess) error {
-	c.mu.Lock()
-	before := c.access
-	c.access = used
-	c.mu.Unlock()
-	if err := c.rebuildTransports(); err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.access = before
+	attempt, _ := c.beginAttempt()
+	t, err := c.buildTransports(attempt, used)
+	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "use the credentials for %s: %w", c.base, err)
 	}
+	c.mu.Lock()
+	c.installLocked(t)
+	c.mu.Unlock()
 	c.conns.retireAll()
 	return nil
 }

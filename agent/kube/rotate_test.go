@@ -101,16 +101,23 @@ func who(t *testing.T, c *kube.Cluster) string {
 	return strings.TrimSpace(string(body))
 }
 
-// TestRotate replaces the authority, the certificate, the key and the token of a user while a watch
-// is open.
-func TestRotate(t *testing.T) {
-	first, second := keypairtest.New(t), keypairtest.New(t)
+// connectRotating starts a server with a certificate of ca, and connects as agent-1 with token one.
+func connectRotating(t *testing.T, ca *keypairtest.Authority) (*rotatingServer, rotatedFiles, *kube.Cluster) {
+	t.Helper()
 	server, files := startRotatingServer(t), rotatedFiles{t.TempDir()}
-	server.tls.Store(first.ServerTLS())
-	files.use(t, server.URL, first, "agent-1", "one")
+	server.tls.Store(ca.ServerTLS())
+	files.use(t, server.URL, ca, "agent-1", "one")
 	c, err := kube.Connect(files.access(), kube.Options{})
 	must(t, err)
 	t.Cleanup(c.Close)
+	return server, files, c
+}
+
+// TestOpenWatchSurvivesRotation replaces the authority, the certificate, the key and the token of a user while a watch
+// is open.
+func TestOpenWatchSurvivesRotation(t *testing.T) {
+	first, second := keypairtest.New(t), keypairtest.New(t)
+	server, files, c := connectRotating(t, first)
 	watch, err := c.Stream(t.Context(), kube.Request{Path: "/watch"})
 	must(t, err)
 	defer watch.Body.Close()
@@ -152,12 +159,7 @@ func TestRotate(t *testing.T) {
 // cannot be used change nothing.
 func TestRotateIsForTheSameAddress(t *testing.T) {
 	ca := keypairtest.New(t)
-	server, files := startRotatingServer(t), rotatedFiles{t.TempDir()}
-	server.tls.Store(ca.ServerTLS())
-	files.use(t, server.URL, ca, "agent-1", "one")
-	c, err := kube.Connect(files.access(), kube.Options{})
-	must(t, err)
-	t.Cleanup(c.Close)
+	server, files, c := connectRotating(t, ca)
 	files.use(t, "https://127.0.0.1:1", ca, "agent-1", "one")
 	if rotated, err := c.Rotate(t.Context(), files.access(), verify); rotated || err != nil {
 		t.Errorf("another address: got %t, %v", rotated, err)
@@ -169,6 +171,39 @@ func TestRotateIsForTheSameAddress(t *testing.T) {
 	}
 	if got := who(t, c); got != "agent-1 Bearer one" {
 		t.Errorf("got %q, want what was used before", got)
+	}
+}
+
+// TestFilesAreUsedAfterRotation checks that new connections use the credentials in use, whatever the files contain
+// that the kubeconfig names.
+func TestFilesAreUsedAfterRotation(t *testing.T) {
+	ca, foreign := keypairtest.New(t), keypairtest.New(t)
+	server, files, c := connectRotating(t, ca)
+	check := func(name string) {
+		t.Helper()
+		server.CloseClientConnections()
+		kube.ReloadNow(c) // as exec plugins do, and rejected requests
+		if got := who(t, c); got != "agent-1 Bearer one" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if rotated, err := c.Rotate(t.Context(), files.access(), verify); rotated || err == nil {
+			t.Errorf("%s: got %t, %v, want an error of the rotation", name, rotated, err)
+		}
+	}
+	files.use(t, server.URL, foreign, "agent-2", "two")
+	check("of another authority")
+	for _, name := range []string{"ca.crt", "user.crt", "user.key"} {
+		files.use(t, server.URL, ca, "agent-2", "two")
+		for _, text := range []string{"half of", ""} {
+			must(t, os.WriteFile(files.path(name), []byte(text), 0o600))
+			check(fmt.Sprintf("%s is %q", name, text))
+		}
+		must(t, os.Remove(files.path(name)))
+		check(name + " is gone")
+	}
+	files.use(t, server.URL, ca, "agent-2", "two")
+	if rotated, err := c.Rotate(t.Context(), files.access(), verify); !rotated || err != nil || who(t, c) != "agent-2 Bearer two" {
+		t.Errorf("got %t, %v for files that can be used", rotated, err)
 	}
 }
 

@@ -117,7 +117,6 @@ func firstError(a, b error) error {
 	return b
 }
 
-// roundTripHTTP1 writes the request and reads the response header.
 func (t *secretTransport) roundTripHTTP1(conn net.Conn, req *http.Request) (*http.Response, error) {
 	if err := conn.SetDeadline(time.Now().Add(headerTimeout)); err != nil {
 		return nil, err
@@ -156,7 +155,6 @@ type wipingConn struct {
 	remaining   int           // bytes that may still be read; zero for any number
 }
 
-// Read reads and wipes.
 func (c *wipingConn) Read(p []byte) (int, error) {
 	clear(p)
 	if c.idleTimeout > 0 {
@@ -176,7 +174,6 @@ func (c *wipingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wipingBody is a response body.
 type wipingBody struct {
 	io.ReadCloser // reads from br
 	br            *bufio.Reader
@@ -200,7 +197,6 @@ func (b *wipingBody) Close() error {
 
 type zeroReader struct{}
 
-// Read returns zeros.
 func (zeroReader) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil

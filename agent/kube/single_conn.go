@@ -27,6 +27,7 @@ type singleConn struct {
 	closed bool
 	conn   net.Conn // nil before it was dialed
 	remove func()   // called when the connection is closed; nil for none
+	shown  *Conn    // nil before proofs
 }
 
 func newSingleConn(config *connConfig, window int) *singleConn {
@@ -117,7 +118,6 @@ type observedConn struct {
 	closed func()
 }
 
-// Close closes the connection.
 func (c *observedConn) Close() error {
 	c.closed()
 	return c.Conn.Close()

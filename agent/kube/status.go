@@ -25,6 +25,9 @@ type StatusError struct {
 	// ClockSkew is how far this machine's clock is ahead of the API server's, if the API server
 	// rejected the credentials and the clocks differ so much that this may be the reason.
 	ClockSkew time.Duration
+	// IsStatus reports whether the response was a Status, so that an API server has answered. Others may have sent anything else.
+	IsStatus      bool
+	isUnknownPath bool // IsUnknownPath of the response
 }
 
 // Error returns the code, the reason and the message of the API server.
@@ -38,10 +41,19 @@ func (e *StatusError) IsExpired() bool {
 	return e.Code == http.StatusGone || e.Reason == "Expired" || e.Reason == "Gone" || e.TooLarge
 }
 
+// IsNotFound reports whether an API server says that something does not exist, or answers as API servers do for paths that they do not
+// know. Proxies may do the latter, too.
+func (e *StatusError) IsNotFound() bool {
+	return e.Code == http.StatusNotFound && (e.IsStatus || e.isUnknownPath)
+}
+
+// IsUnknownPath reports whether the body of a response with status 404 is what API servers send for a path that they do not know. It is
+// not a Status, and other programs in Go send the same.
+func IsUnknownPath(body []byte) bool { return string(bytes.TrimSpace(body)) == "404 page not found" }
+
 // StatusCode returns the code of the StatusError in err's chain, or 0.
 func StatusCode(err error) int {
-	var s *StatusError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*StatusError](err); ok {
 		return s.Code
 	}
 	return 0
@@ -118,9 +130,9 @@ func clockSkew(date string, now time.Time) time.Duration {
 func ParseStatus(body []byte) *StatusError {
 	s, ok := DecodeStatus(body)
 	if !ok {
-		return &StatusError{Message: quoteBody(body)}
+		return &StatusError{Message: quoteBody(body), isUnknownPath: IsUnknownPath(body)}
 	}
-	e := &StatusError{Code: s.Code, Reason: truncate(s.Reason, 100), Message: truncate(s.Message, maxMessageBytes),
+	e := &StatusError{IsStatus: true, Code: s.Code, Reason: truncate(s.Reason, 100), Message: truncate(s.Message, maxMessageBytes),
 		RetryAfter: retryAfterOf(s.Details.RetryAfterSeconds)}
 	e.TooLarge = strings.HasPrefix(s.Message, "Too large resource version")
 	for _, cause := range s.Details.Causes {

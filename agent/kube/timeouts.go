@@ -115,7 +115,6 @@ type timeoutBody struct {
 	remaining time.Duration // that reads may still wait
 }
 
-// Read reads within the timeouts.
 func (b *timeoutBody) Read(p []byte) (int, error) {
 	began := time.Now()
 	b.timer.Reset(b.remaining)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/vedette-io/vedette/agent/kube/credentials"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 )
@@ -23,7 +24,6 @@ const (
 	pingInterval    = 12 * time.Second // of silence before a ping
 	pingTimeout     = 10 * time.Second
 	idleConnTimeout = 30 * time.Second
-	watchWindow     = 64 << 10
 	requestWindow   = 1 << 20
 	connWindow      = 4<<20 - 1
 	defaultStreams  = 40
@@ -33,6 +33,9 @@ const (
 	maxFrame = 16 << 10
 )
 
+// WatchWindow is how many bytes of a watch an API server sends before the first of them are read.
+const WatchWindow = 64 << 10
+
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
 // connConfig is what all transports of a cluster share: the dialer, the TLS
@@ -41,15 +44,15 @@ type connConfig struct {
 	conf *transport.Config
 	tls  *tls.Config
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	exec *execAuthenticator // nil if there is no exec plugin
+	exec *credentials.Cache // nil if there is no exec plugin
 
 	onResponse func(verb string, status int, took time.Duration) // may be nil
 }
 
-// newConnConfig reads certificates and keys. It is called again after a failed handshake
-// or a 401, because files may have been renewed. As in client-go, the exec plugin is used
+// newConnConfig parses certificates and keys. It is called again after a failed handshake
+// or a 401, because the token file may have been renewed. As in client-go, the exec plugin is used
 // only if the kubeconfig has no other credentials.
-func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, error) {
+func newConnConfig(cfg *rest.Config, exec *credentials.Cache) (*connConfig, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.ExecProvider = nil
 	conf, err := cfg.TransportConfig()
@@ -66,7 +69,7 @@ func newConnConfig(cfg *rest.Config, exec *execAuthenticator) (*connConfig, erro
 	d := &connConfig{conf: conf, tls: t, dial: keepAliveDialer().DialContext}
 	if exec != nil && !conf.HasTokenAuth() && !conf.HasBasicAuth() && !conf.HasCertAuth() {
 		d.exec = exec
-		d.tls.GetClientCertificate = exec.certificate
+		d.tls.GetClientCertificate = exec.Certificate
 	}
 	return d, nil
 }

@@ -164,7 +164,11 @@ func send(c *singleConn, req *http.Request) (*http.Response, error) {
 	if err := beforeSend(req.Context()); err != nil {
 		return nil, err
 	}
-	return c.roundTrip(req)
+	resp, err := c.roundTrip(req)
+	if err == nil {
+		observeConn(req.Context(), c, resp)
+	}
+	return resp, err
 }
 
 // errConnLost replaces errNoConnection where no other connection is to be tried.

@@ -20,6 +20,7 @@ import (
 type Metrics struct {
 	*metricset.Set
 	*metricset.ConfigMetrics
+	*metricset.FileMetrics
 	State    State
 	Accounts AccountState
 
@@ -47,6 +48,7 @@ type predecessor struct {
 type State struct {
 	Connected                                *metricset.Sampled
 	Accounts, AccountErrors, Feeds           *metricset.Sampled
+	OldCredentials, EndingCredentials        *metricset.Sampled
 	Watches, Snapshots, SnapshotLimit        *metricset.Sampled
 	OutboxBytes, OutboxLimit, OutboxUnacked  *metricset.Sampled
 	OutboxAge                                *metricset.Sampled
@@ -66,6 +68,7 @@ func New(version string) *Metrics {
 	m.addOperations()
 	m.addRequests()
 	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_agent")
+	m.FileMetrics = metricset.NewFileMetrics(m.Set, "vedette_agent")
 	m.beginWithZero()
 	return m
 }
@@ -105,6 +108,10 @@ func (m *Metrics) addConnection() {
 func (m *Metrics) addFeeds() {
 	m.State.Accounts = m.SampledGauge("vedette_agent_accounts",
 		"Accounts by state: reaching (the cluster does not answer), registered, reporting, standby or refused.", "state")
+	m.State.OldCredentials = m.SampledGauge("vedette_agent_accounts_with_old_credentials",
+		"Accounts whose changed credentials cannot be used, so that the old ones stay in use until they expire.")
+	m.State.EndingCredentials = m.SampledGauge("vedette_agent_accounts_with_ending_credentials",
+		"Accounts whose client certificate or token ends soon, or has ended: a tenth of its lifetime is left, and at most a week.")
 	m.State.AccountErrors = m.SampledGauge("vedette_agent_account_errors", "Accounts with an error, in any state.")
 	m.State.Feeds = m.SampledGauge("vedette_agent_feeds",
 		"Feeds of reporting accounts by state: pending, syncing, live, failing or denied.", "state")
@@ -184,7 +191,10 @@ func concernsObject(c *outbox.Change) bool {
 }
 
 func (m *Metrics) changeSent(c *outbox.Change) {
-	kind, group, priority, size := kindLabel(c.Feed.Kind), groupLabel(c.Feed.Kind), priorityLabel(c.Priority), float64(len(c.Record))
+	kind := kindLabel(c.Feed.Kind)
+	group := groupLabel(c.Feed.Kind)
+	priority := priorityLabel(c.Priority)
+	size := float64(len(c.Record))
 	m.predecessor.events.WithLabelValues(kind).Inc()
 	m.predecessor.eventBytes.WithLabelValues(group).Add(size)
 	m.changesSent.WithLabelValues(group, priority).Inc()

@@ -46,7 +46,7 @@ func TestSentCountsObjects(t *testing.T) {
 		`vedette_agent_changes_sent_bytes_total{group="core",priority="live"} 100`, "vedette_agent_sent_bytes_total 80")
 }
 
-func TestConnections(t *testing.T) {
+func TestConnectionsAndFailuresAreCounted(t *testing.T) {
 	m := New("v1")
 	m.Disconnected("Unavailable", false)
 	m.Connected()

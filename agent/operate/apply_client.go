@@ -3,20 +3,21 @@ package operate
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/disclosure"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // applyClientSide merges a manifest with the live object and with what was applied last, as
 // kubectl apply does.
-func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+func (r *run) applyClientSide(ctx context.Context, p request.Path, m manifest.Manifest) result {
 	desired := apply.Annotate(m)
 	var res result
-	err := r.retryOnConflict(ctx, func() error {
+	err := r.RetryOnConflict(ctx, func() error {
 		current, err := r.getLive(ctx, p)
 		if err != nil {
 			return err
@@ -38,17 +39,17 @@ func (r *run) applyClientSide(ctx context.Context, p resourcePath, m manifest.Ma
 // Another client has created the object since, or an earlier request of the agent has, whose response
 // was lost.
 func asConflict(existed bool, err error) error {
-	statusErr := asStatusError(err)
+	statusErr := request.AsStatusError(err)
 	if existed || statusErr == nil || statusErr.Reason != "AlreadyExists" {
 		return err
 	}
-	return &statusError{Status: statusErr.Status, Reason: "Conflict", Message: statusErr.Message}
+	return &request.StatusError{Status: statusErr.Status, Reason: "Conflict", Message: statusErr.Message}
 }
 
-func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) result {
+func (r *run) patchExisting(ctx context.Context, p request.Path, current *liveObject, desired apply.AnnotatedManifest) result {
 	patch, patchType, err := r.threeWayPatch(ctx, p, current, desired)
 	if err == nil {
-		patch, err = r.checkThreeWayPatch(p, current, patch)
+		patch, err = disclosure.CheckThreeWayPatch(r.Sender, p, current.raw, patch)
 	}
 	if err != nil {
 		return errorResult(err)
@@ -56,37 +57,20 @@ func (r *run) patchExisting(ctx context.Context, p resourcePath, current *liveOb
 	if string(patch) == "{}" {
 		return r.objectResultSince(p, current.raw, http.StatusOK, current.version)
 	}
-	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: string(patchType), body: patch,
-		query: url.Values{"fieldManager": {apply.ClientSideManager}}, isManifest: true})
+	raw, status, err := r.Do(ctx, p, request.Request{Method: http.MethodPatch, ContentType: string(patchType), Body: patch,
+		FieldManager: apply.ClientSideManager, IsManifest: true})
 	if err != nil {
 		return errorResult(err)
 	}
 	return r.objectResultSince(p, raw, status, current.version)
 }
 
-// checkThreeWayPatch checks a patch as checkMergePatch does, against the live object that it was computed from.
-func (r *run) checkThreeWayPatch(p resourcePath, current *liveObject, body []byte) ([]byte, error) {
-	if p.isSecret() {
-		return body, nil
-	}
-	patch, err := manifest.ParseObject(body, "patch")
-	if err != nil {
-		return nil, err
-	}
-	kinds := appendKinds(nil, nil, patch)
-	if len(kinds) == 0 {
-		return body, nil
-	}
-	checked, err := r.checkPatchedKinds(p, current.raw, patch, kinds)
-	return checked.body, err
-}
-
-func (r *run) threeWayPatch(ctx context.Context, p resourcePath, current *liveObject, desired apply.AnnotatedManifest) ([]byte,
+func (r *run) threeWayPatch(ctx context.Context, p request.Path, current *liveObject, desired apply.AnnotatedManifest) ([]byte,
 	types.PatchType, error) {
 	rules, err := r.lookupPatchMeta(ctx, p.Resource)
 	if err != nil {
 		return nil, "", err
 	}
-	return apply.ThreeWayMerge{Key: p.key(), Desired: desired, Live: current.raw, LastApplied: current.lastApplied,
+	return apply.ThreeWayMerge{Key: p.Key(), Desired: desired, Live: current.raw, LastApplied: current.lastApplied,
 		Manager: r.operator.cfg.Manager, Rules: rules}.Patch()
 }

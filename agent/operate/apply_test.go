@@ -145,7 +145,7 @@ func TestCustomKindMergeMatchesKubectl(t *testing.T) {
 	}
 }
 
-func TestApplyErrors(t *testing.T) {
+func TestInvalidManifestsAreExplained(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	applyManifest := func(manifest string) vedette.ApplyArgs {
 		return vedette.ApplyArgs{Manifest: []byte(manifest), Namespace: b.namespace}
@@ -217,7 +217,7 @@ func TestRecreateRejectsInvalidManifestBeforeDelete(t *testing.T) {
 	}
 }
 
-func TestApplyModes(t *testing.T) {
+func TestApplyFollowsItsMode(t *testing.T) {
 	annotated := func(o object, value string) object {
 		o["metadata"].(object)["annotations"] = object{"agent-k8s.armory.io/serverside-apply": value}
 		return o
@@ -368,7 +368,7 @@ func TestApplyReportsUnchanged(t *testing.T) {
 	}{
 		{vedette.StrategyClientSide, false, "GET", true},
 		{vedette.StrategyReplace, false, "GET PUT", true},
-		{vedette.StrategyServerSide, false, "PATCH", false},
+		{vedette.StrategyServerSide, false, "GET PATCH", false}, // the object before, for the record
 		{vedette.StrategyServerSide, true, "GET PATCH", true},
 		{vedette.StrategyDefault, true, "GET PATCH", true},
 	} {

@@ -8,28 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/vedette-io/vedette/agent/operate/apply"
-	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
+	"github.com/vedette-io/vedette/agent/operate/versioning"
 )
 
 // createVersion creates the object of a version, and fails if it exists. The object becomes what an
 // apply would have created: the versions of Clouddriver are compared by the last-applied annotation,
 // and the next apply of the same version needs to know which fields the manifest had.
-func (r *run) createVersion(ctx context.Context, p resourcePath, m manifest.Manifest) result {
+func (r *run) createVersion(ctx context.Context, p request.Path, m manifest.Manifest) result {
 	if !r.applyOptionsFor(p, m, apply.StrategyOf(m)).ServerSide {
 		return r.createObject(ctx, p, apply.Annotate(m).ObjectToCreate(m), apply.ClientSideManager, true)
 	}
 	delete(m.Meta(), "managedFields") // copied from a live object
-	if artifact.NeedsDigest(p.Kind, m) {
-		artifact.SetDigest(p.Kind, m, r.operator.salts.SaltFor(artifact.SeriesOf(p.key(), m)))
+	if versioning.NeedsDigest(p.Kind, m) {
+		versioning.SetDigest(p.Kind, m, r.operator.salts.SaltFor(versioning.SeriesOf(p.Key(), m)))
 	}
-	raw, status, err := r.postObject(ctx, p, m.Object, createManager, true)
+	raw, status, err := postObject(ctx, r.Sender, p, m.Object, createManager, true)
 	if err != nil {
 		return errorResult(err)
 	}
 	if err := r.takeOverCreatedFields(ctx, p, raw); err != nil {
-		r.warnings.add(fmt.Sprintf("%s was created, but its fields have the manager %s, so an apply of the same version will not remove fields: %v",
-			p.key(), createManager, err))
+		r.Warnings.Add(fmt.Sprintf("%s was created, but its fields have the manager %s, so an apply of the same version will not remove fields: %v",
+			p.Key(), createManager, err))
 	}
 	return r.objectResult(p, raw, status)
 }
@@ -37,8 +38,8 @@ func (r *run) createVersion(ctx context.Context, p resourcePath, m manifest.Mani
 // takeOverCreatedFields moves the fields of a new object to the manager of server-side applies. A
 // server-side apply has no option to fail if the object exists, so the object was created by a POST,
 // whose fields the manager of applies does not own.
-func (r *run) takeOverCreatedFields(ctx context.Context, p resourcePath, created []byte) error {
-	if r.dryRun {
+func (r *run) takeOverCreatedFields(ctx context.Context, p request.Path, created []byte) error {
+	if r.IsDryRun() {
 		return nil
 	}
 	meta, err := parseMeta(created)

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // delete deletes one object, or those that match a selector, and waits until they are gone.
@@ -27,24 +27,24 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		return errorResult(vedette.Errorf(vedette.Invalid, "the delete has both the name %s and a selection: remove one of them", a.Name))
 	}
 	if a.Name != "" {
-		p, err := r.resolveObject(ctx, a.Target)
+		p, err := r.ResolveObject(ctx, a.Target)
 		if err != nil {
 			return errorResult(err)
 		}
-		return r.deleteOne(ctx, p, a, r.control.wait)
+		return r.deleteOne(ctx, p, a, r.Wait)
 	}
 	if err := checkSelection(a); err != nil {
 		return errorResult(err)
 	}
-	p, err := r.resolveTarget(ctx, a.Target)
+	p, err := r.ResolveTarget(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	switch {
 	case a.AllNamespaces:
-		p.namespace = ""
-	case p.Namespaced && p.namespace == "":
-		p.namespace = r.defaultNamespace()
+		p.Namespace = ""
+	case p.Namespaced && p.Namespace == "":
+		p.Namespace = r.DefaultNamespace()
 	}
 	return r.deleteSelected(ctx, p, a)
 }
@@ -82,8 +82,8 @@ func hasLabelRequirements(selector string) bool {
 	return err != nil || !parsed.Empty()
 }
 
-func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.DeleteArgs) result {
-	items, err := r.listMeta(ctx, p.collection(), a.LabelSelector, a.FieldSelector)
+func (r *run) deleteSelected(ctx context.Context, p request.Path, a vedette.DeleteArgs) result {
+	items, err := r.listMeta(ctx, p.Collection(), a.LabelSelector, a.FieldSelector)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -92,23 +92,25 @@ func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.Dele
 	var errs []error
 	var pending []deletion
 	for _, item := range items {
-		p.namespace, p.name, a.KnownUID = item.namespace, item.name, item.uid
-		release := r.temporaryMemory()
+		p.Namespace = item.namespace
+		p.Name = item.name
+		a.KnownUID = item.uid
+		release := r.TemporaryMemory()
 		v, err := r.requestDelete(ctx, p, a)
 		switch {
-		case isConflict(err): // its name belongs to a new object
-			pending = append(pending, deletion{resourcePath: p, uid: a.KnownUID, gone: true})
+		case request.IsConflict(err): // its name belongs to a new object
+			pending = append(pending, deletion{Path: p, uid: a.KnownUID, gone: true})
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", p.key(), err))
+			errs = append(errs, fmt.Errorf("%s: %w", p.Key(), err))
 			continue // what is kept of the error counts
 		case v.uid != "":
 			pending = append(pending, v)
 		}
 		release()
 	}
-	r.control.wait(ctx, func(ctx context.Context) {
+	r.Wait(ctx, func(ctx context.Context) {
 		for _, v := range pending {
-			res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
+			res.Keys, res.UIDs = append(res.Keys, v.Key()), append(res.UIDs, v.uid)
 			if err := r.awaitDeletion(ctx, v, a); err != nil {
 				errs = append(errs, err)
 			}
@@ -118,11 +120,14 @@ func (r *run) deleteSelected(ctx context.Context, p resourcePath, a vedette.Dele
 	return res
 }
 
+// waitHere waits in the middle of an operation, which continues with changes.
+func waitHere(ctx context.Context, wait func(context.Context)) { wait(ctx) }
+
 // waitFunc calls a function that waits.
 type waitFunc = func(context.Context, func(context.Context))
 
 // deleteOne deletes an object, and waits by wait.
-func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArgs, wait waitFunc) result {
+func (r *run) deleteOne(ctx context.Context, p request.Path, a vedette.DeleteArgs, wait waitFunc) result {
 	v, err := r.requestDelete(ctx, p, a)
 	if err != nil {
 		return errorResult(err)
@@ -130,36 +135,37 @@ func (r *run) deleteOne(ctx context.Context, p resourcePath, a vedette.DeleteArg
 	if v.uid == "" {
 		return result{}
 	}
-	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}, UIDs: []string{v.uid}}}
+	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.Key()}, UIDs: []string{v.uid}}}
 	wait(ctx, func(ctx context.Context) { res.err = r.awaitDeletion(ctx, v, a) })
 	return res
 }
 
 // deletion is an object that is being deleted.
 type deletion struct {
-	resourcePath
+	request.Path
 	uid  string // empty if there was no object
 	gone bool   // no need to wait
 }
 
 // requestDelete requests the deletion of an object by its uid, which is known or read. So a new
 // object with the same name is neither deleted nor waited for.
-func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.DeleteArgs) (deletion, error) {
+func (r *run) requestDelete(ctx context.Context, p request.Path, a vedette.DeleteArgs) (deletion, error) {
 	if a.KnownUID != "" {
-		v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: a.KnownUID}, a)
+		v, err := r.deleteByUID(ctx, deletion{Path: p, uid: a.KnownUID}, a)
 		if !r.isStaleUID(err, a) {
 			return v, err
 		}
 	}
-	meta, err := r.getMeta(ctx, p)
-	if isNotFound(err) && a.MissingOK {
+	meta, err := r.getIdentity(ctx, p)
+	if (request.IsNotFound(err) || request.IsKindNotServed(err)) && a.MissingOK {
 		return deletion{}, nil
 	}
 	if err != nil {
 		return deletion{}, err
 	}
-	v, err := r.deleteByUID(ctx, deletion{resourcePath: p, uid: string(meta.UID)}, a)
-	if isNotFound(err) { // it was deleted between the two requests
+	r.NoteVersion(p.Key(), meta.ResourceVersion)
+	v, err := r.deleteByUID(ctx, deletion{Path: p, uid: string(meta.UID)}, a)
+	if request.IsNotFound(err) || request.IsKindNotServed(err) { // it was deleted between the two requests
 		v.gone, err = true, nil
 	}
 	return v, err
@@ -169,7 +175,7 @@ func (r *run) requestDelete(ctx context.Context, p resourcePath, a vedette.Delet
 // that is not certain: we may have deleted the object of the uid ourselves, and the one that
 // conflicts may be new.
 func (r *run) isStaleUID(err error, a vedette.DeleteArgs) bool {
-	return isConflict(err) && !a.OnlyKnown && !r.lost.hasLostAnswer() || isNotFound(err) && isKindNotFound(err)
+	return request.IsConflict(err) && !a.OnlyKnown && !r.HasLostAnswer() || request.IsKindNotFound(err) || request.IsKindNotServed(err)
 }
 
 // deleteByUID requests the deletion of the object with a uid. That it does not exist is not an error
@@ -180,15 +186,9 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 		return deletion{}, err
 	}
 	uid := types.UID(v.uid)
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy,
-		Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil {
-		return deletion{}, err
-	}
-	raw, _, err := r.do(ctx, v.resourcePath, request{method: http.MethodDelete, contentType: contentTypeJSON, body: body})
-	if isNotFound(err) && !isKindNotFound(err) && (a.MissingOK || r.lost.hasLostAnswer()) {
+	raw, _, err := r.Do(ctx, v.Path, request.Request{Method: http.MethodDelete, DeleteOptions: metav1.DeleteOptions{
+		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}}})
+	if request.IsNotFound(err) && !request.IsKindNotFound(err) && (a.MissingOK || r.HasLostAnswer()) {
 		v.gone = true
 		return v, nil
 	}
@@ -200,16 +200,27 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 // is a Status with the uid, and not the object.
 func confirmsDeletion(response []byte, uid string) bool {
 	var s metav1.Status
-	return exactjson.Unmarshal(response, &s, countedAlready) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
+	return manifest.Decode(response, &s) == nil && s.Kind == "Status" && s.Status == metav1.StatusSuccess &&
 		s.Details != nil && string(s.Details.UID) == uid
 }
 
-func (r *run) getMeta(ctx context.Context, p resourcePath) (*metav1.PartialObjectMetadata, error) {
-	raw, _, err := r.do(ctx, p, request{accept: acceptMetadata + "," + contentTypeJSON})
+func (r *run) getMeta(ctx context.Context, p request.Path) (*metav1.PartialObjectMetadata, error) {
+	raw, _, err := r.Do(ctx, p, request.Request{Accept: p.MetadataAcceptHeader()})
 	if err != nil {
 		return nil, err
 	}
 	return parseMeta(raw)
+}
+
+// getIdentity is getMeta for a deletion. An object has a name and a uid: another document, which a proxy may send, says nothing of whether
+// the object is there.
+func (r *run) getIdentity(ctx context.Context, p request.Path) (*metav1.PartialObjectMetadata, error) {
+	meta, err := r.getMeta(ctx, p)
+	if err == nil && (meta.Name != p.Name || meta.UID == "") {
+		return nil, vedette.Errorf(vedette.Unavailable, "%s answered with a document that is not the object %s, so it is unknown whether that exists: "+
+			"check the address of the API server and what is before it", r.Host(), p.Key())
+	}
+	return meta, err
 }
 
 // awaitDeletion waits until an object is gone, or its name belongs to a new object.
@@ -217,18 +228,19 @@ func (r *run) awaitDeletion(ctx context.Context, v deletion, a vedette.DeleteArg
 	if a.NoWait || v.gone {
 		return nil
 	}
-	backoff, release := 20*time.Millisecond, r.temporaryMemory()
+	backoff, release := 20*time.Millisecond, r.TemporaryMemory()
 	for {
 		release()
-		meta, err := r.getMeta(ctx, v.resourcePath)
-		if isNotFound(err) || err == nil && string(meta.UID) != v.uid {
+		meta, err := r.getIdentity(ctx, v.Path)
+		if request.IsNotFound(err) || request.IsKindNotServed(err) || err == nil && string(meta.UID) != v.uid {
 			release()
+			r.NoteGone(v.Key())
 			return nil
 		}
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("%s is being deleted, but reading whether it is gone failed: %w", v.key(), err)
+		if err != nil && ctx.Err() == nil && !request.IsKindNotFound(err) { // a kind that is being removed is gone soon
+			return fmt.Errorf("%s is being deleted, but reading whether it is gone failed: %w", v.Key(), err)
 		}
-		if ctx.Err() != nil || !sleep(ctx, backoff) {
+		if ctx.Err() != nil || !request.Sleep(ctx, backoff) {
 			return deletionTimeout(ctx, v, meta)
 		}
 		backoff = min(2*backoff, time.Second)
@@ -249,8 +261,8 @@ func deletionTimeout(ctx context.Context, v deletion, meta *metav1.PartialObject
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		end = fmt.Sprintf("operation ended (%v)", cause)
 	}
-	return &statusError{Status: http.StatusGatewayTimeout, Reason: "Timeout",
-		Message: fmt.Sprintf("%s is being deleted, but was not gone before the %s: %s", v.key(), end, reason)}
+	return &request.StatusError{Status: http.StatusGatewayTimeout, Reason: "Timeout",
+		Message: fmt.Sprintf("%s is being deleted, but was not gone before the %s: %s", v.Key(), end, reason)}
 }
 
 // parsePropagation reads a policy, ignoring case.

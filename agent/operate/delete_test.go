@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 )
 
-func TestDelete(t *testing.T) {
+func TestOnlySelectedObjectsAreDeleted(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	uids := map[string]string{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -69,7 +69,7 @@ func TestDeleteTimeoutNamesFinalizers(t *testing.T) {
 	must(t, plane.Patch(t.Context(), b.path(core, "configmaps", "stuck"), object{"metadata": object{"finalizers": nil}}))
 }
 
-func TestDeletePropagation(t *testing.T) {
+func TestOnlyOrphanKeepsDependents(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for policy, kept := range map[string]bool{"Orphan": true, "orphan": true, "FOREGROUND": false, "Background": false, "": false} {
 		b.apply(vedette.StrategyDefault, deploymentManifest("d", []any{object{"name": "main", "image": "example.com/m"}}, nil))

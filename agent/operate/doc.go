@@ -1,4 +1,5 @@
-// Package operate executes operations in one cluster. There is a file per verb.
+// Package operate executes operations in one cluster. There is a file per verb. Package request sends what a verb requests,
+// package disclosure checks patches and manifests before, package apply merges, package logs opens logs.
 //
 // What kubectl does between a manifest and the API server is done here as kubectl does it, with
 // its field managers. So kubectl (and Clouddriver, which runs it) and Vedette can apply the same
@@ -8,10 +9,7 @@
 //
 //   - An operation ends by its deadline, with exactly one outcome.
 //   - A failure has the API server's own status, reason and complete message.
-//   - Only conflicts on something that was read, throttling, and timeouts of idempotent requests
-//     are retried.
-//   - A dry run changes nothing. Each of its requests that could change something has
-//     dryRun=All, and no object of its outcome is stored.
-//   - Secrets are read as metadata. Objects in outcomes are redacted, messages do not quote the
-//     data of a Secret's manifest, and nothing of a manifest is kept after its operation.
+//   - A dry run changes nothing, and no object of its outcome is stored.
+//   - Objects in outcomes are redacted, messages do not quote the data of a Secret's manifest, and nothing of a manifest is
+//     kept after its operation.
 package operate

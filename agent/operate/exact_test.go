@@ -1,6 +1,10 @@
 package operate
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vedette-io/vedette/agent/operate/request"
+)
 
 // TestObjectsAreReadByExactNames reads a custom resource that has members beside those of Kubernetes, whose
 // names differ by case. A deletion by selector would delete the object that they name.
@@ -11,7 +15,7 @@ func TestObjectsAreReadByExactNames(t *testing.T) {
 	if err != nil || meta.name != "own" || meta.uid != "u" {
 		t.Errorf("got %+v, %v, want the object's own name and uid", meta, err)
 	}
-	if got := resourceVersionOf(raw); got != "1" {
+	if got := request.ResourceVersionOf(raw); got != "1" {
 		t.Errorf("got the resourceVersion %s, want 1", got)
 	}
 	partial, err := parseMeta(raw)
@@ -19,6 +23,6 @@ func TestObjectsAreReadByExactNames(t *testing.T) {
 		t.Errorf("got %v, %v, want the object's own name", partial, err)
 	}
 	if _, err := parseListedMeta([]byte(`{"metadata":{"name":"own","name":"victim"}}`)); err == nil {
-		t.Error("got no error of a name that stands twice")
+		t.Error("got no error of a name that occurs twice")
 	}
 }

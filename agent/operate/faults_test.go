@@ -17,13 +17,14 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // newProxyTestbed is a testbed whose requests pass a proxy. Intercept reports whether it handled a
 // request itself.
 func newProxyTestbed(t *testing.T, intercept func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *testbed {
 	t.Helper()
-	return newProxyTestbedWithConfig(t, operate.Config{InitialBackoff: time.Millisecond}, intercept)
+	return newProxyTestbedWithConfig(t, operate.Config{Requests: request.Config{InitialBackoff: time.Millisecond}}, intercept)
 }
 
 func newProxyTestbedWithConfig(t *testing.T, cfg operate.Config, intercept func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *testbed {
@@ -57,7 +58,7 @@ func writeStatus(w http.ResponseWriter, code int, reason, message string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
 }
 
-func TestRetriedErrors(t *testing.T) {
+func TestTemporaryErrorsAreRetried(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		code   int
@@ -126,7 +127,7 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
-			b := newProxyTestbedWithConfig(t, operate.Config{InitialBackoff: time.Millisecond, Retry: operate.RetryPolicy{AnyError: true, ErrorSubstrings: []string{"timeout"}}},
+			b := newProxyTestbedWithConfig(t, operate.Config{Requests: request.Config{InitialBackoff: time.Millisecond, Retry: request.RetryPolicy{AnyError: true, ErrorSubstrings: []string{"timeout"}}}},
 				func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 					if isWrite(r) {
 						requests.Add(1)
@@ -142,19 +143,19 @@ func TestErrorsThatAreNotRetried(t *testing.T) {
 	}
 }
 
-// TestRetryLimit counts the requests to an API server that always fails.
-func TestRetryLimit(t *testing.T) {
+// TestRetriesAreLimited counts the requests to an API server that always fails.
+func TestRetriesAreLimited(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		retries operate.RetryPolicy
+		retries request.RetryPolicy
 		want    int32
 	}{
-		{"twice", operate.RetryPolicy{MaxRetries: 2, Backoff: time.Millisecond}, 3},
-		{"never", operate.RetryPolicy{Disabled: true}, 1},
+		{"twice", request.RetryPolicy{MaxRetries: 2, Backoff: time.Millisecond}, 3},
+		{"never", request.RetryPolicy{Disabled: true}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var requests atomic.Int32
-			b := newProxyTestbedWithConfig(t, operate.Config{Retry: tt.retries}, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			b := newProxyTestbedWithConfig(t, operate.Config{Requests: request.Config{Retry: tt.retries}}, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 				if isWrite(r) {
 					requests.Add(1)
 					writeStatus(w, 503, "ServiceUnavailable", "not now")
@@ -193,8 +194,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	}
 }
 
-// TestLostAnswer forwards requests and aborts their responses.
-func TestLostAnswer(t *testing.T) {
+// TestOnlyUnrepeatableWritesAreLost forwards requests and aborts their responses.
+func TestOnlyUnrepeatableWritesAreLost(t *testing.T) {
 	var attempts atomic.Int32
 	b := newProxyTestbed(t, func(_ http.ResponseWriter, r *http.Request, backend http.Handler) bool {
 		if !isWrite(r) || attempts.Add(1) > 1 {

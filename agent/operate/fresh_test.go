@@ -55,7 +55,7 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	}
 }
 
-func TestSetRedactor(t *testing.T) {
+func TestNewRedactorAppliesAtOnce(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.apply("", configMap("c", object{"a": "1", "token": "hush"}))
 	before := b.mustExecute(vedette.GetArgs{Target: b.target("cm", "c")})

@@ -9,16 +9,17 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // get reads one object.
 func (r *run) get(ctx context.Context, a vedette.GetArgs) result {
-	p, err := r.resolveObject(ctx, a.Target)
+	p, err := r.ResolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := r.do(ctx, p, request{decoding: notDecoded})
+	raw, status, err := r.Do(ctx, p, request.Request{Decoding: request.NotDecoded})
 	if err != nil {
 		return errorResult(err)
 	}
@@ -26,20 +27,23 @@ func (r *run) get(ctx context.Context, a vedette.GetArgs) result {
 }
 
 // objectResult is the result of a verb that returns one object.
-func (r *run) objectResult(p resourcePath, raw []byte, status int) result {
+func (r *run) objectResult(p request.Path, raw []byte, status int) result {
 	return r.objectResultSince(p, raw, status, "")
 }
 
 // objectResultSince is objectResult for an object that had previousVersion before the request. It is
 // unchanged if it still has. Empty means unknown.
-func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previousVersion string) result {
-	obj, err := r.redactObject(p.Resource, raw)
-	if err != nil && r.operation.Changes() && !r.dryRun {
+func (r *run) objectResultSince(p request.Path, raw []byte, status int, previousVersion string) result {
+	obj, err := r.Redact(p.Resource, raw)
+	if err != nil && r.Operation.Changes() && !r.IsDryRun() {
 		// A success that cannot be read may be that of a proxy.
-		return errorResult(&lostError{err: err, message: fmt.Sprintf("the cluster's response leaves open whether the request took effect: %v", err)})
+		return errorResult(&request.LostError{Err: err, Message: fmt.Sprintf("the cluster's response leaves open whether the request took effect: %v", err)})
 	}
 	if err != nil {
 		return errorResult(err)
+	}
+	if r.IsDryRun() && p.IsSecret() {
+		r.secretPreview = raw
 	}
 	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key},
 		CacheObject: r.freshObject(p.Resource, &obj),
@@ -47,21 +51,12 @@ func (r *run) objectResultSince(p resourcePath, raw []byte, status int, previous
 }
 
 // freshObject returns the object to store, nil if no feed covers it, because nothing would report
-// its deletion.
+// its deletion, or if it has no version.
 func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) *vedette.Object {
-	if r.operator.cfg.CoveredByFeed != nil && !r.operator.cfg.CoveredByFeed(resource, obj) {
+	if obj.ResourceVersion == "" || r.operator.cfg.CoveredByFeed != nil && !r.operator.cfg.CoveredByFeed(resource, obj) {
 		return nil
 	}
 	return obj
-}
-
-// redactObject returns an object as it may leave the agent.
-func (r *run) redactObject(resource vedette.Resource, raw []byte) (vedette.Object, error) {
-	obj, _, err := r.operator.redactor.Load().Object(nil, resource, raw)
-	if err != nil {
-		return obj, fmt.Errorf("redact a %s: %w", resource.Kind, err)
-	}
-	return obj, nil
 }
 
 func parseListedMeta(raw []byte) (listedMeta, error) {
@@ -70,19 +65,31 @@ func parseListedMeta(raw []byte) (listedMeta, error) {
 			Namespace   string                     `json:"namespace"`
 			Name        string                     `json:"name"`
 			UID         string                     `json:"uid"`
+			Version     string                     `json:"resourceVersion"`
 			Annotations map[string]json.RawMessage `json:"annotations"`
+			Owners      []struct {
+				Controller bool `json:"controller"`
+			} `json:"ownerReferences"`
+			Managers []fieldManager `json:"managedFields"`
 		} `json:"metadata"`
 	}
-	if err := exactjson.Unmarshal(raw, &o, countedAlready); err != nil {
+	if err := manifest.Decode(raw, &o); err != nil {
 		return listedMeta{}, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
 	}
-	_, applied := o.Metadata.Annotations[apply.LastApplied]
-	return listedMeta{o.Metadata.Namespace, o.Metadata.Name, o.Metadata.UID, applied}, nil
+	meta := listedMeta{namespace: o.Metadata.Namespace, name: o.Metadata.Name, uid: o.Metadata.UID, version: o.Metadata.Version}
+	_, meta.managers.annotated = o.Metadata.Annotations[apply.LastApplied]
+	for _, owner := range o.Metadata.Owners {
+		meta.owned = meta.owned || owner.Controller
+	}
+	for _, m := range o.Metadata.Managers {
+		meta.managers.add(m)
+	}
+	return meta, nil
 }
 
 func parseMeta(raw []byte) (*metav1.PartialObjectMetadata, error) {
 	var meta metav1.PartialObjectMetadata
-	if err := exactjson.Unmarshal(raw, &meta, countedAlready); err != nil {
+	if err := manifest.Decode(raw, &meta); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "the cluster's response has invalid metadata: %w", err)
 	}
 	return &meta, nil

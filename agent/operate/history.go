@@ -12,7 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 const (
@@ -39,9 +39,11 @@ func (r *run) history(ctx context.Context, t vedette.Target) result {
 	}
 	history := []vedette.Revision{}
 	for _, rev := range revisions {
-		history = append(history, vedette.Revision{Number: rev.number, Current: rev.isCurrent,
-			Name:        manifest.NestedString(rev.tree, "metadata", "name"),
-			ChangeCause: manifest.NestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)})
+		entry := vedette.Revision{Number: rev.number, Current: rev.isCurrent, Name: manifest.NestedString(rev.tree, "metadata", "name")}
+		if r.Redactor().KeepsAnnotation(vedette.ChangeCauseAnnotation) {
+			entry.ChangeCause = manifest.NestedString(rev.tree, "metadata", "annotations", vedette.ChangeCauseAnnotation)
+		}
+		history = append(history, entry)
 	}
 	return jsonResult(history)
 }
@@ -53,12 +55,12 @@ func jsonResult(v any) result {
 }
 
 // revisions returns the history of a workload, oldest first.
-func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]revision, error) {
+func (r *run) revisions(ctx context.Context, p request.Path, tree object) ([]revision, error) {
 	revisionKind := "ControllerRevision"
 	if p.Kind.Name == "Deployment" {
 		revisionKind = "ReplicaSet"
 	}
-	list, err := r.resolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.namespace})
+	list, err := r.ResolveTarget(ctx, vedette.Target{Kind: revisionKind, APIVersion: p.APIVersion(), Namespace: p.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -67,25 +69,25 @@ func (r *run) revisions(ctx context.Context, p resourcePath, tree object) ([]rev
 		return nil, err
 	}
 	uid := manifest.NestedString(tree, "metadata", "uid")
-	var all pagesOf[revision]
-	err = r.forEachItem(ctx, list, r.listRequest(list, labels, ""), all.begin, func(_ int, raw []byte) error {
-		size := decodedSize(raw, decodedAsTree)
-		if err := r.useMemory(ctx, size); err != nil {
+	var all request.Pages[revision]
+	err = r.ForEachItem(ctx, list, list.ListRequest(labels, ""), all.Begin, func(_ int, raw []byte) error {
+		size := request.DecodedSize(raw, request.DecodedAsTree)
+		if err := r.UseMemory(ctx, size); err != nil {
 			return err
 		}
 		item, err := manifest.ParseObject(raw, revisionKind)
 		if err != nil {
-			return finalError{err}
+			return request.Final(err)
 		}
 		if rev, ok := revisionOf(item, tree, revisionKind); ok && isControlledBy(item, uid) {
-			all.items = append(all.items, rev)
+			all.Items = append(all.Items, rev)
 		} else {
-			r.control.Memory.Shrink(size)
+			r.ReleaseMemory(size)
 		}
 		return nil
 	})
-	slices.SortFunc(all.items, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
-	return all.items, err
+	slices.SortFunc(all.Items, func(a, b revision) int { return cmp.Compare(a.number, b.number) })
+	return all.Items, err
 }
 
 // selectorOf returns a workload's selector as a query parameter.
@@ -95,7 +97,7 @@ func selectorOf(tree object) (string, error) {
 		return "", err
 	}
 	var s metav1.LabelSelector
-	if err := exactjson.Unmarshal(raw, &s, countedAlready); err != nil {
+	if err := manifest.Decode(raw, &s); err != nil {
 		return "", vedette.Errorf(vedette.Unavailable, "the workload's selector is invalid: %w", err)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&s)

@@ -89,8 +89,8 @@ func (b *testbed) getNormalized(path, name string) string {
 	return string(encode(b, o))
 }
 
-// TestAmbiguousKindName checks that a kind that two groups serve is ambiguous, unless one of them is
-// Kubernetes' own.
+// TestAmbiguousKindName checks that of a kind that two groups serve the first one is read, as kubectl does, and that a change
+// must name the group, unless one of them is Kubernetes' own.
 func TestAmbiguousKindName(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	one, two := "one."+b.customGroup(), "two."+b.customGroup()
@@ -107,7 +107,10 @@ func TestAmbiguousKindName(t *testing.T) {
 			t.Errorf("group %s: got %v", group, got["of"])
 		}
 	}
-	b.wantFailure(vedette.GetArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
+	if got := decode(t, b.mustExecute(vedette.GetArgs{Target: b.target("twin", "a")}).Objects[0]); got["of"] != one {
+		t.Errorf("without a group: got %v, want that of %s", got, one)
+	}
+	b.wantFailure(vedette.DeleteArgs{Target: b.target("twin", "a")}, 400, "Twin."+one, "Twin."+two)
 	b.wantFailure(vedette.GetArgs{Target: b.target("job", "a")}, 404, `jobs.batch "a" not found`)
 }
 

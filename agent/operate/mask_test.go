@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // TestErrorsAreMasked checks that message and reason of an error contain no value, and that it stays an
@@ -17,20 +18,20 @@ func TestErrorsAreMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	denied := &statusError{Status: 403, Reason: "hunter2", Message: `admission webhook "w" denied the request: it is hunter2`}
+	denied := &request.StatusError{Status: 403, Reason: "hunter2", Message: `admission webhook "w" denied the request: it is hunter2`}
 	for _, tt := range []struct {
 		err   error
 		state vedette.OutcomeState
 		want  string
 	}{
 		{denied, vedette.Failed, `403 *** admission webhook "w" denied the request: it is ***`},
-		{fmt.Errorf("apply: %w", &statusError{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
-		{&lostError{err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent, but the response did not arrive, so it may have taken effect: *** broke off"},
+		{fmt.Errorf("apply: %w", &request.StatusError{Status: 422, Reason: "aHVudGVyMg==", Message: "no"}), vedette.Failed, "422 *** apply: no"},
+		{&request.LostError{Err: errors.New("hunter2 broke off")}, vedette.Lost, "504 Lost the request was sent, but the response did not arrive, so it may have taken effect: *** broke off"},
 		{vedette.Errorf(vedette.NotFound, "no hunter2"), vedette.Failed, "404 NotFound no ***"},
 		{errors.New(`bad: "hunter2"`), vedette.Failed, `500 InternalError bad: "***"`},
 		{errors.New("nothing"), vedette.Failed, "500 InternalError nothing"},
 	} {
-		out := errorOutcome(testRun().maskManifestValues(m, tt.err))
+		out := errorOutcome(testRun().MaskManifestValues(m, tt.err))
 		if got := fmt.Sprintln(out.Status, out.Reason, out.Message); strings.TrimSpace(got) != tt.want || out.State != tt.state {
 			t.Errorf("got %s: %swant %s: %s", out.State, got, tt.state, tt.want)
 		}

@@ -1,11 +1,13 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // metricsAPIVersion is the API of the metrics server.
@@ -13,7 +15,7 @@ const metricsAPIVersion = "metrics.k8s.io/v1beta1"
 
 // metrics returns the resource usage of the containers of one pod or of several.
 func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
-	p, err := r.resolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
+	p, err := r.ResolveTarget(ctx, vedette.Target{Kind: "PodMetrics", APIVersion: metricsAPIVersion, Namespace: a.Namespace, Name: a.Name})
 	switch vedette.KindOf(err) {
 	case "":
 	case vedette.NotFound:
@@ -28,12 +30,12 @@ func (r *run) metrics(ctx context.Context, a vedette.MetricsArgs) result {
 	if err := manifest.CheckName(a.Name); err != nil {
 		return errorResult(err)
 	}
-	p.namespace = firstNonEmpty(p.namespace, r.defaultNamespace())
-	raw, _, err := r.do(ctx, p, request{decoding: notDecoded})
+	p.Namespace = cmp.Or(p.Namespace, r.DefaultNamespace())
+	raw, _, err := r.Do(ctx, p, request.Request{Decoding: request.NotDecoded})
 	if err != nil {
 		return errorResult(err)
 	}
-	obj, err := r.redactObject(p.Resource, raw)
+	obj, err := r.Redact(p.Resource, raw)
 	if err != nil {
 		return errorResult(err)
 	}

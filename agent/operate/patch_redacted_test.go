@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/request"
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}, Environment: []string{"*PASSWORD"}}, nil, nil)
 	must(t, err)
-	b := newTestbed(t, operate.Config{Redactor: r})
+	b := newTestbed(t, operate.Config{Requests: request.Config{Redactor: r}})
 	b.createCustomKind("Work", "works")
 	secret := object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "s"}, "data": object{"password": canaryInData}}
 	must(t, plane.Create(t.Context(), b.path("/apis/"+b.customGroup()+"/v1", "works", ""), object{"apiVersion": b.customGroup() + "/v1", "kind": "Work",
@@ -85,7 +86,7 @@ func TestJSONPatchCannotRevealRedactedValues(t *testing.T) {
 func TestApplyCannotRevealRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{Environment: []string{"*PASSWORD"}}, nil, nil)
 	must(t, err)
-	b := newTestbed(t, operate.Config{Redactor: r})
+	b := newTestbed(t, operate.Config{Requests: request.Config{Redactor: r}})
 	b.createCustomKind("Database", "databases")
 	path := b.path("/apis/"+b.customGroup()+"/v1", "databases", "")
 	work := func(name string, one any) object {
@@ -145,7 +146,7 @@ func TestPatchIsBoundToTheVersionThatWasChecked(t *testing.T) {
 			}
 			return nil
 		}
-		out := b.op.ExecuteControlled(t.Context(), vedette.Operation{Args: patch, Deadline: time.Now().Add(time.Minute)}, operate.Control{MayChange: change})
+		out := b.op.ExecuteControlled(t.Context(), vedette.Operation{Args: patch, Deadline: time.Now().Add(time.Minute)}, request.Control{MayChange: change})
 		if out.Status != 400 {
 			t.Errorf("%s: got %s %d %s, want 400", name, out.State, out.Status, out.Message)
 		}

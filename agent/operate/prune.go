@@ -2,12 +2,14 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // defaultPruneKinds are the kinds that kubectl prunes by default.
@@ -18,30 +20,58 @@ var defaultPruneKinds = []string{
 	"apps/v1/ReplicaSet", "apps/v1/StatefulSet", "core/v1/Namespace", "core/v1/PersistentVolume",
 }
 
-// prune deletes the objects that were applied client-side and are not in Keep. Like kubectl, it does
-// not wait until they are gone.
+// prune deletes the objects that were applied and are not in Keep. Like kubectl, it does not wait until
+// they are gone. Unlike kubectl, it also finds objects that were applied server-side, which ConfigMaps and
+// Secrets are by default.
 func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
+	if len(a.Kinds) == 0 {
+		a.Kinds = defaultPruneKinds
+	}
 	collections, err := r.pruneCollections(ctx, a)
 	if err != nil {
 		return errorResult(err)
 	}
+	left := prunedRest{PruneResult: vedette.PruneResult{Kinds: a.Kinds}}
+	res := r.pruneAll(ctx, collections, a, &left)
+	res.Result, err = json.Marshal(left.PruneResult)
+	res.err = errors.Join(res.err, err)
+	return res
+}
+
+// prunedRest collects what a prune leaves.
+type prunedRest struct{ vedette.PruneResult }
+
+// maxKept is how many objects that stay are named. More do not help a reader.
+const maxKept = 500
+
+func (l *prunedRest) keep(key vedette.Key, reason string) {
+	if len(l.Kept) >= maxKept {
+		l.KeptMore++
+		return
+	}
+	l.Kept = append(l.Kept, vedette.KeptObject{Kind: key.Kind.String(), Namespace: key.Namespace, Name: key.Name, Reason: reason})
+}
+
+func (r *run) pruneAll(ctx context.Context, collections []request.Path, a vedette.PruneArgs, left *prunedRest) result {
 	var res result
 	var errs []error
 	for _, p := range collections {
-		prunable, err := r.listPrunable(ctx, p, a)
+		prunable, err := r.listPrunable(ctx, p, a, left)
 		if err != nil {
 			res.err = errors.Join(append(errs, fmt.Errorf("prune %s: %w", p.Plural, err))...)
 			return res
 		}
 		for _, v := range prunable {
-			release := r.temporaryMemory()
+			release := r.TemporaryMemory()
 			deleted, err := r.pruneOne(ctx, v, a)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("prune %s: %w", v.key(), err))
+				errs = append(errs, fmt.Errorf("prune %s: %w", v.Key(), err))
 				continue // what is kept of the error counts
 			}
 			if deleted {
-				res.Keys, res.UIDs = append(res.Keys, v.key()), append(res.UIDs, v.uid)
+				res.Keys, res.UIDs = append(res.Keys, v.Key()), append(res.UIDs, v.uid)
+			} else {
+				left.keep(v.Key(), "another object has its name since the prune began")
 			}
 			release()
 		}
@@ -52,7 +82,7 @@ func (r *run) prune(ctx context.Context, a vedette.PruneArgs) result {
 
 // pruneCollections returns the collections to search, namespaced kinds first. It resolves all kinds
 // before anything is deleted, so that a misspelled one deletes nothing.
-func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]resourcePath, error) {
+func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]request.Path, error) {
 	switch hasSelector := a.LabelSelector != ""; {
 	case !hasSelector && !a.All, hasSelector && !hasLabelRequirements(a.LabelSelector):
 		return nil, vedette.Errorf(vedette.Invalid,
@@ -63,17 +93,13 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 	if _, err := parsePropagation(a.Propagation); err != nil {
 		return nil, err
 	}
-	kinds := a.Kinds
-	if len(kinds) == 0 {
-		kinds = defaultPruneKinds
-	}
-	var namespaced, clusterScoped []resourcePath
-	for _, kind := range kinds {
+	var namespaced, clusterScoped []request.Path
+	for _, kind := range a.Kinds {
 		t, err := parsePruneKind(kind)
 		if err != nil {
 			return nil, err
 		}
-		p, err := r.resolveTarget(ctx, t)
+		p, err := r.ResolveTarget(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +108,11 @@ func (r *run) pruneCollections(ctx context.Context, a vedette.PruneArgs) ([]reso
 			continue
 		}
 		for _, t.Namespace = range a.Namespaces {
-			p, err = r.resolveTarget(ctx, t)
+			p, err = r.ResolveTarget(ctx, t)
 			if err != nil {
 				return nil, err
 			}
-			if p.namespace == "" {
+			if p.Namespace == "" {
 				return nil, vedette.Errorf(vedette.Invalid, "a namespace to prune has an empty name, which would mean all namespaces")
 			}
 			namespaced = append(namespaced, p)
@@ -108,9 +134,9 @@ func parsePruneKind(kind string) (vedette.Target, error) {
 	return vedette.Target{Kind: parts[2], APIVersion: parts[0] + "/" + parts[1]}, nil
 }
 
-// listPrunable returns the objects of a collection that were applied and are not in Keep.
-func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneArgs) ([]deletion, error) {
-	items, err := r.listMeta(ctx, p.collection(), a.LabelSelector, "")
+// listPrunable returns the objects of a collection that were applied and are not in Keep. It adds the others to left.
+func (r *run) listPrunable(ctx context.Context, p request.Path, a vedette.PruneArgs, left *prunedRest) ([]deletion, error) {
+	items, err := r.listMeta(ctx, p.Collection(), a.LabelSelector, "")
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +146,18 @@ func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneA
 	}
 	var found []deletion
 	for _, item := range items {
-		if !item.applied || keep[item.uid] {
-			continue
+		v := deletion{Path: p, uid: item.uid}
+		v.Namespace, v.Name = item.namespace, item.name
+		reason := item.managers.keptReason(r.operator.cfg.Manager)
+		switch {
+		case keep[item.uid]:
+		case reason == "":
+			found = append(found, v)
+		case item.owned:
+			left.Owned++
+		default:
+			left.keep(v.Key(), reason)
 		}
-		v := deletion{resourcePath: p, uid: item.uid}
-		v.namespace, v.name = item.namespace, item.name
-		found = append(found, v)
 	}
 	return found, nil
 }
@@ -133,7 +165,7 @@ func (r *run) listPrunable(ctx context.Context, p resourcePath, a vedette.PruneA
 // pruneOne deletes an object by its uid, and reports whether it existed.
 func (r *run) pruneOne(ctx context.Context, v deletion, a vedette.PruneArgs) (bool, error) {
 	_, err := r.deleteByUID(ctx, v, vedette.DeleteArgs{Propagation: a.Propagation, GraceSeconds: a.GraceSeconds, MissingOK: true})
-	if isConflict(err) {
+	if request.IsConflict(err) {
 		return false, nil
 	}
 	return err == nil, err

@@ -3,6 +3,8 @@
 package operate_test
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -44,8 +46,8 @@ func prunedNames(out vedette.Outcome) []string {
 	return all
 }
 
-// TestPruneMatchesKubectl checks that the agent prunes the same objects as kubectl, and that a dry run
-// returns them.
+// TestPruneMatchesKubectl checks that the agent prunes the same objects as kubectl, and those that were applied
+// server-side; that a dry run returns them; and that what stays is named.
 func TestPruneMatchesKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createPruneObjects()
@@ -58,12 +60,13 @@ func TestPruneMatchesKubectl(t *testing.T) {
 			theirs = append(theirs, name)
 		}
 	}
+	theirs = append(theirs, "configmap/server-side") // kubectl keeps it without a word
 	slices.Sort(theirs)
 	args := vedette.PruneArgs{Namespaces: []string{b.namespace}, LabelSelector: "part=shop",
 		Keep: []string{dig(b.live(core, "configmaps", "kept"), "metadata", "uid").(string)}}
 	out := b.dryRun(args)
-	if got := prunedNames(out); out.State != vedette.Done || len(theirs) != 4 || !slices.Equal(got, theirs) {
-		t.Errorf("dry run: got %v, want as kubectl %v: %s", got, theirs, out.Message)
+	if got := prunedNames(out); out.State != vedette.Done || len(theirs) != 5 || !slices.Equal(got, theirs) {
+		t.Errorf("dry run: got %v, want as kubectl and server-side %v: %s", got, theirs, out.Message)
 	}
 	if got := prunedNames(b.mustExecute(args)); !slices.Equal(got, theirs) {
 		t.Errorf("got %v, want as kubectl %v", got, theirs)
@@ -71,8 +74,14 @@ func TestPruneMatchesKubectl(t *testing.T) {
 	if got := prunedNames(b.mustExecute(args)); len(got) != 0 {
 		t.Errorf("second prune: got %v", got)
 	}
-	for _, name := range []string{"kept", "of-others", "server-side", "by-hand"} {
+	for _, name := range []string{"kept", "of-others", "by-hand"} {
 		b.live(core, "configmaps", name)
+	}
+	var left vedette.PruneResult
+	must(t, json.Unmarshal(out.Result, &left))
+	want := map[string]string{"ConfigMap/by-hand": "it was never applied; it was written by Go-http-client"}
+	if got := keptReasons(left); !maps.Equal(got, want) || len(left.Kinds) == 0 {
+		t.Errorf("got %v, want %v", got, want)
 	}
 	b.wantFailure(vedette.GetArgs{Target: b.target("secret", "old")}, 404)
 }
@@ -155,4 +164,40 @@ func TestDeleteBySelector(t *testing.T) {
 		b.wantFailure(args, 400)
 	}
 	b.wantFailure(vedette.DeleteArgs{Target: b.target("cm", ""), FieldSelector: "data.colour=blue"}, 400, "not a known field selector")
+}
+
+// TestPruneOfServerSideApplies prunes what the agent applied without the last-applied annotation, and names what others
+// applied, or own.
+func TestPruneOfServerSideApplies(t *testing.T) {
+	b := newTestbed(t, operate.Config{})
+	shop := object{"part": "shop"}
+	b.apply(vedette.StrategyDefault, withLabels(configMap("map", nil), shop))
+	b.apply(vedette.StrategyDefault, withLabels(object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "secret"}}, shop))
+	b.apply(vedette.StrategyServerSide, withLabels(serviceManifest("service"), shop))
+	b.kubectlApply([]object{withLabels(configMap("of-helm", nil), shop)}, "--server-side", "--field-manager=helm")
+	owner := b.live(core, "configmaps", "of-helm")
+	owned := withLabels(configMap("owned", nil), shop)
+	owned["metadata"].(object)["ownerReferences"] = []any{object{"apiVersion": "v1", "kind": "ConfigMap", "name": "of-helm", "uid": dig(owner, "metadata", "uid"), "controller": true}}
+	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), owned))
+	out := b.mustExecute(vedette.PruneArgs{Namespaces: []string{b.namespace}, LabelSelector: "part=shop"})
+	if got := prunedNames(out); !slices.Equal(got, []string{"configmap/map", "secret/secret", "service/service"}) {
+		t.Errorf("got %v", got)
+	}
+	var left vedette.PruneResult
+	must(t, json.Unmarshal(out.Result, &left))
+	want := map[string]string{"ConfigMap/of-helm": "it was applied by the field manager helm, not by kubectl"}
+	if got := keptReasons(left); left.Owned != 1 || !maps.Equal(got, want) {
+		t.Errorf("got %+v, want one that is owned, and %v", left, want)
+	}
+}
+
+// keptReasons returns why objects stay, without Endpoints, which a controller creates when it comes to it.
+func keptReasons(left vedette.PruneResult) map[string]string {
+	reasons := map[string]string{}
+	for _, o := range left.Kept {
+		if o.Kind != "Endpoints" {
+			reasons[o.Kind+"/"+o.Name] = o.Reason
+		}
+	}
+	return reasons
 }

@@ -37,7 +37,7 @@ func (b *testbed) readLogs(a vedette.LogsArgs) string {
 	return string(all)
 }
 
-func TestLogs(t *testing.T) {
+func TestLogsMatchKubectl(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.startPod("p")
 	must(t, plane.AppendLog("one", "two", "three"))
@@ -75,7 +75,7 @@ func TestLogs(t *testing.T) {
 	b.wantFailure(vedette.LogsArgs{Target: b.target("deployment", "p")}, 404)
 }
 
-func TestFollowLogs(t *testing.T) {
+func TestFollowedLogsArriveLineByLine(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.startPod("p")
 	none := int64(0)
@@ -100,7 +100,7 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-func TestLargeLogs(t *testing.T) {
+func TestLargeLogsAreWhole(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.startPod("p")
 	line := strings.Repeat("l", 2_000)
@@ -111,7 +111,7 @@ func TestLargeLogs(t *testing.T) {
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestEventsAreThoseOfTheObject(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "d", "1"))
 	b.apply(vedette.StrategyDefault, workloadManifest("Deployment", "e", "1"))
@@ -133,7 +133,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestMetrics(t *testing.T) {
+func TestPodMetricsAreSelected(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.wantFailure(vedette.MetricsArgs{Namespace: b.namespace}, 404, "install the metrics server")
 	group := "metrics.k8s.io"
@@ -175,7 +175,7 @@ func TestDiscoverFindsNewKinds(t *testing.T) {
 	}
 }
 
-func TestRecache(t *testing.T) {
+func TestRecacheReadsTheLiveObject(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	o := configMap("c", object{"a": "1"})
 	o["metadata"].(object)["labels"] = object{"app": "x"}

@@ -4,20 +4,21 @@ import (
 	"context"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // recache reads one object in the form that feeds report. If it is gone, the outcome has its key, so
 // that the server can delete it.
 func (r *run) recache(ctx context.Context, t vedette.Target) result {
-	p, err := r.resolveObject(ctx, t)
+	p, err := r.ResolveObject(ctx, t)
 	if err != nil {
 		return errorResult(err)
 	}
-	raw, status, err := r.do(ctx, p, request{decoding: notDecoded})
+	raw, status, err := r.Do(ctx, p, request.Request{Decoding: request.NotDecoded})
 	if err != nil {
-		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.key()}}, err: err}
+		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.Key()}}, err: err}
 	}
-	obj, err := r.redactObject(p.Resource, raw)
+	obj, err := r.Redact(p.Resource, raw)
 	if err != nil {
 		return errorResult(err)
 	}

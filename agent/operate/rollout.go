@@ -3,13 +3,13 @@ package operate
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // rolloutManager is kubectl's field manager for restart, pause and resume. For undo and scale it
@@ -20,15 +20,16 @@ const rolloutManager = "kubectl-rollout"
 const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // getWorkload reads an object of one of the kinds. The action is for the error of other kinds.
-func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (resourcePath, object, error) {
-	p, err := r.resolveObject(ctx, t)
+func (r *run) getWorkload(ctx context.Context, t vedette.Target, action string, kinds ...string) (request.Path, object, error) {
+	p, err := r.ResolveObject(ctx, t)
 	if err != nil {
 		return p, nil, err
 	}
 	if p.Kind.Group != "apps" || !slices.Contains(kinds, p.Kind.Name) {
-		return p, nil, vedette.Errorf(vedette.Invalid, "%s.%s %q: %s is not supported", p.Plural, p.Kind.Group, p.name, action)
+		plural := strings.TrimSuffix(p.Plural+"."+p.Kind.Group, ".")
+		return p, nil, vedette.Errorf(vedette.Invalid, "%s %q: %s is not supported", plural, p.Name, action)
 	}
-	raw, _, err := r.do(ctx, p, request{})
+	raw, _, err := r.Do(ctx, p, request.Request{})
 	if err != nil {
 		return p, nil, err
 	}
@@ -43,13 +44,13 @@ func (r *run) restart(ctx context.Context, t vedette.Target) result {
 		return errorResult(err)
 	}
 	if manifest.Nested(tree, "spec", "paused") == true {
-		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before a restart", p.key()))
+		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before a restart", p.Key()))
 	}
 	now := time.Now().Format(time.RFC3339)
 	if manifest.NestedString(tree, "spec", "template", "metadata", "annotations", restartedAtAnnotation) == now {
 		// The annotation has seconds, so a second restart within one would have no effect.
-		if !sleep(ctx, time.Second) {
-			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted less than a second ago: try again", p.key()))
+		if !request.Sleep(ctx, time.Second) {
+			return errorResult(vedette.Errorf(vedette.Unavailable, "%s was restarted less than a second ago: try again", p.Key()))
 		}
 		now = time.Now().Format(time.RFC3339)
 	}
@@ -62,7 +63,7 @@ func (r *run) pause(ctx context.Context, t vedette.Target) result {
 		return errorResult(err)
 	}
 	if manifest.Nested(tree, "spec", "paused") == true {
-		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.name))
+		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is already paused", p.Plural, p.Kind.Group, p.Name))
 	}
 	return r.patchSpec(ctx, p, object{"paused": true})
 }
@@ -73,22 +74,21 @@ func (r *run) resume(ctx context.Context, t vedette.Target) result {
 		return errorResult(err)
 	}
 	if manifest.Nested(tree, "spec", "paused") != true {
-		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.name))
+		return errorResult(vedette.Errorf(vedette.Invalid, "%s.%s %q is not paused", p.Plural, p.Kind.Group, p.Name))
 	}
 	return r.patchSpec(ctx, p, object{"paused": nil})
 }
 
-func (r *run) patchSpec(ctx context.Context, p resourcePath, spec object) result {
+func (r *run) patchSpec(ctx context.Context, p request.Path, spec object) result {
 	body, err := json.Marshal(object{"spec": spec})
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.patchRollout(ctx, p, rolloutManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, rolloutManager, request.ContentTypeStrategicPatch, body)
 }
 
-func (r *run) patchRollout(ctx context.Context, p resourcePath, manager, contentType string, body []byte) result {
-	raw, status, err := r.do(ctx, p, request{method: http.MethodPatch, contentType: contentType, body: body,
-		query: url.Values{"fieldManager": {manager}}, nonIdempotent: contentType == contentTypeJSONPatch})
+func (r *run) patchRollout(ctx context.Context, p request.Path, manager, contentType string, body []byte) result {
+	raw, status, err := r.patchObject(ctx, p, manager, contentType, body)
 	if err != nil {
 		return errorResult(err)
 	}

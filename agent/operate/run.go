@@ -8,67 +8,55 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
-// run executes one operation. Only its methods send requests; an Operator has none that do.
-// So the compiler requires every request to be sent with the options of its operation.
-//
-// The options are not values of the context, because code that starts from a new context
-// would lose them without an error, and a dry run would change the cluster.
+// run executes one operation.
 type run struct {
-	operator  *Operator
-	operation vedette.Operation
-	// dryRun adds dryRun=All to every request that is not read-only.
-	dryRun bool
-	// fieldValidation is the parameter of that name of requests that carry a manifest; empty
-	// for none.
-	fieldValidation string
-	warnings        *warningCollector
-	lost            *lostTracker
-	changes         *changeTracker
-	control         Control
-	streamCtx       context.Context // of what is read while the outcome is sent; it has no deadline
+	*request.Sender
+	operator *Operator
+	// fieldManager is the field manager of a patch, a create or a replace; empty for kubectl's.
+	fieldManager string
+	// secretPreview is the metadata of the Secret that a dry run would make; nil for none.
+	secretPreview []byte
+	streamCtx     context.Context // of what is read while the outcome is sent; it has no deadline
 }
 
-func newRun(o *Operator, op vedette.Operation) *run {
-	return &run{operator: o, operation: op, dryRun: op.DryRun, warnings: &warningCollector{}, lost: &lostTracker{}, changes: &changeTracker{}}
-}
-
-// asDryRun returns a run of the same operation whose requests change nothing. It shares the
-// warnings and the lost answers.
-func (r *run) asDryRun() *run {
-	dry := *r
-	dry.dryRun = true
-	return &dry
+func newRun(o *Operator, op vedette.Operation, c request.Control) *run {
+	return &run{Sender: o.client.NewSender(op, c), operator: o}
 }
 
 // outcome executes the operation.
 func (r *run) outcome(ctx context.Context) vedette.Outcome {
 	out := r.toOutcome(r.execute(ctx))
-	out.Warnings = r.warnings.list()
+	out.Warnings = r.Warnings.List()
+	out.Changes = r.ListChanges(ctx, out.State)
 	return out
 }
 
 func (r *run) execute(ctx context.Context) result {
 	r.streamCtx = ctx
-	if a, ok := r.operation.Args.(vedette.LogsArgs); ok {
+	if err := r.checkPreset(); err != nil {
+		return errorResult(err)
+	}
+	if a, ok := r.Operation.Args.(vedette.LogsArgs); ok {
 		return r.logs(ctx, r.deadline(), a)
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.deadline())
 	defer cancel()
-	if err := r.useMemory(ctx, decodedManifests*decodedSize(manifestOf(r.operation.Args), decodedAsTree)); err != nil {
+	if err := r.UseMemory(ctx, decodedManifests*request.DecodedSize(manifestOf(r.Operation.Args), request.DecodedAsTree)); err != nil {
 		return errorResult(err)
 	}
 	res := r.executeVerb(ctx)
-	res.err = r.lost.finalError(res.err)
+	res.err = r.FinalError(res.err)
 	return res
 }
 
 func (r *run) deadline() time.Time {
-	if r.operation.Deadline.IsZero() {
+	if r.Operation.Deadline.IsZero() {
 		return time.Now().Add(r.operator.cfg.Timeout)
 	}
-	return r.operation.Deadline
+	return r.Operation.Deadline
 }
 
 // result is what a verb returns: an outcome that is not complete yet, or an error.
@@ -80,7 +68,7 @@ type result struct {
 func errorResult(err error) result { return result{err: err} }
 
 func (r *run) executeVerb(ctx context.Context) result {
-	switch a := r.operation.Args.(type) {
+	switch a := r.Operation.Args.(type) {
 	case vedette.GetArgs:
 		return r.get(ctx, a)
 	case vedette.ListArgs:
@@ -90,7 +78,7 @@ func (r *run) executeVerb(ctx context.Context) result {
 	case vedette.PatchArgs:
 		return r.patch(ctx, a)
 	case vedette.DeleteArgs:
-		a.NoWait = a.NoWait || r.dryRun
+		a.NoWait = a.NoWait || r.IsDryRun()
 		return r.delete(ctx, a)
 	case vedette.PruneArgs:
 		return r.prune(ctx, a)
@@ -118,9 +106,11 @@ func (r *run) executeVerb(ctx context.Context) result {
 		return r.recache(ctx, a.Target)
 	case vedette.VersionArgs:
 		return r.version(ctx, a)
+	case vedette.AccessArgs:
+		return r.access(ctx, a)
 	}
-	return errorResult(&statusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent,
-		Message: "this agent knows no operation " + quotedVerb(r.operation.Args)})
+	return errorResult(&request.StatusError{Status: http.StatusBadRequest, Reason: vedette.ReasonUnknownToAgent,
+		Message: "this agent knows no operation " + quotedVerb(r.Operation.Args)})
 }
 
 func quotedVerb(args vedette.Args) string {
@@ -135,17 +125,36 @@ func (r *run) toOutcome(res result) vedette.Outcome {
 	out := res.Outcome
 	if res.err != nil {
 		out = errorOutcome(res.err)
-		out.Keys, out.UIDs, out.Objects = res.Keys, res.UIDs, res.Objects // of what was done before the failure
+		out.Keys = res.Keys // of what was done before the failure
+		out.UIDs = res.UIDs
+		out.Objects = res.Objects
 	} else {
 		out.State = vedette.Done
 		if out.Status == 0 {
 			out.Status = http.StatusOK
 		}
 	}
-	out.ID = r.operation.ID
+	out.ID = r.Operation.ID
 	out.Message = strings.ToValidUTF8(out.Message, "\uFFFD") // gRPC rejects other text
-	if r.operation.DryRun {
+	if r.Operation.DryRun {
 		return cleanDryRunOutcome(out)
 	}
 	return out
+}
+
+// decodedManifests is how many decoded copies of a manifest an operation has at most: of itself, of the
+// object, of what was applied last, and of the result.
+const decodedManifests = 4
+
+// manifestOf returns the document of an operation; nil for none.
+func manifestOf(args vedette.Args) []byte {
+	switch a := args.(type) {
+	case vedette.ApplyArgs:
+		return a.Manifest
+	case vedette.PatchArgs:
+		return a.Patch
+	case vedette.VersionArgs:
+		return a.Manifest
+	}
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // scale sets the number of replicas by the subresource scale, which custom kinds may have too.
@@ -16,31 +16,31 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	if a.Replicas < 0 {
 		return errorResult(vedette.Errorf(vedette.Invalid, "the number of replicas is %d: it must not be negative", a.Replicas))
 	}
-	p, err := r.resolveObject(ctx, a.Target)
+	p, err := r.ResolveObject(ctx, a.Target)
 	if err != nil {
 		return errorResult(err)
 	}
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, a.Replicas)
 	var scale []byte
 	var scaleStatus int
-	err = r.retryOnConflict(ctx, func() (err error) {
-		scale, scaleStatus, err = r.do(ctx, p, request{method: http.MethodPatch, path: "/scale", contentType: contentTypeMergePatch, body: body,
-			query: url.Values{"fieldManager": {apply.KubectlManager}}})
+	err = r.RetryOnConflict(ctx, func() (err error) {
+		scale, scaleStatus, err = r.Do(ctx, p, request.Request{Method: http.MethodPatch, Path: "/scale",
+			ContentType: request.ContentTypeMergePatch, Body: body, FieldManager: apply.KubectlManager})
 		return err
 	})
-	raw, status, readErr := r.readAtLeast(ctx, p, resourceVersionOf(scale)) // the response is a Scale, and not the object
+	raw, status, readErr := r.readAtLeast(ctx, p, request.ResourceVersionOf(scale)) // the response is a Scale, and not the object
 	switch {
-	case isNotFound(err) && readErr == nil:
+	case (request.IsNotFound(err) || request.IsKindNotFound(err)) && readErr == nil:
 		return errorResult(vedette.Errorf(vedette.Invalid, "a %s can't be scaled: its kind has no subresource scale", p.Kind))
 	case err != nil:
 		return errorResult(err)
-	case readErr != nil && r.dryRun:
-		return errorResult(fmt.Errorf("%s could be scaled, but reading it failed: %w", p.key(), readErr))
+	case readErr != nil && r.IsDryRun():
+		return errorResult(fmt.Errorf("%s could be scaled, but reading it failed: %w", p.Key(), readErr))
 	case readErr != nil: // not an error, because the operation took effect
-		r.warnings.add(fmt.Sprintf("%s was scaled, but reading it afterwards failed: %v", p.key(), readErr))
-		return result{Outcome: vedette.Outcome{Status: scaleStatus, Keys: []vedette.Key{p.key()}}}
+		r.Warnings.Add(fmt.Sprintf("%s was scaled, but reading it afterwards failed: %v", p.Key(), readErr))
+		return result{Outcome: vedette.Outcome{Status: scaleStatus, Keys: []vedette.Key{p.Key()}}}
 	}
-	if !r.dryRun {
+	if !r.IsDryRun() {
 		return r.objectResult(p, raw, status)
 	}
 	raw, message, err := withReplicas(raw, a.Replicas)
@@ -55,26 +55,13 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 // readAtLeast reads an object at a version or newer, which API servers serve from memory, without
 // etcd. If that fails, it reads the current one, because a watch cache may be behind, and some API
 // servers have none.
-func (r *run) readAtLeast(ctx context.Context, p resourcePath, version string) ([]byte, int, error) {
+func (r *run) readAtLeast(ctx context.Context, p request.Path, version string) ([]byte, int, error) {
 	if version != "" {
 		// no retries: the request below is one
-		raw, status, err := r.do(ctx, p, request{query: url.Values{"resourceVersion": {version}}, nonIdempotent: true})
+		raw, status, err := r.Do(ctx, p, request.Request{Query: url.Values{"resourceVersion": {version}}, NonIdempotent: true})
 		if err == nil {
 			return raw, status, nil
 		}
 	}
-	return r.do(ctx, p, request{})
-}
-
-// resourceVersionOf returns the resourceVersion of an object, empty for none.
-func resourceVersionOf(raw []byte) string {
-	var o struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	if exactjson.Unmarshal(raw, &o, countedAlready) != nil {
-		return ""
-	}
-	return o.Metadata.ResourceVersion
+	return r.Do(ctx, p, request.Request{})
 }

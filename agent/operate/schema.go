@@ -9,13 +9,13 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // schemaCache keeps the merge rules of the groups of recent client-side applies. Large documents
 // take long to read, but their rules take some hundred kilobytes, so they are kept only for a
 // while after their last use.
 type schemaCache struct {
-	ttl          time.Duration
 	mu           sync.Mutex
 	byAPIVersion map[string]*cachedSchema
 }
@@ -26,17 +26,19 @@ type cachedSchema struct {
 	expiry *time.Timer
 }
 
-// maxSchemas limits the number of cached schemas.
-const maxSchemas = 4
+const (
+	schemaTTL  = 2 * time.Minute // since the last use
+	maxSchemas = 4
+)
 
 // lookupPatchMeta returns the merge rules of a kind, nil for a kind without a strategic merge
 // patch, for example a custom kind.
 func (r *run) lookupPatchMeta(ctx context.Context, resource vedette.Resource) (strategicpatch.LookupPatchMeta, error) {
 	s, err := r.fetchSchema(ctx, resource.APIVersion())
 	switch {
-	case isNotFound(err) && !vedette.IsNativeGroup(resource.Kind.Group):
+	case request.IsPathNotFound(err) && !vedette.IsNativeGroup(resource.Kind.Group):
 		return nil, nil // an aggregated API without a description has no strategic merge patch either
-	case isNotFound(err):
+	case request.IsPathNotFound(err):
 		return nil, vedette.Errorf(vedette.Unavailable,
 			"the cluster serves no OpenAPI v3 document of %s, which a client-side apply needs: apply it server-side", resource.APIVersion())
 	case err != nil:
@@ -49,7 +51,7 @@ func (r *run) fetchSchema(ctx context.Context, apiVersion string) (*cachedSchema
 	if s := r.operator.schemas.get(apiVersion); s != nil {
 		return s, nil
 	}
-	body, _, err := r.send(ctx, request{path: "/openapi/v3" + groupVersionPath(apiVersion), decoding: decodedAsTypes})
+	body, _, err := r.Send(ctx, request.Request{Path: "/openapi/v3" + request.GroupVersionPath(apiVersion), Decoding: request.DecodedAsTypes})
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +69,12 @@ func (s *schemaCache) get(apiVersion string) *cachedSchema {
 	defer s.mu.Unlock()
 	found := s.byAPIVersion[apiVersion]
 	if found != nil {
-		found.expiry.Reset(s.ttl)
+		found.expiry.Reset(schemaTTL)
 	}
 	return found
 }
 
-// put keeps a schema until it was not used for the TTL, or is replaced by another one.
+// put keeps a schema until it was not used for schemaTTL, or is replaced by another one.
 func (s *schemaCache) put(apiVersion string, entry *cachedSchema) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +89,7 @@ func (s *schemaCache) put(apiVersion string, entry *cachedSchema) {
 		delete(s.byAPIVersion, other)
 	}
 	s.byAPIVersion[apiVersion] = entry
-	entry.expiry = time.AfterFunc(s.ttl, func() { s.remove(apiVersion, entry) })
+	entry.expiry = time.AfterFunc(schemaTTL, func() { s.remove(apiVersion, entry) })
 }
 
 func (s *schemaCache) remove(apiVersion string, entry *cachedSchema) {

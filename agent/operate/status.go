@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // status returns the progress of a rollout, by the rules of kubectl rollout status.
@@ -17,8 +18,8 @@ func (r *run) status(ctx context.Context, t vedette.Target) result {
 	return jsonResult(rolloutStatus(p, tree))
 }
 
-func rolloutStatus(p resourcePath, tree object) vedette.RolloutStatus {
-	w := workloadState{name: p.name, tree: tree}
+func rolloutStatus(p request.Path, tree object) vedette.RolloutStatus {
+	w := workloadState{name: p.Name, tree: tree}
 	if observed := w.status("observedGeneration"); observed == 0 || nestedInt64(tree, "metadata", "generation") > observed {
 		return rolloutInProgress("the change of its spec is not observed yet")
 	}
@@ -76,7 +77,9 @@ func (w workloadState) deployment() vedette.RolloutStatus {
 }
 
 func (w workloadState) daemonSet() vedette.RolloutStatus {
-	desired, updated, available := w.status("desiredNumberScheduled"), w.status("updatedNumberScheduled"), w.status("numberAvailable")
+	desired := w.status("desiredNumberScheduled")
+	updated := w.status("updatedNumberScheduled")
+	available := w.status("numberAvailable")
 	switch {
 	case !w.isRollingUpdate():
 		return rolloutDone("daemon set %q is updated only as its pods are deleted", w.name)
@@ -89,7 +92,9 @@ func (w workloadState) daemonSet() vedette.RolloutStatus {
 }
 
 func (w workloadState) statefulSet() vedette.RolloutStatus {
-	desired, ready, updated := nestedInt64(w.tree, "spec", "replicas"), w.status("readyReplicas"), w.status("updatedReplicas")
+	desired := nestedInt64(w.tree, "spec", "replicas")
+	ready := w.status("readyReplicas")
+	updated := w.status("updatedReplicas")
 	rollingUpdate, isRollingUpdate := manifest.Nested(w.tree, "spec", "updateStrategy", "rollingUpdate").(object)
 	firstOrdinal := nestedInt64(rollingUpdate, "partition")
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/request"
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
@@ -69,7 +70,7 @@ func TestSecretErrorsAreUseful(t *testing.T) {
 func TestErrorsDoNotQuoteRedactedValues(t *testing.T) {
 	r, err := redact.New(redact.Config{ConfigMapKeys: []string{"*.key"}}, nil, nil)
 	must(t, err)
-	b := newTestbed(t, operate.Config{Redactor: r})
+	b := newTestbed(t, operate.Config{Requests: request.Config{Redactor: r}})
 	must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("c", object{"tls.key": canaryInData})))
 	for _, patch := range []string{`{"data":{"x":{}}}`, `{"metadata":{"labels":[]}}`} {
 		out := b.wantFailure(vedette.PatchArgs{Target: b.target("cm", "c"), Type: vedette.MergePatch, Patch: []byte(patch)}, 422,
@@ -84,7 +85,7 @@ func TestErrorsNameFieldsOfPatches(t *testing.T) {
 	const manyInPatch = "qqxzjvkw-qqxz"
 	r, err := redact.New(redact.Config{Environment: []string{"*PASSWORD*"}}, nil, nil)
 	must(t, err)
-	b := newTestbed(t, operate.Config{Redactor: r})
+	b := newTestbed(t, operate.Config{Requests: request.Config{Redactor: r}})
 	deployment := fullDeployment("d", "1")
 	container := deployment["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)
 	container["env"] = []any{object{"name": "DB_PASSWORD", "value": canaryInData}}

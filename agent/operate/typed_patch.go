@@ -6,12 +6,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // explainWrongType rewrites the error of a manifest with a value of the wrong type, for example a
 // port in a ConfigMap, whose values are strings. API servers answer such a server-side apply with
 // status 500 and Go's notation of the value.
-func (e *statusError) explainWrongType(p resourcePath) {
+func explainWrongType(e *request.StatusError, p request.Path) {
 	const prefix = "failed to create typed patch object ("
 	if e.Status != http.StatusInternalServerError || !strings.HasPrefix(e.Message, prefix) {
 		return
@@ -29,7 +31,7 @@ func (e *statusError) explainWrongType(p resourcePath) {
 	}
 	slices.Sort(problems) // API servers list them in random order
 	e.Status, e.Reason = http.StatusBadRequest, "BadRequest"
-	e.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.name, strings.Join(problems, ", "))
+	e.Message = fmt.Sprintf("%s %q is invalid: %s", p.Kind, p.Name, strings.Join(problems, ", "))
 }
 
 // wrongTypePattern matches one field and the type that it should have.

@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate/apply"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // preservedAnnotations keep the Deployment's value in an undo. All others get that of the ReplicaSet.
@@ -28,18 +29,18 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	r.warnIfClientSideApplied(p, tree)
 	target, err := targetRevision(p, revisions, a)
 	if err != nil {
 		return errorResult(err)
 	}
 	if p.Kind.Name == "Deployment" && manifest.Nested(tree, "spec", "paused") == true {
-		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.key()))
+		return errorResult(vedette.Errorf(vedette.Invalid, "%s is paused: resume it before an undo", p.Key()))
 	}
 	if target.isCurrent {
 		return result{Outcome: vedette.Outcome{Message: fmt.Sprintf("skipped rollback (current template already matches revision %d)",
 			target.number)}}
 	}
+	r.warnIfClientSideApplied(p, tree)
 	if p.Kind.Name == "Deployment" {
 		return r.undoDeployment(ctx, p, tree, target)
 	}
@@ -47,18 +48,18 @@ func (r *run) undo(ctx context.Context, a vedette.UndoArgs) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeStrategicPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, request.ContentTypeStrategicPatch, body)
 }
 
 // warnIfClientSideApplied warns that an undo does not change the last-applied annotation.
-func (r *run) warnIfClientSideApplied(p resourcePath, tree object) {
+func (r *run) warnIfClientSideApplied(p request.Path, tree object) {
 	if manifest.NestedString(tree, "metadata", "annotations", apply.LastApplied) != "" {
-		r.warnings.add(fmt.Sprintf("%s was applied client-side, and an undo does not change its annotation %s: the next apply may keep fields that the undo restored. Apply the earlier manifest instead", p.key(), apply.LastApplied))
+		r.Warnings.Add(fmt.Sprintf("%s was applied client-side, and an undo does not change its annotation %s: the next apply may keep fields that the undo restored. Apply the earlier manifest instead", p.Key(), apply.LastApplied))
 	}
 }
 
 // targetRevision returns the revision to roll back to.
-func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revision, error) {
+func targetRevision(p request.Path, all []revision, a vedette.UndoArgs) (revision, error) {
 	switch {
 	case a.Revision < 0 || a.RevisionsBack < 0:
 		return revision{}, vedette.Errorf(vedette.Invalid, "a revision can't be negative")
@@ -72,13 +73,13 @@ func targetRevision(p resourcePath, all []revision, a vedette.UndoArgs) (revisio
 	case a.RevisionsBack >= len(all) && a.RevisionsBack > 0:
 		return revision{}, vedette.Errorf(vedette.Invalid, "There are %d revision(s) in total, cannot rollback %d", len(all), a.RevisionsBack)
 	case len(all) < 2:
-		return revision{}, vedette.Errorf(vedette.NotFound, "no rollout history found for %s: there is no revision before this one", p.key())
+		return revision{}, vedette.Errorf(vedette.NotFound, "no rollout history found for %s: there is no revision before this one", p.Key())
 	}
 	return all[len(all)-1-max(1, a.RevisionsBack)], nil
 }
 
 // undoDeployment replaces the Deployment's template and annotations by those of the ReplicaSet.
-func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, target revision) result {
+func (r *run) undoDeployment(ctx context.Context, p request.Path, tree object, target revision) result {
 	annotations := object{}
 	replicaSetAnnotations, _ := manifest.Nested(target.tree, "metadata", "annotations").(object)
 	for name, value := range replicaSetAnnotations {
@@ -98,5 +99,5 @@ func (r *run) undoDeployment(ctx context.Context, p resourcePath, tree object, t
 	if err != nil {
 		return errorResult(err)
 	}
-	return r.patchRollout(ctx, p, apply.KubectlManager, contentTypeJSONPatch, body)
+	return r.patchRollout(ctx, p, apply.KubectlManager, request.ContentTypeJSONPatch, body)
 }

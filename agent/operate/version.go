@@ -2,12 +2,11 @@ package operate
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/operate/artifact"
 	"github.com/vedette-io/vedette/agent/operate/manifest"
+	"github.com/vedette-io/vedette/agent/operate/request"
+	"github.com/vedette-io/vedette/agent/operate/versioning"
 )
 
 // version returns which version of its artifact a manifest becomes.
@@ -17,7 +16,7 @@ func (r *run) version(ctx context.Context, a vedette.VersionArgs) result {
 		return errorResult(err)
 	}
 	v, err := r.chooseVersion(ctx, m, a.Namespace)
-	err = r.maskManifestValues(m, err)
+	err = r.MaskManifestValues(m, err)
 	if err != nil {
 		return errorResult(err)
 	}
@@ -33,60 +32,47 @@ func (r *run) chooseVersion(ctx context.Context, m manifest.Manifest, namespace 
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	series := artifact.Series{Kind: p.Kind, Namespace: p.namespace, Name: m.Name}
+	series := versioning.Series{Kind: p.Kind, Namespace: p.Namespace, Name: m.Name}
 	candidates, err := r.listCandidates(ctx, p, series)
 	if err != nil {
 		return vedette.Version{}, err
 	}
-	defer artifact.Wipe(candidates)
-	return artifact.Chooser{Series: series, Manifest: m, Salts: &r.operator.salts, ReadConfigMap: r.configMapReader(p)}.Choose(ctx, candidates)
+	defer versioning.Wipe(candidates)
+	chooser := versioning.Chooser{Series: series, Manifest: m, Salts: &r.operator.salts, ReadConfigMap: r.configMapReader(p)}
+	return chooser.Choose(ctx, candidates)
 }
 
-// listCandidates returns the objects of a series in the order of artifact.Sort. It reads metadata
+// listCandidates returns the objects of a series in the order of versioning.Sort. It reads metadata
 // only, because most objects need nothing else, and a list of ConfigMaps may be large.
-func (r *run) listCandidates(ctx context.Context, p resourcePath, s artifact.Series) ([]artifact.Candidate, error) {
-	var candidates candidatePages
-	req := request{query: url.Values{"limit": {strconv.Itoa(pageLimit)}}, accept: withFullObjectFallback(p, acceptMetadataList),
-		sensitive: p.isSecret()}
-	err := r.forEachItem(ctx, p.collection(), req, candidates.begin, func(_ int, raw []byte) error {
+func (r *run) listCandidates(ctx context.Context, p request.Path, s versioning.Series) ([]versioning.Candidate, error) {
+	candidates := request.Pages[versioning.Candidate]{Drop: versioning.Wipe}
+	p = p.Collection()
+	err := r.ForEachItem(ctx, p, p.ListMetaRequest("", ""), candidates.Begin, func(_ int, raw []byte) error {
 		size := len(raw)
 		x, ok, err := s.ParseCandidate(raw)
 		if err != nil {
-			return finalError{err}
+			return request.Final(err)
 		}
 		if !ok {
 			return nil
 		}
-		candidates.items = append(candidates.items, x)
-		return r.useMemory(ctx, int64(2*size))
+		candidates.Items = append(candidates.Items, x)
+		return r.UseMemory(ctx, int64(2*size))
 	})
 	if err != nil {
-		artifact.Wipe(candidates.items)
+		versioning.Wipe(candidates.Items)
 		return nil, err
 	}
-	artifact.Sort(candidates.items)
-	return candidates.items, nil
-}
-
-// candidatePages collects candidates, and wipes those that it drops.
-type candidatePages struct{ pagesOf[artifact.Candidate] }
-
-func (c *candidatePages) begin(page int) error {
-	switch {
-	case page == 0:
-		artifact.Wipe(c.items)
-	case page == c.page:
-		artifact.Wipe(c.items[c.from:])
-	}
-	return c.pagesOf.begin(page)
+	versioning.Sort(candidates.Items)
+	return candidates.Items, nil
 }
 
 // configMapReader returns a function that reads ConfigMaps beside p.
-func (r *run) configMapReader(p resourcePath) func(context.Context, string) ([]byte, bool, error) {
+func (r *run) configMapReader(p request.Path) func(context.Context, string) ([]byte, bool, error) {
 	return func(ctx context.Context, name string) ([]byte, bool, error) {
-		p.name = name
-		raw, _, err := r.do(ctx, p, request{})
-		if isNotFound(err) {
+		p.Name = name
+		raw, _, err := r.Do(ctx, p, request.Request{})
+		if request.IsNotFound(err) {
 			return nil, false, nil
 		}
 		return raw, true, err
@@ -96,23 +82,23 @@ func (r *run) configMapReader(p resourcePath) func(context.Context, string) ([]b
 // setDigest writes the digest of a manifest into it if its object needs one. The salt is that of
 // the live object, so that applying the same manifest again changes nothing, or else that of the
 // series, or else a new one.
-func (r *run) setDigest(ctx context.Context, p resourcePath, m manifest.Manifest) {
-	if !artifact.NeedsDigest(p.Kind, m) {
+func (r *run) setDigest(ctx context.Context, p request.Path, m manifest.Manifest) {
+	if !versioning.NeedsDigest(p.Kind, m) {
 		return
 	}
 	salt := r.liveSalt(ctx, p)
 	if salt == nil {
-		salt = r.operator.salts.SaltFor(artifact.SeriesOf(p.key(), m))
+		salt = r.operator.salts.SaltFor(versioning.SeriesOf(p.Key(), m))
 	}
-	artifact.SetDigest(p.Kind, m, salt)
+	versioning.SetDigest(p.Kind, m, salt)
 }
 
 // liveSalt returns the salt of the live object's digest, nil if it has none or can't be read:
 // a new salt does no harm.
-func (r *run) liveSalt(ctx context.Context, p resourcePath) []byte {
-	raw, _, err := r.do(ctx, p, request{accept: withFullObjectFallback(p, acceptMetadata), sensitive: p.isSecret()})
+func (r *run) liveSalt(ctx context.Context, p request.Path) []byte {
+	raw, _, err := r.Do(ctx, p, request.Request{Accept: p.MetadataAcceptHeader(), Sensitive: p.IsSecret()})
 	if err != nil {
 		return nil
 	}
-	return artifact.SaltOf(raw)
+	return versioning.SaltOf(raw)
 }

@@ -63,7 +63,7 @@ func TestVersionLeavesNoSecretInMemory(t *testing.T) {
 		}
 		n, scanned := countInChildMemory(t, string(encode(t, manifest("another"))), canary)
 		t.Logf("%s: found %d times in %d MiB", kind, n, scanned>>20)
-		// The scheduler saves vector registers, which can't be wiped: see decision 11.
+		// The scheduler saves vector registers, which can't be wiped: see docs/decisions/0051.
 		if registers := runtime.NumCPU() * 1024 / len(canary); wantFound != (n > registers) {
 			t.Errorf("%s: found %d times, want more than %d: %v", kind, n, registers, wantFound)
 		}

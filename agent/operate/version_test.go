@@ -62,9 +62,9 @@ func podManifest(image string) object {
 		"terminationGracePeriodSeconds": 0, "containers": []any{object{"name": "main", "image": image}}}}
 }
 
-// TestVersions deploys manifests of each kind that has versions, in each way that leaves something else
+// TestVersionsAreReused deploys manifests of each kind that has versions, in each way that leaves something else
 // to compare with.
-func TestVersions(t *testing.T) {
+func TestVersionsAreReused(t *testing.T) {
 	always := apply.Mode{Enabled: "always"}
 	replicaSet := func(v string) object {
 		o := workloadManifest("ReplicaSet", "s", v)
@@ -110,10 +110,10 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestCreatedVersions creates versions and checks that they are what an apply would have created: the
+// TestCreateMatchesApply creates versions and checks that they are what an apply would have created: the
 // same manifest finds them, an apply removes what the manifest no longer has, and creating them again
 // fails.
-func TestCreatedVersions(t *testing.T) {
+func TestCreateMatchesApply(t *testing.T) {
 	always := apply.Mode{Enabled: "always"}
 	for _, tt := range []struct {
 		name         string
@@ -274,7 +274,7 @@ func TestVersionAmongThousandConfigMaps(t *testing.T) {
 }
 
 // TestDigestComparisonEndsByDeadline gives a series more salts than can be compared in time. That no
-// comparison starts after the deadline is checked by the tests of the artifact package.
+// comparison starts after the deadline is checked by the tests of package versioning.
 func TestDigestComparisonEndsByDeadline(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	for i := range 40 {

@@ -26,9 +26,9 @@ func (b *testbed) wantWarnings(out vedette.Outcome, want ...string) {
 // endpointsDeprecated is the warning of API servers about each request for Endpoints.
 const endpointsDeprecated = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
-// TestDeprecationWarnings executes all verbs on an object of a deprecated version. Each outcome has the
+// TestDeprecationIsWarnedAboutOnce executes all verbs on an object of a deprecated version. Each outcome has the
 // warning once, also if the operation fails.
-func TestDeprecationWarnings(t *testing.T) {
+func TestDeprecationIsWarnedAboutOnce(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	endpoints := func(port int) object {
 		return object{"apiVersion": "v1", "kind": "Endpoints", "metadata": object{"name": "e"},
@@ -64,8 +64,8 @@ func TestPodSecurityWarnings(t *testing.T) {
 	}
 }
 
-// TestWebhookWarnings checks the warnings of a webhook that allows or denies a request.
-func TestWebhookWarnings(t *testing.T) {
+// TestWebhookWarningsReachTheOutcome checks the warnings of a webhook that allows or denies a request.
+func TestWebhookWarningsReachTheOutcome(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	var response atomic.Pointer[admissionResponse]
 	b.createWebhook(func() admissionResponse { return *response.Load() })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/operate"
+	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
 // admissionReview is the request of an API server to a webhook, and the response.
@@ -75,7 +76,7 @@ func (b *testbed) createWebhook(respond func() admissionResponse) {
 	}))
 }
 
-func TestWebhookDenial(t *testing.T) {
+func TestWebhookDenialKeepsItsWords(t *testing.T) {
 	b := newTestbed(t, operate.Config{})
 	b.createWebhook(func() admissionResponse {
 		return admissionResponse{Status: object{"code": 451, "message": "no ConfigMaps before breakfast"}}
@@ -86,21 +87,21 @@ func TestWebhookDenial(t *testing.T) {
 	}
 }
 
-// TestWebhookTimeout checks that the timeout of a webhook fails with the message of the API server, and
+// TestTimeoutOfWebhookIsRetried checks that the timeout of a webhook fails with the message of the API server, and
 // that it is retried if the configuration has a part of the message.
-func TestWebhookTimeout(t *testing.T) {
+func TestTimeoutOfWebhookIsRetried(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		retries  operate.RetryPolicy
+		retries  request.RetryPolicy
 		requests int32
 		ok       bool
 	}{
-		{"is not asked again", operate.RetryPolicy{}, 1, false},
-		{"is asked again for its words", operate.RetryPolicy{ErrorSubstrings: []string{"", "Deadline Exceeded"}}, 3, true},
-		{"or whatever they are", operate.RetryPolicy{AnyError: true}, 3, true},
-		{"but not for others", operate.RetryPolicy{ErrorSubstrings: []string{"timeout of another sort"}}, 1, false},
-		{"as often as is said", operate.RetryPolicy{AnyError: true, MaxRetries: 1}, 2, false},
-		{"or not at all", operate.RetryPolicy{AnyError: true, Disabled: true}, 1, false},
+		{"is not asked again", request.RetryPolicy{}, 1, false},
+		{"is asked again for its words", request.RetryPolicy{ErrorSubstrings: []string{"", "Deadline Exceeded"}}, 3, true},
+		{"or whatever they are", request.RetryPolicy{AnyError: true}, 3, true},
+		{"but not for others", request.RetryPolicy{ErrorSubstrings: []string{"timeout of another sort"}}, 1, false},
+		{"as often as is said", request.RetryPolicy{AnyError: true, MaxRetries: 1}, 2, false},
+		{"or not at all", request.RetryPolicy{AnyError: true, Disabled: true}, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newTestbed(t, operate.Config{})
@@ -113,7 +114,7 @@ func TestWebhookTimeout(t *testing.T) {
 				return admissionResponse{Allowed: true}
 			})
 			t.Cleanup(func() { close(hang) })
-			b.op = b.newOperator(operate.Config{Retry: tt.retries, InitialBackoff: time.Millisecond})
+			b.op = b.newOperator(operate.Config{Requests: request.Config{Retry: tt.retries, InitialBackoff: time.Millisecond}})
 			out := b.execute(vedette.ApplyArgs{Manifest: encode(t, reviewedConfigMap("c")), Namespace: b.namespace})
 			if (out.State == vedette.Done) != tt.ok || requests.Load() != tt.requests {
 				t.Errorf("got %s after %d requests: %d %s: %s", out.State, requests.Load(), out.Status, out.Reason, out.Message)

@@ -13,6 +13,12 @@
 //
 // Less formally: after Rewind or Recall, Take returns unacknowledged changes again, unless the server
 // reports in Open that it has stored them.
+//
+// A newer change of an object does not take the place of the older one, because marks would be wrong: with x@10, y@15
+// waiting, x@20 would be stored first and move the mark to 20, and a crash before y@15 is stored would lose y@15. So the
+// newer change goes to the end and leaves a gap. A mark of 15 means that everything up to 15 is stored, or superseded by a
+// change after 15, and an agent that resumes at 15 gets all changes after it. TestStoredStateConvergesToCluster runs this against a
+// model of cluster and server, with lost connections, partial commits and outdated assignments.
 package outbox
 
 import (
@@ -159,7 +165,8 @@ func (b *Box) scheduleLocked(q *queue) {
 	b.wakeLocked()
 }
 
-// deferInterval is how long a deferred change waits at most for others to leave with.
+// deferInterval is how long a deferred change waits at most for others to leave with. If the agent is killed meanwhile, its
+// successor resumes from the bookmark before, as it does if the bookmark is a minute old.
 const deferInterval = time.Second
 
 // wakeLaterLocked makes Take look after deferInterval, even if there are only deferred changes.
@@ -230,7 +237,6 @@ func (b *Box) take(maxBytes int) []Change {
 	return taken
 }
 
-// markSentLocked adds a change to the sent ones.
 func (b *Box) markSentLocked(c *Change) {
 	c.takenAt = time.Now()
 	b.sent = append(b.sent, c)
@@ -392,7 +398,10 @@ func (b *Box) Rewind() {
 			b.wakeLocked()
 		})
 	}
-	b.sent, b.acked, b.unacked, b.snapshotWindow = nil, 0, usage{}, newWindow()
+	b.sent = nil
+	b.acked = 0
+	b.unacked = usage{}
+	b.snapshotWindow = newWindow()
 	for q, sent := range byQueue {
 		q.requeue(sent)
 	}
@@ -448,7 +457,10 @@ func (b *Box) Recall(name vedette.AccountName, term vedette.Term) {
 // ahead of the restart.
 //
 // Open does nothing and reports false if the term is not that of the last Recall, or if the connection was lost since: the
-// server would skip what is sent in another term, and acknowledge it.
+// server would skip what is sent in another term, and acknowledge it by number, so that the agent drops it. The changes would be
+// missing until the next verification, and a snapshot whose Begin is among them would wait for its index for ever, with a permit
+// of the account. Two assignments can follow each other within milliseconds, because the server assigns anew when its first attempt
+// may have reached the database or not.
 func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedette.Feed]vedette.Mark) (map[vedette.Feed]vedette.Mark, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -476,6 +488,17 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 	}
 	b.recountLocked()
 	return restart, true
+}
+
+// OpenTerm returns the term in which this agent is the cacher of an account, over the connection that
+// exists; 0 if it is not.
+func (b *Box) OpenTerm(name vedette.AccountName) vedette.Term {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a := b.accounts[name]; a != nil && a.open {
+		return a.term
+	}
+	return 0
 }
 
 // ResumeFeed notes that a feed has restarted from a mark that Open returned.

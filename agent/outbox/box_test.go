@@ -36,7 +36,7 @@ func putAll(t *testing.T, b *Box, changes ...Change) {
 	}
 }
 
-func TestTakeOrder(t *testing.T) {
+func TestLiveChangesOvertakeOtherSnapshots(t *testing.T) {
 	tests := []struct {
 		name string
 		put  []Change

@@ -14,7 +14,7 @@ type Priority int
 const (
 	Control  Priority = iota // concerns a whole account; small, and later changes depend on it
 	Live                     // a user may be waiting for it
-	Deferred                 // nobody waits for it: it leaves with other changes, or after deferInterval
+	Deferred                 // nobody waits for it, as for a bookmark: it leaves with other changes, or after deferInterval
 	Bulk                     // part of a snapshot
 )
 

@@ -5,7 +5,8 @@ import "time"
 // largeChange is from how many bytes on a change is large. The server may have to wait for the memory of a large change,
 // or end the connection because it has none, and all changes behind it wait too. So large changes leave after the
 // others, one at a time. No object of a cluster is that large unless somebody has raised the limits of etcd, or
-// an API server is not one.
+// an API server is not one. A server that skips such a record instead of ending the connection was weighed: what is not
+// stored must come again, and the server would have to remember that, for any number of records.
 const largeChange = 1 << 20
 
 const (

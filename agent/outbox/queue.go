@@ -17,7 +17,7 @@ type queue struct {
 	head      int
 	count     int            // of items that are not nil
 	keys      map[string]int // index of the change that a later one replaces, counted from the first change ever
-	base      int            // how many changes were removed from the front of items
+	removed   int            // changes, from the front of items
 	acked     vedette.Mark   // the mark of the last acknowledged change with one
 	used      usage
 	suspended bool        // discards changes until the feed has restarted at acked
@@ -31,11 +31,11 @@ func newQueue(a *account, feed vedette.Feed) *queue {
 // put appends a change and returns by how much the queue grew.
 func (q *queue) put(c *Change) usage {
 	before := q.used
-	q.hasten()
+	q.undefer()
 	if c.Key != "" {
 		q.supersede(c.Key)
 	}
-	q.noteKey(c, q.base+len(q.items))
+	q.noteKey(c, q.removed+len(q.items))
 	q.items = append(q.items, c)
 	q.count++
 	q.used.add(c)
@@ -44,9 +44,9 @@ func (q *queue) put(c *Change) usage {
 	return q.used.minus(before)
 }
 
-// hasten ends the deferral of the last change, because the next one must not wait behind it. So only
+// undefer ends the deferral of the last change, because the next one must not wait behind it. So only
 // the last change of a queue is ever deferred.
-func (q *queue) hasten() {
+func (q *queue) undefer() {
 	if len(q.items) == q.head {
 		return
 	}
@@ -67,7 +67,7 @@ func (q *queue) noteKey(c *Change, at int) {
 
 func (q *queue) supersede(key string) {
 	if at, ok := q.keys[key]; ok {
-		q.remove(at - q.base)
+		q.remove(at - q.removed)
 	}
 }
 
@@ -106,7 +106,7 @@ const maxKeptItems = 8
 
 // reset makes a queue whose places are all empty begin anew.
 func (q *queue) reset() {
-	q.base += len(q.items)
+	q.removed += len(q.items)
 	q.items, q.head = q.items[:0], 0
 	if cap(q.items) > maxKeptItems {
 		q.items, q.keys = nil, map[string]int{}
@@ -124,8 +124,8 @@ func (q *queue) compact() {
 		if c == nil {
 			continue
 		}
-		if at, ok := q.keys[c.Key]; ok && at == q.base+i {
-			q.keys[c.Key] = q.base + len(kept)
+		if at, ok := q.keys[c.Key]; ok && at == q.removed+i {
+			q.keys[c.Key] = q.removed + len(kept)
 		}
 		kept = append(kept, c)
 	}
@@ -139,7 +139,9 @@ func (q *queue) requeue(sent []*Change) {
 	rest := q.items[q.head:]
 	items := make([]*Change, 0, len(sent)+len(rest))
 	items = append(append(items, sent...), rest...)
-	q.items, q.head, q.base = items, 0, 0
+	q.items = items
+	q.head = 0
+	q.removed = 0
 	clear(q.keys)
 	q.used, q.count = usage{}, 0
 	for i, c := range items {
@@ -150,7 +152,7 @@ func (q *queue) requeue(sent []*Change) {
 		q.count++
 		q.noteKey(c, i)
 		if c.Priority == Deferred && i < len(items)-1 {
-			c.Priority = Live // as in hasten
+			c.Priority = Live // as in undefer
 		}
 	}
 }
@@ -184,7 +186,7 @@ func (q *queue) remove(i int) {
 	if c == nil {
 		return
 	}
-	if at, ok := q.keys[c.Key]; ok && at == q.base+i {
+	if at, ok := q.keys[c.Key]; ok && at == q.removed+i {
 		delete(q.keys, c.Key)
 	}
 	q.used.remove(c)

@@ -37,6 +37,22 @@ func AccountProbes(cfg agent.Config) (probes []probe.Probe) {
 	return probes
 }
 
+// Issuers returns a line for each account whose credentials are neither in its kubeconfig nor in files that it names: who issues them.
+// It connects to no cluster, and leaves out accounts that cannot be used.
+func Issuers(cfg agent.Config) (lines []string) {
+	for _, a := range cfg.Accounts {
+		cluster, err := kube.Connect(a.Access, cfg.ConnectOptions)
+		if err != nil {
+			continue
+		}
+		if issuer := cluster.Issuer(); issuer != "" {
+			lines = append(lines, fmt.Sprintf("account %s: credentials by %s", a.Name, issuer))
+		}
+		cluster.Close()
+	}
+	return lines
+}
+
 // CheckFiles reads the files that accounts name, and returns why they cannot be used. It connects to
 // no cluster.
 func CheckFiles(cfg agent.Config) error {
@@ -71,8 +87,14 @@ func (p accountProbe) run(ctx context.Context) []probe.Result {
 		return []probe.Result{{Name: p.name(), Err: err}}
 	}
 	detail := fmt.Sprintf("%s at %s", identity.Version, identity.Host)
+	if issuer := cluster.Issuer(); issuer != "" {
+		detail += "; credentials by " + issuer
+	}
 	if identity.UID == "" {
 		detail += "; the agent may not get namespace kube-system, so the cluster is identified by its address and certificate only"
+	}
+	if reason, message := kube.UntestedVersion(identity.Version); reason != "" {
+		detail += "; " + message
 	}
 	rights := probe.Result{Name: p.name() + " rights"}
 	rights.Detail, rights.Err = p.checkRights(ctx, cluster)

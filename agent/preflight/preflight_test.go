@@ -24,9 +24,9 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// TestAccounts tries accounts on a real control plane: with all rights, with some, with none, with
+// TestWhatAccountsLackIsReported tries accounts on a real control plane: with all rights, with some, with none, with
 // kinds that do not exist, and without a cluster.
-func TestAccounts(t *testing.T) {
+func TestWhatAccountsLackIsReported(t *testing.T) {
 	p := controlplane.New(t, controlplane.Options{})
 	nobody, err := p.UserKubeconfig("nobody")
 	if err != nil {
@@ -67,7 +67,7 @@ func TestAccounts(t *testing.T) {
 			[]string{"failed  account a rights: the account's configuration selects nothing in this cluster: check kinds"}},
 		{"a missing file", account("/no/such/kubeconfig", watch.Selection{}), []string{"failed  account a: kubeconfig file /no/such/kubeconfig does not exist"}},
 		{"a missing context", agent.Account{Name: "a", Access: kube.Access{KubeconfigFile: p.Kubeconfig(), Context: "other"}},
-			[]string{`has no context "other": choose one of plane`}},
+			[]string{`has no context "other": it has plane`}},
 	} {
 		accountProbe := Probes(agent.Config{Accounts: []agent.Account{tt.account}})[1]
 		var out bytes.Buffer
@@ -82,8 +82,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestCheckFiles checks what is found without a connection.
-func TestCheckFiles(t *testing.T) {
+// TestBadFilesAreFoundWithoutConnection checks what is found without a connection.
+func TestBadFilesAreFoundWithoutConnection(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) string {
 		file := filepath.Join(dir, "kubeconfig")
@@ -106,8 +106,8 @@ func TestCheckFiles(t *testing.T) {
 	}
 }
 
-// TestServer tries servers that are ready, not ready, not Vedette's, and that demand a certificate.
-func TestServer(t *testing.T) {
+// TestOnlyReadyVedetteServersPass tries servers that are ready, not ready, not Vedette's, and that demand a certificate.
+func TestOnlyReadyVedetteServersPass(t *testing.T) {
 	authority := keypairtest.New(t)
 	ready, starting := health.NewServer(), health.NewServer()
 	starting.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)

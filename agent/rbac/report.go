@@ -6,7 +6,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Report is the rules of an account, and what is missing of them.
+// Report lists the RBAC rules that an account needs, and which of them its credentials lack.
 type Report struct {
 	account vedette.AccountName
 	host    string
@@ -14,7 +14,7 @@ type Report struct {
 	rules   []*rule
 }
 
-// NewReport asks the API server at host which rules of the needs are missing.
+// NewReport asks the API server at host which of the needed rules are not granted.
 func NewReport(ctx context.Context, c requester, host string, account vedette.AccountName, needs Needs) (*Report, error) {
 	user, err := readUser(ctx, c)
 	if err != nil {

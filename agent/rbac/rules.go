@@ -46,7 +46,6 @@ var (
 // ruleSet collects rules, one for each resource.
 type ruleSet struct{ rules []*rule }
 
-// add adds verbs to the rule of a resource.
 func (s *ruleSet) add(r rule, verbs ...string) {
 	at := slices.IndexFunc(s.rules, func(o *rule) bool {
 		return o.namespace == r.namespace && o.group == r.group && o.resource == r.resource && o.name == r.name
@@ -93,7 +92,6 @@ func ruleOf(f watch.FeedSpec) rule {
 	return rule{namespace: f.Namespace, group: f.Kind.Group, resource: f.Resource.Plural}
 }
 
-// addOperations adds what operations on objects of a feed need.
 func (n Needs) addOperations(s *ruleSet, f watch.FeedSpec) {
 	if f.Objects != nil {
 		return
@@ -110,13 +108,13 @@ func (n Needs) addOperations(s *ruleSet, f watch.FeedSpec) {
 			s.add(rule{namespace: f.Namespace, group: "metrics.k8s.io", resource: "pods"}, readVerbs...)
 		}
 	case vedette.Kind{Group: "apps", Name: "Deployment"}:
-		s.add(rule{namespace: f.Namespace, group: "apps", resource: "replicasets"}, readVerbs...) // its revisions
+		s.add(rule{namespace: f.Namespace, group: "apps", resource: "replicasets"}, "list") // its revisions
 		n.addScale(s, f)
 	case vedette.Kind{Group: "apps", Name: "StatefulSet"}:
-		s.add(rule{namespace: f.Namespace, group: "apps", resource: "controllerrevisions"}, readVerbs...)
+		s.add(rule{namespace: f.Namespace, group: "apps", resource: "controllerrevisions"}, "list")
 		n.addScale(s, f)
 	case vedette.Kind{Group: "apps", Name: "DaemonSet"}:
-		s.add(rule{namespace: f.Namespace, group: "apps", resource: "controllerrevisions"}, readVerbs...)
+		s.add(rule{namespace: f.Namespace, group: "apps", resource: "controllerrevisions"}, "list")
 	case vedette.Kind{Group: "apps", Name: "ReplicaSet"}:
 		n.addScale(s, f)
 	}
@@ -142,7 +140,6 @@ func (n Needs) addClusterRules(s *ruleSet) {
 	s.add(rule{group: "apiregistration.k8s.io", resource: "apiservices"}, watchVerbs...)
 }
 
-// addEvents adds the events of objects.
 func (n Needs) addEvents(s *ruleSet) {
 	namespaces := n.Namespaces
 	if len(namespaces) == 0 {

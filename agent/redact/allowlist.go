@@ -44,7 +44,7 @@ const maxLabelLength = 63
 // labelRole returns the role of a label, whose value starts at i. Secrets keep all valid
 // labels, because selectors need them and a label can hold only a short word. Values that
 // are not valid labels are dropped.
-func (p *pass) labelRole(i int) role {
+func (p *redaction) labelRole(i int) role {
 	if !p.inSecret {
 		return roleLabel
 	}

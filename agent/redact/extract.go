@@ -70,7 +70,6 @@ func (e *extractor) beginArray(star *node) {
 	}
 }
 
-// beginElement begins an element.
 func (e *extractor) beginElement(star *node, first bool) {
 	if star == nil {
 		return
@@ -109,7 +108,7 @@ func (e *extractor) endArray(star *node) {
 
 // extract sets the fields that end at n to the value from i to end. If the value was
 // redacted, it uses the redacted form.
-func (p *pass) extract(n *node, i, end int, before checkpoint) {
+func (p *redaction) extract(n *node, i, end int, before checkpoint) {
 	value := p.raw[i:end]
 	if p.checkpoint() != before {
 		p.flush(end)
@@ -132,7 +131,7 @@ func (p *pass) extract(n *node, i, end int, before checkpoint) {
 
 // appendSummary writes the extracted fields after the body, as an object, and returns its
 // length. The length is 0 if there are no fields.
-func (p *pass) appendSummary() int {
+func (p *redaction) appendSummary() int {
 	if p.projection == nil {
 		return 0
 	}

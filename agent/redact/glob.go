@@ -34,7 +34,10 @@ func (g globs) match(name []byte) bool {
 // globMatch backtracks only to the last asterisk. That is enough for globs and keeps the
 // worst case at the product of both lengths.
 func globMatch(pattern string, name []byte) bool {
-	p, n, star, resume := 0, 0, -1, 0
+	p := 0
+	n := 0
+	star := -1
+	resume := 0
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':

@@ -3,16 +3,14 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the expected outputs")
 
 // fileFields are the projected fields of all files.
 var fileFields = []vedette.ProjectionField{
@@ -42,9 +40,9 @@ func resourceOf(t *testing.T, name string) vedette.Resource {
 	return r
 }
 
-// TestGoldenFiles redacts each testdata/x.input.json, with rules if x ends in -rules, and
+// TestFilesAreRedactedAsRecorded redacts each testdata/x.input.json, with rules if x ends in -rules, and
 // compares the result with x.output.json. The flag -rewrite writes these files.
-func TestGoldenFiles(t *testing.T) {
+func TestFilesAreRedactedAsRecorded(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no files: %v", err)
@@ -76,18 +74,7 @@ func checkFile(t *testing.T, name, input string) {
 	}
 	got := formatObject(t, o)
 	output := strings.Replace(input, ".input.", ".output.", 1)
-	if *rewrite {
-		if err := os.WriteFile(output, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(output)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	golden.Compare(t, output, string(got))
 }
 
 // formatObject formats an object with an indented body.

@@ -43,7 +43,9 @@ type ownerSpans struct {
 
 func (h *header) reset() {
 	clear(h.texts[textName:])
-	h.labels, h.annotations, h.chosenOwner = h.labels[:0], h.annotations[:0], ownerSpans{}
+	h.labels = h.labels[:0]
+	h.annotations = h.annotations[:0]
+	h.chosenOwner = ownerSpans{}
 }
 
 // add copies a text. It replaces invalid UTF-8 by U+FFFD, because protobuf rejects strings
@@ -71,13 +73,13 @@ func (h *header) endOwner() {
 
 // recordHeader copies a member's value into the header if it belongs there, before the value
 // is walked. It returns the final role, which may depend on the value.
-func (p *pass) recordHeader(as role, name []byte, i int) role {
+func (p *redaction) recordHeader(as role, name []byte, i int) role {
 	h := &p.header
 	switch as {
 	case roleRootKind, roleRootAPIVersion:
 		return p.identityRole(as, i)
 	case roleRootItems:
-		p.facts.items = p.facts.items || p.at(i) == '['
+		p.root.items = p.root.items || p.at(i) == '['
 		return rolePlain
 	case roleMetadata:
 		h.reset()
@@ -119,14 +121,14 @@ func textIndex(name []byte) int {
 }
 
 // addString copies the string at i. It returns an empty span if there is no string.
-func (p *pass) addString(i int) span {
+func (p *redaction) addString(i int) span {
 	text, _ := p.stringAt(i)
 	return p.header.add(text)
 }
 
 // recordAnnotation copies the name first, because annotationRole overwrites the buffer that
 // may hold it.
-func (p *pass) recordAnnotation(name []byte, i int) role {
+func (p *redaction) recordAnnotation(name []byte, i int) role {
 	if !p.isHeaderAnnotation(name) {
 		return p.annotationRole(name, i)
 	}
@@ -142,7 +144,7 @@ func (p *pass) recordAnnotation(name []byte, i int) role {
 	return as
 }
 
-func (p *pass) isHeaderAnnotation(name []byte) bool {
+func (p *redaction) isHeaderAnnotation(name []byte) bool {
 	for _, prefix := range p.redactor.annotationPrefixes {
 		if len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
 			return true
@@ -151,7 +153,7 @@ func (p *pass) isHeaderAnnotation(name []byte) bool {
 	return false
 }
 
-func (p *pass) recordOwner(name []byte, i int) {
+func (p *redaction) recordOwner(name []byte, i int) {
 	o := &p.header.owner
 	switch string(name) {
 	case "apiVersion":
@@ -168,10 +170,10 @@ func (p *pass) recordOwner(name []byte, i int) {
 }
 
 // buildObject sets o to the collected header.
-func (p *pass) buildObject(o *vedette.Object) {
+func (p *redaction) buildObject(o *vedette.Object) {
 	h := &p.header
 	apiVersion := h.texts[textAPIVersion]
-	if !p.facts.version {
+	if !p.root.version {
 		apiVersion = h.add(p.appendAPIVersion(p.scratch[:0]))
 	}
 	all := string(h.bytes)

@@ -7,24 +7,24 @@ import (
 
 // identityRole reads the kind or apiVersion at the object's root. It returns the role
 // unchanged if the value must be replaced by that of the resource.
-func (p *pass) identityRole(as role, i int) role {
+func (p *redaction) identityRole(as role, i int) role {
 	text, ok := p.stringAt(i)
 	if as == roleRootKind {
-		p.facts.recordKind(text, p.resource.Kind.Name)
+		p.root.recordKind(text, p.resource.Kind.Name)
 		if p.resource.Kind.Name != "" && (!ok || len(text) == 0 || string(text) == "PartialObjectMetadata") {
-			p.facts.kind = true
+			p.root.kind = true
 			return roleRootKind
 		}
-		p.facts.kind = ok && len(text) > 0
+		p.root.kind = ok && len(text) > 0
 		p.header.texts[textKind] = p.header.add(text)
 		return rolePlain
 	}
 	if p.resource.Version != "" && (!ok || len(text) == 0 || bytes.HasPrefix(text, []byte("meta.k8s.io/"))) {
-		p.facts.version = true
+		p.root.version = true
 		p.header.texts[textAPIVersion] = p.header.add(p.appendAPIVersion(nil))
 		return roleRootAPIVersion
 	}
-	p.facts.version = ok && len(text) > 0
+	p.root.version = ok && len(text) > 0
 	p.header.texts[textAPIVersion] = p.header.add(text)
 	return rolePlain
 }
@@ -32,7 +32,7 @@ func (p *pass) identityRole(as role, i int) role {
 // recordKind records whether a kind is that of a list. The kind of a custom resource may also
 // end in "List", so unknown kinds count only if the object also has items and is not of the
 // requested kind.
-func (s *rootFacts) recordKind(kind []byte, requested string) {
+func (s *rootFields) recordKind(kind []byte, requested string) {
 	switch {
 	case string(kind) == requested:
 	case string(kind) == "List" || string(kind) == "SecretList":
@@ -43,7 +43,7 @@ func (s *rootFacts) recordKind(kind []byte, requested string) {
 }
 
 // replaceIdentity replaces the value at i by the resource's kind or apiVersion.
-func (p *pass) replaceIdentity(i int, as role) (int, error) {
+func (p *redaction) replaceIdentity(i int, as role) (int, error) {
 	text := appendQuoted(nil, p.resource.Kind.Name)
 	if as == roleRootAPIVersion {
 		text = appendQuoted(nil, p.resource.APIVersion())
@@ -51,7 +51,7 @@ func (p *pass) replaceIdentity(i int, as role) (int, error) {
 	return p.replaceValue(i, string(text))
 }
 
-func (p *pass) appendAPIVersion(dst []byte) []byte {
+func (p *redaction) appendAPIVersion(dst []byte) []byte {
 	if g := p.resource.Kind.Group; g != "" {
 		dst = append(append(dst, g...), '/')
 	}
@@ -60,15 +60,15 @@ func (p *pass) appendAPIVersion(dst []byte) []byte {
 
 // insertMissingIdentity writes a missing kind and apiVersion at the beginning of the body, as
 // Kubernetes does.
-func (p *pass) insertMissingIdentity() {
-	if p.facts.kind && p.facts.version {
+func (p *redaction) insertMissingIdentity() {
+	if p.root.kind && p.root.version {
 		return
 	}
 	missing := p.scratch[:0]
-	if !p.facts.kind {
+	if !p.root.kind {
 		missing = append(appendQuoted(append(missing, `"kind":`...), p.resource.Kind.Name), ',')
 	}
-	if !p.facts.version {
+	if !p.root.version {
 		missing = append(appendQuoted(append(missing, `"apiVersion":`...), string(p.appendAPIVersion(nil))), ',')
 	}
 	p.scratch = missing

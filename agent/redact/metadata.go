@@ -2,15 +2,11 @@ package redact
 
 // ObjectMeta is the result of ReadMetadata. Fields that the object lacks are empty.
 type ObjectMeta struct {
-	UID              string
-	ResourceVersion  string
-	Namespace        string
-	Name             string
-	InitialEventsEnd bool // the object is the bookmark that ends a streamed list
+	UID             string
+	ResourceVersion string
+	Namespace       string
+	Name            string
 }
-
-// initialEventsAnnotation is the annotation of that bookmark.
-const initialEventsAnnotation = "k8s.io/initial-events-end"
 
 // ReadMetadata reads only the metadata of an object, for BOOKMARK and DELETED events. It does
 // not validate anything else. So it also reads objects that Redactor.Object rejects, for
@@ -95,10 +91,6 @@ func (m *metadataScanner) readMetadata(name []byte, value int) (int, error) {
 		target = &m.metadata.Namespace
 	case "name":
 		target = &m.metadata.Name
-	case "annotations":
-		if m.at(value) == '{' {
-			return m.members(value, m.readAnnotation)
-		}
 	}
 	if target == nil || m.at(value) != '"' {
 		return m.skip(value)
@@ -106,14 +98,6 @@ func (m *metadataScanner) readMetadata(name []byte, value int) (int, error) {
 	end, escaped, err := m.quoted(value)
 	if err == nil {
 		*target = m.text(value, end, escaped)
-	}
-	return end, err
-}
-
-func (m *metadataScanner) readAnnotation(name []byte, value int) (int, error) {
-	end, err := m.skip(value)
-	if err == nil && string(name) == initialEventsAnnotation {
-		m.metadata.InitialEventsEnd = string(m.raw[value:end]) == `"true"`
 	}
 	return end, err
 }

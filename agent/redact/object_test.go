@@ -56,6 +56,21 @@ func TestInvalidObjectsAreRejected(t *testing.T) {
 	}
 }
 
+// TestReadersGetObjectsWithoutVersion checks that only readers get an object without a resourceVersion.
+func TestReadersGetObjectsWithoutVersion(t *testing.T) {
+	r := mustNew(t, Config{}, nil)
+	o, _, err := r.ReadObject(nil, pods, []byte(`{"metadata":{"name":"n"}}`))
+	if err != nil || o.Name != "n" || o.ResourceVersion != "" {
+		t.Errorf("a reader: got %+v, %v", o, err)
+	}
+	if _, _, err := r.ReadObject(nil, pods, []byte(`{"metadata":{}}`)); err == nil {
+		t.Error("a reader got an object without a name")
+	}
+	if _, _, err := r.Object(nil, pods, []byte(`{"metadata":{"name":"n"}}`)); err == nil {
+		t.Error("a feed got an object without a version")
+	}
+}
+
 func TestKindIsReadFromTheObjectWithoutResource(t *testing.T) {
 	r := mustNew(t, Config{}, nil)
 	o, _, err := r.Object(nil, vedette.Resource{}, []byte(`{`+validMetadata+`,"kind":"Job","apiVersion":"batch/v1"}`))
@@ -103,7 +118,7 @@ func TestLargeValuesAreNotProjected(t *testing.T) {
 	}
 }
 
-func TestProjectionPaths(t *testing.T) {
+func TestProjectionsFollowTheirPaths(t *testing.T) {
 	raw := `{` + validMetadata + `,"a":{"b.c":1,"*":2,"#":3,"d":[[1,2],[3],4,null],"e":null,"f":[{"g":[{"h":1},{}]},{"g":[]},{},{"g":7}],"x":{"y":1},"x":{"z":2}}}`
 	for path, want := range map[string]string{
 		`a.b\.c`: "1", `a.\*`: "2", `a.\#`: "3", `a.d.*`: "[[1,2],[3],4,null]", `a.d.*.*`: "[[1,2],[3],null,null]", `a.d.*.#`: "[2,1,null,null]",
@@ -157,9 +172,9 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 	}
 }
 
-func TestReadMetadata(t *testing.T) {
+func TestMetadataIsFoundInDeepObjects(t *testing.T) {
 	h, err := ReadMetadata([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12","creationTimestamp":null,"annotations":{"x":"y","k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}}`))
-	if err != nil || h != (ObjectMeta{ResourceVersion: "12", InitialEventsEnd: true}) {
+	if err != nil || h != (ObjectMeta{ResourceVersion: "12"}) {
 		t.Errorf("got unexpected metadata %+v, %v", h, err)
 	}
 	h, err = ReadMetadata([]byte(`{"metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"1\u0032","annotations":{"k8s.io/initial-events-end":"false"}}`))
@@ -211,7 +226,7 @@ func TestRedactorIsSafeForConcurrentUse(t *testing.T) {
 func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
 	r := mustNew(t, Config{}, podProjections[0].Fields)
 	raw := typicalPod(t)
-	buf, p := make([]byte, 0, 2*len(raw)), new(pass)
+	buf, p := make([]byte, 0, 2*len(raw)), new(redaction)
 	if n := testing.AllocsPerRun(100, func() {
 		p.begin(r, pods, buf, raw)
 		if err := p.run(); err != nil {
@@ -224,7 +239,7 @@ func TestObjectAllocatesOnlyTheHeader(t *testing.T) {
 	}
 }
 
-func TestWipe(t *testing.T) {
+func TestWipeLeavesOnlyZeros(t *testing.T) {
 	b := []byte(canary)
 	if Wipe(b); string(b) != strings.Repeat("\x00", len(canary)) {
 		t.Errorf("got unexpected bytes %q", b)

@@ -100,7 +100,6 @@ func compileProjection(l vedette.Projection) (*projection, error) {
 	return p, nil
 }
 
-// add adds the path of a field to the tree.
 func (n *node) add(path string, field int) error {
 	steps, err := parsePath(path)
 	if err != nil {

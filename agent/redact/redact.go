@@ -34,25 +34,25 @@ import (
 // kubectl.kubernetes.io/last-applied-configuration annotation (and those of other tools),
 // because that annotation holds the same values as text.
 type Config struct {
-	// Annotations are the keys of annotations whose values are replaced, in objects and in
-	// the templates inside them.
-	Annotations []string
-	// ConfigMapKeys are the keys of a ConfigMap's data and binaryData whose
-	// values are replaced.
-	ConfigMapKeys []string
-	// Environment are the names of environment variables whose literal values are replaced,
-	// for example "*PASSWORD*", in every array with the name "env". References (valueFrom)
-	// are kept. This takes a quarter more time per object.
-	Environment []string
-	// SecretAnnotations are keys of annotations that Secrets keep, in addition to those that
-	// are known to hold names. Values that are longer than 256 bytes or could hold a manifest
-	// are removed anyway. This is not a rule in the sense above.
-	SecretAnnotations []string
+	// A set of rules: strict sends only what Spinnaker's views need, with no environment values, data of ConfigMaps, command lines,
+	// specs of custom resources, and no annotations but known ones; pods' logs are refused, and so are manifests that were read through
+	// it (docs/data-that-leaves.md). Empty for none.
+	Preset string `config:"preset"`
+	// Annotations whose values are removed.
+	Annotations []string `config:"annotations"`
+	// Keys of ConfigMaps whose values are removed.
+	ConfigMapKeys []string `config:"configMapKeys"`
+	// Names of environment variables whose values are removed from containers.
+	Environment []string `config:"environment"`
+	// Annotations that Secrets keep, in addition to a built-in list (Spinnaker, Helm and others, whose values
+	// are names). All other annotations of Secrets are removed, and so is each value that is longer than 256 bytes or could be a manifest.
+	SecretAnnotations []string `config:"secretAnnotations"`
 }
 
 // Validate returns an error of kind Invalid for each invalid pattern.
 func (c Config) Validate() error {
 	return errors.Join(
+		validatePreset(c.Preset),
 		validateGlobs("redact.annotations", c.Annotations),
 		validateGlobs("redact.configMapKeys", c.ConfigMapKeys),
 		validateGlobs("redact.environment", c.Environment),
@@ -60,12 +60,20 @@ func (c Config) Validate() error {
 	)
 }
 
+func validatePreset(preset string) error {
+	if preset == "" || preset == PresetStrict {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "redact.preset is %q: write strict, or leave it out", preset)
+}
+
 // Redactor redacts objects. It is immutable and safe for concurrent use.
 type Redactor struct {
 	rules              rules
 	annotationPrefixes []string // prefixes of the annotations in the header
 	projections        map[vedette.Kind]*projection
-	passes             sync.Pool // of *pass
+	strict             map[vedette.Kind]*allowed // nil without the preset
+	redactions         sync.Pool                 // of *redaction
 }
 
 // New returns a Redactor that extracts the given projections and the annotations with the
@@ -79,7 +87,10 @@ func New(c Config, projections []vedette.Projection, annotationPrefixes []string
 		return nil, err
 	}
 	r := &Redactor{rules: compileRules(c), annotationPrefixes: slices.Clone(annotationPrefixes), projections: compiled}
-	r.passes.New = func() any { return new(pass) }
+	if c.Preset == PresetStrict {
+		r.strict = strictRules()
+	}
+	r.redactions.New = func() any { return new(redaction) }
 	return r, nil
 }
 
@@ -107,13 +118,25 @@ func (r *Redactor) Object(dst []byte, resource vedette.Resource, raw []byte) (o 
 	return o, out, err
 }
 
+// ReadObject is Object for an answer to a reader. The object may lack a resourceVersion, which some kinds that cannot be watched
+// do not have: ComponentStatus, and those of metrics.k8s.io.
+func (r *Redactor) ReadObject(dst []byte, resource vedette.Resource, raw []byte) (o vedette.Object, out []byte, err error) {
+	out, err = r.object(&o, dst, resource, raw, true)
+	return o, out, err
+}
+
 // ObjectInto is Object for a header that the caller has room for. It does not change the header if
 // there is an error.
 func (r *Redactor) ObjectInto(o *vedette.Object, dst []byte, resource vedette.Resource, raw []byte) ([]byte, error) {
-	p := r.passes.Get().(*pass)
-	defer r.passes.Put(p)
+	return r.object(o, dst, resource, raw, false)
+}
+
+func (r *Redactor) object(o *vedette.Object, dst []byte, resource vedette.Resource, raw []byte, noVersion bool) ([]byte, error) {
+	p := r.redactions.Get().(*redaction)
+	defer r.redactions.Put(p)
 	defer p.release()
 	p.begin(r, resource, dst, raw)
+	p.noVersion = noVersion
 	if err := p.run(); err != nil {
 		Wipe(p.dst[p.base:])
 		return dst, err

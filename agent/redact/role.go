@@ -35,15 +35,15 @@ const (
 
 const (
 	// Redacted replaces a value that a rule redacts.
-	Redacted = "[redacted]"
+	Redacted = vedette.Redacted
 	// RedactedBinary replaces a value in the binaryData of a ConfigMap. It is base64, because
 	// readers decode all values there.
-	RedactedBinary = "W3JlZGFjdGVkXQ=="
+	RedactedBinary = vedette.RedactedBinary
 )
 
 // roleOf returns the role of the member with that name, whose value is at i, in a container
 // with a role.
-func (p *pass) roleOf(in role, name []byte, i int) role {
+func (p *redaction) roleOf(in role, name []byte, i int) role {
 	switch in {
 	case rolePlain:
 		return p.anyDepthRole(name, i)
@@ -76,7 +76,7 @@ func (p *pass) roleOf(in role, name []byte, i int) role {
 }
 
 // anyDepthRole returns the role of a member that has a meaning at any depth.
-func (p *pass) anyDepthRole(name []byte, i int) role {
+func (p *redaction) anyDepthRole(name []byte, i int) role {
 	switch string(name) {
 	case "data", "stringData":
 		if p.inSecret {
@@ -94,7 +94,7 @@ func (p *pass) anyDepthRole(name []byte, i int) role {
 	return rolePlain
 }
 
-func (p *pass) rootRole(name []byte, i int) role {
+func (p *redaction) rootRole(name []byte, i int) role {
 	switch string(name) {
 	case "kind":
 		return roleRootKind
@@ -118,7 +118,7 @@ func (p *pass) rootRole(name []byte, i int) role {
 
 // secretRootRole is an allowlist, because a member that a later Kubernetes adds to Secrets
 // must not pass before it was reviewed.
-func (p *pass) secretRootRole(name []byte, i int) role {
+func (p *redaction) secretRootRole(name []byte, i int) role {
 	nested := p.at(i) == '{' || p.at(i) == '['
 	switch string(name) {
 	case "metadata":
@@ -139,7 +139,7 @@ func (p *pass) secretRootRole(name []byte, i int) role {
 
 // metadataRole is an allowlist only for Secrets. Other kinds keep the members that a newer
 // API server adds.
-func (p *pass) metadataRole(name []byte, i int) role {
+func (p *redaction) metadataRole(name []byte, i int) role {
 	switch string(name) {
 	case "managedFields":
 		return roleDropped
@@ -162,7 +162,7 @@ func (p *pass) metadataRole(name []byte, i int) role {
 	return p.anyDepthRole(name, i)
 }
 
-func (p *pass) ownerRole(name []byte, i int) role {
+func (p *redaction) ownerRole(name []byte, i int) role {
 	switch string(name) {
 	case "apiVersion", "kind", "name", "uid", "controller":
 		return p.scalarOnly(roleOwnerText, i)
@@ -175,7 +175,7 @@ func (p *pass) ownerRole(name []byte, i int) role {
 	return p.anyDepthRole(name, i)
 }
 
-func (p *pass) configMapRole(name []byte, matched role) role {
+func (p *redaction) configMapRole(name []byte, matched role) role {
 	if p.redactor.rules.configMapKeys.match(name) {
 		return matched
 	}
@@ -184,7 +184,7 @@ func (p *pass) configMapRole(name []byte, matched role) role {
 
 // containerOnly, scalarOnly and textOnly drop members of a Secret that do not have the type
 // that they have in every valid Secret.
-func (p *pass) containerOnly(r role, i int, opener byte) role {
+func (p *redaction) containerOnly(r role, i int, opener byte) role {
 	switch {
 	case p.at(i) == opener:
 		return r
@@ -194,21 +194,20 @@ func (p *pass) containerOnly(r role, i int, opener byte) role {
 	return rolePlain
 }
 
-func (p *pass) scalarOnly(r role, i int) role {
+func (p *redaction) scalarOnly(r role, i int) role {
 	if c := p.at(i); p.inSecret && (c == '{' || c == '[') {
 		return roleDropped
 	}
 	return r
 }
 
-func (p *pass) textOnly(r role, i int) role {
+func (p *redaction) textOnly(r role, i int) role {
 	if p.inSecret && p.at(i) != '"' {
 		return roleDropped
 	}
 	return r
 }
 
-// elementRole returns the role of the elements of an array.
 func elementRole(in role) role {
 	switch in {
 	case roleOwners:
@@ -219,7 +218,6 @@ func elementRole(in role) role {
 	return rolePlain
 }
 
-// kindOf returns the kind with the group of an apiVersion and a name.
 func kindOf(apiVersion, name string) vedette.Kind {
 	for i := range len(apiVersion) {
 		if apiVersion[i] == '/' {

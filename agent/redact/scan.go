@@ -25,6 +25,10 @@ func (e *syntaxError) Error() string {
 // scanner moves over JSON by index. It validates everything that it moves over, because
 // every other reader must see the same JSON. Like encoding/json, it does not check that
 // strings are UTF-8.
+//
+// It is not the splitter of package jsonstream. It runs over objects that lie whole in memory, eight bytes at a time. The
+// splitter runs over a stream that may stop at any byte, and validates only what it needs to find the end of a value. A
+// shared scanner would have to check for the end of the buffer at each byte, or to validate twice.
 type scanner struct {
 	raw            []byte
 	depth          int  // open containers around the index

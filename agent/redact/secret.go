@@ -10,7 +10,7 @@ type secretHints struct {
 
 // recordMember records the facts of one member. References to Secrets count as Secrets, which
 // does no harm, because they have no data to cut.
-func (s *secretHints) recordMember(p *pass, name []byte, value int) {
+func (s *secretHints) recordMember(p *redaction, name []byte, value int) {
 	switch string(name) {
 	case "kind":
 		text, _ := p.stringAt(value)
@@ -37,13 +37,15 @@ func isSecretKind(text []byte, escaped bool) bool {
 
 // rewalkAsSecret walks an object again that turned out to be a Secret after it was copied,
 // because kind may come after data. It first zeroes the copy.
-func (p *pass) rewalkAsSecret(i int, n *node, in role, before checkpoint) (int, error) {
+func (p *redaction) rewalkAsSecret(i int, n *node, in role, before checkpoint) (int, error) {
 	p.rollback(before)
 	p.extractor.clearBelow(n)
 	inSecret, walkAll := p.inSecret, p.walkAll
-	p.inSecret, p.walkAll, p.sawSecret = true, true, true
+	p.inSecret = true
+	p.walkAll = true
+	p.sawSecret = true
 	if in == roleRoot {
-		p.facts = rootFacts{}
+		p.root, p.marked = rootFields{}, false
 	}
 	end, err := p.object(i, n, in)
 	if in != roleRoot {
@@ -60,7 +62,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 const ContentAnnotation = "vedette.io/content"
 
 // annotationRole returns the role of an annotation, whose value starts at i.
-func (p *pass) annotationRole(name []byte, i int) role {
+func (p *redaction) annotationRole(name []byte, i int) role {
 	rules := &p.redactor.rules
 	isLastApplied := string(name) == lastApplied
 	switch {
@@ -95,7 +97,7 @@ const maxSecretAnnotation = 256
 // and tools leave copies of manifests in annotations, as JSON, as YAML or compressed. So any
 // value that could have structure is removed: brackets or a line break anywhere, the
 // beginning of something encoded, or a long value.
-func (p *pass) safeAnnotation(value []byte, escaped bool) bool {
+func (p *redaction) safeAnnotation(value []byte, escaped bool) bool {
 	if len(value) > 6*maxSecretAnnotation {
 		return false
 	}
@@ -108,7 +110,7 @@ func (p *pass) safeAnnotation(value []byte, escaped bool) bool {
 // leaksSecret reports whether an annotation of an object that is not a Secret must be removed,
 // because its text holds the manifest of a Secret or a value that a rule redacts. Compressed
 // values are removed too, because their content cannot be checked.
-func (p *pass) leaksSecret(value []byte, escaped bool) bool {
+func (p *redaction) leaksSecret(value []byte, escaped bool) bool {
 	rules := &p.redactor.rules
 	hasRules := rules.anyDepth() || p.configMap && len(rules.configMapKeys) > 0
 	if isCompressed(value) || hasRules && isEncodedJSON(value) {
@@ -128,7 +130,7 @@ const maxEscapeLayers = 6
 
 // unescapeLayers resolves the escapes of text layer by layer, because manifests hold
 // annotations that hold manifests. It returns false if there are too many layers.
-func (p *pass) unescapeLayers(text []byte) ([]byte, bool) {
+func (p *redaction) unescapeLayers(text []byte) ([]byte, bool) {
 	for range maxEscapeLayers {
 		if bytes.IndexByte(text, '\\') < 0 {
 			return text, true

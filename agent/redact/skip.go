@@ -21,7 +21,9 @@ func (n *nesting) isObject(depth int) bool { return n[depth>>6]>>(depth&63)&1 ==
 // It is a loop instead of a recursion and inlines name, open and next by hand, because most
 // bytes of most objects pass here. That is a third faster.
 func (s *scanner) skip(i int) (end int, err error) {
-	raw, depth, object := s.raw, s.depth, false
+	raw := s.raw
+	depth := s.depth
+	object := false
 	var nested nesting
 value:
 	for {

@@ -87,7 +87,6 @@ func hex4(b []byte) (r rune, ok bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted appends s as a JSON string.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := range len(s) {

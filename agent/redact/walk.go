@@ -2,7 +2,7 @@ package redact
 
 // value walks the value at i and extracts fields of the projection. N is the place of the
 // value in the projection, or nil if nothing below it is extracted.
-func (p *pass) value(i int, n *node, as role) (int, error) {
+func (p *redaction) value(i int, n *node, as role) (int, error) {
 	if n == nil {
 		return p.walk(i, nil, as)
 	}
@@ -15,7 +15,7 @@ func (p *pass) value(i int, n *node, as role) (int, error) {
 	return end, err
 }
 
-func (p *pass) walk(i int, n *node, as role) (int, error) {
+func (p *redaction) walk(i int, n *node, as role) (int, error) {
 	switch as {
 	case roleReplaced:
 		return p.replaceValue(i, `"`+Redacted+`"`)
@@ -24,7 +24,7 @@ func (p *pass) walk(i int, n *node, as role) (int, error) {
 	case roleRootKind, roleRootAPIVersion:
 		return p.replaceIdentity(i, as)
 	case rolePlain:
-		if !p.walkAll && !n.hasDescendants() {
+		if !p.walkAll && !n.hasDescendants() && (p.allow == nil || p.allow.all) {
 			return p.skipUnlessSecret(i, n)
 		}
 	}
@@ -42,7 +42,7 @@ func (p *pass) walk(i int, n *node, as role) (int, error) {
 
 // skipUnlessSecret skips a value that needs no changes. If the value names a Secret inside, it
 // is walked after all.
-func (p *pass) skipUnlessSecret(i int, n *node) (int, error) {
+func (p *redaction) skipUnlessSecret(i int, n *node) (int, error) {
 	p.secretNameSeen = false
 	end, err := p.skip(i)
 	if err != nil || !p.secretNameSeen || p.raw[i] == '"' {
@@ -55,14 +55,14 @@ func (p *pass) skipUnlessSecret(i int, n *node) (int, error) {
 }
 
 // owner walks an entry of the object's ownerReferences.
-func (p *pass) owner(i int, n *node) (int, error) {
+func (p *redaction) owner(i int, n *node) (int, error) {
 	p.header.beginOwner()
 	end, err := p.object(i, n, roleOwner)
 	p.header.endOwner()
 	return end, err
 }
 
-func (p *pass) replaceValue(i int, text string) (int, error) {
+func (p *redaction) replaceValue(i int, text string) (int, error) {
 	end, err := p.skip(i)
 	if err == nil {
 		p.replace(i, end, text)
@@ -72,18 +72,25 @@ func (p *pass) replaceValue(i int, text string) (int, error) {
 
 // object walks the object at i. If the first member is cut, the comma after it is cut too; for
 // later members it is the comma before.
-func (p *pass) object(i int, n *node, in role) (int, error) {
+func (p *redaction) object(i int, n *node, in role) (int, error) {
 	before, signs := p.checkpoint(), secretHints{}
 	if in == roleEnvEntry {
 		in = p.entryRole(i)
 	}
+	allow, marks := p.allow, p.marksHere(in)
 	pos, more, err := p.open(i, '}')
 	p.depth++
-	keptCount, droppedCount, last := 0, 0, pos
+	if marks && err == nil {
+		p.openAnnotations(i)
+	}
+	keptCount := 0
+	droppedCount := 0
+	last := pos
 	for more && err == nil {
 		if droppedCount > 0 && keptCount == 0 {
 			p.copied, last = pos, pos
 		}
+		p.allow = allow
 		m, memberErr := p.member(pos, n, in, &signs)
 		if memberErr != nil {
 			return 0, memberErr
@@ -96,6 +103,11 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 			p.omit(last, pos)
 			droppedCount++
 		} else {
+			if marks && keptCount == 0 {
+				p.flush(pos)
+				p.emit([]byte{','})
+			}
+			p.allow = m.allow
 			pos, err = p.value(m.value, m.node, m.as)
 			last = pos
 			keptCount++
@@ -105,7 +117,10 @@ func (p *pass) object(i int, n *node, in role) (int, error) {
 		}
 	}
 	p.depth--
-	p.members = keptCount
+	p.members, p.allow = keptCount, allow
+	if err == nil && in == roleMetadata {
+		p.closeMetadata(pos-1, keptCount)
+	}
 	if err == nil && !p.inSecret && signs.isSecret() {
 		return p.rewalkAsSecret(i, n, in, before)
 	}
@@ -117,10 +132,11 @@ type member struct {
 	value int
 	node  *node
 	as    role
+	allow *allowed // see pass
 }
 
 // member reads the member whose name is at i, in an object with a role at place n.
-func (p *pass) member(i int, n *node, in role, s *secretHints) (member, error) {
+func (p *redaction) member(i int, n *node, in role, s *secretHints) (member, error) {
 	name, escaped, value, err := p.name(i)
 	if err != nil {
 		return member{}, err
@@ -128,24 +144,34 @@ func (p *pass) member(i int, n *node, in role, s *secretHints) (member, error) {
 	if escaped {
 		name = p.plainText(name)
 	}
+	allow := p.allow
+	if allow != nil {
+		if allow = allow.member(name, p.at(value)); allow == nil {
+			return member{value: value, as: roleDropped}, nil
+		}
+	}
 	child, as := n.child(name), p.roleOf(in, name, value)
 	if in == rolePlain || in == roleRoot || in == roleRedactedEnvEntry {
 		s.recordMember(p, name, value)
 	}
-	return member{value, child, p.recordHeader(as, name, value)}, nil
+	return member{value, child, p.recordHeader(as, name, value), allow}, nil
 }
 
 // array walks the array at i. Elements are never cut, because indexes must not change.
-func (p *pass) array(i int, n *node, in role) (int, error) {
+func (p *redaction) array(i int, n *node, in role) (int, error) {
 	itemRole := elementRole(in)
-	star := n.elements()
+	star, allow := n.elements(), p.allow
+	var elements *allowed
+	if allow != nil {
+		elements = allow.of()
+	}
 	p.extractor.beginArray(star)
 	pos, more, err := p.open(i, ']')
 	p.depth++
 	count := 0
 	for more && err == nil {
 		p.extractor.beginElement(star, count == 0)
-		pos, err = p.value(pos, star, itemRole)
+		pos, err = p.element(pos, star, itemRole, elements)
 		if err == nil {
 			p.extractor.endElement(star)
 			count++
@@ -153,7 +179,7 @@ func (p *pass) array(i int, n *node, in role) (int, error) {
 		}
 	}
 	p.depth--
-	p.members = count
+	p.members, p.allow = count, allow
 	if err == nil {
 		p.extractor.endArray(star)
 	}
@@ -162,7 +188,7 @@ func (p *pass) array(i int, n *node, in role) (int, error) {
 
 // entryRole checks an entry of an env array for a name to which a rule applies. It does so
 // before the entry is walked, because the value may come before the name.
-func (p *pass) entryRole(i int) role {
+func (p *redaction) entryRole(i int) role {
 	s := scanner{raw: p.raw, depth: p.depth}
 	matched := false
 	pos, more, err := s.open(i, '}')
@@ -192,14 +218,14 @@ func (p *pass) entryRole(i int) role {
 }
 
 // plainText returns text with resolved escapes. The result is valid until the next call.
-func (p *pass) plainText(text []byte) []byte {
+func (p *redaction) plainText(text []byte) []byte {
 	p.scratch = unescape(p.scratch[:0], text)
 	return p.scratch
 }
 
 // stringAt returns the string at i with resolved escapes. Ok is false if there is no string.
 // The result is valid until the next call of plainText.
-func (p *pass) stringAt(i int) (text []byte, ok bool) {
+func (p *redaction) stringAt(i int) (text []byte, ok bool) {
 	if p.at(i) != '"' {
 		return nil, false
 	}

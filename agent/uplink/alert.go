@@ -19,7 +19,6 @@ type alertCredentials struct {
 	credentials.TransportCredentials
 }
 
-// ClientHandshake implements credentials.TransportCredentials.
 func (c alertCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
@@ -28,7 +27,6 @@ func (c alertCredentials) ClientHandshake(ctx context.Context, authority string,
 	return &alertConn{Conn: conn, readFailed: make(chan struct{})}, info, nil
 }
 
-// Clone implements credentials.TransportCredentials.
 func (c alertCredentials) Clone() credentials.TransportCredentials {
 	return alertCredentials{c.TransportCredentials.Clone()}
 }

@@ -40,7 +40,7 @@ func (l *link) newDelivery(timeout time.Duration, sentStamp int64) *Delivery {
 // Late returns nil until the deadline of the operation, by the server's clock, whatever stood still in
 // between.
 func (d *Delivery) Late() error {
-	if _, err := d.link.clock.silence(); err != nil {
+	if _, err := d.link.clock.silentFor(); err != nil {
 		return fmt.Errorf("it is not known whether the deadline of the operation has passed: %w", err)
 	}
 	if d.late == nil {
@@ -60,12 +60,11 @@ func (e lateError) Error() string {
 	return fmt.Sprintf("the deadline of the operation passed %v ago by the clock of its server, before the request was sent", e.by.Round(time.Millisecond))
 }
 
-// Is makes the error a context.DeadlineExceeded.
 func (e lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 var (
 	errLinkEnded   = vedette.Errorf(vedette.Unavailable, "the connection over which the operation came has ended")
-	errLinkIsQuiet = vedette.Errorf(vedette.Unavailable, "the agent or its connection to the server stands still, or did")
+	errLinkIsQuiet = vedette.Errorf(vedette.Unavailable, "the agent or its connection to the server is frozen, or was")
 )
 
 // Interrupted returns nil while the server cannot have given the operation to another agent: the
@@ -75,12 +74,12 @@ func (d *Delivery) Interrupted() error {
 	if d.link.ended() {
 		return errLinkEnded
 	}
-	silence, err := d.link.clock.silence()
+	silent, err := d.link.clock.silentFor()
 	if err != nil {
 		return err
 	}
-	if silence > d.link.heartbeatInterval*5/2 {
-		return fmt.Errorf("%w: what came last was sent up to %v ago", errLinkIsQuiet, silence.Round(time.Millisecond))
+	if silent > d.link.heartbeatInterval*5/2 {
+		return fmt.Errorf("%w: what came last was sent up to %v ago", errLinkIsQuiet, silent.Round(time.Millisecond))
 	}
 	return nil
 }

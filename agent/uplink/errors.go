@@ -30,7 +30,7 @@ func explainError(err error, cfg Config) error {
 	if explained := explainToken(s, cfg); explained != nil {
 		return explained
 	}
-	if advice := explainRefusal(s.Message(), cfg); advice != "" {
+	if advice := explainRejection(s.Message(), cfg); advice != "" {
 		return vedette.Errorf(vedette.Denied, "%s: %s: %w", cfg.Target, advice, err)
 	}
 	for _, w := range knownErrors {
@@ -45,10 +45,10 @@ func explainError(err error, cfg Config) error {
 	return vedette.Errorf(vedette.Unavailable, "connect to the server at %s: %s", cfg.Target, s.Message())
 }
 
-// refusals maps the TLS alerts by which a server refuses a client certificate to the reason and
+// rejections maps the TLS alerts by which a server rejects a client certificate to the reason and
 // what to do. The texts are those of crypto/tls. Alerts that an agent with a wrong TLS version
 // gets, for example, are not among them.
-var refusals = []struct{ alert, advice string }{
+var rejections = []struct{ alert, advice string }{
 	{"expired certificate", "it has expired, or is not valid yet by the server's clock: renew it, or correct the clocks"},
 	{"unknown certificate authority",
 		"it is not signed by an authority that the server trusts: use a certificate of such an authority, or add its authority to the server's grpc.server.security.trustCertCollection"},
@@ -60,10 +60,10 @@ var refusals = []struct{ alert, advice string }{
 	{"access denied", "the server, or a proxy in front of it, does not allow its name"},
 }
 
-// explainRefusal explains an alert about the client certificate. It returns "" for any other
+// explainRejection explains an alert about the client certificate. It returns "" for any other
 // text. The words "does not accept this agent" tell it from errors about the certificate of
 // the server, which have similar texts.
-func explainRefusal(text string, cfg Config) string {
+func explainRejection(text string, cfg Config) string {
 	_, alert, found := strings.Cut(text, "remote error: tls: ")
 	if !found || !cfg.TLS {
 		return ""
@@ -75,7 +75,7 @@ func explainRefusal(text string, cfg Config) string {
 	case cfg.Certificate == nil && (strings.HasPrefix(alert, "bad certificate") || strings.HasPrefix(alert, "handshake failure")):
 		return "the server ended the handshake; if it requires a client certificate, " + set // TLS 1.2 has no alert of its own
 	}
-	for _, r := range refusals {
+	for _, r := range rejections {
 		if strings.HasPrefix(alert, r.alert) {
 			return "the server does not accept this agent's certificate" + describeCertificate(cfg) + ": " + r.advice
 		}

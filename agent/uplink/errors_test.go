@@ -123,7 +123,7 @@ func TestConnectionErrorsAreExplained(t *testing.T) {
 // alert that explains it.
 func awaitError(t *testing.T, target string, creds credentials.TransportCredentials, want string) string {
 	t.Helper()
-	cfg := Config{Target: target, Creds: creds, TLS: creds != nil, Agent: "a", Pauses: Pauses{First: 10 * time.Millisecond, Max: 20 * time.Millisecond}}
+	cfg := Config{Target: target, Creds: creds, TLS: creds != nil, Agent: "a", Backoff: Backoff{BaseDelay: new(10 * time.Millisecond), MaxDelay: new(20 * time.Millisecond)}}
 	if creds == nil {
 		cfg.Creds = insecure.NewCredentials()
 	}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/outbox"
@@ -34,6 +33,7 @@ type link struct {
 	newAliveInterval  chan time.Duration // holds an interval that sendAlive has not taken yet
 
 	clock *serverClock
+	ages  ageLister     // owned by sendHeartbeats
 	done  chan struct{} // closed when the link has ended
 
 	lastReceived  atomic.Int64 // when the last message arrived, in Unix nanoseconds
@@ -97,6 +97,8 @@ func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.Clie
 	}
 	u := l.uplink
 	l.heartbeatInterval = time.Duration(max(1, welcome.GetHeartbeatSeconds())) * time.Second
+	u.heartbeatInterval.Store(int64(l.heartbeatInterval))
+	l.ages.commonAge = u.proofLead() + 500*time.Millisecond
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
@@ -221,19 +223,63 @@ func (l *link) flushLocked(changes []outbox.Change, flush func() ([]*wire.Data, 
 	return nil
 }
 
-// sendHeartbeats sends heartbeats.
+// sendHeartbeats sends heartbeats. Before each, the agent finds out up to when its accounts are complete.
 func (l *link) sendHeartbeats(ctx context.Context) error {
 	ticker := time.NewTicker(l.heartbeatInterval)
 	defer ticker.Stop()
+	prepare := time.NewTimer(l.heartbeatInterval - l.uplink.proofLead())
+	defer prepare.Stop()
 	for {
 		if err := l.sendHeartbeat(); err != nil {
 			return err
 		}
+		if err := l.awaitHeartbeat(ctx, ticker, prepare); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitHeartbeat waits until the next heartbeat is due. When prepare fires, it makes the accounts find out up to when
+// they are complete.
+func (l *link) awaitHeartbeat(ctx context.Context, ticker *time.Ticker, prepare *time.Timer) error {
+	lead := l.uplink.proofLead()
+	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-prepare.C:
+			if l.uplink.cfg.Prove != nil {
+				l.uplink.cfg.Prove(lead)
+			}
 		case <-ticker.C:
+			prepare.Reset(l.heartbeatInterval - lead)
+			return nil
+		case <-l.uplink.heartbeatWanted:
+			return pause(ctx, minHeartbeatPause)
 		}
+	}
+}
+
+// minHeartbeatPause is the shortest pause before a heartbeat that SendHeartbeat asks for.
+const minHeartbeatPause = 300 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// SendHeartbeat sends a heartbeat soon, because what it would say about accounts has changed. It does not
+// block.
+func (u *Uplink) SendHeartbeat() {
+	select {
+	case u.heartbeatWanted <- struct{}{}:
+	default:
 	}
 }
 
@@ -262,7 +308,17 @@ func (l *link) checkHeartbeats(ctx context.Context) error {
 const idleAfterHeartbeats = 3
 
 func (l *link) sendHeartbeat() error {
-	rec, err := wire.EncodeStep(&wire.Record_Heartbeat{Heartbeat: l.newHeartbeat(l.uplink.box.PendingSince(), time.Now())})
+	var accounts []AccountFreshness
+	freshness := l.uplink.cfg.Freshness
+	if freshness != nil {
+		accounts = freshness(time.Now()) // before PendingSince, so that what is proven to be read is in the outbox, or sent
+	}
+	now := time.Now()
+	heartbeat := l.newHeartbeat(l.uplink.box.PendingSince(), now)
+	if freshness != nil {
+		l.ages.addTo(heartbeat, accounts, now)
+	}
+	rec, err := wire.EncodeStep(&wire.Record_Heartbeat{Heartbeat: heartbeat})
 	if err != nil {
 		return err
 	}
@@ -282,7 +338,7 @@ func (l *link) sendHeartbeat() error {
 func (l *link) newHeartbeat(pendingSince, now time.Time) *wire.AgentHeartbeat {
 	last := l.lastHeartbeat.Load()
 	return &wire.AgentHeartbeat{
-		UnixMillis: pendingSince.UnixMilli(), AgeMillis: proto.Int64(now.Sub(pendingSince).Milliseconds()),
+		UnixMillis: pendingSince.UnixMilli(), AgeMillis: new(now.Sub(pendingSince).Milliseconds()),
 		Stamp: last.number, HeldMillis: now.Sub(last.received).Milliseconds(), SentMillis: l.clock.elapsed().Milliseconds(),
 	}
 }

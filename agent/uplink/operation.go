@@ -138,7 +138,6 @@ func (o *operationStream) answer(out vedette.Outcome) {
 	}
 }
 
-// sendLargeOutcome sends an outcome on a stream of its own.
 func (o *operationStream) sendLargeOutcome(encoded *wire.Outcome) {
 	b, err := wire.Marshal(encoded)
 	if err == nil {

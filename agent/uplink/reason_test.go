@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestDisconnectReason(t *testing.T) {
+func TestEachErrorHasADisconnectReason(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want string

@@ -1,48 +1,35 @@
 package uplink
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"regexp"
 	"time"
 )
 
-// Pauses configures the pauses between connections. Each is random, between two shares of a bound.
+// pauses are those between connections. Each is random, between two shares of a bound.
 //
 // By default the bound doubles up to 4 s, which is short: after an outage of any length, all agents
 // are connected within it. A server that is down costs an agent one attempt in about two seconds.
 // Pauses are random over almost the whole range below the bound, so that agents that lost their
 // server together, or wait for it together, arrive evenly over that time: 5,000 agents are some 300
-// connections in the busiest tenth of a second.
-type Pauses struct {
-	// First is the bound of the first pause, Max that of all later ones; 0 for 2 s and 4 s.
-	First, Max time.Duration
-	// Multiplier is the factor between two bounds; 0 for 2.
-	Multiplier float64
-	// Low and High are the shares of the bound between which a pause is. Both 0 are for 1/8 and 1.
-	Low, High float64
-	// Shortest is added to each pause.
-	Shortest time.Duration
-}
-
-func (p Pauses) withDefaults() Pauses {
-	p.First, p.Max, p.Multiplier = cmp.Or(p.First, 2*time.Second), cmp.Or(p.Max, 4*time.Second), cmp.Or(p.Multiplier, 2)
-	if p.Low == 0 && p.High == 0 {
-		p.Low, p.High = 1./8, 1
-	}
-	return p
+// connections in the busiest tenth of a second. docs/decisions/0095 has this and all other pauses.
+type pauses struct {
+	first, max time.Duration // the bounds of the first pause, and of all later ones
+	multiplier float64       // the factor between two bounds
+	low, high  float64       // the shares of the bound between which a pause is
+	shortest   time.Duration // is added to each pause
 }
 
 // reconnectPause decides how long to wait before the next connection.
 type reconnectPause struct {
-	Pauses
+	pauses
 	bound time.Duration // of the last pause; 0 before the first
 }
 
 func (p *reconnectPause) next() time.Duration {
-	p.bound = time.Duration(min(max(float64(p.First), p.Multiplier*float64(p.bound)), float64(p.Max)))
-	low, high := share(p.Low, p.bound), share(p.High, p.bound)
-	return p.Shortest + low + rand.N(max(high-low, 1))
+	p.bound = time.Duration(min(max(float64(p.first), p.multiplier*float64(p.bound)), float64(p.max)))
+	low, high := share(p.low, p.bound), share(p.high, p.bound)
+	return p.shortest + low + rand.N(max(high-low, 1))
 }
 
 func share(part float64, of time.Duration) time.Duration {
@@ -74,7 +61,9 @@ func (l *failureLog) shouldLog(err error, now time.Time) (suppressed int, ok boo
 		return 0, false
 	}
 	suppressed = l.attempts
-	l.reason, l.loggedAt, l.attempts = reason, now, 0
+	l.reason = reason
+	l.loggedAt = now
+	l.attempts = 0
 	return suppressed, true
 }
 

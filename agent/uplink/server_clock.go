@@ -94,9 +94,9 @@ func (c *serverClock) answered(sentMillis, readMillis int64) {
 	}
 }
 
-// silence returns for how long the server may have sent nothing that has arrived, and why the clock
+// silentFor returns for how long the server may have sent nothing that has arrived, and why the clock
 // is wrong, or nil.
-func (c *serverClock) silence() (time.Duration, error) {
+func (c *serverClock) silentFor() (time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.latestLocked(c.elapsed()) - c.newest, c.stopped

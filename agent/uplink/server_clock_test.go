@@ -102,8 +102,8 @@ func TestPauseWhileConnecting(t *testing.T) {
 	c.want("later", c.deliver(c.server, 30*time.Second), false, false)
 }
 
-// TestSuspendedMachine checks a machine whose clock stands still while it does.
-func TestSuspendedMachine(t *testing.T) {
+// TestSuspendedMachineNoticesThePause checks a machine whose clock stands still while it does.
+func TestSuspendedMachineNoticesThePause(t *testing.T) {
 	c := newClockTest(t)
 	c.heartbeats(time.Minute, 2*time.Millisecond)
 	before := c.deliver(c.server, 30*time.Second)
@@ -117,9 +117,9 @@ func TestSuspendedMachine(t *testing.T) {
 	}
 }
 
-// TestClockDrift checks that clocks of different speed neither end the connection, nor let an operation be late, nor
+// TestClockDriftIsTolerated checks that clocks of different speed neither end the connection, nor let an operation be late, nor
 // refuse one that is not.
-func TestClockDrift(t *testing.T) {
+func TestClockDriftIsTolerated(t *testing.T) {
 	for _, drift := range []time.Duration{-1500 * time.Microsecond, 1500 * time.Microsecond} { // per heartbeat: half a thousandth
 		c := newClockTest(t)
 		for range 24 * 60 * 20 {

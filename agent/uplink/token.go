@@ -21,14 +21,13 @@ type tokenSource interface {
 	Rejected()
 }
 
-// rememberingSource remembers the token that it has supplied last, because errors must not quote it.
-type rememberingSource struct {
+// cachingTokenSource remembers the token that it has supplied last, because errors must not quote it.
+type cachingTokenSource struct {
 	tokenSource
 	last atomic.Pointer[string]
 }
 
-// Token returns the token.
-func (s *rememberingSource) Token(ctx context.Context) (string, error) {
+func (s *cachingTokenSource) Token(ctx context.Context) (string, error) {
 	token, err := s.tokenSource.Token(ctx)
 	if err == nil {
 		s.last.Store(&token)
@@ -39,14 +38,14 @@ func (s *rememberingSource) Token(ctx context.Context) (string, error) {
 // withRememberedToken returns a Config of which explainError masks the token.
 func (c Config) withRememberedToken() Config {
 	if c.Token != nil {
-		c.Token = &rememberingSource{tokenSource: c.Token}
+		c.Token = &cachingTokenSource{tokenSource: c.Token}
 	}
 	return c
 }
 
 // withoutToken returns the error of a stream without the token. A proxy may quote the header with it.
 func (c Config) withoutToken(s *status.Status) *status.Status {
-	source, ok := c.Token.(*rememberingSource)
+	source, ok := c.Token.(*cachingTokenSource)
 	if !ok || source.last.Load() == nil {
 		return s
 	}

@@ -36,14 +36,22 @@ type Config struct {
 	// Process identifies this process among all that ever ran as this agent, because the
 	// server resumes an operation only with the process that received it. Empty means a
 	// random name.
-	Process     string
-	ZoneID      string
-	Pauses      Pauses
-	DialOptions []grpc.DialOption
+	Process string
+	ZoneID  string
+	// Backoff are the pauses between connections, to each of which ShortestPause is added.
+	Backoff       Backoff
+	ShortestPause time.Duration
+	DialOptions   []grpc.DialOption
 	// Token supplies a bearer token for a proxy in front of the server; nil for none.
 	Token tokenSource
 	// Observer measures the connection; nil for none.
 	Observer observer
+	// Freshness returns up to when the accounts are complete that the server has assigned to this agent; nil
+	// for none. It must not block.
+	Freshness func(now time.Time) []AccountFreshness
+	// Prove is called some time before Freshness, so that it can find out what to return; nil for none. It must not
+	// block.
+	Prove func(within time.Duration)
 }
 
 // observer measures the connection. Its methods must not block.
@@ -119,13 +127,17 @@ type Uplink struct {
 	executor executor // nil for an agent without operations
 	log      *slog.Logger
 
+	heartbeatWanted   chan struct{} // holds a token after SendHeartbeat
+	heartbeatInterval atomic.Int64  // as the server last asked for it, in nanoseconds; 0 before the first
+
 	mu              sync.Mutex
-	accounts        map[vedette.AccountName]*wire.Register     // to be registered on every connection
-	accountErrors   map[vedette.AccountName]*wire.AccountError // sent on every new connection
-	config          *ConfigStatus                              // sent on every new connection; nil if unknown
-	link            *link                                      // nil while not connected
-	status          atomic.Pointer[linkStatus]                 // changed with mu held, but never waited for
-	operationStream atomic.Pointer[operationStream]            // nil while the server takes no outcomes; never waited for
+	accounts        map[vedette.AccountName]*wire.Register      // to be registered on every connection
+	accountErrors   map[vedette.AccountName]*wire.AccountError  // sent on every new connection
+	conditions      map[vedette.AccountName][]vedette.Condition // sent on every new connection; those of the agent under ""
+	config          *ConfigStatus                               // sent on every new connection; nil if unknown
+	link            *link                                       // nil while not connected
+	status          atomic.Pointer[linkStatus]                  // changed with mu held, but never waited for
+	operationStream atomic.Pointer[operationStream]             // nil while the server takes no outcomes; never waited for
 }
 
 // linkStatus is the state of the connection.
@@ -137,7 +149,6 @@ type linkStatus struct {
 // New returns an Uplink that sends the changes of box. It does not dial before Run.
 func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *Uplink {
 	cfg = cfg.withRememberedToken()
-	cfg.Pauses = cfg.Pauses.withDefaults()
 	if cfg.Observer == nil {
 		cfg.Observer = noObserver{}
 	}
@@ -145,7 +156,8 @@ func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *
 		cfg.Process = rand.Text()
 	}
 	u := &Uplink{cfg: cfg, box: box, handler: h, executor: e, log: log, accounts: map[vedette.AccountName]*wire.Register{},
-		accountErrors: map[vedette.AccountName]*wire.AccountError{}}
+		accountErrors: map[vedette.AccountName]*wire.AccountError{}, conditions: map[vedette.AccountName][]vedette.Condition{},
+		heartbeatWanted: make(chan struct{}, 1)}
 	u.status.Store(&linkStatus{lost: errors.New("not connected yet")})
 	return u
 }
@@ -175,6 +187,7 @@ func (u *Uplink) Deregister(name vedette.AccountName) {
 	}
 	delete(u.accounts, name)
 	delete(u.accountErrors, name) // the server forgets it, too
+	delete(u.conditions, name)
 	u.sendControlLocked(&wire.AgentMessage{Message: &wire.AgentMessage_Deregister{Deregister: &wire.Deregister{Account: string(name)}}})
 }
 
@@ -220,7 +233,7 @@ func (u *Uplink) Status() (server string, err error) {
 
 // Run keeps the connection until ctx ends.
 func (u *Uplink) Run(ctx context.Context) error {
-	pause := reconnectPause{Pauses: u.cfg.Pauses}
+	pause := reconnectPause{pauses: u.cfg.Backoff.pauses(u.cfg.ShortestPause)}
 	var failures failureLog
 	for {
 		conn, err := u.dial()
@@ -314,6 +327,9 @@ func (u *Uplink) activateLink(l *link, server string) []*wire.AgentMessage {
 	}
 	for _, t := range u.accountErrors {
 		initial = append(initial, accountErrorMessage(t))
+	}
+	for account, conditions := range u.conditions {
+		initial = append(initial, conditionsMessage(account, conditions, time.Now()))
 	}
 	if u.config != nil {
 		initial = append(initial, u.config.message(time.Now()))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // minWatchDuration is how long a watch must last to count as progress.
@@ -23,66 +23,65 @@ const minWatchDuration = time.Second
 const earlyEnd = 2 * time.Second
 
 // watch reports what happens after the mark until the watch ends.
-func (f *feed) watch(ctx context.Context) error {
-	f.watching.Store(true)
-	defer f.watching.Store(false)
+func (f *feed) watch(ctx context.Context, w lifecycle.Watch) error {
 	f.w.verifier.notify() // the feed's turn may be due
-	if f.isSettleRequested() {
-		return nil
-	}
-	plan := f.planWatch()
+	plan := f.planWatch(w.IsShort)
 	// A proxy that lost the API server would keep the response open forever. The sink may
 	// block for any time, so this bounds only the request.
 	requestCtx, cancel := context.WithTimeout(ctx, plan.duration+time.Minute)
 	defer cancel()
 	began := time.Now()
-	resp, err := f.openWatch(requestCtx, plan)
+	resp, err := f.openWatch(requestCtx, w.Mark, plan)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if !f.wasIdle || f.lastStatus.State != vedette.FeedFailing {
-		if err := f.reportStatus(ctx, vedette.FeedLive, ""); err != nil {
-			return err
-		}
+	defer func() { f.evidence.Close(f.w.lastProof(), time.Now()) }()
+	if err := f.handle(ctx, lifecycle.WatchOpened{}); err != nil {
+		return err
 	}
 	err = f.readEvents(ctx, resp.Body)
-	if time.Since(began) >= min(minWatchDuration, plan.duration/2) {
-		f.madeProgress, f.relists = true, 0
+	lasted := time.Since(began)
+	if lasted >= min(minWatchDuration, plan.duration/2) {
+		f.step(lifecycle.Lasted{})
 	}
 	switch {
 	case isIdleTimeout(err) && ctx.Err() == nil:
-		return f.handleIdleWatch()
-	case err == io.EOF && !f.madeProgress:
-		return errEmptyWatch
+		return f.handle(ctx, lifecycle.WatchEnded{End: lifecycle.EndedSilent})
+	case err == io.EOF && lasted < plan.requested()-earlyEnd:
+		return f.handle(ctx, lifecycle.WatchEnded{End: lifecycle.EndedEarly})
 	case err == io.EOF:
-		if time.Since(began) < plan.requested()-earlyEnd {
-			f.w.verifier.disturb() // the API server stops, or a proxy has lost it
-		}
-		return f.endIdle(ctx)
+		return f.handle(ctx, lifecycle.WatchEnded{End: lifecycle.EndedByServer})
 	case requestCtx.Err() != nil && ctx.Err() == nil:
-		return nil
+		return f.handle(ctx, lifecycle.WatchEnded{End: lifecycle.EndedOverdue})
 	}
 	return err
 }
 
-func (f *feed) openWatch(ctx context.Context, plan watchPlan) (*http.Response, error) {
-	return f.requestWatch(ctx, f.mark, plan)
+func (f *feed) openWatch(ctx context.Context, mark vedette.Mark, plan watchPlan) (*http.Response, error) {
+	var conn *kube.Conn
+	resp, err := f.requestWatch(ctx, mark, plan, func(c *kube.Conn) { conn = c })
+	if err == nil {
+		f.evidence.Open(conn, time.Now())
+		f.w.wantProof()
+	}
+	return resp, err
 }
 
-func (f *feed) requestWatch(ctx context.Context, mark vedette.Mark, plan watchPlan) (*http.Response, error) {
+func (f *feed) requestWatch(ctx context.Context, mark vedette.Mark, plan watchPlan, onConn func(*kube.Conn)) (*http.Response, error) {
 	q := f.query()
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
 	q.Set("resourceVersion", string(mark))
 	q.Set("timeoutSeconds", strconv.Itoa(int(plan.requested()/time.Second)))
-	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata)})
+	return f.getStream(ctx, plan.timeouts, kube.GetRequest{Path: f.ListPath(), Query: q, Accept: f.acceptHeader(kube.AcceptMetadata),
+		OnConn: onConn})
 }
 
 // readEvents reports one message after the other. It returns io.EOF if the watch ends
 // between two messages.
 func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
-	s := f.newSplitter(ctx, body)
+	s := f.newSplitterOf(f.evidence.Reader(body), f.newReadPermit(ctx, body, f.permit))
 	defer s.Close()
 	for {
 		fr, err := s.Frame()
@@ -90,9 +89,6 @@ func (f *feed) readEvents(ctx context.Context, body io.Reader) error {
 			err = f.handleTooLarge(ctx, s)
 		} else if err == nil {
 			err = f.handleFrame(ctx, s, fr)
-		}
-		if err == nil && f.wasIdle {
-			err = f.endIdle(ctx)
 		}
 		if err != nil {
 			return err
@@ -130,7 +126,7 @@ func (f *feed) bookmark(ctx context.Context, raw []byte) error {
 		return err
 	}
 	mark := vedette.Mark(version)
-	if isOlder(mark, f.mark) {
+	if before, _ := f.mark(); isOlder(mark, before) {
 		return errClusterRolledBack
 	}
 	return f.advance(ctx, &Event{Type: Bookmark, Mark: mark})
@@ -149,9 +145,7 @@ func (f *feed) advance(ctx context.Context, e *Event) error {
 	if err := f.put(ctx, e); err != nil {
 		return err
 	}
-	f.mark, f.madeProgress, f.failedResumes, f.relists = e.Mark, true, 0, 0
-	f.progress.advance(e.Mark)
-	return nil
+	return f.handle(ctx, lifecycle.Changed{Mark: e.Mark})
 }
 
 // handleObject passes one object to the sink. Nil stands for an object that was too
@@ -172,7 +166,7 @@ func (f *feed) handleObject(ctx context.Context, t EventType, s *jsonstream.Spli
 		return err
 	}
 	e := Event{Type: t, Raw: raw}
-	if t == Item || t == Delete && f.mark == "" {
+	if t == Item || f.permit != nil {
 		return f.put(ctx, &e)
 	}
 	version, err := jsonstream.ResourceVersion(raw)
@@ -204,6 +198,6 @@ func (f *feed) filterManaged(t EventType, raw []byte) (EventType, error) {
 // reportSkipped reports an object that was too large, by the name in its beginning.
 func (f *feed) reportSkipped(ctx context.Context, beginning []byte) error {
 	m, _ := jsonstream.ReadMeta(jsonstream.FrameObject(beginning)) // the object is cut off, so an error is expected
-	f.warning = fmt.Sprintf("%s/%s is larger than 16 MiB and was skipped", cmp.Or(m.Namespace, "-"), cmp.Or(m.Name, "an object"))
-	return f.reportStatus(ctx, f.lastStatus.State, f.warning)
+	name := cmp.Or(m.Namespace, "-") + "/" + cmp.Or(m.Name, "an object")
+	return f.handle(ctx, lifecycle.Skipped{Message: name + " is larger than 16 MiB and was skipped"})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // TestMain runs watchInChild if the environment asks for it, for tests that inspect a
@@ -41,7 +42,7 @@ func watchInChild(kubeconfig string, kinds []string, accounts int) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Limiter: watch.NewLimiter(watch.Budget{})}
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), Limiter: watch.NewLimiter(queue.Budget{})}
 	sink := &printingSink{}
 	var watchers sync.WaitGroup
 	for range accounts {

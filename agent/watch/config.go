@@ -6,8 +6,11 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // Config configures a Watcher. A zero value means the default, which is at the end of each
@@ -49,6 +52,12 @@ type Config struct {
 	// ProbeInterval is how often the API server is asked whether it still accepts the
 	// credentials, because it does not end the watches of a deleted ServiceAccount; 15 s.
 	ProbeInterval time.Duration
+	// ProofInterval returns how often each connection with watches is probed, to show up to when its feeds
+	// are complete. It costs one request for an object over an open connection. Nil means 3 s.
+	ProofInterval func() time.Duration
+	// OnFresh is called when it becomes known up to when the account is complete. It must not block;
+	// nil is for none.
+	OnFresh func()
 	// VerifyInterval is how often each feed is compared with its cluster, besides after events that
 	// may have broken it; 1 h. A negative value means never.
 	VerifyInterval time.Duration
@@ -62,7 +71,7 @@ const DefaultMaxFeeds = 3000
 
 func (c Config) withDefaults() Config {
 	if c.Limiter == nil {
-		c.Limiter = NewLimiter(Budget{})
+		c.Limiter = NewLimiter(queue.Budget{})
 	}
 	for _, d := range []struct {
 		value    *time.Duration
@@ -85,6 +94,9 @@ func (c Config) withDefaults() Config {
 	} else if c.VerifyInterval == 0 {
 		c.VerifyInterval = time.Hour
 	}
+	if c.ProofInterval == nil {
+		c.ProofInterval = func() time.Duration { return 3 * time.Second }
+	}
 	if c.MaxFeeds <= 0 {
 		c.MaxFeeds = DefaultMaxFeeds
 	}
@@ -94,10 +106,18 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// newBackoff returns the pauses after failures.
+func (c Config) newBackoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = c.MinBackoff, c.MaxBackoff
+	b.Multiplier = 2
+	return b
+}
+
 // Limiter holds what all watchers of one agent share: permits for snapshots and for
 // large objects, and read buffers.
 type Limiter struct {
-	queue              snapshotQueue
+	queue              *queue.Queue
 	groups             groups
 	slowPermits        chan struct{} // for snapshots of slow API servers
 	largeObjectPermits chan struct{} // for reading a large object
@@ -106,9 +126,10 @@ type Limiter struct {
 }
 
 // NewLimiter returns a Limiter with a budget.
-func NewLimiter(b Budget) *Limiter {
-	b = b.withDefaults()
-	return &Limiter{queue: snapshotQueue{budget: b}, groups: groups{size: b.GroupSize, delay: b.GroupDelay},
+func NewLimiter(b queue.Budget) *Limiter {
+	q := queue.New(b)
+	b = q.Budget()
+	return &Limiter{queue: q, groups: groups{size: b.GroupSize, delay: b.GroupDelay},
 		slowPermits: make(chan struct{}, 2*b.Fast), largeObjectPermits: make(chan struct{}, maxLargeObjects),
 		examinations: make(chan struct{}, maxExaminations)}
 }

@@ -287,7 +287,7 @@ func TestDeniedFeedStartsOnceGranted(t *testing.T) {
 	r.check(t)
 }
 
-func TestIdentify(t *testing.T) {
+func TestKubeSystemIdentifiesTheCluster(t *testing.T) {
 	p := newControlPlane(t)
 	var ns struct{ Metadata struct{ UID string } }
 	must(t, p.Get(t.Context(), "/api/v1/namespaces/kube-system", &ns))

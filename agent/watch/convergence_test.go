@@ -13,9 +13,9 @@ import (
 	"github.com/vedette-io/vedette/test/controlplane"
 )
 
-// TestConvergence creates and deletes objects during a series of faults, which is the same
+// TestFeedEqualsListAfterFaults creates and deletes objects during a series of faults, which is the same
 // for the same seed. Once all faults are healed, the result of the events must equal a list.
-func TestConvergence(t *testing.T) {
+func TestFeedEqualsListAfterFaults(t *testing.T) {
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	p := newControlPlane(t)

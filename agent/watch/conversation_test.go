@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,9 +23,8 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what happened into the conversations of testdata")
 
 // A conversation is a file in testdata. Above the line "---" are the responses of an API
 // server to the lists and watches of one feed, in order:
@@ -55,7 +53,7 @@ type scriptedAnswer struct {
 	end    string // "", "cut" or "hold"
 }
 
-func TestConversations(t *testing.T) {
+func TestConversationsRunAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	must(t, err)
 	if len(files) < 9 {
@@ -66,13 +64,9 @@ func TestConversations(t *testing.T) {
 			t.Parallel()
 			raw, err := os.ReadFile(file)
 			must(t, err)
-			script, want, _ := strings.Cut(string(raw), "---\n")
+			script, _, _ := strings.Cut(string(raw), "---\n")
 			got := play(t, readConversation(t, script))
-			if *rewrite {
-				must(t, os.WriteFile(file, []byte(script+"---\n"+got), 0o644))
-			} else if got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			golden.Compare(t, file, script+"---\n"+got)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // denials are the feeds of an account that the API server denies. They are logged
@@ -24,7 +25,7 @@ type denials struct {
 
 // noteDenial records whether a feed is denied. A feed that is retried stays in the set until
 // it is live.
-func (w *Watcher) noteDenial(f *feed, status Event) {
+func (w *Watcher) noteDenial(f *feed, status lifecycle.Report) {
 	if f.isTrigger {
 		return
 	}

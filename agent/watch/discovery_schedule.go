@@ -28,7 +28,6 @@ type discoverySchedule struct {
 	rechecking bool
 }
 
-// begin notes that a discovery begins.
 func (s *discoverySchedule) begin(now time.Time) { s.began = now }
 
 // failed notes that a discovery failed. An API server that responds again has perhaps only
@@ -48,7 +47,9 @@ func (s *discoverySchedule) succeeded(now time.Time, changed bool, rechecks int)
 	if rechecks > maxRechecks {
 		s.followUps = max(s.followUps, 1) // what is gone may still come back
 	}
-	s.hasRun, s.ended, s.rechecking = true, now, rechecks > 0 && rechecks <= maxRechecks
+	s.hasRun = true
+	s.ended = now
+	s.rechecking = rechecks > 0 && rechecks <= maxRechecks
 	switch {
 	case s.rechecking:
 		s.due = now.Add(s.settle * followUpPauses[rechecks-1])

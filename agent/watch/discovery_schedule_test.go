@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestDiscoverySchedule plays a discovery at each time when it is due, and checks when those are.
-func TestDiscoverySchedule(t *testing.T) {
+// TestRequestedDiscoveryIsFollowedUp plays a discovery at each time when it is due, and checks when those are.
+func TestRequestedDiscoveryIsFollowedUp(t *testing.T) {
 	const interval = 2 * time.Minute
 	start := time.Unix(0, 0)
 	type result struct {

@@ -30,7 +30,9 @@ func (w *Watcher) discoverySucceeded(ctx context.Context, unknownGroups []string
 			since[group] = earlier
 		}
 	}
-	d.lastFailure, d.failingSince, d.unknownSince = "", time.Time{}, since
+	d.lastFailure = ""
+	d.failingSince = time.Time{}
+	d.unknownSince = since
 	return w.endIfSinkFailed(w.clearStall(ctx, discoveryStall))
 }
 
@@ -65,8 +67,7 @@ func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 
 // endIfSinkFailed ends the Watcher if err is one of the sink.
 func (w *Watcher) endIfSinkFailed(err error) error {
-	var sinkErr sinkError
-	if errors.As(err, &sinkErr) {
+	if sinkErr, ok := errors.AsType[sinkError](err); ok {
 		w.fail(sinkErr)
 	}
 	return err
@@ -95,7 +96,6 @@ func describeUndiscovered(kinds []string) string {
 	return "the API server of these kinds does not respond to discovery, so they are not watched: check its APIService: " + joinNames(kinds)
 }
 
-// joinProblems joins the problems that there are.
 func joinProblems(problems ...string) string {
 	return strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), "; ")
 }

@@ -18,6 +18,9 @@
 //     package verify), and read anew.
 //   - The data of a Secret is not requested, and is rejected if it comes anyway.
 //
+// Package lifecycle decides what a feed does next, package queue when it may list, package evidence up to when it is
+// complete, and package verify whether it equals its cluster.
+//
 // Less formally: a lost connection costs a request, an expired mark costs a list, and
 // anything that cannot be understood costs a message and a retry.
 package watch

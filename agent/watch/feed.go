@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -13,166 +12,198 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch/evidence"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
-// errReset interrupts an attempt because the caller set another mark.
-var errReset = errors.New("the feed was reset")
+// errInterrupted is why what is under way ends if somebody wants something else of the feed.
+var errInterrupted = errors.New("the feed continues in another way")
 
 // sinkError is an error of the sink. It ends the Watcher.
 type sinkError struct{ error }
 
 func (e sinkError) Unwrap() error { return e.error }
 
-// feed is a running feed with one goroutine. Fields belong to that goroutine unless a
+// feed executes what its life decides, in one goroutine. Fields belong to that goroutine unless a
 // comment or a lock says otherwise.
 type feed struct {
 	FeedSpec
-	w             *Watcher
-	sink          Sink
-	typeMeta      []byte // kind and apiVersion, which the items of a list lack
-	mark          vedette.Mark
-	lastStatus    Event // the last Status
-	warning       string
-	failedResumes int             // failed resumes from the same mark because of a malformed response
-	pageSize      int             // objects per page
-	relists       int             // snapshots since a watch made progress
-	snapshotBegun bool            // the Begin of the current snapshot was sent
-	anew          bool            // the next snapshot replaces what is stored, whatever versions it has
-	madeProgress  bool            // the current attempt made progress
-	permit        *snapshotPermit // of the current snapshot
-	wasIdle       bool            // the last watch was silent for Config.IdleTimeout
-	retry         *backoff.ExponentialBackOff
+	w        *Watcher
+	sink     Sink
+	typeMeta []byte          // kind and apiVersion, which the items of a list lack
+	pageSize int             // objects per page
+	permit   *snapshotPermit // of the current snapshot
+	retry    *backoff.ExponentialBackOff
+	underway lifecycle.Effect // List, Watch, Pause or Rest; nil if that was interrupted
 
-	status      atomic.Pointer[FeedStatus] // nil before the first Status
-	progress    progress
-	verified    atomic.Pointer[time.Time] // when it was verified last; nil if it was not
-	putting     atomic.Bool               // the sink has not taken an event yet
-	publishes   atomic.Bool               // the feed reports changes of its objects, sooner or later
-	watching    atomic.Bool               // the current attempt has reached the watch
-	unreachable atomic.Bool               // the last request did not reach the API server, or failed in it
+	evidence evidence.Feed
+	status   atomic.Pointer[FeedStatus] // nil before the first Status
+	verified atomic.Pointer[time.Time]  // when it was verified last; nil if it was not
+	putting  atomic.Bool                // the sink has not taken an event yet
 
 	stop context.CancelFunc // ends run; set before run starts
 	done chan struct{}      // closed by run
 	wake chan struct{}      // try again at once; never closed
 
-	mu           sync.Mutex
-	attemptStart time.Time               // when the current attempt began
-	cancel       context.CancelCauseFunc // of the current attempt
-	reset        *vedette.Mark           // requested, not yet applied
-	settle       bool                    // the feed is to be read anew; not yet applied
+	mu        sync.Mutex
+	life      *lifecycle.Feed
+	interrupt context.CancelCauseFunc // ends what is under way; nil before run
+	advanced  chan struct{}           // closed when the mark changes; nil while nobody waits
 }
 
 func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
-	f := &feed{FeedSpec: spec, w: w, sink: sink, mark: mark, typeMeta: typeMetaOf(spec.Resource), pageSize: defaultPageSize,
-		done: make(chan struct{}), wake: make(chan struct{}, 1), retry: backoff.NewExponentialBackOff()}
-	f.retry.InitialInterval, f.retry.MaxInterval, f.retry.Multiplier = w.cfg.MinBackoff, w.cfg.MaxBackoff, 2
-	f.progress.advance(mark)
-	f.updatePublishes(vedette.FeedPending)
+	f := &feed{FeedSpec: spec, w: w, sink: sink, typeMeta: typeMetaOf(spec.Resource), pageSize: defaultPageSize,
+		done: make(chan struct{}), wake: make(chan struct{}, 1), retry: w.cfg.newBackoff(), life: lifecycle.New(mark)}
+	if spec.Objects != nil {
+		f.life = lifecycle.NewSynthetic()
+	}
+	f.evidence.Forget(mark)
 	return f
 }
 
-// run repeats attempts until ctx ends.
+// run executes effects until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	defer close(f.done)
 	defer func() { _ = f.w.clearStall(context.WithoutCancel(ctx), f.Feed) }() // a sink that fails has ended the Watcher
-	err := f.reportStatus(ctx, vedette.FeedPending, "")
+	attempt := f.newAttempt(ctx)
+	defer func() { f.interrupt(nil) }()
+	err := f.handle(attempt, lifecycle.Started{})
 	for ctx.Err() == nil {
-		var attempt context.Context
-		attempt, err = f.beginAttempt(ctx, err)
-		if err == nil {
-			err = f.runAttempt(attempt)
-		}
-		err = f.handleAttemptEnd(attempt, err)
-		f.cancel(nil)
 		var sinkErr sinkError
-		if errors.As(err, &sinkErr) && ctx.Err() == nil {
+		switch {
+		case errors.As(err, &sinkErr):
 			f.w.fail(sinkErr)
 			return
+		case attempt.Err() != nil:
+			f.underway = nil
+			attempt = f.newAttempt(ctx)
+			err = f.handle(attempt, lifecycle.Interrupted{})
+		case err != nil:
+			err = f.handle(attempt, lifecycle.Failed{Failure: f.classify(err)})
+		default:
+			err = f.execute(attempt)
 		}
 	}
 }
 
-// beginAttempt starts an attempt and applies a Reset.
-func (f *feed) beginAttempt(ctx context.Context, err error) (context.Context, error) {
+// newAttempt returns a context that ends when the feed is interrupted.
+func (f *feed) newAttempt(ctx context.Context) context.Context {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	attempt, cancel := context.WithCancelCause(ctx)
-	f.cancel, f.attemptStart = cancel, time.Now()
-	reset, settle := f.reset, f.settle
-	f.reset, f.settle = nil, false
-	f.mu.Unlock()
-	if settle {
-		f.mark, f.anew = "", true
-	}
-	if reset == nil {
-		return attempt, err
-	}
-	f.mark, f.failedResumes = *reset, 0
-	f.progress.restart()
-	f.progress.advance(f.mark)
-	f.lastStatus = Event{}
-	return attempt, f.reportStatus(attempt, vedette.FeedPending, "")
+	f.interrupt = cancel
+	return attempt
 }
 
-// requestReset implements Watcher.Reset.
-func (f *feed) requestReset(from vedette.Mark) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.reset = &from
-	if f.cancel != nil {
-		f.cancel(errReset)
-	}
-}
-
-// requestSettle makes the feed be read anew, because what is stored differs from the cluster. A
-// snapshot that runs is completed first.
-func (f *feed) requestSettle() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.settle = true
-	if f.watching.Load() && f.cancel != nil {
-		f.cancel(errSettle)
-	}
-}
-
-func (f *feed) isSettleRequested() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.settle
-}
-
-// runAttempt continues from the mark until something ends it. It returns nil if the API
-// server ended a watch as planned.
-func (f *feed) runAttempt(ctx context.Context) error {
-	f.madeProgress = false
-	if f.Objects != nil {
-		return f.publishSynthetic(ctx)
-	}
-	if f.mark == "" {
-		if err := retryYielded(ctx, f.readSnapshot); err != nil {
+// execute does what is under way, and handles the event that ends it, unless that is an error.
+func (f *feed) execute(ctx context.Context) error {
+	switch underway := f.underway.(type) {
+	case lifecycle.List:
+		if f.Objects != nil {
+			return f.passOnSynthetic(ctx)
+		}
+		return f.list(ctx)
+	case lifecycle.Watch:
+		return f.watch(ctx, underway)
+	case lifecycle.Pause:
+		if err := f.pause(ctx, f.delay(underway)); err != nil {
 			return err
 		}
-	}
-	return f.watch(ctx)
-}
-
-// publishSynthetic reports the objects of a feed that no API server serves, and waits.
-func (f *feed) publishSynthetic(ctx context.Context) error {
-	if err := f.put(ctx, &Event{Type: Begin}); err != nil {
-		return err
-	}
-	for _, raw := range f.Objects {
-		if err := f.put(ctx, &Event{Type: Item, Raw: append([]byte(nil), raw...)}); err != nil {
-			return err
-		}
-	}
-	if err := f.put(ctx, &Event{Type: End, Mark: syntheticMark}); err != nil {
-		return err
-	}
-	if err := f.reportStatus(ctx, vedette.FeedLive, ""); err != nil {
-		return err
+		return f.handle(ctx, lifecycle.PauseOver{})
 	}
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+// handle handles an event, and executes what follows from it except for what takes time. It returns an error if
+// the sink fails, or if the feed was interrupted.
+func (f *feed) handle(ctx context.Context, e lifecycle.Event) error {
+	for _, effect := range f.step(e) {
+		if err := f.do(ctx, effect); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// step handles an event. What it must not do too late, or twice, it does under the lock: an attempt that an event has ended must
+// bring nothing more.
+func (f *feed) step(e lifecycle.Event) []lifecycle.Effect {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.life.Mark()
+	effects := f.life.Step(e, time.Now())
+	if f.advanced != nil && f.life.Mark() != before {
+		close(f.advanced)
+		f.advanced = nil
+	}
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case lifecycle.Interrupt:
+			f.interrupt(errInterrupted)
+		case lifecycle.ForgetEvidence:
+			f.evidence.Forget(effect.Mark)
+		}
+	}
+	return effects
+}
+
+func (f *feed) do(ctx context.Context, effect lifecycle.Effect) error {
+	switch effect := effect.(type) {
+	case lifecycle.List, lifecycle.Watch, lifecycle.Pause, lifecycle.Rest:
+		f.underway = effect
+	case lifecycle.Begin:
+		return f.put(ctx, &Event{Type: Begin, Anew: effect.Anew})
+	case lifecycle.End:
+		if err := f.put(ctx, &Event{Type: End, Mark: effect.Mark}); err != nil {
+			return err
+		}
+		return f.handle(ctx, lifecycle.Taken{})
+	case lifecycle.Report:
+		return f.report(ctx, effect)
+	case lifecycle.ReportStall:
+		return f.w.setStall(ctx, f.Feed, reason{vedette.FeedFailing, f.Feed.String() + ": " + effect.Message})
+	case lifecycle.ClearStall:
+		return f.w.clearStall(ctx, f.Feed)
+	case lifecycle.ResetBackoff:
+		f.retry.Reset()
+	default:
+		f.tellOthers(effect)
+	}
+	return nil
+}
+
+// tellOthers executes an effect that does not concern the feed alone.
+func (f *feed) tellOthers(effect lifecycle.Effect) {
+	switch effect := effect.(type) {
+	case lifecycle.Disturb:
+		if effect.All {
+			f.w.verifier.disturb()
+		} else {
+			f.w.verifier.disturb(f)
+		}
+	case lifecycle.RetryOthers:
+		f.w.retryUnreachableFeeds()
+	case lifecycle.NoteConnLost:
+		f.w.noteConnLost()
+	case lifecycle.ReloadCredentials:
+		f.w.c.ReloadCredentials()
+	case lifecycle.Rediscover:
+		f.w.requestRediscovery()
+	}
+}
+
+func (f *feed) report(ctx context.Context, r lifecycle.Report) error {
+	f.status.Store(&FeedStatus{Feed: f.Feed, State: r.State, Message: r.Message, Since: time.Now()})
+	f.w.noteDenial(f, r)
+	err := f.put(ctx, &Event{Type: Status, State: r.State, Message: r.Message, Mark: r.Mark})
+	if err != nil {
+		f.step(lifecycle.ReportLost{})
+	}
+	return err
 }
 
 // put passes an event of the feed to the sink. It gets a pointer because it runs on the stacks of
@@ -193,29 +224,32 @@ func (f *feed) put(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// reportStatus reports the state of the feed if it has changed.
-func (f *feed) reportStatus(ctx context.Context, state vedette.FeedState, message string) error {
-	if state == vedette.FeedLive {
-		message = cmp.Or(message, f.warning)
-		if err := f.w.clearStall(ctx, f.Feed); err != nil {
-			return err
-		}
-	}
-	if f.lastStatus.State == state && f.lastStatus.Message == message {
-		return nil
-	}
-	f.lastStatus = Event{Type: Status, State: state, Message: message, Mark: f.mark}
-	f.status.Store(&FeedStatus{Feed: f.Feed, State: state, Message: message, Since: time.Now()})
-	f.updatePublishes(state)
-	f.w.noteDenial(f, f.lastStatus)
-	return f.put(ctx, &f.lastStatus)
+// mark returns the mark up to which the sink has taken everything, and how often the feed was read anew.
+func (f *feed) mark() (mark vedette.Mark, snapshots int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.life.Mark(), f.life.Snapshots()
 }
 
-// updatePublishes records whether the feed reports its objects, as far as is known. A feed
-// with a mark counts as reporting before the API server has responded.
-func (f *feed) updatePublishes(state vedette.FeedState) {
-	f.publishes.Store(state != vedette.FeedDenied && (state != vedette.FeedPending || f.mark != ""))
+// waitForMark returns the mark, and a channel that is closed when it changes.
+func (f *feed) waitForMark() (mark vedette.Mark, advanced <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.advanced == nil {
+		f.advanced = make(chan struct{})
+	}
+	return f.life.Mark(), f.advanced
 }
+
+// is reports whether something holds for the life of the feed.
+func (f *feed) is(property func(*lifecycle.Feed) bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return property(f.life)
+}
+
+// isFollowing reports whether the feed has reached its watch.
+func (f *feed) isFollowing() bool { return f.is((*lifecycle.Feed).IsFollowing) }
 
 // query returns the query parameters that lists and watches of the feed share.
 func (f *feed) query() url.Values {
@@ -234,8 +268,16 @@ func (f *feed) query() url.Values {
 	return q
 }
 
-// sleep waits for d, or less if the feed is woken.
-func (f *feed) sleep(ctx context.Context, d time.Duration) error {
+// delay returns how long a pause lasts.
+func (f *feed) delay(p lifecycle.Pause) time.Duration {
+	if p.Delay == lifecycle.LongDelay {
+		return randomDuration(f.w.cfg.MinDeniedBackoff, f.w.cfg.MaxDeniedBackoff)
+	}
+	return max(p.MinDelay, f.retry.NextBackOff())
+}
+
+// pause waits for d, or less if the feed is woken.
+func (f *feed) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

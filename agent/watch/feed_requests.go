@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // get sends a request of this feed whose response ends soon.
@@ -22,9 +23,10 @@ func (f *feed) getStream(ctx context.Context, t kube.Timeouts, r kube.GetRequest
 // noteReachable passes a response on. The first response after an outage makes the other
 // unreachable feeds retry.
 func (f *feed) noteReachable(resp *http.Response, err error) (*http.Response, error) {
-	if err == nil && f.unreachable.Swap(false) {
-		f.w.retryUnreachableFeeds()
-		f.w.verifier.disturb()
+	if err == nil {
+		for _, effect := range f.step(lifecycle.Reached{}) {
+			f.tellOthers(effect)
+		}
 	}
 	return resp, err
 }

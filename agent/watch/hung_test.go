@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 const emptyList = `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`
@@ -28,7 +29,7 @@ func serveEmptyCluster(w http.ResponseWriter, r *http.Request) {
 // TestHungClustersDoNotBlockOthers lets two clusters, whose lists hang after the header, take
 // all permits. A third, healthy cluster must still become live.
 func TestHungClustersDoNotBlockOthers(t *testing.T) {
-	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Fast: 4}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{Limiter: watch.NewLimiter(queue.Budget{Fast: 4}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	both := watch.Selection{Kinds: []string{"configmap", "secret"}}
 	for range 2 {
 		reached := make(chan struct{}, 2)
@@ -50,7 +51,7 @@ func TestHungClustersDoNotBlockOthers(t *testing.T) {
 // TestSilentClusterYieldsBudgetOfOne lets a cluster answer no list. With a budget of one, a healthy cluster must
 // become live although no request of the silent one ends.
 func TestSilentClusterYieldsBudgetOfOne(t *testing.T) {
-	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Total: 1}), PagePermitTimeout: 2 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{Limiter: watch.NewLimiter(queue.Budget{Total: 1}), PagePermitTimeout: 2 * time.Second, Log: slog.New(slog.DiscardHandler)}
 	asked := make(chan struct{}, 100)
 	silent := newAPIServer(t, func(_ http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -70,7 +71,7 @@ func TestSilentClusterYieldsBudgetOfOne(t *testing.T) {
 // TestTrickleDoesNotUseUpBudgetOfOne lets a cluster with several kinds send its lists byte by byte. With a
 // budget of one, a healthy cluster must become live after one of its requests.
 func TestTrickleDoesNotUseUpBudgetOfOne(t *testing.T) {
-	cfg := watch.Config{Limiter: watch.NewLimiter(watch.Budget{Total: 1}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	cfg := watch.Config{Limiter: watch.NewLimiter(queue.Budget{Total: 1}), PagePermitTimeout: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	begun := make(chan struct{}, 1)
 	trickling := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -1,18 +1,12 @@
 package watch
 
 import (
-	"context"
 	"errors"
 	"os"
 	"time"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 )
-
-// errIdleWatch reports that two watches in a row were silent, of which the API server
-// should have ended the second one itself.
-var errIdleWatch = errors.New("the watch receives nothing although the API server responds: check whether a proxy on the way buffers or drops responses")
 
 // watchPlan is how long a watch should last and how long it may be silent.
 type watchPlan struct {
@@ -34,11 +28,11 @@ func (p watchPlan) requested() time.Duration {
 // So a lost event is noticed within IdleTimeout, plus two fifths of it for the response
 // header, plus one fifth for the short watch: two minutes by default. API servers without
 // bookmarks cost one more request each 90 seconds, and no list.
-func (f *feed) planWatch() watchPlan {
+func (f *feed) planWatch(isShort bool) watchPlan {
 	idleTimeout := f.w.cfg.IdleTimeout
 	plan := watchPlan{duration: randomDuration(f.w.cfg.MinWatchTimeout, f.w.cfg.MaxWatchTimeout),
 		timeouts: kube.Timeouts{Header: idleTimeout * 2 / 5, Progress: idleTimeout}}
-	if f.wasIdle {
+	if isShort {
 		plan.duration, plan.timeouts.Progress = idleTimeout*2/15, idleTimeout/5
 	}
 	return plan
@@ -49,22 +43,4 @@ func (f *feed) planWatch() watchPlan {
 func isIdleTimeout(err error) bool {
 	var stall *kube.StallError
 	return errors.As(err, &stall) && !stall.LargeObject || errors.Is(err, os.ErrDeadlineExceeded)
-}
-
-// handleIdleWatch decides what follows a silent watch: a short watch at once, or, if that
-// was silent too, a failure, because a feed without news must not be reported as live.
-func (f *feed) handleIdleWatch() error {
-	if !f.wasIdle {
-		f.wasIdle = true
-		f.w.verifier.disturb(f)
-		return nil
-	}
-	f.madeProgress = false
-	return errIdleWatch
-}
-
-// endIdle notes that the watch is not silent anymore.
-func (f *feed) endIdle(ctx context.Context) error {
-	f.wasIdle = false
-	return f.reportStatus(ctx, vedette.FeedLive, "")
 }

@@ -58,7 +58,7 @@ func (w *Watcher) stopUnwanted(specs []FeedSpec, marks map[vedette.Feed]vedette.
 		f.stopAndWait()
 		delete(marks, name)
 		if n, ok := wanted[name]; ok && sameObjects(*n, f.FeedSpec) {
-			marks[name] = f.mark
+			marks[name], _ = f.mark()
 		}
 	}
 }
@@ -112,6 +112,7 @@ func (w *Watcher) startMissing(ctx context.Context, specs []FeedSpec, marks map[
 		w.feeds[n.Feed] = w.start(ctx, n, sink, marks[n.Feed])
 		delete(marks, n.Feed)
 	}
+	w.hasFeeds = true
 }
 
 // retryNow ends a feed's pause.
@@ -179,7 +180,6 @@ func (n *rediscoverSink) Put(ctx context.Context, e Event) error {
 	return err
 }
 
-// discardSink discards events.
 type discardSink struct{}
 
 // Put returns the context's error, since a feed that is stopped must end.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
@@ -56,7 +57,7 @@ func TestStalledLargeObjectsDoNotBlockOtherClusters(t *testing.T) {
 	r.await(t, "the large object of the healthy cluster", func() bool { return r.has(configMapFeed, "n/a") })
 }
 
-var sharedLimiter = watch.NewLimiter(watch.Budget{})
+var sharedLimiter = watch.NewLimiter(queue.Budget{})
 
 // TestSlowSinkDoesNotTimeOutLargeObjects checks that a page with large objects succeeds
 // however slow the sink is, because a slow connection to the server is not a fault of the
@@ -75,7 +76,7 @@ func TestSlowSinkDoesNotTimeOutLargeObjects(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"metadata":{"namespace":"n","name":"last","resourceVersion":"4"}}]}`)
 	})
-	shared := watch.NewLimiter(watch.Budget{})
+	shared := watch.NewLimiter(queue.Budget{})
 	sink := &slowSink{recorder: newRecorder(), pause: 450 * time.Millisecond}
 	cfg := watch.Config{Limiter: shared, LargeObjectTimeout: 4 * time.Second, MinBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)

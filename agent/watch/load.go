@@ -6,7 +6,7 @@ func (w *Watcher) Watches() int {
 	defer w.mu.Unlock()
 	n := 0
 	for _, f := range w.feeds {
-		if f.watching.Load() {
+		if f.isFollowing() {
 			n++
 		}
 	}
@@ -16,5 +16,5 @@ func (w *Watcher) Watches() int {
 // Snapshots returns how many snapshots are being read, and how many fast API servers may be read
 // at a time. Slow ones are not in that limit.
 func (l *Limiter) Snapshots() (running, limit int) {
-	return l.queue.running(), l.queue.budget.Fast
+	return l.queue.Load().Total, l.queue.Budget().Fast
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // How much a snapshot may use of a shared permit.
@@ -26,8 +28,8 @@ const (
 type snapshotPermit struct {
 	w      *Watcher
 	timer  *time.Timer
-	ticket *ticket // nil before the snapshot may begin
-	yield  func()  // ends the request, because the snapshots of other accounts go first
+	ticket *queue.Ticket // nil before the snapshot may begin
+	yield  func()        // ends the request, because the snapshots of other accounts go first
 
 	// Owned by the goroutine of the feed:
 	waitStart  time.Time     // of the current wait
@@ -49,10 +51,10 @@ func (w *Watcher) acquireSnapshotPermit(ctx context.Context, yield func()) (*sna
 	t.timer = time.AfterFunc(time.Hour, t.handleSilence)
 	t.timer.Stop()
 	var err error
-	if t.ticket, err = w.acquireTicket(ctx, w.slow.Load()); err != nil {
+	if t.ticket, err = w.acquireTicket(ctx); err != nil {
 		return t, err
 	}
-	if t.ticket.slow { // the API server may have fallen silent while the feed waited
+	if t.ticket.Slow { // the API server may have fallen silent while the feed waited
 		return t, t.acquireSlow(ctx)
 	}
 	t.holdsShared = true
@@ -63,7 +65,7 @@ func (w *Watcher) acquireSnapshotPermit(ctx context.Context, yield func()) (*sna
 // result unless there is an error. yield is called at most once, from another goroutine.
 func (w *Watcher) acquireVerificationPermit(ctx context.Context, yield func()) (*snapshotPermit, error) {
 	for {
-		if granted, ok := w.cfg.Limiter.queue.tryGrant(&w.queue, w.slow.Load()); ok {
+		if granted, ok := w.cfg.Limiter.queue.TryGrant(&w.queue); ok {
 			return w.newVerificationPermit(ctx, granted, yield)
 		}
 		w.sleep(ctx, randomDuration(permitInterval/2, permitInterval*3/2))
@@ -73,11 +75,11 @@ func (w *Watcher) acquireVerificationPermit(ctx context.Context, yield func()) (
 	}
 }
 
-func (w *Watcher) newVerificationPermit(ctx context.Context, granted *ticket, yield func()) (*snapshotPermit, error) {
-	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout, yield: yield, ticket: granted, holdsShared: !granted.slow}
+func (w *Watcher) newVerificationPermit(ctx context.Context, granted *queue.Ticket, yield func()) (*snapshotPermit, error) {
+	t := &snapshotPermit{w: w, remaining: w.cfg.PagePermitTimeout, yield: yield, ticket: granted, holdsShared: !granted.Slow}
 	t.timer = time.AfterFunc(time.Hour, t.handleSilence)
 	t.timer.Stop()
-	if !granted.slow {
+	if !granted.Slow {
 		return t, nil
 	}
 	if err := t.acquireSlow(ctx); err != nil {
@@ -90,11 +92,11 @@ func (w *Watcher) newVerificationPermit(ctx context.Context, granted *ticket, yi
 // handleSilence gives up the shared permit. If the snapshot uses up the budget while other accounts wait, and
 // has hardly begun, it begins again after theirs.
 func (t *snapshotPermit) handleSilence() {
-	t.w.setSlow(true)
+	t.w.cfg.Limiter.queue.SetSlow(&t.w.queue, true)
 	t.mu.Lock()
 	arrived := t.arrived
 	t.mu.Unlock()
-	if arrived < minKeptBytes && t.w.cfg.Limiter.queue.isBlocked() {
+	if arrived < minKeptBytes && t.w.cfg.Limiter.queue.IsBlocked() {
 		t.yield()
 	}
 	t.releaseShared()
@@ -136,7 +138,9 @@ func (t *snapshotPermit) EndWait(ctx context.Context, n int) error {
 	}
 	t.timer.Stop()
 	waited := time.Since(t.waitStart)
-	t.remaining, t.waited, t.bytes = t.remaining-waited, t.waited+waited, t.bytes+n
+	t.remaining -= waited
+	t.waited += waited
+	t.bytes += n
 	t.mu.Lock()
 	t.arrived += n
 	t.mu.Unlock()
@@ -161,7 +165,7 @@ func (t *snapshotPermit) releaseShared() {
 	defer t.mu.Unlock()
 	if t.holdsShared {
 		t.holdsShared = false
-		t.w.cfg.Limiter.queue.releaseFast(t.ticket)
+		t.w.cfg.Limiter.queue.ReleaseFast(t.ticket)
 	}
 }
 
@@ -171,7 +175,7 @@ func (t *snapshotPermit) release(complete bool) {
 	t.releaseShared()
 	t.releaseSlow(complete)
 	if t.ticket != nil {
-		t.w.cfg.Limiter.queue.release(&t.w.queue, t.ticket)
+		t.w.cfg.Limiter.queue.Release(&t.w.queue, t.ticket)
 	}
 }
 
@@ -180,8 +184,20 @@ func (t *snapshotPermit) releaseSlow(complete bool) {
 		return
 	}
 	if complete && t.remaining > 0 {
-		t.w.setSlow(false)
+		t.w.cfg.Limiter.queue.SetSlow(&t.w.queue, false)
 	}
 	<-t.w.cfg.Limiter.slowPermits
 	<-t.w.slowPermit
+}
+
+// acquireTicket waits until the feed may read its snapshot. The account reports its position meanwhile.
+func (w *Watcher) acquireTicket(ctx context.Context) (*queue.Ticket, error) {
+	q := w.cfg.Limiter.queue
+	t := q.Enqueue(&w.queue)
+	if err := w.queueStatus.wait(ctx, w, t); err != nil {
+		q.Cancel(&w.queue, t)
+		_ = w.queueStatus.report(context.WithoutCancel(ctx), w) // no other feed may wait; a sink that fails has ended the Watcher
+		return nil, err
+	}
+	return t, nil
 }

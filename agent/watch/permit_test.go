@@ -7,10 +7,18 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 func newPermitWatcher(t *testing.T, shared *Limiter) *Watcher {
 	return NewWatcher(nil, Selection{}, nil, Config{Limiter: shared, PagePermitTimeout: time.Second})
+}
+
+// isSlow reports whether the next snapshot of the account begins without a shared permit.
+func isSlow(w *Watcher) bool {
+	t := w.cfg.Limiter.queue.Enqueue(&w.queue)
+	defer w.cfg.Limiter.queue.Cancel(&w.queue, t)
+	return t.Slow
 }
 
 func acquireTestPermit(t *testing.T, w *Watcher) *snapshotPermit {
@@ -53,15 +61,15 @@ func TestSlowSnapshotsReleaseSharedPermit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shared := NewLimiter(Budget{Fast: 1})
+				shared := NewLimiter(queue.Budget{Fast: 1})
 				w := newPermitWatcher(t, shared)
 				permit := acquireTestPermit(t, w)
 				tt.use(t, permit)
-				if permit.holdsSlow != tt.slow || (shared.queue.fast == 1) == tt.slow || w.slow.Load() != tt.slowNext {
-					t.Errorf("got slow %v, %d shared permits taken, account slow %v, want slow %v, account slow %v", permit.holdsSlow, shared.queue.fast, w.slow.Load(), tt.slow, tt.slowNext)
+				if permit.holdsSlow != tt.slow || (shared.queue.Load().Fast == 1) == tt.slow || isSlow(w) != tt.slowNext {
+					t.Errorf("got slow %v, %d shared permits taken, account slow %v, want slow %v, account slow %v", permit.holdsSlow, shared.queue.Load().Fast, isSlow(w), tt.slow, tt.slowNext)
 				}
 				permit.release(true)
-				if shared.queue.total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
+				if shared.queue.Load().Total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 					t.Error("a permit was not released")
 				}
 			})
@@ -80,7 +88,7 @@ func endWait(t *testing.T, p *snapshotPermit, n int) {
 // snapshot did not have to wait.
 func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(Budget{Fast: 1})
+		shared := NewLimiter(queue.Budget{Fast: 1})
 		w := newPermitWatcher(t, shared)
 		for _, step := range []struct {
 			wait time.Duration
@@ -91,8 +99,8 @@ func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 			time.Sleep(step.wait)
 			endWait(t, permit, 1)
 			permit.release(true)
-			if w.slow.Load() != step.slow {
-				t.Errorf("after a wait of %v: got slow %v, want %v", step.wait, w.slow.Load(), step.slow)
+			if isSlow(w) != step.slow {
+				t.Errorf("after a wait of %v: got slow %v, want %v", step.wait, isSlow(w), step.slow)
 			}
 		}
 	})
@@ -101,9 +109,9 @@ func TestSlowAccountReturnsToSharedPermits(t *testing.T) {
 // TestStoppedFeedReleasesPermit stops a feed that waits for a slow permit.
 func TestStoppedFeedReleasesPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(Budget{Fast: 1})
+		shared := NewLimiter(queue.Budget{Fast: 1})
 		w := newPermitWatcher(t, shared)
-		w.slow.Store(true)
+		shared.queue.SetSlow(&w.queue, true)
 		first := acquireTestPermit(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -113,7 +121,7 @@ func TestStoppedFeedReleasesPermit(t *testing.T) {
 		}
 		second.release(false)
 		first.release(false)
-		if shared.queue.total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
+		if shared.queue.Load().Total != 0 || len(shared.slowPermits) != 0 || len(w.slowPermit) != 0 {
 			t.Error("a permit was not released")
 		}
 	})

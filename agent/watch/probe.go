@@ -4,22 +4,22 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
-// startProbing starts probeCredentials, and returns a function that ends it and waits.
+// startProbing starts probeCredentials and proveFeeds, and returns a function that ends it and waits.
 func (w *Watcher) startProbing(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.probeCredentials(ctx)
-	}()
+	var probing sync.WaitGroup
+	probing.Go(func() { w.probeCredentials(ctx) })
+	probing.Go(func() { w.proveFeeds(ctx) })
 	return func() {
 		cancel()
-		<-done
+		probing.Wait()
 	}
 }
 
@@ -61,22 +61,13 @@ func (w *Watcher) areCredentialsRejected(ctx context.Context) bool {
 	return kube.StatusCode(w.c.CheckIdentity(ctx)) == http.StatusUnauthorized
 }
 
-// restartWatches makes all watches continue from their marks with new requests.
+// restartWatches makes all watches continue from their marks with new requests. Snapshots are not ended, because their next page is a
+// request of its own.
 func (w *Watcher) restartWatches() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.feeds {
-		f.restartWatch()
-	}
-}
-
-// restartWatch ends the current attempt if it has reached the watch. Snapshots are not
-// ended, because their next page is a request of its own.
-func (f *feed) restartWatch() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.watching.Load() && f.cancel != nil {
-		f.cancel(errReconnect)
+		f.step(lifecycle.ReconnectWanted{})
 	}
 }
 
@@ -85,7 +76,7 @@ func (w *Watcher) retryDeniedFeeds() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.feeds {
-		if !f.publishes.Load() {
+		if !f.is((*lifecycle.Feed).Publishes) {
 			f.retryNow()
 		}
 	}

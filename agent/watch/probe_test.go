@@ -106,6 +106,8 @@ func TestRejectedCredentialsAreNoticed(t *testing.T) {
 	r.mu.Unlock()
 	api.status.Store(0)
 	awaitAll(vedette.FeedLive)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if n := r.feeds[configMapFeed].snapshots; n != 1 {
 		t.Errorf("got %d snapshots, want 1: the watch continues from its mark", n)
 	}
@@ -120,6 +122,9 @@ func TestProbeLeavesWatchesAlone(t *testing.T) {
 	cfg := watch.Config{ProbeInterval: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
 	r.await(t, "the feed to be live", func() bool { return r.state(configMapFeed) == vedette.FeedLive })
+	for api.watches.Load() == 0 && !t.Failed() { // a feed is live before its watch begins
+		api.probes.awaitMore(t, 1)
+	}
 	for _, status := range []int64{0, http.StatusForbidden, http.StatusServiceUnavailable} {
 		api.status.Store(status)
 		api.probes.awaitMore(t, 5)
@@ -141,7 +146,7 @@ func TestDeniedFeedsAreLoggedTogether(t *testing.T) {
 	api.status.Store(http.StatusForbidden)
 	logs := newLogLines()
 	r := newRecorder()
-	cfg := watch.Config{MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond, SettleDelay: 100 * time.Millisecond, Log: slog.New(logs)}
+	cfg := watch.Config{MinDeniedBackoff: time.Millisecond, MaxDeniedBackoff: 2 * time.Millisecond, SettleDelay: 2 * time.Second, Log: slog.New(logs)}
 	start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap", "secret"}}, r, cfg, nil)
 	logs.await(t, "WARN the cluster denies feeds of the account")
 	lists.awaitMore(t, 50)
@@ -185,4 +190,73 @@ func TestGrantedRightsAreNoticed(t *testing.T) {
 	if warnings := logs.matching("WARN"); len(warnings) != before {
 		t.Errorf("got %q, want no warning about what is still denied", warnings)
 	}
+}
+
+// TestPageInsteadOfAList checks that a feed says what answered. Only an API server may say that a kind is not served.
+func TestPageInsteadOfAList(t *testing.T) {
+	for name, tt := range map[string]struct{ contentType, body, want string }{
+		"a gateway":     {"text/html", "<html>404", "an HTML page"},
+		"an API server": {"text/plain", "404 page not found\n", "no longer serves ConfigMap"},
+		"a Status":      {"application/json", `{"kind":"Status","code":404,"reason":"NotFound"}`, "no longer serves ConfigMap"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tt.contentType)
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, tt.body)
+			})
+			r := newRecorder()
+			cfg := watch.Config{MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+			start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+			r.await(t, "the feed to fail", func() bool { return r.state(configMapFeed) == vedette.FeedFailing })
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if got := r.feeds[configMapFeed].message; !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRefusalsDoNotProveFreshness checks up to when an account is complete that may not read kube-system: an answer to a list proves it, and that
+// the API server denies a request, which it also does without etcd, does not.
+func TestRefusalsDoNotProveFreshness(t *testing.T) {
+	var probes counter
+	var isCutOff atomic.Bool // the API server from etcd
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api/v1/namespaces/kube-system":
+			probes.add()
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}`)
+		case r.URL.Query().Has("watch"):
+			kubetest.Hang(w, r, "")
+		case isCutOff.Load():
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"kind":"Status","code":500,"reason":"InternalError","message":"etcdserver: request timed out"}`)
+		default:
+			fmt.Fprint(w, emptyList)
+		}
+	})
+	r := newRecorder()
+	cfg := watch.Config{Log: slog.New(slog.DiscardHandler), ProofInterval: func() time.Duration { return 50 * time.Millisecond }}
+	w, _ := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, r, cfg, nil)
+	r.await(t, "the feed to be live", func() bool { return r.state(configMapFeed) == vedette.FeedLive })
+	live := time.Now()
+	awaitProofAfter := func(at time.Time) {
+		t.Helper()
+		for !w.Freshness(time.Now()).Live.After(at) && !t.Failed() {
+			probes.awaitMore(t, 1)
+		}
+	}
+	awaitProofAfter(live)
+	isCutOff.Store(true)
+	lost := time.Now()
+	probes.awaitMore(t, 5)
+	if got := w.Freshness(time.Now()).Live; got.After(lost) {
+		t.Errorf("the account is complete up to %v after etcd was lost", got.Sub(lost))
+	}
+	isCutOff.Store(false)
+	awaitProofAfter(lost)
 }

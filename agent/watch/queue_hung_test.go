@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // requestTimeout is how long the API servers of these tests hang.
@@ -24,11 +26,11 @@ func hangingFeed(t *testing.T, w *Watcher) {
 // for one request, and not for one per feed, although all its feeds wait before theirs.
 func TestHungClusterTakesShortTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Total: 1})
+		limiter := NewLimiter(queue.Budget{Total: 1})
 		began := time.Now()
 		var feeds, others sync.WaitGroup
 		hung, _ := newQueueWatcher(limiter)
-		for range turnLength {
+		for range queue.TurnLength {
 			feeds.Go(func() { hangingFeed(t, hung) })
 		}
 		synctest.Wait()
@@ -74,7 +76,7 @@ func readHung(t *testing.T, w *Watcher) {
 // have their own turns, with the whole limit.
 func TestManyHungClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Total: 1})
+		limiter := NewLimiter(queue.Budget{Total: 1})
 		began := time.Now()
 		var hung, others sync.WaitGroup
 		for range 20 {
@@ -103,7 +105,7 @@ func TestManyHungClusters(t *testing.T) {
 func TestLongListDoesNotYield(t *testing.T) {
 	for arrived, want := range map[int]bool{minKeptBytes - 1: true, minKeptBytes: false} {
 		synctest.Test(t, func(t *testing.T) {
-			limiter := NewLimiter(Budget{Total: 1})
+			limiter := NewLimiter(queue.Budget{Total: 1})
 			w, _ := newQueueWatcher(limiter)
 			yielded := false
 			permit, err := w.acquireSnapshotPermit(t.Context(), func() { yielded = true })
@@ -132,7 +134,7 @@ func TestLongListDoesNotYield(t *testing.T) {
 // request that runs, and for no other.
 func TestHungClusterLetsLaterOnesPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Total: 1})
+		limiter := NewLimiter(queue.Budget{Total: 1})
 		var feeds sync.WaitGroup
 		hung, _ := newQueueWatcher(limiter)
 		for range 5 {
@@ -154,7 +156,7 @@ func TestHungClusterLetsLaterOnesPass(t *testing.T) {
 // their account responds.
 func TestRecoveredClusterReadsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Total: 4, PerAccount: 1})
+		limiter := NewLimiter(queue.Budget{Total: 4, PerAccount: 1})
 		w, _ := newQueueWatcher(limiter)
 		var feeds sync.WaitGroup
 		feeds.Go(func() { hangingFeed(t, w) })
@@ -188,10 +190,10 @@ func TestHungClusterDoesNotPreventVerifications(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				limiter := NewLimiter(Budget{})
+				limiter := NewLimiter(queue.Budget{})
 				var feeds sync.WaitGroup
 				hung, _ := newQueueWatcher(limiter)
-				for range turnLength {
+				for range queue.TurnLength {
 					feeds.Go(func() { hold(t, hung) })
 				}
 				time.Sleep(requestTimeout / 2)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 const (
@@ -24,9 +25,9 @@ type queueStatus struct {
 }
 
 // wait waits until a ticket is granted, and reports the position of the account meanwhile.
-func (s *queueStatus) wait(ctx context.Context, w *Watcher, t *ticket) error {
+func (s *queueStatus) wait(ctx context.Context, w *Watcher, t *queue.Ticket) error {
 	select {
-	case <-t.granted: // at once
+	case <-t.Granted: // at once
 		return s.report(ctx, w)
 	default:
 	}
@@ -34,7 +35,7 @@ func (s *queueStatus) wait(ctx context.Context, w *Watcher, t *ticket) error {
 	defer timer.Stop()
 	for {
 		select {
-		case <-t.granted:
+		case <-t.Granted:
 			return s.report(ctx, w)
 		case <-timer.C:
 			if err := s.report(ctx, w); err != nil {
@@ -52,7 +53,7 @@ func (s *queueStatus) report(ctx context.Context, w *Watcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	message := ""
-	if before, of, waits := w.cfg.Limiter.queue.position(&w.queue); waits {
+	if before, of, waits := w.cfg.Limiter.queue.Position(&w.queue); waits {
 		message = fmt.Sprintf("waits to list its objects: %d of the %d accounts with lists that wait are before it; tasks.totalBudget bounds how many lists run at the same time",
 			before, of)
 	}

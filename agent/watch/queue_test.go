@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // statusSink records the messages about the account.
@@ -39,32 +41,14 @@ func newQueueWatcher(l *Limiter) (*Watcher, *statusSink) {
 	return NewWatcher(nil, Selection{}, sink, Config{Limiter: l, PagePermitTimeout: time.Second}), sink
 }
 
-func TestBudgetAtMost(t *testing.T) {
-	for _, tt := range []struct {
-		name              string
-		total, perAccount int
-		want              Budget
-	}{
-		{"the predecessor's defaults change nothing", 1000, 50, Budget{Fast: 8, Total: 1000, PerAccount: 4}},
-		{"0 is no limit of the user", 0, 0, Budget{Fast: 8, Total: 1000, PerAccount: 4}},
-		{"a larger total allows more lists of API servers that hang", 5000, 50, Budget{Fast: 8, Total: 5000, PerAccount: 4}},
-		{"a small total also bounds the fast ones", 3, 2, Budget{Fast: 3, Total: 3, PerAccount: 2}},
-		{"one at a time", 1, 1, Budget{Fast: 1, Total: 1, PerAccount: 1}},
-	} {
-		if got := (Budget{}).AtMost(tt.total, tt.perAccount); got != tt.want {
-			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestBudgetIsKept runs many feeds of many accounts, fast ones, ones that hang and ones that are
 // stopped, and checks after each step that no limit is exceeded, and that nothing is left at the end.
 func TestBudgetIsKept(t *testing.T) {
-	for _, budget := range []Budget{{Total: 1, PerAccount: 1}, {Total: 5, PerAccount: 2}, {Fast: 8}} {
+	for _, budget := range []queue.Budget{{Total: 1, PerAccount: 1}, {Total: 5, PerAccount: 2}, {Fast: 8}} {
 		t.Run(fmt.Sprintf("%+v", budget), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				limiter := NewLimiter(budget)
-				check := newBudgetCheck(t, limiter.queue.budget)
+				check := newBudgetCheck(t, limiter.queue.Budget())
 				var group sync.WaitGroup
 				for account := range 30 {
 					w, _ := newQueueWatcher(limiter)
@@ -82,7 +66,7 @@ func TestBudgetIsKept(t *testing.T) {
 // budgetCheck counts the snapshots that run.
 type budgetCheck struct {
 	t      *testing.T
-	budget Budget
+	budget queue.Budget
 
 	mu         sync.Mutex
 	total      int
@@ -90,7 +74,7 @@ type budgetCheck struct {
 	perAccount map[int]int
 }
 
-func newBudgetCheck(t *testing.T, b Budget) *budgetCheck {
+func newBudgetCheck(t *testing.T, b queue.Budget) *budgetCheck {
 	return &budgetCheck{t: t, budget: b, perAccount: map[int]int{}}
 }
 
@@ -135,12 +119,8 @@ func (c *budgetCheck) done(l *Limiter) {
 // expectEmptyQueue checks that no feed waits, and none reads, also by the counts.
 func expectEmptyQueue(t *testing.T, l *Limiter) {
 	t.Helper()
-	q := &l.queue
-	if q.counts != (waitCounts{}) {
-		t.Errorf("got %+v waiting feeds at the end, want none", q.counts)
-	}
-	if q.fast+q.verify+q.slow+q.total+len(q.order)+len(l.slowPermits) != 0 {
-		t.Errorf("something is left: %d fast, %d slow, %d in all, %d accounts, %d slow permits", q.fast, q.slow, q.total, len(q.order), len(l.slowPermits))
+	if got := l.queue.Load(); got != (queue.Load{}) || len(l.slowPermits) != 0 {
+		t.Errorf("something is left: %+v, %d slow permits", got, len(l.slowPermits))
 	}
 }
 
@@ -148,7 +128,7 @@ func expectEmptyQueue(t *testing.T, l *Limiter) {
 // of its own in its turn, and a large one does not delay those that came later by more than a turn.
 func TestAccountsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Fast: 1})
+		limiter := NewLimiter(queue.Budget{Fast: 1})
 		feeds := []int{40, 12, 12}
 		var mu sync.Mutex
 		var order []string
@@ -179,7 +159,7 @@ func TestAccountsTakeTurns(t *testing.T) {
 // when it reads, or when the feed that waited is stopped.
 func TestPositionIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{Fast: 1})
+		limiter := NewLimiter(queue.Budget{Fast: 1})
 		first, firstSink := newQueueWatcher(limiter)
 		held := acquireTestPermit(t, first)
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -232,7 +212,7 @@ func TestPositionIsReported(t *testing.T) {
 // that an account that leaves while it waits takes no place.
 func TestAccountsStartInGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := NewLimiter(Budget{GroupSize: 2, GroupDelay: 5 * time.Second})
+		limiter := NewLimiter(queue.Budget{GroupSize: 2, GroupDelay: 5 * time.Second})
 		began := time.Now()
 		var mu sync.Mutex
 		started := map[time.Duration]int{}
@@ -266,18 +246,4 @@ func TestAccountsStartInGroups(t *testing.T) {
 			t.Errorf("got starts %v, want %v", started, want)
 		}
 	})
-}
-
-// BenchmarkSnapshotQueue makes all feeds of an agent with 500 accounts wait, and ends them.
-func BenchmarkSnapshotQueue(b *testing.B) {
-	for b.Loop() {
-		q, accounts := &snapshotQueue{budget: Budget{}.withDefaults()}, make([]accountQueue, 500)
-		var tickets []*ticket
-		for i := range 60 * len(accounts) {
-			tickets = append(tickets, q.enqueue(&accounts[i%len(accounts)], false))
-		}
-		for i, t := range tickets {
-			q.cancel(&accounts[i%len(accounts)], t)
-		}
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // TestReadPermitDoesNotWaitForSlowPermit checks for a deadlock between snapshots of one
@@ -13,7 +14,7 @@ import (
 // the large-object permits and no snapshot permit.
 func TestReadPermitDoesNotWaitForSlowPermit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewLimiter(Budget{Fast: maxLargeObjects})
+		shared := NewLimiter(queue.Budget{Fast: maxLargeObjects})
 		watcher := newPermitWatcher(t, shared)
 		var permits []*readPermit
 		for range maxLargeObjects {
@@ -48,8 +49,8 @@ func TestReadPermitDoesNotWaitForSlowPermit(t *testing.T) {
 			endWait(t, permit.snapshot, 1)
 			permit.snapshot.release(true)
 		}
-		if waited := time.Since(began); waited > 10*time.Second || shared.queue.total+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
-			t.Errorf("took %v, want at most 10s; %d, %d, %d and %d permits were not released", waited, shared.queue.total, len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
+		if waited := time.Since(began); waited > 10*time.Second || shared.queue.Load().Total+len(shared.slowPermits)+len(shared.largeObjectPermits)+len(watcher.slowPermit) != 0 {
+			t.Errorf("took %v, want at most 10s; %d, %d, %d and %d permits were not released", waited, shared.queue.Load().Total, len(shared.slowPermits), len(shared.largeObjectPermits), len(watcher.slowPermit))
 		}
 	})
 }

@@ -1,12 +1,10 @@
 package watch
 
 import (
-	"errors"
 	"time"
-)
 
-// errReconnect ends an attempt that continues over another connection.
-var errReconnect = errors.New("the connection of the feed is replaced")
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
+)
 
 // noteConnLost records that a connection to the API server was lost. The cause, for
 // example a firewall that forgot its connections or a proxy that was replaced, may have
@@ -24,9 +22,7 @@ func (w *Watcher) noteConnLost() {
 // time and never end if connections are lost often, and they wait for
 // kube.Options.ProgressTimeout at most.
 func (f *feed) reconnectIfStale(connLostAt time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.Kind == secretKind && f.watching.Load() && f.cancel != nil && f.attemptStart.Before(connLostAt) {
-		f.cancel(errReconnect)
+	if f.Kind == secretKind && !connLostAt.IsZero() {
+		f.step(lifecycle.ReconnectWanted{Before: connLostAt})
 	}
 }

@@ -9,27 +9,39 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 )
 
-// Selection is the part of a cluster that an account watches.
+// Selection is the part of a cluster that an account watches. Custom kinds of CustomResourceDefinitions are watched besides Kinds. With
+// OnlyNamespaced, the CustomResourceDefinitions and the Namespaces are derived from the configuration. OnlySpinnakerManaged keeps
+// Namespaces and CustomResourceDefinitions.
 type Selection struct {
-	Kinds          []string // names, or "all"; they replace DefaultKinds
-	OmitKinds      []string
-	Namespaces     []string // only these; empty for all
-	OmitNamespaces []string
-	OnlyNamespaced bool // cluster-scoped kinds are not requested
-	// CustomResources are watched too. With OnlyNamespaced, their CustomResourceDefinitions
-	// and the Namespaces are derived from the configuration.
-	CustomResources []CustomResource
-	DefaultKinds    []string // from the server; vedette.DefaultKinds if empty
-	// OnlySpinnakerManaged filters out objects without Spinnaker's application annotation,
-	// except Namespaces and CustomResourceDefinitions.
-	OnlySpinnakerManaged bool
+	// Kinds to cache, for example deployment or CronTab.stable.example.com. Default: the kinds of the server's
+	// cache.kinds. Cannot be combined with omitKinds.
+	Kinds []string `config:"kinds"`
+	// Kinds not to cache.
+	OmitKinds []string `config:"omitKinds"`
+	// Namespaces to watch. Default: all. Each kind costs one watch per namespace. Cannot be combined with omitNamespaces.
+	Namespaces []string `config:"namespaces"`
+	// Namespaces not to watch.
+	OmitNamespaces []string `config:"omitNamespaces"`
+	// Never request cluster-scoped resources, for agents without cluster-wide rights. Set namespaces and
+	// customResourceDefinitions too, because the agent cannot list them then.
+	OnlyNamespaced bool `config:"onlyNamespacedResources" default:"false"`
+	// Cache only objects that Spinnaker deployed.
+	OnlySpinnakerManaged bool `config:"onlySpinnakerManaged" default:"false"`
+	// Custom kinds of the cluster. Needed only with onlyNamespacedResources.
+	CustomResourceDefinitions []CustomResourceDefinition `config:"customResourceDefinitions"`
+
+	DefaultKinds []string // from the server; vedette.DefaultKinds if empty
 }
 
-// CustomResource is a custom kind in the configuration of an account.
-type CustomResource struct {
-	Kind       string // "Kind.group"
-	Namespaced bool
+// CustomResourceDefinition declares a custom kind.
+type CustomResourceDefinition struct {
+	// Kind and group, for example CronTab.stable.example.com.
+	Kind string `config:"kind"`
+	// Namespaced or Cluster.
+	Scope string `config:"scope" default:"Namespaced" enum:"Namespaced,Cluster"`
 }
+
+func (d CustomResourceDefinition) isNamespaced() bool { return !strings.EqualFold(d.Scope, "Cluster") }
 
 var (
 	namespaceKind  = vedette.Kind{Name: "Namespace"}
@@ -101,7 +113,6 @@ func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
 	return !w.managedOnly || o.Annotations[jsonstream.ManagedAnnotation] != ""
 }
 
-// selectResources returns the selected resources, each once.
 func (s Selection) selectResources(cat kube.Catalogue) (resources []vedette.Resource, unknown []string) {
 	seen := map[vedette.Kind]bool{}
 	add := func(found []vedette.Resource) {
@@ -122,7 +133,7 @@ func (s Selection) selectResources(cat kube.Catalogue) (resources []vedette.Reso
 		}
 		add(found)
 	}
-	for _, custom := range s.CustomResources {
+	for _, custom := range s.CustomResourceDefinitions {
 		found := match(cat, custom.Kind)
 		if len(found) == 0 && !s.OnlyNamespaced {
 			unknown = append(unknown, custom.Kind)
@@ -152,7 +163,6 @@ func (s Selection) omitted(cat kube.Catalogue) map[vedette.Kind]bool {
 	return omitted
 }
 
-// match returns the resources that a name refers to.
 func match(cat kube.Catalogue, name string) []vedette.Resource {
 	name = strings.TrimSpace(name)
 	if name == "*" || strings.EqualFold(name, "all") {

@@ -65,7 +65,6 @@ func describeUnservedKind(cat kube.Catalogue, name string) string {
 	return fmt.Sprintf("the cluster does not serve the kind %.100q%s", name, nearest.Hint(name, slices.Compact(candidates)))
 }
 
-// nameLike returns the name of a kind, with its group if name has one.
 func nameLike(kind vedette.Kind, name string) string {
 	if strings.Contains(name, ".") {
 		return kind.String()

@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestSelectionProblem(t *testing.T) {
+func TestSelectionProblemsSuggestKinds(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		unserved []string

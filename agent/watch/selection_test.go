@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // testCatalogue returns kinds with colliding names.
@@ -39,7 +40,7 @@ func foreignCatalogue() kube.Catalogue {
 	return cat
 }
 
-func TestSelectionFeeds(t *testing.T) {
+func TestSelectionChoosesServedKinds(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		s       Selection
@@ -65,9 +66,9 @@ func TestSelectionFeeds(t *testing.T) {
 		{"less those omitted", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b", "a"}, OmitNamespaces: []string{"b"}}, "Pod/a", ""},
 		{"all of them omitted is none, not all", Selection{Kinds: []string{"pod"}, Namespaces: []string{"b"}, OmitNamespaces: []string{"b"}}, "", ""},
 		{"omitted namespaces alone are left to the API server", Selection{Kinds: []string{"pod", "ns", "node"}, OmitNamespaces: []string{"b", "a"}}, "Pod-[a b] Namespace-[a b] Node", ""},
-		{"declared custom kinds are watched too", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}}}, "Pod Job.armory.io", ""},
-		{"custom resources that are not served are reported", Selection{Kinds: []string{"pod"}, CustomResources: []CustomResource{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
-		{"only namespaced: the rest is made up", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node"}, Namespaces: []string{"a", "b"}, CustomResources: []CustomResource{{Kind: "Job.armory.io", Namespaced: true}, {Kind: "Policy.example.org"}}},
+		{"declared custom kinds are watched too", Selection{Kinds: []string{"pod"}, CustomResourceDefinitions: []CustomResourceDefinition{{Kind: "Job.armory.io"}}}, "Pod Job.armory.io", ""},
+		{"custom resources that are not served are reported", Selection{Kinds: []string{"pod"}, CustomResourceDefinitions: []CustomResourceDefinition{{Kind: "Gone.example.org"}}}, "Pod", "Gone.example.org"},
+		{"only namespaced: the rest is made up", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node"}, Namespaces: []string{"a", "b"}, CustomResourceDefinitions: []CustomResourceDefinition{{Kind: "Job.armory.io"}, {Kind: "Policy.example.org", Scope: "Cluster"}}},
 			"Pod/a Pod/b Job.armory.io/a Job.armory.io/b Namespace(a,b) CustomResourceDefinition.apiextensions.k8s.io(jobs.armory.io,policies.example.org)", ""},
 		{"only namespaced, nothing declared", Selection{OnlyNamespaced: true, Kinds: []string{"pod", "node", "ns", "crd"}}, "Pod", ""},
 		{"made-up kinds can be omitted", Selection{OnlyNamespaced: true, Kinds: []string{"pod"}, OmitKinds: []string{"ns"}, Namespaces: []string{"a"}}, "Pod/a", ""},
@@ -144,8 +145,8 @@ func namesOf(t *testing.T, w FeedSpec) (names []string) {
 	return names
 }
 
-// TestSelectionCovers checks for single objects whether a feed contains them.
-func TestSelectionCovers(t *testing.T) {
+// TestSelectionCoversOnlyItsObjects checks for single objects whether a feed contains them.
+func TestSelectionCoversOnlyItsObjects(t *testing.T) {
 	cat := testCatalogue()
 	resource := func(kind string) vedette.Resource {
 		for _, r := range cat.Resources {
@@ -188,8 +189,8 @@ func TestSelectionCovers(t *testing.T) {
 	}
 }
 
-// TestWatcherCovers checks in which states a feed covers its objects.
-func TestWatcherCovers(t *testing.T) {
+// TestFeedsWithAMarkCoverObjects checks in which states a feed covers its objects.
+func TestFeedsWithAMarkCoverObjects(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
 	w := NewWatcher(nil, Selection{}, discardSink{}, Config{})
 	close(w.feedsKnown)
@@ -201,9 +202,8 @@ func TestWatcherCovers(t *testing.T) {
 	}
 	for state, want := range map[vedette.FeedState]bool{vedette.FeedPending: false, vedette.FeedSyncing: true, vedette.FeedLive: true,
 		vedette.FeedFailing: true, vedette.FeedDenied: false} {
-		if err := f.reportStatus(t.Context(), state, "why"); err != nil {
-			t.Fatal(err)
-		}
+		f.step(lifecycle.Started{})
+		f.step(lifecycle.Failed{Failure: lifecycle.Failure{State: state, Message: "why", Delay: lifecycle.Backoff}})
 		if w.Covers(pods, pod) != want || w.Covers(node, pod) {
 			t.Errorf("state %s: got pod %v and node %v, want %v and false", state, w.Covers(pods, pod), w.Covers(node, pod), want)
 		}

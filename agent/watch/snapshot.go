@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // errNoWatchList reports that the API server cannot begin a watch with a snapshot.
@@ -41,47 +42,51 @@ func retryYielded(ctx context.Context, read func(ctx context.Context, yield func
 	}
 }
 
-// readSnapshot reads all objects and sets the mark of the snapshot. It holds its permit
+// list reads all objects, and ends the snapshot. From then on it does not yield any more: a snapshot that the sink has taken must not be
+// read again.
+func (f *feed) list(ctx context.Context) error {
+	var mark vedette.Mark
+	var requested time.Time
+	err := retryYielded(ctx, func(ctx context.Context, yield func()) (err error) {
+		mark, requested, err = f.readSnapshot(ctx, yield)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.handle(ctx, lifecycle.Listed{Mark: mark}); err != nil {
+		return err
+	}
+	f.evidence.Listed(requested)
+	return nil
+}
+
+// readSnapshot reads all objects, and returns the mark of the list and when it was requested. It holds its permit
 // only while it reads, not during a pause between attempts.
-func (f *feed) readSnapshot(ctx context.Context, yield func()) (err error) {
+func (f *feed) readSnapshot(ctx context.Context, yield func()) (mark vedette.Mark, requested time.Time, err error) {
+	f.step(lifecycle.ListRestarted{}) // if it had to yield
 	f.permit, err = f.w.acquireSnapshotPermit(ctx, yield)
 	defer func() {
 		f.permit.release(err == nil)
 		f.permit = nil // a feed lives for long after its snapshot
 	}()
 	if err != nil {
-		return err
+		return "", time.Time{}, err
 	}
-	f.warning, f.snapshotBegun = "", false
-	f.progress.restart()
-	mark, err := f.readObjects(ctx)
-	if err != nil {
-		return err
-	}
-	if err := f.put(ctx, &Event{Type: End, Mark: mark}); err != nil {
-		return err
-	}
-	f.mark, f.madeProgress, f.anew = mark, true, false
-	f.progress.advance(mark)
-	f.relists++
-	return nil
+	requested = time.Now()
+	mark, err = f.readObjects(ctx)
+	return mark, requested, err
 }
 
-// beginSnapshot begins the snapshot once the API server has accepted the request, so that
-// a feed that is denied repeatedly keeps its reported state.
-func (f *feed) beginSnapshot(ctx context.Context) error {
-	if f.snapshotBegun {
-		return nil
-	}
-	f.snapshotBegun = true
-	if err := f.reportStatus(ctx, vedette.FeedSyncing, ""); err != nil {
-		return err
-	}
-	return f.put(ctx, &Event{Type: Begin, Anew: f.anew})
-}
-
-// readObjects reads all objects as a stream if configured and supported, and otherwise as
-// pages.
+// readObjects reads all objects as a stream if configured and supported, and otherwise as pages. Measured with 12,000
+// ConfigMaps of 5 KB and an API server on the same two cores:
+//
+//	a bare paged list into memory             1.58 s, 156 MB allocated by the reader
+//	pages of 500, split and passed on         1.19 s, 2.4 MB
+//	a stream, split and passed on             1.67 s, 1.7 MB
+//
+// The stream needs less memory in API servers that build large lists, and it has no limit of 60 seconds, so it stays
+// available.
 func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if _, unsupported := f.w.noWatchList.Load(f.Kind.Group); unsupported || !f.w.cfg.StreamSnapshots {
 		return f.readList(ctx)
@@ -90,7 +95,7 @@ func (f *feed) readObjects(ctx context.Context) (vedette.Mark, error) {
 	if !errors.Is(err, errNoWatchList) {
 		return mark, err
 	}
-	f.snapshotBegun = false // discard what the stream sent
+	f.step(lifecycle.ListRestarted{}) // discard what the stream sent
 	return f.readList(ctx)
 }
 
@@ -108,8 +113,7 @@ func (f *feed) readList(ctx context.Context) (vedette.Mark, error) {
 		}
 		next = p.Continue
 	}
-	var status *kube.StatusError
-	if errors.As(err, &status) && status.Code == http.StatusGone {
+	if status, ok := errors.AsType[*kube.StatusError](err); ok && status.Code == http.StatusGone {
 		f.pageSize = min(2*f.pageSize, maxPageSize)
 		return "", fmt.Errorf("%w: %w", errExpired, err)
 	}
@@ -130,7 +134,7 @@ func (f *feed) readPageRetrying(ctx context.Context, next string) (jsonstream.Li
 		}
 		size /= 4
 		if next == "" {
-			f.snapshotBegun = false
+			f.step(lifecycle.ListRestarted{})
 		}
 	}
 }
@@ -149,7 +153,7 @@ func (f *feed) readPage(ctx context.Context, next string, size int) (jsonstream.
 		return jsonstream.ListMeta{}, err
 	}
 	defer resp.Body.Close()
-	if err := f.beginSnapshot(ctx); err != nil {
+	if err := f.handle(ctx, lifecycle.ListAccepted{}); err != nil {
 		return jsonstream.ListMeta{}, err
 	}
 	s := f.newSplitter(ctx, resp.Body)
@@ -172,8 +176,11 @@ func (f *feed) newSplitter(ctx context.Context, body io.Reader) *jsonstream.Spli
 
 // newPermittedSplitter returns a splitter that waits for the API server with a permit, which may be nil.
 func (f *feed) newPermittedSplitter(ctx context.Context, body io.Reader, snapshot *snapshotPermit) *jsonstream.Splitter {
-	return jsonstream.NewSplitter(body, &f.w.cfg.Limiter.buffers,
-		jsonstream.Options{Wipe: f.Kind == secretKind, Permit: f.newReadPermit(ctx, body, snapshot)})
+	return f.newSplitterOf(body, f.newReadPermit(ctx, body, snapshot))
+}
+
+func (f *feed) newSplitterOf(r io.Reader, permit *readPermit) *jsonstream.Splitter {
+	return jsonstream.NewSplitter(r, &f.w.cfg.Limiter.buffers, jsonstream.Options{Wipe: f.Kind == secretKind, Permit: permit})
 }
 
 // readWatchList reads a watch that begins with all objects and marks their end with a
@@ -194,7 +201,7 @@ func (f *feed) readWatchList(ctx context.Context) (vedette.Mark, error) {
 		return "", f.noteNoWatchList(err)
 	}
 	defer resp.Body.Close()
-	if err := f.beginSnapshot(ctx); err != nil {
+	if err := f.handle(ctx, lifecycle.ListAccepted{}); err != nil {
 		return "", err
 	}
 	idleTimer := time.AfterFunc(f.w.cfg.StreamIdleTimeout, func() { cancel(errNoWatchList) })

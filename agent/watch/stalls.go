@@ -2,12 +2,10 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent/kube"
 )
 
 // stalls are the reasons why the account as a whole is not well: feeds for which the API
@@ -27,15 +25,7 @@ type reason struct {
 // discoveryStall is the key of a failed discovery among stalls.
 var discoveryStall vedette.Feed
 
-// noteStall reports the stall of a feed as the state of the account.
-func (w *Watcher) noteStall(ctx context.Context, f *feed, err error) error {
-	var stall *kube.StallError
-	if !errors.As(err, &stall) && !errors.Is(err, errIdleWatch) {
-		return nil
-	}
-	return w.setStall(ctx, f.Feed, reason{vedette.FeedFailing, f.Feed.String() + ": " + f.statusMessage(err)})
-}
-
+// setStall reports the stall of a feed, or of discovery, as the state of the account.
 func (w *Watcher) setStall(ctx context.Context, name vedette.Feed, r reason) error {
 	w.stalls.mu.Lock()
 	defer w.stalls.mu.Unlock()

@@ -1,11 +1,14 @@
 package watch
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // syntheticMark is the resourceVersion of all synthetic objects.
@@ -23,10 +26,10 @@ func (s Selection) syntheticFeeds(cat kube.Catalogue, omitted map[vedette.Kind]b
 		}
 		feeds = append(feeds, w)
 	}
-	if len(s.CustomResources) > 0 && !omitted[crdKind] {
+	if len(s.CustomResourceDefinitions) > 0 && !omitted[crdKind] {
 		w := FeedSpec{Feed: vedette.Feed{Kind: crdKind}, Resource: vedette.Resource{Kind: crdKind,
 			Version: "v1", Plural: "customresourcedefinitions", Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}}}
-		for _, custom := range s.CustomResources {
+		for _, custom := range s.CustomResourceDefinitions {
 			w.Objects = append(w.Objects, syntheticCRD(w.Resource, cat, custom))
 		}
 		feeds = append(feeds, w)
@@ -34,16 +37,29 @@ func (s Selection) syntheticFeeds(cat kube.Catalogue, omitted map[vedette.Kind]b
 	return feeds
 }
 
+// passOnSynthetic reports the objects of a feed that no API server serves.
+func (f *feed) passOnSynthetic(ctx context.Context) error {
+	if err := f.handle(ctx, lifecycle.ListAccepted{}); err != nil {
+		return err
+	}
+	for _, raw := range f.Objects {
+		if err := f.put(ctx, &Event{Type: Item, Raw: bytes.Clone(raw)}); err != nil {
+			return err
+		}
+	}
+	return f.handle(ctx, lifecycle.Listed{Mark: syntheticMark})
+}
+
 // syntheticCRD returns the definition of a custom kind, with the plural name from the API
 // server or else the English plural.
-func syntheticCRD(r vedette.Resource, cat kube.Catalogue, custom CustomResource) []byte {
+func syntheticCRD(r vedette.Resource, cat kube.Catalogue, custom CustomResourceDefinition) []byte {
 	kind := vedette.ParseKind(custom.Kind)
 	plural := pluralOf(kind.Name)
 	for _, found := range match(cat, custom.Kind) {
 		kind, plural = found.Kind, found.Plural
 	}
 	scope := "Cluster"
-	if custom.Namespaced {
+	if custom.isNamespaced() {
 		scope = "Namespaced"
 	}
 	return syntheticObject(r, plural+"."+kind.Group, map[string]any{

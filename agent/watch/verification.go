@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette/agent/jsonstream"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/redact"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 	"github.com/vedette-io/vedette/agent/watch/verify"
 )
 
@@ -22,11 +23,8 @@ var (
 	errNotSettled = errors.New("the feed still differs from its cluster although it was read anew several times")
 	// errReadAnew reports that a feed was read anew during its verification.
 	errReadAnew = errors.New("the feed was read anew meanwhile")
-	// errSettle ends an attempt whose feed is read anew.
-	errSettle = errors.New("the feed is read anew, because it differs from its cluster")
 )
 
-// verification is one verification of one feed.
 type verification struct {
 	v         *verifier
 	f         *feed
@@ -104,7 +102,7 @@ func (t *feedTurn) suspectsSince(snapshots int) *verify.Suspects {
 // not notice: an API server sends nothing to a watch from a version that it does not know yet, and
 // ends it as usual.
 func (r *verification) isRestored(ctx context.Context) (bool, error) {
-	mark, _ := r.f.progress.read()
+	mark, _ := r.f.mark()
 	q := r.f.query()
 	q.Set("limit", "1") // without a resourceVersion, so the answer is not of an outdated cache
 	p, err := r.readPage(ctx, q, nil, func([]byte) error { return nil })
@@ -116,7 +114,7 @@ func (r *verification) isRestored(ctx context.Context) (bool, error) {
 
 // check returns an error if the feed was read anew since the verification began.
 func (r *verification) check() error {
-	if _, snapshots := r.f.progress.read(); snapshots != r.snapshots {
+	if _, snapshots := r.f.mark(); snapshots != r.snapshots {
 		return errReadAnew
 	}
 	return nil
@@ -214,7 +212,7 @@ func (r *verification) handleDrift(found verify.Drift) error {
 		return errNotSettled
 	}
 	t.settle(&found)
-	r.f.requestSettle()
+	r.f.step(lifecycle.AnewWanted{})
 	return errDrift
 }
 
@@ -250,7 +248,9 @@ func (r *verification) reportVerified(ctx context.Context) error {
 	if err := r.v.comparer.Report(ctx, r.f.Feed, report); err != nil {
 		return err
 	}
-	t.settled, t.settles, t.report = nil, 0, VerifyReport{}
+	t.settled = nil
+	t.settles = 0
+	t.report = VerifyReport{}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 	"github.com/vedette-io/vedette/agent/watch/verify"
 )
 
@@ -122,9 +123,10 @@ func (v *verifier) add(f *feed) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.turns[f] = &feedTurn{Turn: verify.NewTurn(time.Now(), v.interval, f.mark != ""), leftOut: map[uint64]bool{}, after: -1,
+	mark, _ := f.mark()
+	v.turns[f] = &feedTurn{Turn: verify.NewTurn(time.Now(), v.interval, mark != ""), leftOut: map[uint64]bool{}, after: -1,
 		verified: time.Now()}
-	if f.mark != "" && !v.suspectRestore { // etcd may have been restored while nobody watched
+	if mark != "" && !v.suspectRestore { // etcd may have been restored while nobody watched
 		v.suspectRestore, v.nextRestoreCheck = true, time.Now().Add(restoreCheckInterval) // by then all feeds are watched
 	}
 	v.notify()
@@ -177,7 +179,7 @@ func (v *verifier) next(now time.Time) (*feed, *feedTurn, time.Duration) {
 			pause = min(pause, wait)
 			continue
 		}
-		if _, snapshots := f.progress.read(); snapshots <= t.after || !f.isVerifiable() {
+		if _, snapshots := f.mark(); snapshots <= t.after || !f.isVerifiable() {
 			continue // it notifies the verifier when it is watched
 		}
 		if first == nil || cmp.Compare(t.Due.UnixNano(), v.turns[first].Due.UnixNano()) < 0 {
@@ -231,7 +233,7 @@ func (f *feed) isInMainEtcd() bool { return f.Kind.Group == "" && f.Kind.Name !=
 func (v *verifier) aheadLocked(isEligible func(*feed) bool) (ahead *feed) {
 	highest := vedette.Mark("0")
 	for f := range v.turns {
-		if mark, _ := f.progress.read(); isEligible(f) && f.watching.Load() && isOlder(highest, mark) {
+		if mark, _ := f.mark(); isEligible(f) && f.isFollowing() && isOlder(highest, mark) {
 			ahead, highest = f, mark
 		}
 	}
@@ -242,7 +244,7 @@ func (v *verifier) aheadLocked(isEligible func(*feed) bool) (ahead *feed) {
 // request, so it does not wait for the turns of verifications.
 func (v *verifier) checkRestored(ctx context.Context, f *feed) {
 	r := verification{v: v, f: f, turn: &feedTurn{}, began: time.Now()}
-	_, r.snapshots = f.progress.read()
+	_, r.snapshots = f.mark()
 	restored, err := r.isRestored(ctx)
 	if restored {
 		_ = v.restored(f, r.began) // a verification of the feed says so too
@@ -256,12 +258,12 @@ func (v *verifier) checkRestored(ctx context.Context, f *feed) {
 
 // isVerifiable reports whether a feed follows its cluster. One that is derived from the configuration
 // always equals it.
-func (f *feed) isVerifiable() bool { return f.watching.Load() || f.Objects != nil }
+func (f *feed) isVerifiable() bool { return f.isFollowing() || f.Objects != nil }
 
 // verify verifies a feed. An error is not the feed's: it is verified again soon.
 func (v *verifier) verify(ctx context.Context, f *feed, t *feedTurn) {
 	r := verification{v: v, f: f, turn: t, began: time.Now()}
-	_, r.snapshots = f.progress.read()
+	_, r.snapshots = f.mark()
 	err := r.run(ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -339,10 +341,10 @@ func (v *verifier) restored(f *feed, began time.Time) error {
 		if f.Objects != nil {
 			continue
 		}
-		_, snapshots := f.progress.read()
+		_, snapshots := f.mark()
 		t.restored, t.after = true, snapshots
 		t.Repeat(now)
-		f.requestSettle()
+		f.step(lifecycle.AnewWanted{})
 	}
 	v.notify()
 	return errDrift

@@ -12,12 +12,13 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
 )
 
 // newTestFeed returns a feed that is watched from a mark.
 func newTestFeed(v *verifier, kind vedette.Kind, mark vedette.Mark) *feed {
 	f := v.w.newFeed(FeedSpec{Feed: vedette.Feed{Kind: kind}}, discardSink{}, mark)
-	f.watching.Store(true)
+	f.step(lifecycle.Started{})
 	v.add(f)
 	return f
 }

@@ -6,13 +6,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/watch/lifecycle"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 )
 
 // Watcher follows the feeds of one account. It has one goroutine per feed, up to two that
@@ -22,15 +21,17 @@ type Watcher struct {
 	selection          Selection
 	sink               Sink
 	cfg                Config
-	queue              accountQueue // of the Limiter
+	queue              queue.Account // of the Limiter
 	queueStatus        queueStatus
 	slowPermit         chan struct{} // the slow permit of this account
-	slow               atomic.Bool   // the API server was silent during a snapshot
 	stalls             stalls
 	denials            denials
 	rediscoverRequests chan struct{} // discovery may have changed
 	reachable          chan struct{} // the API server responds again
 	feedsKnown         chan struct{} // closed by Run after the first discovery, or when Run ends
+	prover             prover
+	proofWanted        chan struct{}      // holds a token after a watch was opened
+	proofDue           chan time.Duration // holds a time after Prove
 	// noWatchList holds API groups that do not stream snapshots.
 	noWatchList sync.Map
 	verifier    *verifier
@@ -38,6 +39,7 @@ type Watcher struct {
 
 	mu            sync.Mutex
 	feeds         map[vedette.Feed]*feed
+	hasFeeds      bool      // the first discovery has succeeded, and feeds are what it found
 	lastRetriedAt time.Time // when retryUnreachableFeeds last woke feeds
 	connLostAt    time.Time // when a connection to the API server was last found lost
 
@@ -58,6 +60,7 @@ func NewWatcher(c *kube.Cluster, s Selection, sink Sink, cfg Config) *Watcher {
 	w := &Watcher{c: c, selection: s, sink: sink, cfg: cfg,
 		slowPermit: make(chan struct{}, 1), stalls: stalls{reasons: map[vedette.Feed]reason{}},
 		rediscoverRequests: make(chan struct{}, 1), reachable: make(chan struct{}, 1), feedsKnown: make(chan struct{}),
+		proofWanted: make(chan struct{}, 1), proofDue: make(chan time.Duration, 1),
 		feeds: map[vedette.Feed]*feed{}, triggerFeeds: map[vedette.Kind]*feed{}}
 	w.verifier = newVerifier(w)
 	return w
@@ -82,8 +85,7 @@ func (w *Watcher) Run(ctx context.Context, marks map[vedette.Feed]vedette.Mark) 
 	if marks == nil {
 		marks = map[vedette.Feed]vedette.Mark{}
 	}
-	retry := backoff.NewExponentialBackOff()
-	retry.InitialInterval, retry.MaxInterval, retry.Multiplier = w.cfg.MinBackoff, w.cfg.MaxBackoff, 2
+	retry := w.cfg.newBackoff()
 	schedule := &discoverySchedule{settle: w.cfg.SettleDelay, interval: w.cfg.RediscoverInterval}
 	unreachable := false
 	for ctx.Err() == nil {
@@ -122,8 +124,7 @@ func runError(ctx context.Context) error {
 }
 
 func retryAfter(err error) time.Duration {
-	var status *kube.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*kube.StatusError](err); ok {
 		return status.RetryAfter
 	}
 	return 0
@@ -164,7 +165,7 @@ func (w *Watcher) retryUnreachableFeeds() {
 	}
 	w.lastRetriedAt = time.Now()
 	for _, f := range w.feeds {
-		if f.unreachable.Load() {
+		if f.is((*lifecycle.Feed).IsUnreachable) {
 			f.retryNow()
 		} else {
 			f.reconnectIfStale(w.connLostAt)
@@ -220,7 +221,7 @@ func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 	if f == nil {
 		return false
 	}
-	f.requestReset(from)
+	f.step(lifecycle.ResetWanted{From: from})
 	return true
 }
 
@@ -232,7 +233,7 @@ func (w *Watcher) Covers(r vedette.Resource, o *vedette.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.feeds {
-		if f.publishes.Load() && f.covers(r, o) {
+		if f.is((*lifecycle.Feed).Publishes) && f.covers(r, o) {
 			return true
 		}
 	}

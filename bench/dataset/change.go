@@ -7,7 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/redact"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/corpus"
 )
 
@@ -65,7 +65,7 @@ func (c *ClusterChanger) Next() (vedette.Object, error) {
 }
 
 func (d Dataset) newChanger(application, kind string) (*Changer, error) {
-	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
+	redactor, err := redact.New(redact.Config{}, tables.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 // Package dataset fills a store with the accounts, applications and objects of a fleet, for
 // benchmarks and tests of what reads them. Objects pass the agent's redaction and the store's
 // commits, so that every column has what a real agent would have reported.
+//
+// Plain INSERTs would be faster, as a million commits take some minutes, but each new column or relation would have to be
+// filled twice, and a wrong copy would measure something that no server has.
 package dataset
 
 import (

@@ -7,11 +7,13 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/bench/dataset"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 func fill(t *testing.T, d dataset.Dataset) *store.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+	st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func fill(t *testing.T, d dataset.Dataset) *store.Store {
 	return st
 }
 
-func count(t *testing.T, st *store.Store, q store.Query) int64 {
+func count(t *testing.T, st *store.Store, q read.Query) int64 {
 	t.Helper()
 	page, err := st.Objects(t.Context(), q)
 	if err != nil {
@@ -46,16 +48,16 @@ func TestFillWritesTheDescribedNumbers(t *testing.T) {
 	}
 	pods := []vedette.Kind{{Name: "Pod"}}
 	for name, c := range map[string]struct {
-		query store.Query
+		query read.Query
 		want  int64
 	}{
-		"objects":                        {store.Query{}, 301},
-		"objects of an account":          {store.Query{Accounts: []vedette.AccountName{dataset.AccountName(2)}}, 100},
-		"objects of the application":     {store.Query{Application: "shop"}, 5 * (6 + 4)},
-		"pods of the application":        {store.Query{Application: "shop", Kinds: pods}, 20},
-		"pods in the second account":     {store.Query{Application: "shop", Kinds: pods, Accounts: []vedette.AccountName{dataset.AccountName(1)}}, 8},
-		"the last of the applications":   {store.Query{Application: "app00002000", Kinds: []vedette.Kind{{Group: "apps", Name: "Deployment"}}}, 11},
-		"applications beyond the shares": {store.Query{Application: "app00002001"}, 0},
+		"objects":                        {read.Query{}, 301},
+		"objects of an account":          {read.Query{Accounts: []vedette.AccountName{dataset.AccountName(2)}}, 100},
+		"objects of the application":     {read.Query{Application: "shop"}, 5 * (6 + 4)},
+		"pods of the application":        {read.Query{Application: "shop", Kinds: pods}, 20},
+		"pods in the second account":     {read.Query{Application: "shop", Kinds: pods, Accounts: []vedette.AccountName{dataset.AccountName(1)}}, 8},
+		"the last of the applications":   {read.Query{Application: "app00002000", Kinds: []vedette.Kind{{Group: "apps", Name: "Deployment"}}}, 11},
+		"applications beyond the shares": {read.Query{Application: "app00002001"}, 0},
 	} {
 		if got := count(t, st, c.query); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
@@ -75,7 +77,7 @@ func TestFillWritesTheDescribedNumbers(t *testing.T) {
 // TestObjectsHaveProjections checks that objects have the summaries that table views read.
 func TestObjectsHaveProjections(t *testing.T) {
 	st := fill(t, dataset.Mixed().Scale(500))
-	page, err := st.Objects(t.Context(), store.Query{Kinds: []vedette.Kind{{Name: "Pod"}}, Limit: 1})
+	page, err := st.Objects(t.Context(), read.Query{Kinds: []vedette.Kind{{Name: "Pod"}}, Limit: 1})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatalf("got %d pods, %v", len(page.Items), err)
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/corpus"
 )
 
@@ -19,11 +21,11 @@ type filler struct {
 	store    *store.Store
 	redactor *redact.Redactor
 	shape    string
-	feeds    []store.DeclaredFeed // of every account
+	feeds    []commit.DeclaredFeed // of every account
 }
 
 // Kinds returns the kinds that each account reports: all kinds with a view.
-func Kinds() []vedette.Resource { return views.KnownResources() }
+func Kinds() []vedette.Resource { return tables.KnownResources() }
 
 // batchSize is the number of objects per commit, as of a busy agent.
 const batchSize = 500
@@ -40,13 +42,13 @@ func Fill(ctx context.Context, st *store.Store, d Dataset) error {
 // FillInShape is Fill for a store that a server will use. A server asks for all objects of an
 // account again if they were stored in another shape than it would store them in.
 func FillInShape(ctx context.Context, st *store.Store, d Dataset, shape string) error {
-	redactor, err := redact.New(redact.Config{}, views.Projections(), vedette.HeaderAnnotations)
+	redactor, err := redact.New(redact.Config{}, tables.Projections(), vedette.HeaderAnnotations)
 	if err != nil {
 		return err
 	}
 	f := &filler{dataset: d, store: st, redactor: redactor, shape: shape}
 	for _, r := range Kinds() {
-		f.feeds = append(f.feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		f.feeds = append(f.feeds, commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -80,7 +82,7 @@ func (f *filler) claim(ctx context.Context, i int) (*accountWriter, error) {
 	if _, err := f.store.Register(ctx, account); err != nil {
 		return nil, err
 	}
-	term, err := f.store.Acquire(ctx, account.Name, store.Holder{Agent: "bench", Server: "server",
+	term, err := f.store.Acquire(ctx, account.Name, registry.CacherClaim{Agent: "bench", Server: "server",
 		Shape: f.shape, Account: &account})
 	if err != nil {
 		return nil, err
@@ -105,18 +107,18 @@ func (w *accountWriter) add(ctx context.Context, o vedette.Object) error {
 	return w.commit(ctx, nil)
 }
 
-func (w *accountWriter) commit(ctx context.Context, feeds []store.FeedUpdate) error {
-	_, err := w.store.Commit(ctx, store.Batch{Account: w.account, Term: w.term, Upserts: w.objects, Feeds: feeds})
+func (w *accountWriter) commit(ctx context.Context, feeds []commit.FeedUpdate) error {
+	_, err := w.store.Commit(ctx, commit.Batch{Account: w.account, Term: w.term, Upserts: w.objects, Feeds: feeds})
 	w.objects = nil
 	return err
 }
 
 // finish commits the last objects and the marks.
-func (w *accountWriter) finish(ctx context.Context, feeds []store.DeclaredFeed) error {
+func (w *accountWriter) finish(ctx context.Context, feeds []commit.DeclaredFeed) error {
 	mark := vedette.Mark("1000000")
-	var updates []store.FeedUpdate
+	var updates []commit.FeedUpdate
 	for _, f := range feeds {
-		updates = append(updates, store.FeedUpdate{Feed: f.Feed, Mark: &mark, State: vedette.FeedLive})
+		updates = append(updates, commit.FeedUpdate{Feed: f.Feed, Mark: &mark, State: vedette.FeedLive})
 	}
 	return w.commit(ctx, updates)
 }

@@ -26,20 +26,20 @@ import (
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
 	"github.com/vedette-io/vedette/internal/logging"
 	"github.com/vedette-io/vedette/test/logbuffer"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
-// canary begins each secret of TestCanary.
+// canary begins each secret of TestNoSecretIsShown.
 const canary = "c4n4ry-"
 
-// freePort returns a port that nothing listens on.
-func freePort(t *testing.T) int {
+// reservePort returns a port that nothing listens on, and that no other listener gets.
+func reservePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // serveEcho starts a gRPC server whose errors quote what agents send to log in.
@@ -124,10 +124,10 @@ kubernetes.accounts:
 `, serveEcho(t), port, profiles, metrics, vault.URL, strings.Join(accounts, "\n- "))
 }
 
-// TestCanary runs the agent with all logging and secrets in every place, against a server, API servers, a
+// TestNoSecretIsShown runs the agent with all logging and secrets in every place, against a server, API servers, a
 // Vault and a plugin that quote them, and searches everything that the agent shows for the secrets. They
-// are references first, and then stand in the file as they are.
-func TestCanary(t *testing.T) {
+// are references first, and then are in the file as they are.
+func TestNoSecretIsShown(t *testing.T) {
 	for name, convert := range map[string]func(string) string{
 		"references": func(config string) string { return config },
 		"literals": func(config string) string {
@@ -141,7 +141,7 @@ func TestCanary(t *testing.T) {
 
 func testCanary(t *testing.T, convert func(string) string) {
 	t.Setenv("TMPDIR", t.TempDir())
-	port, profiles, metrics := freePort(t), freePort(t), freePort(t)
+	port, profiles, metrics := reservePort(t), reservePort(t), reservePort(t)
 	file := filepath.Join(t.TempDir(), "agent.yml")
 	write := func(content string) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -154,9 +154,9 @@ func testCanary(t *testing.T, convert func(string) string) {
 		t.Fatal(err)
 	}
 	shown := &logbuffer.Buffer{}
-	fmt.Fprintln(shown, cfg.Effective(), cfg.Unused(), cfg.Notices(), check(cfg))
+	fmt.Fprintln(shown, cfg.Effective(), cfg.Unused(), cfg.Notices(), cfg.Connections(), check(cfg))
 	fmt.Fprintf(shown, "%+v %#v", cfg, *cfg)
-	logConfig := cfg.Logging.Config()
+	logConfig := cfg.Logging.Config
 	logConfig.Fields = nil // the operator's own
 	log, err := logging.New(logConfig, shown, shown)
 	if err != nil {

@@ -27,11 +27,23 @@ func check(cfg *config.Config) error {
 	if _, err := cfg.Prometheus.SSL.TLSConfig(); cfg.Prometheus.Enabled && err != nil {
 		errs = append(errs, fmt.Errorf("prometheus.ssl: %w", err))
 	}
+	if _, err := cfg.Management.Server.SSL.TLSConfig(); cfg.Management.IsEnabled() && err != nil {
+		errs = append(errs, fmt.Errorf("management.server.ssl: %w", err))
+	}
 	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		errs = append(errs, fmt.Errorf("clouddriver.tls: %w", err))
 	}
 	return errors.Join(append(errs, preflight.CheckFiles(settings))...)
+}
+
+// notes returns who issues the credentials of accounts, which depends on what is installed here.
+func notes(cfg *config.Config) []string {
+	settings, err := newAgentConfig(cfg, slog.New(slog.DiscardHandler))
+	if err != nil { // which check reports
+		return nil
+	}
+	return preflight.Issuers(settings)
 }
 
 // probes returns what `check --connect` tries.

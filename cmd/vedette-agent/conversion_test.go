@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette/agent"
@@ -74,6 +75,23 @@ func TestAccountSettingsCount(t *testing.T) {
 		{"noProxy: true", "true", func(a agent.Account) any { return a.Access.NoProxy }},
 		{"oAuthServiceAccount: /key.json", "/key.json", func(a agent.Account) any { return a.Access.OAuthServiceAccount }},
 		{"oAuthScopes: [s]", "[s]", func(a agent.Account) any { return a.Access.OAuthScopes }},
+		{"cloud: {provider: eks, server: 'https://s', eks: {clusterName: c, region: r, roleArn: a, externalId: secret, profile: p}}", "eks https://s c r a secret p",
+			func(a agent.Account) any {
+				c := a.Access.Cloud
+				return strings.Join([]string{c.Provider, c.Server, c.EKS.ClusterName, c.EKS.Region, c.EKS.RoleARN, c.EKS.ExternalID.Reveal(), c.EKS.Profile}, " ")
+			}},
+		{"cloud: {provider: gke, server: 'https://s', certificateAuthorityFile: /ca.crt}", "/ca.crt",
+			func(a agent.Account) any { return a.Access.Cloud.CertificateAuthorityFile }},
+		{"cloud: {provider: gke, server: 'https://s', certificateAuthorityData: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmUwPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=}",
+			"-----BEGIN CERTIFICATE-----\ne0==\n-----END CERTIFICATE-----\n", func(a agent.Account) any { return string(a.Access.Cloud.AuthorityData()) }},
+		{"cloud: {provider: aks, server: 'https://s', aks: {login: spn, tenantId: t, clientId: c, clientSecret: secret, serverId: s, authorityHost: 'https://e'}}",
+			"spn t c secret s https://e", func(a agent.Account) any {
+				c := a.Access.Cloud.AKS
+				return strings.Join([]string{c.Login, c.TenantID, c.ClientID, c.ClientSecret.Reveal(), c.ServerID, c.AuthorityHost}, " ")
+			}},
+		{"cloud: {provider: aks, server: 'https://s', aks: {login: spn, clientCertificateFile: /c.pem}}", "/c.pem",
+			func(a agent.Account) any { return a.Access.Cloud.AKS.ClientCertificateFile }},
+		{"cloud: {tokens: native}", "native", func(a agent.Account) any { return a.Access.Cloud.Tokens }},
 		{"kinds: [Pod]", "[Pod] [Pod]", func(a agent.Account) any { return fmt.Sprint(a.Selection.Kinds, a.Properties.Kinds) }},
 		{"omitKinds: [Job]", "[Job] [Job]", func(a agent.Account) any { return fmt.Sprint(a.Selection.OmitKinds, a.Properties.OmitKinds) }},
 		{"namespaces: [n]", "[n] [n]", func(a agent.Account) any { return fmt.Sprint(a.Selection.Namespaces, a.Properties.Namespaces) }},
@@ -82,8 +100,8 @@ func TestAccountSettingsCount(t *testing.T) {
 		{"onlySpinnakerManaged: true", "true true", func(a agent.Account) any {
 			return fmt.Sprint(a.Selection.OnlySpinnakerManaged, a.Properties.OnlySpinnakerManaged)
 		}},
-		{"customResourceDefinitions: [{kind: C.x.io, scope: cluster}, {kind: D.x.io}]", "[{C.x.io false} {D.x.io true}]",
-			func(a agent.Account) any { return a.Selection.CustomResources }},
+		{"customResourceDefinitions: [{kind: C.x.io, scope: cluster}, {kind: D.x.io}]", "[{C.x.io cluster} {D.x.io Namespaced}]",
+			func(a agent.Account) any { return a.Selection.CustomResourceDefinitions }},
 		{"customResources: [{kubernetesKind: C.x.io, spinnakerKind: configs, deployPriority: 7, versioned: true, namespaced: false}]",
 			"C.x.io configs 7 true false", func(a agent.Account) any {
 				if len(a.Properties.CustomResources) == 0 {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,9 +20,11 @@ import (
 	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/admin"
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/logging"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/internal/program"
 	"github.com/vedette-io/vedette/internal/tracing/otlp"
@@ -34,10 +35,12 @@ const usage = `vedette-agent watches Kubernetes clusters and reports every chang
 
 Usage:
   vedette-agent [--config FILE]          Run the agent.
-  vedette-agent check [--config FILE]    Check the configuration and print the settings in effect.
-    --connect      Try the server and each cluster instead of printing the settings.
-    --effective    Print the settings, also with --connect, and how they differ from what is in effect in the
-                   agent that runs on this machine (or in this pod), and since when.
+  vedette-agent check [--config FILE]    Check the configuration, and print what is wrong with it. The exit status
+                                         is 1 if there are errors.
+    --connect      Try the server and each cluster, too.
+    --effective    Print all settings, too, who can connect to which port, and how the settings differ from what
+                   is in effect in the agent that runs on this machine (or in this pod), and since when.
+    --strict       Exit with status 1 also if there are warnings.
   vedette-agent rbac [ACCOUNT] [--config FILE] [--kinds KINDS] [--change KINDS] [--read-only]
                                          Print the RBAC rules that an account needs, as manifests for kubectl, and
                                          mark those that are missing now. KINDS are separated by commas. --kinds
@@ -52,10 +55,12 @@ default files of its predecessor, such as /opt/armory/config/armory-agent.yml.
 func main() {
 	program.Program[*config.Config]{
 		Name: "vedette-agent", Usage: usage,
-		Load:      func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
-		Check:     check,
-		Probes:    probes,
-		Running:   running,
+		Load:   func(path string) (*config.Config, error) { return config.Load(path, os.LookupEnv) },
+		Check:  check,
+		Notes:  notes,
+		Probes: probes,
+
+		Connections: (*config.Config).Connections, Running: running,
 		EnvPrefix: config.EnvPrefix,
 		LogConfig: func(cfg *config.Config) logging.Config { return cfg.LogConfig(os.LookupEnv) },
 		Run:       run,
@@ -84,7 +89,8 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	a := agent.New(settings, log) //nolint:contextcheck // operations live as long as the agent
 	reloader := newReloader(cfg, settings.Accounts, a, settings.Metrics, log)
 	reloader.token, _ = settings.Uplink.Token.(*bearer.Variable)
-	handler := withConfig(agent.Handler(a, log), settings.Admin, reloader)
+	health := agent.Handler(a, log)
+	handler := withConfig(health, settings.Admin, reloader)
 	group, ctx := errgroup.WithContext(ctx)
 	if cfg.Pprof.Enabled {
 		handler = withProfiles(handler, settings.Admin)
@@ -92,7 +98,12 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	group.Go(func() error { return a.Run(ctx) })
 	group.Go(func() error { return reloader.Watch(ctx) })
+	group.Go(func() error { return keypair.Watch(ctx, cfg.CertificateUses(), log, a.SetFileStates) })
 	group.Go(func() error { return serveHealth(ctx, cfg.Server, handler, log) })
+	if cfg.Management.IsEnabled() {
+		management := managementHandler(withConfig(health, settings.Admin, reloader), cfg.Prometheus.Enabled, settings.Metrics, log)
+		group.Go(func() error { return serveManagement(ctx, cfg.Management, management, log) })
+	}
 	if cfg.Prometheus.Enabled {
 		group.Go(func() error { return serveMetrics(ctx, cfg.Prometheus, settings.Metrics, log) })
 	}
@@ -103,7 +114,7 @@ func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 func withConfig(next http.Handler, guard admin.Guard, r *reloader) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	mux.Handle("GET "+configstatus.Path, configstatus.Handler(guard, r.Effective))
+	mux.Handle("GET "+configreload.Path, configreload.Handler(guard, r.Effective))
 	return mux
 }
 
@@ -161,8 +172,8 @@ func logStartup(cfg *config.Config, log *slog.Logger) {
 	for _, r := range cfg.RejectedAccounts {
 		log.Error("account left out", "account", r.Name, "at", r.At.String(), "error", r.Reason)
 	}
-	if w := cfg.Clouddriver.CertificateWarning(time.Now()); w != "" {
-		log.Warn("client certificate", "warning", w)
+	for _, warning := range cfg.Warnings() {
+		log.Warn("configuration warning", "warning", warning)
 	}
 }
 
@@ -176,7 +187,8 @@ func serveHealth(ctx context.Context, cfg config.Server, h http.Handler, log *sl
 	if err != nil {
 		return fmt.Errorf("listen for health checks: %w: set server.port to a free port", err)
 	}
-	if err := httpserver.Serve(ctx, httpserver.New(h, tlsConfig), listener, 0, log); err != nil {
+	srv := httpserver.New(h, tlsConfig)
+	if err := httpserver.Serve(ctx, srv, httpserver.Limit(srv, listener, logthrottle.Logger(log)), 0, log); err != nil {
 		return fmt.Errorf("serve health checks: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -60,13 +61,16 @@ func findAccount(cfg *config.Config, args []string) (config.Account, error) {
 		return config.Account{}, vedette.Errorf(vedette.Invalid, "rbac takes one account, got %s", strings.Join(args, " "))
 	case len(args) == 0 && len(accounts) == 1:
 		return accounts[0], nil
+	case len(accounts) == 0:
+		return config.Account{}, vedette.Errorf(vedette.NotFound, "the configuration has no accounts: add them as kubernetes.accounts")
 	case len(args) == 0:
 		return config.Account{}, vedette.Errorf(vedette.Invalid, "name one of the %d accounts of the configuration: %s", len(accounts),
-			strings.Join(names, ", "))
+			nearest.List(names))
 	}
 	at := slices.Index(names, args[0])
 	if at < 0 {
-		return config.Account{}, vedette.Errorf(vedette.NotFound, "the configuration has no account %q%s", args[0], nearest.Hint(args[0], names))
+		return config.Account{}, vedette.Errorf(vedette.NotFound, "the configuration has no account %q%s", args[0],
+			cmp.Or(nearest.Hint(args[0], names), ": "+nearest.There(names, "accounts")))
 	}
 	return accounts[at], nil
 }

@@ -26,7 +26,7 @@ func loadConfig(t *testing.T, content string) *config.Config {
 	return cfg
 }
 
-func TestFindAccount(t *testing.T) {
+func TestRBACNeedsOneKnownAccount(t *testing.T) {
 	one := loadConfig(t, "kubernetes.accounts: [{name: prod, kubeconfigFile: /k}]\n")
 	two := loadConfig(t, "kubernetes.accounts: [{name: prod, kubeconfigFile: /k}, {name: dev, kubeconfigFile: /k}, {name: bad, kubeconfigFile: /k, permissions: {READ: [' ']}}]\n")
 	for _, tt := range []struct {
@@ -37,9 +37,11 @@ func TestFindAccount(t *testing.T) {
 	}{
 		{"the only one", one, nil, "prod"},
 		{"by name", two, []string{"dev"}, "dev"},
-		{"none is named", two, nil, "name one of the 2 accounts of the configuration: prod, dev"},
+		{"none is named", two, nil, "name one of the 2 accounts of the configuration: prod and dev"},
 		{"two are named", two, []string{"dev", "prod"}, "rbac takes one account"},
 		{"misspelt", two, []string{"prd"}, `the configuration has no account "prd": did you mean prod?`},
+		{"not similar", two, []string{"x"}, `the configuration has no account "x": there are prod and dev`},
+		{"of none", loadConfig(t, "{}"), nil, "the configuration has no accounts: add them as kubernetes.accounts"},
 		{"left out", two, []string{"bad"}, "account bad is left out of the configuration"},
 	} {
 		account, err := findAccount(tt.cfg, tt.args)

@@ -11,14 +11,13 @@ import (
 	"github.com/vedette-io/vedette/agent/bearer"
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/internal/configreload"
-	"github.com/vedette-io/vedette/internal/configstatus"
 )
 
 // reloadedAgent is an agent whose configuration changes.
 type reloadedAgent interface {
 	SetAccounts(ctx context.Context, accounts []agent.Account)
 	RereadCredentials()
-	SetConfigStatus(s configstatus.Status)
+	SetConfigStatus(s configreload.Status)
 }
 
 // reloader applies changes of the configuration while the agent runs.

@@ -17,7 +17,6 @@ import (
 	"github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/agent/metrics"
 	"github.com/vedette-io/vedette/internal/configreload"
-	"github.com/vedette-io/vedette/internal/configstatus"
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
@@ -26,7 +25,7 @@ type recordedAgent struct {
 	accounts []agent.Account
 	sets     int
 	rereads  int
-	status   configstatus.Status
+	status   configreload.Status
 }
 
 func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account) {
@@ -36,7 +35,7 @@ func (a *recordedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *recordedAgent) RereadCredentials() { a.rereads++ }
 
-func (a *recordedAgent) SetConfigStatus(s configstatus.Status) { a.status = s }
+func (a *recordedAgent) SetConfigStatus(s configreload.Status) { a.status = s }
 
 // names returns the accounts with their kubeconfigs.
 func (a *recordedAgent) names() string {
@@ -47,8 +46,8 @@ func (a *recordedAgent) names() string {
 	return strings.Join(names, " ")
 }
 
-// TestReload changes a configuration step by step.
-func TestReload(t *testing.T) {
+// TestReloadAppliesOnlyValidChanges changes a configuration step by step.
+func TestReloadAppliesOnlyValidChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yml")
 	write := func(content string) {
 		t.Helper()
@@ -225,8 +224,8 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	}
 }
 
-// TestWatchConfig checks that a changed file reaches the agent, and that credentials of accounts count.
-func TestWatchConfig(t *testing.T) {
+// TestChangedFileReachesTheAgent checks that a changed file reaches the agent, and that credentials of accounts count.
+func TestChangedFileReachesTheAgent(t *testing.T) {
 	dir := t.TempDir()
 	file, kubeconfig := filepath.Join(dir, "agent.yml"), filepath.Join(dir, "k")
 	for path, content := range map[string]string{file: "kubernetes.accounts: [{name: a, kubeconfigFile: " + kubeconfig + "}]\n", kubeconfig: "{}"} {
@@ -352,6 +351,7 @@ func TestAccountsWrittenInPieces(t *testing.T) {
 		}
 		for _, piece := range pieces {
 			time.Sleep(900 * time.Millisecond)
+			synctest.Wait() // the watcher may have begun to look just now
 			if recorded.sets > 0 || recorded.status.Error != "" {
 				t.Fatalf("got %d accounts, error %q before the file was complete", len(recorded.accounts), recorded.status.Error)
 			}
@@ -360,6 +360,7 @@ func TestAccountsWrittenInPieces(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if recorded.sets != 1 || len(recorded.accounts) != 525 {
 			t.Errorf("got %d accounts after %d changes, want 525 after one", len(recorded.accounts), recorded.sets)
 		}
@@ -381,7 +382,7 @@ func (a *notifiedAgent) SetAccounts(_ context.Context, accounts []agent.Account)
 
 func (a *notifiedAgent) RereadCredentials() { a.events <- "reread" }
 
-func (a *notifiedAgent) SetConfigStatus(configstatus.Status) { a.events <- "status" }
+func (a *notifiedAgent) SetConfigStatus(configreload.Status) { a.events <- "status" }
 
 // expect waits for an event. Others before it do not matter.
 func (a *notifiedAgent) expect(t *testing.T, want string) {

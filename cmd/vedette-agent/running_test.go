@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/internal/admin"
 )
 
-// TestRunning asks an agent that runs what is in effect, while its files change.
-func TestRunning(t *testing.T) {
+// TestRunningAgentTellsItsSettings asks an agent that runs what is in effect, while its files change.
+func TestRunningAgentTellsItsSettings(t *testing.T) {
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	defer server.Close()

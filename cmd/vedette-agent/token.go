@@ -27,5 +27,5 @@ func tokenCommand(c config.TokenCommand) bearer.Config {
 	for _, arg := range c.Args {
 		program.Args, program.Secrets = append(program.Args, arg.Reveal()), append(program.Secrets, arg.Reveal())
 	}
-	return bearer.Config{Command: program, Raw: strings.EqualFold(c.Format, "raw"), RefreshInterval: c.RefreshInterval()}
+	return bearer.Config{Command: program, Raw: strings.EqualFold(c.Format, "raw"), RefreshInterval: c.RefreshInterval}
 }

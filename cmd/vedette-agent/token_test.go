@@ -120,13 +120,15 @@ func connect(ctx context.Context, file string) error {
 	return err
 }
 
-// TestNoProxy checks which connections use HTTPS_PROXY: noProxy has three levels.
-func TestNoProxy(t *testing.T) {
+// TestNoProxyHasThreeLevels checks which connections use HTTPS_PROXY: noProxy has three levels.
+func TestNoProxyHasThreeLevels(t *testing.T) {
 	cluster := kubetest.NewServer(t, func(w http.ResponseWriter, r *http.Request) {
+		answer := `{"gitVersion": "v1"}`
 		if r.URL.Path != "/version" {
 			w.WriteHeader(http.StatusForbidden)
+			answer = `{"kind": "Status", "code": 403, "reason": "Forbidden"}`
 		}
-		_, _ = io.WriteString(w, `{"gitVersion": "v1"}`)
+		_, _ = io.WriteString(w, answer)
 	})
 	targets := map[string]string{"vedette.invalid:9091": serveHealthChecks(t, ""), "cluster.invalid:443": cluster.Listener.Addr().String()}
 	var proxied atomic.Int32

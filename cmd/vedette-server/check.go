@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/server/config"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/upstream"
 )
 
@@ -29,7 +29,7 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 		return nil, err
 	}
 	all := []probe.Probe{probe.One("database "+cfg.Database().String(), func(ctx context.Context) (string, error) {
-		return store.Probe(ctx, settings.Store)
+		return sqldb.Probe(ctx, settings.Store)
 	})}
 	if fiat := settings.Fiat; fiat != nil {
 		all = append(all, probe.One(named("Fiat", fiat.BaseURL), func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))

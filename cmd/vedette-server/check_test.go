@@ -26,8 +26,8 @@ func loadText(t *testing.T, text string) *config.Config {
 	return cfg
 }
 
-// TestCheck checks what is wrong with configurations whose text is valid.
-func TestCheck(t *testing.T) {
+// TestCheckNamesWhatIsMissing checks what is wrong with configurations whose text is valid.
+func TestCheckNamesWhatIsMissing(t *testing.T) {
 	for text, want := range map[string]string{
 		"dataDir: /no/dir": "", // check does not connect
 		"server.ssl: {enabled: true, certFile: /no/cert}":                       "the file /no/cert does not exist",
@@ -43,8 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestProbes checks that each configured service is tried.
-func TestProbes(t *testing.T) {
+func TestEachConfiguredServiceIsTried(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := map[string]string{"/authorize/anonymous": `{}`, "/v2/projects": `[]`, "/credentials": `[{}]`}
 		_, _ = w.Write([]byte(answers[r.URL.Path]))

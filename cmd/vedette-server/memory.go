@@ -18,7 +18,7 @@ const minAgentMemory = 80 << 20
 // number would be too small for a large fleet, or too large for a small machine.
 func agentMemory(cfg config.Agents, available uint64) int64 {
 	if cfg.MemoryBytes != 0 {
-		return int64(cfg.MemoryBytes)
+		return cfg.MemoryBytes
 	}
 	return max(minAgentMemory, int64(min(available, math.MaxInt64)/5))
 }

@@ -5,14 +5,13 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/config"
 )
 
-func TestAgentMemory(t *testing.T) {
+func TestAgentsGetAFifthOfMemory(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		configured configfile.Bytes
+		configured int64
 		available  uint64
 		want       int64
 	}{

@@ -13,7 +13,7 @@ import (
 )
 
 // reloadedServer is a server whose configuration changes.
-type reloadedServer interface{ Apply(l server.Live) }
+type reloadedServer interface{ Apply(l server.Reloadable) }
 
 // reloader applies changes of the configuration while the server runs.
 type reloader struct {
@@ -32,12 +32,12 @@ func newReloader(cfg *config.Config, name string, m configreload.Metrics, log *s
 
 // apply puts into effect what can change while the server runs.
 func (r *reloader) apply(_ context.Context, before, next *config.Config) []string {
-	live := liveSettings(next)
-	if reflect.DeepEqual(live, liveSettings(before)) {
+	settings := reloadableSettings(next)
+	if reflect.DeepEqual(settings, reloadableSettings(before)) {
 		return nil
 	}
-	r.server.Apply(live)
-	return next.ChangedLive(before)
+	r.server.Apply(settings)
+	return next.ChangedApplied(before)
 }
 
 // healthDetails returns what everyone may know about the configuration. It may be called from any
@@ -54,9 +54,9 @@ func (r *reloader) healthDetails() map[string]any {
 	return details
 }
 
-// liveSettings returns what may change while the server runs.
-func liveSettings(cfg *config.Config) server.Live {
-	return server.Live{
+// reloadableSettings returns what may change while the server runs.
+func reloadableSettings(cfg *config.Config) server.Reloadable {
+	return server.Reloadable{
 		Kinds: cachedKinds(cfg.Cache, cfg.Kubesvc.Cache.CacheDefaults),
 		Credentials: clouddriver.CredentialRules{PrimaryAccountTypes: cfg.Credentials.PrimaryAccountTypes,
 			ChallengeEnvironments: cfg.Credentials.ChallengeDestructiveActionsEnvironments},

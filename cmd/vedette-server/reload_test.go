@@ -18,12 +18,12 @@ import (
 )
 
 // recordedServer is what a reloader does to a server.
-type recordedServer struct{ applied chan server.Live }
+type recordedServer struct{ applied chan server.Reloadable }
 
-func (s recordedServer) Apply(l server.Live) { s.applied <- l }
+func (s recordedServer) Apply(l server.Reloadable) { s.applied <- l }
 
-// TestReload changes a configuration step by step.
-func TestReload(t *testing.T) {
+// TestReloadAppliesOnlyValidChanges changes a configuration step by step.
+func TestReloadAppliesOnlyValidChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vedette-server.yml")
 	write := func(text string) {
 		t.Helper()
@@ -37,11 +37,11 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	log, err := logging.New(cfg.Logging.Config(), &logged, &logged)
+	log, err := logging.New(cfg.Logging.Config, &logged, &logged)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
+	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Reloadable, 10)}
 	r.server = recorded
 	for _, tt := range []struct {
 		name, text  string
@@ -82,8 +82,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestWatchConfig checks that a changed file reaches the server.
-func TestWatchConfig(t *testing.T) {
+func TestChangedFileReachesTheServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vedette-server.yml")
 	if err := os.WriteFile(file, []byte("cache.kinds: [Pod]\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,7 +95,7 @@ func TestWatchConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Live, 10)}
+	r, recorded := newReloader(cfg, "s1", metrics.New("test"), log), recordedServer{make(chan server.Reloadable, 10)}
 	r.server = recorded
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/server/metrics"
 )
 
-// TestRunning asks a server that runs what is in effect, while its files change.
-func TestRunning(t *testing.T) {
+// TestRunningServerTellsItsSettings asks a server that runs what is in effect, while its files change.
+func TestRunningServerTellsItsSettings(t *testing.T) {
 	var handler http.Handler
 	rest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	defer rest.Close()
@@ -36,7 +36,7 @@ func TestRunning(t *testing.T) {
 	const database = "sql: {url: 'postgres://u@h/d', password: hunter2}\n"
 	started, log := load(database+"cache.kinds: [Pod]\n"), slog.New(slog.DiscardHandler)
 	r := newReloader(started, "s1", metrics.New("test"), log)
-	r.server = recordedServer{make(chan server.Live, 10)}
+	r.server = recordedServer{make(chan server.Reloadable, 10)}
 	handler = configHandler(started, r, log)
 	for _, tt := range []struct {
 		name, text string

@@ -11,20 +11,14 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/version"
 	"github.com/vedette-io/vedette/server"
-	"github.com/vedette-io/vedette/server/accounts"
-	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
-	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
-	"github.com/vedette-io/vedette/server/ingest"
-	"github.com/vedette-io/vedette/server/manifest"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/task"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // newServerConfig converts the configuration file to the server's configuration.
@@ -40,26 +34,26 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	settings := server.Config{
 		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts,
-		Memory: available, ReadBytes: int64(cfg.Server.ReadBytes), GRPC: cfg.GRPCListen().Address,
-		Store:    store.Config{URL: cfg.Database().Reveal(), Log: log},
-		Accounts: accounts.Config{Grace: cfg.Accounts.Grace(), KeepData: !cfg.Accounts.RemoveData},
-		Ingest:   ingest.Config{MaxBytes: int64(cfg.Agents.IngestBytes)},
-		AgentServer: agentserver.Config{
-			Heartbeat: cfg.Agents.HeartbeatInterval(), CreditBytes: int(cfg.Agents.CreditBytes),
-			Kinds:       liveSettings(cfg).Kinds,
-			Projections: views.Projections(),
-			MemoryBytes: agentMemory(cfg.Agents, uint64(available)),
-		},
-		Dispatch: dispatch.Config{AgentWait: cfg.Kubesvc.Operations.AgentWait(), KeepHistory: cfg.History.Retention()},
-		Fiat:     cfg.Fiat.AuthorizeConfig(),
-		Tasks:    newTaskConfig(cfg, artifactAccounts),
+		Memory: available, ReadBytes: cfg.Server.ReadBytes, GRPC: cfg.GRPCListen().Address,
+		Store:    sqldb.Config{URL: cfg.Database().Reveal(), Log: log},
+		Accounts: cfg.Accounts.Config, Ingest: cfg.Agents.Ingest, AgentServer: cfg.Agents.Server,
+		Dispatch: cfg.History.Config, Tasks: cfg.Tasks.Config,
 		Clouddriver: clouddriver.Config{
-			Live:          &clouddriver.Live{},
+			Reloadable:    &clouddriver.Reloadable{},
 			OmitPodStatus: !cfg.Jobs.DetailedPodStatus,
 			Artifacts:     artifactAccounts,
 		},
 	}
-	settings.Clouddriver.Live.SetCredentialRules(liveSettings(cfg).Credentials)
+	settings.Accounts.KeepData = !cfg.Accounts.RemoveData
+	settings.AgentServer.Kinds, settings.AgentServer.Projections = reloadableSettings(cfg).Kinds, tables.Projections()
+	settings.AgentServer.MemoryBytes = agentMemory(cfg.Agents, uint64(available))
+	settings.Dispatch.AgentWait = cfg.Kubesvc.Operations.AgentWait()
+	settings.Tasks.Output, settings.Tasks.Rules = cfg.Tasks.OutputPolicy(), cfg.Manifests.Rules()
+	settings.Tasks.ArtifactStore = artifactAccounts
+	if cfg.Fiat.Enabled {
+		settings.Fiat = &cfg.Fiat.FiatConfig
+	}
+	settings.Clouddriver.Reloadable.SetCredentialRules(reloadableSettings(cfg).Credentials)
 	if client := cfg.Front50.Client(); client != nil {
 		settings.Clouddriver.Projects = client
 		if cfg.Cache.CheckApplicationInFront50 {
@@ -75,6 +69,9 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return settings, err
 	}
+	if guard := cfg.Server.Guard(log); guard.HasToken() {
+		settings.AdminToken = guard
+	}
 	settings.TrustedCallers, err = readlimit.ParseTrustedCallers(cfg.Server.TrustedCallers)
 	if err != nil {
 		return settings, fmt.Errorf("server.trustedCallers: %w", err)
@@ -83,8 +80,24 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	if err != nil {
 		return settings, err
 	}
+	if err = setManagement(&settings, cfg, log); err != nil {
+		return settings, err
+	}
 	err = setMetrics(&settings, cfg)
 	return settings, err
+}
+
+func setManagement(settings *server.Config, cfg *config.Config, log *slog.Logger) (err error) {
+	settings.Management.Address = cfg.Management.ListenAddress()
+	if settings.Management.Address == "" {
+		return nil
+	}
+	settings.Management.Guard = operators(cfg, log)
+	settings.Management.TLS, err = cfg.Management.Server.SSL.TLSConfig()
+	if err != nil {
+		return fmt.Errorf("management.server.ssl: %w", err)
+	}
+	return nil
 }
 
 func setMetrics(settings *server.Config, cfg *config.Config) (err error) {
@@ -98,25 +111,6 @@ func setMetrics(settings *server.Config, cfg *config.Config) (err error) {
 		return fmt.Errorf("prometheus.ssl: %w", err)
 	}
 	return nil
-}
-
-func newTaskConfig(cfg *config.Config, artifactAccounts *artifacts.Accounts) task.Config {
-	timeout, deleteTimeout, keep := cfg.Tasks.Durations()
-	m := cfg.Manifests
-	return task.Config{Timeout: timeout, DeleteTimeout: deleteTimeout, Retention: keep, MaxTasks: cfg.Tasks.MaxTasks,
-		Output:        taskOutput(cfg.Tasks),
-		ArtifactStore: artifactAccounts,
-		Rules:         manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix, MatchNameOnly: m.MatchNameOnly()}}
-}
-
-func taskOutput(t config.Tasks) task.OutputPolicy {
-	switch {
-	case !t.PersistOutput:
-		return task.OutputNone
-	case t.PersistOutputForAllAccounts:
-		return task.OutputAll
-	}
-	return task.OutputDebug
 }
 
 // cachedKinds returns the kinds to cache without those to omit, and those that are always cached.

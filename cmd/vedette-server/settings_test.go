@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 )
 
-// TestCachedKinds checks which kinds cache.omitKinds covers.
-func TestCachedKinds(t *testing.T) {
+// TestOmittedKindsAreNotCached checks which kinds cache.omitKinds covers.
+func TestOmittedKindsAreNotCached(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		kinds, omit, want []string
@@ -50,13 +50,13 @@ func TestCachedKindsOfThePlugin(t *testing.T) {
 	}
 }
 
-// TestDispatchSettings checks the keys of the plugin that concern operations.
-func TestDispatchSettings(t *testing.T) {
+// TestPluginKeysConfigureDispatch checks the keys of the plugin that concern operations.
+func TestPluginKeysConfigureDispatch(t *testing.T) {
 	for file, want := range map[string]dispatch.Config{
-		"server.port: 7002": {AgentWait: 10 * time.Second, KeepHistory: 14 * 24 * time.Hour},
+		"server.port: 7002": {AgentWait: 10 * time.Second, KeepHistory: 30 * 24 * time.Hour, MaxHistory: 1 << 30},
 		"kubesvc: {operations.retry: {maxRetries: 2, backoffMs: 250}, jobs.operation-history.purge.weeks: 1}": {
-			AgentWait: 500 * time.Millisecond, KeepHistory: 7 * 24 * time.Hour},
-		"kubesvc.operations.retry.maxRetries: 0": {AgentWait: time.Millisecond, KeepHistory: 14 * 24 * time.Hour},
+			AgentWait: 500 * time.Millisecond, KeepHistory: 7 * 24 * time.Hour, MaxHistory: 1 << 30},
+		"kubesvc.operations.retry.maxRetries: 0": {AgentWait: time.Millisecond, KeepHistory: 30 * 24 * time.Hour, MaxHistory: 1 << 30},
 	} {
 		path := filepath.Join(t.TempDir(), "kubesvc.yml")
 		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -73,8 +73,8 @@ func TestDispatchSettings(t *testing.T) {
 	}
 }
 
-// TestMetricsSettings checks the settings of the port for metrics.
-func TestMetricsSettings(t *testing.T) {
+// TestMetricsSettingsAreConverted checks the settings of the port for metrics.
+func TestMetricsSettingsAreConverted(t *testing.T) {
 	pair := keypairtest.New(t).Issue("server")
 	for text, want := range map[string]struct {
 		address string

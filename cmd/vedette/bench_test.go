@@ -35,7 +35,7 @@ func BenchmarkGetPods(b *testing.B) {
 				root := newRoot()
 				root.SetArgs([]string{"get", "pods", "--server", server.URL, "--chunk-size", chunk})
 				root.SetOut(io.Discard)
-				if err := root.ExecuteContext(b.Context()); err != nil {
+				if err := execute(b.Context(), root); err != nil {
 					b.Fatal(err)
 				}
 				took = append(took, time.Since(began))

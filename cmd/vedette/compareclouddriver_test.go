@@ -33,7 +33,7 @@ func clouddriverWith(t *testing.T, instances string) string {
 	return server.URL
 }
 
-func TestCompareClouddriver(t *testing.T) {
+func TestCompareClouddriverReportsDifferences(t *testing.T) {
 	clouddriver, same, other := clouddriverWith(t, "1"), clouddriverWith(t, "1"), clouddriverWith(t, "2")
 	run := func(args ...string) (string, error) {
 		out, _, err := runCLI(t.Context(), append([]string{"compare-clouddriver", "--user", "tester", "--recheck", "0"}, args...)...)

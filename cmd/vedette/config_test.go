@@ -30,9 +30,9 @@ func serveTLS(t *testing.T, authority *keypairtest.Authority) (address string, l
 	return server.URL, last
 }
 
-// TestContexts runs the commands that change contexts, and checks which server each following
+// TestCommandsUseTheCurrentContext runs the commands that change contexts, and checks which server each following
 // command uses.
-func TestContexts(t *testing.T) {
+func TestCommandsUseTheCurrentContext(t *testing.T) {
 	authority := keypairtest.New(t)
 	ann := authority.Issue("ann")
 	address, last := serveTLS(t, authority)
@@ -112,6 +112,41 @@ func TestServerFromEnvironment(t *testing.T) {
 		_, _, err := runCLI(t.Context(), strings.Fields("version "+tt.args)...)
 		if err == nil || !strings.Contains(err.Error(), "http://"+tt.want+" ") {
 			t.Errorf("%s: got %v, want the server %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestNamespaceOfContext checks that all commands follow the namespace of the context, unless a flag or the address of a server
+// says otherwise.
+func TestNamespaceOfContext(t *testing.T) {
+	c := newSampleClusters()
+	server := serveClusters(t, c)
+	t.Setenv("VEDETTE_CONFIG", filepath.Join(t.TempDir(), "config.yml"))
+	for _, args := range []string{"config set-context shop --server " + server + " --namespace shop", "config use-context shop"} {
+		if _, _, err := runCLI(t.Context(), strings.Fields(args)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ args, want, without string }{
+		{"config get-contexts", "shop   " + server, ""},
+		{"config get-contexts -o yaml", "namespace: shop", ""},
+		{"get pods --account prod-1 -o name", "prod-1/Pod/shop/broken-0", "billing"},
+		{"get pods --account prod-1 -o yaml", "name: broken-0", "invoice-0"},
+		{"get pods --account prod-1 -o name -A", "prod-1/Pod/billing/invoice-0", ""},
+		{"get pods --account prod-1 -o name -n billing", "prod-1/Pod/billing/invoice-0", "shop"},
+		{"get pods --account prod-1 -o name --server " + server, "prod-1/Pod/billing/invoice-0", ""},
+		{"get prod-1/Pod/billing/invoice-0 -o name", "prod-1/Pod/billing/invoice-0", ""},
+		{"logs api-1 --account dev", "one of api-1", ""},
+		{"scale deploy/api --replicas 3 --account dev", "deployment.apps/api scaled", ""},
+		{"rollout restart deploy/api --account dev", "deployment.apps/api restarted", ""},
+		{"delete pod young --account dev", `pod "young" deleted from shop namespace`, ""},
+		{"config set-context --current --namespace a/b", "", ""},
+		{"config set-context --current --namespace=", `Context "shop" modified.`, ""},
+		{"get pods --account prod-1 -o name", "prod-1/Pod/billing/invoice-0", ""},
+	} {
+		out, errOut, err := runCLI(t.Context(), strings.Fields(tt.args)...)
+		if (err == nil) != (tt.want != "") || !strings.Contains(out, tt.want) || tt.without != "" && strings.Contains(out, tt.without) {
+			t.Errorf("%s: got %q, %q, %v, want %q without %q", tt.args, out, errOut, err, tt.want, tt.without)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http/httptest"
 	"os"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/fanout"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
 // serveClusters starts a server that sends operations to the clusters, and returns its URL.
@@ -29,22 +32,31 @@ func serveClusters(t *testing.T, c *fakeClusters) string {
 func seedHistory(t *testing.T, s *store.Store) {
 	t.Helper()
 	now := time.Now()
-	for _, row := range []store.OperationRow{
-		{ID: "01J00000000000000000000001", Account: "dev", Verb: vedette.VerbApply, Target: "Deployment shop/web", User: "ann", Origin: "vedette apply",
+	for _, row := range []history.Operation{
+		{ID: "01J00000000000000000000001", Account: "dev", Verb: vedette.VerbApply, Target: "Deployment shop/web", Origin: "vedette apply",
+			Requester: vedette.Requester{User: "ann", Claimed: "bob", Proven: "certificate CN=ann,O=shop", Address: "10.1.2.3"}, Kind: "Deployment.apps", Namespace: "shop", Name: "web",
 			Server: "server-1", Agent: "agent-1", State: vedette.Done, Status: 200, Accepted: now.Add(-90 * time.Minute)},
 		{ID: "01J00000000000000000000002", Account: "prod-1", Verb: vedette.VerbDelete, DryRun: true, Target: "Pod shop/web-0", Origin: "api", Server: "server-1", Agent: "agent-2",
 			State: vedette.Failed, Status: 403, Reason: "Forbidden", Message: "pods \"web-0\" is forbidden", Accepted: now.Add(-80 * time.Minute)},
-		{ID: "01J00000000000000000000003", Account: "gone", Verb: vedette.VerbScale, Target: "Deployment shop/web", Origin: "task 7", Server: "server-1",
-			State: store.Pending, Accepted: now.Add(-70 * time.Minute)},
+		{ID: "01J00000000000000000000003", Account: "gone", Verb: vedette.VerbScale, Target: "Deployment shop/web", Origin: "task 7", Server: "server-1", Requester: vedette.Requester{User: "eve", Claimed: "eve", Service: "orca", Address: "10.1.2.4"},
+			State: history.Pending, Accepted: now.Add(-70 * time.Minute)},
 	} {
 		if err := s.BeginOperation(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}
-		if row.State == store.Pending {
+		if row.State == history.Pending {
 			continue
 		}
+		if row.Account == "dev" {
+			row.Changes = []vedette.ObjectChange{{
+				Key:    vedette.Key{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Namespace: "shop", Name: "web"},
+				Before: "7", After: "9", Note: "the patch is cut: 1 of its 5 steps are left out",
+				Patch: json.RawMessage(`[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":3},
+					{"op":"add","path":"/metadata/labels","value":{"a":"\u001b[31mb"}},{"op":"test","path":"/spec/paused","value":true},{"op":"remove","path":"/spec/paused"}]`)}}
+			row.Undoes = "01J00000000000000000000000"
+		}
 		row.Sent, row.Ended = row.Accepted.Add(time.Millisecond), row.Accepted.Add(20*time.Millisecond)
-		if err := s.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
+		if err := s.EndOperations(t.Context(), []history.Operation{row}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,11 +86,13 @@ func newSampleClusters() *fakeClusters {
 	return c
 }
 
+var cursorPattern = regexp.MustCompile(`\d{16}-\w{26}`)
+
 var agePattern = regexp.MustCompile(`\b\d+(\.\d+)?(m|h|s|h\d+m|m\d+s)\b`)
 
-// TestConversations runs the commands of each golden file in order, in clusters that keep
+// TestConversationsRunAsRecorded runs the commands of each golden file in order, in clusters that keep
 // their changes, and compares the output with the file.
-func TestConversations(t *testing.T) {
+func TestConversationsRunAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/operate/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -99,13 +113,7 @@ func TestConversations(t *testing.T) {
 					got.WriteString(line + "\n" + runCommand(t, server, strings.Fields(command)))
 				}
 			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if got.String() != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got.String(), want)
-			}
+			golden.Compare(t, file, got.String())
 		})
 	}
 }
@@ -129,6 +137,7 @@ func runCommand(t *testing.T, server string, args []string) string {
 	text = timestampPattern.ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(`ops get [0-9A-Z]{26}`).ReplaceAllString(text, "ops get ID")
 	if args[0] == "ops" {
+		text = cursorPattern.ReplaceAllString(text, "CURSOR")
 		text = spacesPattern.ReplaceAllString(agePattern.ReplaceAllString(text, "N"), "  ")
 	}
 	return addressPattern.ReplaceAllString(text, "HOST")

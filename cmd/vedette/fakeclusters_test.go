@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // fakeClusters replaces agents and their clusters. It keeps objects in memory and executes
@@ -30,10 +30,10 @@ type fakeClusters struct {
 }
 
 type fakeObject struct {
-	manifest  map[string]any
-	applied   string
-	version   int
-	annotated bool // a client-side apply left its annotation
+	manifest map[string]any
+	applied  string
+	version  int
+	byApply  bool // it was applied, and not put
 }
 
 func newFakeClusters() *fakeClusters {
@@ -94,6 +94,8 @@ func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 		objects = cloneObjects(objects)
 	}
 	switch a := op.Args.(type) {
+	case vedette.DiscoverArgs:
+		return c.discover(op.Account)
 	case vedette.ApplyArgs:
 		return c.apply(objects, a)
 	case vedette.ListArgs:
@@ -104,6 +106,13 @@ func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 		return c.delete(objects, a)
 	case vedette.PruneArgs:
 		return c.prune(objects, a)
+	case vedette.AccessArgs:
+		if a.List {
+			return resultOutcome(vedette.AccessResult{Incomplete: true, Error: "webhook authorizer does not support user rule resolution",
+				Rules: []vedette.AccessRule{{Verbs: []string{"list", "get"}, Groups: []string{"", "apps"}, Resources: []string{"deployments"}},
+					{Verbs: []string{"*"}, Groups: []string{""}, Resources: []string{"pods"}, Names: []string{"a", "b"}}, {Verbs: []string{"get"}, Paths: []string{"/healthz"}}}})
+		}
+		return resultOutcome(vedette.AccessResult{Allowed: a.Kind != "nodes", Reason: "RBAC: no rule", Warnings: c.warnings(op)})
 	}
 	ref := op.Args.(interface{ GetTarget() vedette.Target }).GetTarget()
 	key, err := keyOf(ref)
@@ -115,6 +124,47 @@ func (c *fakeClusters) execute(op vedette.Operation) vedette.Outcome {
 		return failedOutcome(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
 	}
 	return c.executeOnObject(op, key, found)
+}
+
+// discover returns the kinds with views, and those that the test has added.
+func (c *fakeClusters) discover(account vedette.AccountName) vedette.Outcome {
+	var kinds []map[string]any
+	add := func(k vedette.ServedKind) {
+		kinds = append(kinds, map[string]any{"kind": k.Kind.Name, "group": k.Kind.Group, "version": k.Version, "versions": k.Versions,
+			"plural": k.Plural, "singular": k.Singular, "shortNames": k.ShortNames, "namespaced": k.Namespaced, "categories": k.Categories, "verbs": k.Verbs})
+	}
+	for _, r := range tables.KnownResources() {
+		k := vedette.ServedKind{Resource: r, Versions: []string{r.Version}, Verbs: []string{"get", "list", "watch"}}
+		if slices.Contains([]string{"Pod", "Service", "Deployment"}, r.Kind.Name) {
+			k.Categories = []string{"all"}
+		}
+		add(k)
+	}
+	for _, k := range unreportedKinds {
+		if len(k.accounts) == 0 || slices.Contains(k.accounts, account) {
+			add(k.ServedKind)
+		}
+	}
+	return resultOutcome(map[string]any{"kinds": kinds})
+}
+
+// unreportedKinds are kinds that clusters serve and no agent reports.
+var unreportedKinds = []struct {
+	vedette.ServedKind
+	accounts []vedette.AccountName // empty for all
+}{
+	{unreportedKind("rbac.authorization.k8s.io", "v1", "Role", "roles", nil, ""), nil},
+	{unreportedKind("a.example.com", "v1", "Foo", "foos", []string{"fo", "po"}, "all"), []vedette.AccountName{"dev"}},
+	{unreportedKind("b.example.com", "v1beta1", "Foo", "foos", []string{"fo"}, ""), []vedette.AccountName{"prod-1"}},
+}
+
+func unreportedKind(group, version, kind, plural string, shortNames []string, category string) vedette.ServedKind {
+	k := vedette.ServedKind{Versions: []string{version}, Verbs: []string{"get", "list", "delete"}, Resource: vedette.Resource{
+		Kind: vedette.Kind{Group: group, Name: kind}, Version: version, Plural: plural, Singular: strings.ToLower(kind), ShortNames: shortNames, Namespaced: true}}
+	if category != "" {
+		k.Categories = []string{category}
+	}
+	return k
 }
 
 // cloneObjects returns copies, which a dry run may change.
@@ -190,10 +240,21 @@ func objectOutcome(key vedette.Key, o *fakeObject, status int) vedette.Outcome {
 	return vedette.Outcome{State: vedette.Done, Status: status, Keys: []vedette.Key{key}, Objects: []json.RawMessage{raw}}
 }
 
+func unreportedResources() (resources []vedette.Resource) {
+	for _, k := range unreportedKinds {
+		resources = append(resources, k.Resource)
+	}
+	return resources
+}
+
 func keyOf(t vedette.Target) (vedette.Key, error) {
-	r, err := views.FindResource(nil, t.Kind)
+	r, err := tables.FindResource(nil, t.Kind)
 	if err != nil {
-		return vedette.Key{}, err
+		found := vedette.FindKinds(unreportedResources(), t.Kind, func(r vedette.Resource) (vedette.Resource, []string) { return r, nil }).Kinds
+		if len(found) == 0 {
+			return vedette.Key{}, err
+		}
+		r = found[0]
 	}
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}
 	if r.Namespaced {
@@ -230,19 +291,25 @@ func (c *fakeClusters) apply(objects map[vedette.Key]*fakeObject, a vedette.Appl
 		metadata["namespace"] = key.Namespace
 	}
 	found := objects[key]
+	switch {
+	case found != nil && a.Strategy == vedette.StrategyCreateOnly:
+		return failedOutcome(409, "AlreadyExists", "%ss %q already exists", strings.ToLower(key.Kind.Name), key.Name)
+	case found == nil && a.MustExist:
+		return failedOutcome(404, "NotFound", "%ss %q not found", strings.ToLower(key.Kind.Name), key.Name)
+	}
 	if found != nil && bytes.Equal([]byte(found.applied), a.Manifest) {
 		out := objectOutcome(key, found, 200)
 		out.Unchanged = a.Compare
 		return out
 	}
 	c.version++
-	objects[key] = &fakeObject{manifest, string(a.Manifest), c.version, a.Strategy == vedette.StrategyClientSide}
+	objects[key] = &fakeObject{manifest, string(a.Manifest), c.version, a.Strategy != vedette.StrategyCreateOnly}
 	return objectOutcome(key, objects[key], map[bool]int{true: 201, false: 200}[found == nil])
 }
 
 // put stores an object without an operation.
 func (c *fakeClusters) put(account vedette.AccountName, manifest string) {
-	out := c.Execute(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest)}})
+	out := c.Execute(context.Background(), vedette.Operation{Account: account, Args: vedette.ApplyArgs{Manifest: []byte(manifest), Strategy: vedette.StrategyCreateOnly}})
 	if out.State != vedette.Done {
 		panic(out.Message)
 	}
@@ -283,12 +350,22 @@ func (c *fakeClusters) prune(objects map[vedette.Key]*fakeObject, a vedette.Prun
 	if err != nil {
 		panic(err)
 	}
+	left := vedette.PruneResult{Kinds: []string{"apps/v1/Deployment", "batch/v1/Job", "core/v1/ConfigMap"}}
 	for key, o := range objects {
 		within := key.Namespace == "" || slices.Contains(a.Namespaces, key.Namespace)
-		if o.annotated && within && labelSelector.Matches(o.labels()) && !slices.Contains(a.Keep, "uid of "+key.String()) {
-			out.Keys = append(out.Keys, key)
-			delete(objects, key)
+		if !within || !labelSelector.Matches(o.labels()) || slices.Contains(a.Keep, "uid of "+key.String()) {
+			continue
 		}
+		if !o.byApply {
+			left.Kept = append(left.Kept, vedette.KeptObject{Kind: key.Kind.String(), Namespace: key.Namespace, Name: key.Name, Reason: "it was never applied"})
+			continue
+		}
+		out.Keys = append(out.Keys, key)
+		delete(objects, key)
+	}
+	slices.SortFunc(left.Kept, func(a, b vedette.KeptObject) int { return strings.Compare(a.Kind+a.Name, b.Kind+b.Name) })
+	if out.Result, err = json.Marshal(left); err != nil {
+		panic(err)
 	}
 	slices.SortFunc(out.Keys, func(a, b vedette.Key) int { return strings.Compare(a.String(), b.String()) })
 	return out
@@ -297,6 +374,9 @@ func (c *fakeClusters) prune(objects map[vedette.Key]*fakeObject, a vedette.Prun
 func (c *fakeClusters) list(objects map[vedette.Key]*fakeObject, a vedette.ListArgs) vedette.Outcome {
 	all := vedette.Outcome{State: vedette.Done, Status: 200}
 	for _, key := range c.matchingKeys(objects, a.Target, a.LabelSelector, a.Namespace == "") {
+		if name, is := strings.CutPrefix(a.FieldSelector, "metadata.name="); is && name != key.Name {
+			continue
+		}
 		one := objectOutcome(key, objects[key], 200)
 		all.Objects = append(all.Objects, one.Objects...)
 	}

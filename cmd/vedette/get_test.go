@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,11 +12,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/readtest"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the output into testdata")
 
 // serve returns the address of a server of a world.
 func serve(t *testing.T, w *readtest.Fixture) string {
@@ -33,7 +31,7 @@ func runCLI(ctx context.Context, args ...string) (out, errOut string, err error)
 	root.SetArgs(args)
 	root.SetOut(&o)
 	root.SetErr(&e)
-	err = root.ExecuteContext(ctx)
+	err = execute(ctx, root)
 	return o.String(), e.String(), err
 }
 
@@ -48,7 +46,8 @@ func newShopWorld(t *testing.T) *readtest.Fixture {
 		Connected: time.Now().Add(-90 * time.Minute), LastHeartbeat: time.Now(),
 		Config:   api.AgentConfig{Since: time.Now().Add(-30 * time.Hour), Reason: "Rejected", Message: "the changed files cannot be used: agent.yml:7:3: why"},
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Standby}, {Name: "prod-3", Role: api.Refused, Message: "another cluster owns the name"}}})
-	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"), readtest.Pod("billing", "invoice-0", "invoice"))
+	w.Put("prod-1", readtest.CrashingPod("shop", "broken-0"),
+		readtest.PodOfAge("billing", "invoice-0", "invoice", 122*time.Hour+31*time.Minute)) // a minute older than the others
 	return w
 }
 
@@ -60,9 +59,9 @@ var (
 	spacesPattern    = regexp.MustCompile(`  +`)
 )
 
-// TestOutput compares the output of commands with golden files. The first line of each file
+// TestOutputIsAsRecorded compares the output of commands with golden files. The first line of each file
 // is the command.
-func TestOutput(t *testing.T) {
+func TestOutputIsAsRecorded(t *testing.T) {
 	w := newShopWorld(t)
 	w.Fleet.Disconnect("prod-3")
 	server := serve(t, w)
@@ -92,13 +91,21 @@ func TestOutput(t *testing.T) {
 			}
 			got = lagFieldPattern.ReplaceAllString(got, "${1}N")
 			got = addressPattern.ReplaceAllString(timestampPattern.ReplaceAllString(lagPattern.ReplaceAllString(got, "N"), "TIME"), "HOST")
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			golden.Compare(t, file, got)
 		})
+	}
+}
+
+// TestKindsWithTheFieldsOfEvents reads an object of a kind that no agent reports, and whose fields have the names of those of Events, and
+// other types.
+func TestKindsWithTheFieldsOfEvents(t *testing.T) {
+	c := newFakeClusters()
+	c.put("dev", `{"apiVersion":"a.example.com/v1","kind":"Foo","metadata":{"name":"x","namespace":"shop"},"type":{"a":1},"count":"many","source":"git"}`)
+	server := serveClusters(t, c)
+	for args, want := range map[string]string{"get foos.a.example.com": "dev shop x", "describe foos.a.example.com": "Source: git"} {
+		out, errOut, err := runCLI(t.Context(), append(strings.Fields(args), "-n", "shop", "--account", "dev", "--server", server)...)
+		if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("%s: got %q, %q, %v, want %q", args, out, errOut, err, want)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// hostileText is what hostileAnswers puts into answers, as it stands in JSON: a red colour, a bell, a line
+// hostileText is what hostileAnswers puts into answers, as it is in JSON: a red colour, a bell, a line
 // feed and a tab, a screen that is cleared by a single character, and a reversed end of the line.
 const hostileText = `\u001b[31m\u0007\nError: forged\t` + "\u009b2J\x7f\u202egpj.\u2028\u200b"
 
@@ -29,10 +29,10 @@ func (h hostileAnswers) Write(b []byte) (int, error) {
 
 func (h hostileAnswers) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// TestHostileTexts runs commands against a server whose names, messages and versions are hostile, and
+// TestNoHiddenCharacterReachesTheTerminal runs commands against a server whose names, messages and versions are hostile, and
 // checks that no hidden character reaches the terminal, besides the line feeds between lines. YAML may have
 // the marks of Unicode that change the direction: they have no escapes in plain YAML, as with kubectl.
-func TestHostileTexts(t *testing.T) {
+func TestNoHiddenCharacterReachesTheTerminal(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("evil-account", "pods", "deployments", "nodes", "namespaces")
 	w.Put("evil-account", readtest.Node("evil-node"), readtest.Deployment("shop", "evil-web", 3), readtest.Pod("shop", "evil-pod", "web"),
@@ -68,7 +68,7 @@ func runHostile(t *testing.T, args []string) (out, errOut string) {
 	root.SetArgs(args)
 	root.SetOut(&o)
 	root.SetErr(output.SafeWriter{To: &e})
-	if err := root.ExecuteContext(t.Context()); err != nil {
+	if err := execute(t.Context(), root); err != nil {
 		root.PrintErrln("Error:", err)
 	}
 	if o.Len()+e.Len() == 0 && args[0] != "ops" {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,17 +30,13 @@ type interruptedServer struct {
 	released chan struct{}
 }
 
-func (s *interruptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet {
-		var items []map[string]string
-		for i := range 50 {
-			items = append(items, map[string]string{"name": fmt.Sprintf("a%02d", i)})
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"items": items})
+// execute answers an operation.
+func (s *interruptedServer) execute(w http.ResponseWriter, r *http.Request, op receivedOperation) {
+	if op.Verb == string(vedette.VerbGet) { // commands read what they patch
+		_, _ = io.WriteString(w, `{"state":"done","status":200,"objects":[{"kind":"Deployment","metadata":{"name":"web","uid":"1","resourceVersion":"1"},`+
+			`"spec":{"template":{"spec":{"containers":[{"name":"main","image":"web:1"}]}}}}]}`)
 		return
 	}
-	var op struct{ ID, Account, Verb string }
-	_ = json.NewDecoder(r.Body).Decode(&op)
 	s.mu.Lock()
 	s.received[op.Account] = op.ID
 	n := len(s.received)
@@ -57,6 +53,10 @@ func (s *interruptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"id": op.ID, "account": op.Account, "state": "done", "status": 200})
+}
+
+func (s *interruptedServer) serve(t *testing.T) (url string) {
+	return serveOperations(t, numberedAccounts(50), s.execute)
 }
 
 // TestInterruptedCommandsSayHowFarTheyCame interrupts commands that change objects in 50 accounts, and
@@ -77,6 +77,12 @@ func TestInterruptedCommandsSayHowFarTheyCame(t *testing.T) {
 		{"delete deployment web -n shop", 0},
 		{"delete -f " + manifest, 1},
 		{"scale deployment web -n shop --replicas 3", 0},
+		{"patch deployment web -n shop -p {\"spec\":{}}", 8},
+		{"label deployment web -n shop a=b", 3},
+		{"annotate deployment web -n shop a=b", 0},
+		{"set image deployment web -n shop main=web:2", 1},
+		{"create -f " + manifest, 0},
+		{"replace -f " + manifest, 2},
 		{"rollout restart deployment web -n shop", 0},
 		{"rollout undo deployment web -n shop", 0},
 		{"rollout pause deployment web -n shop", 0},
@@ -85,9 +91,7 @@ func TestInterruptedCommandsSayHowFarTheyCame(t *testing.T) {
 			t.Parallel()
 			ctx, interrupt := context.WithCancel(t.Context())
 			s := &interruptedServer{answered: 16, held: 8, late: tt.late, interrupt: interrupt, received: map[string]string{}, released: make(chan struct{})}
-			server := httptest.NewServer(s)
-			t.Cleanup(server.Close)
-			_, errOut, err := runCLI(ctx, append(strings.Fields(tt.command), "--account", "*", "--server", server.URL)...)
+			_, errOut, err := runCLI(ctx, append(strings.Fields(tt.command), "--account", "*", "--server", s.serve(t))...)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got error %v, want %v, which exits with 130", err, context.Canceled)
 			}
@@ -128,11 +132,9 @@ func TestSignalInterruptsCommand(t *testing.T) {
 		}
 	}
 	s := &interruptedServer{answered: 16, held: 8, interrupt: interrupt, received: map[string]string{}, released: make(chan struct{})}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
 	var errOut strings.Builder
 	command := exec.CommandContext(t.Context(), program, "scale", "deployment", "web", "-n", "shop", "--replicas", "3", "--account", "*",
-		"--server", server.URL)
+		"--server", s.serve(t))
 	command.Env, command.Stderr = append(os.Environ(), asCommand+"=1"), &errOut
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -150,7 +152,7 @@ func TestSignalInterruptsCommand(t *testing.T) {
 
 var (
 	stateLine   = regexp.MustCompile(`(?m)^(done|unknown|not begun): (.*)$`)
-	unknownLine = regexp.MustCompile(`(?m)^  (a\d\d): .* see .vedette ops get (\w+).$`)
+	unknownLine = regexp.MustCompile(`(?m)^  (a\d+): .* see .vedette ops get (\w+).$`)
 )
 
 // checkNames checks that the accounts that were sent something are those that are done or unknown, and
@@ -196,13 +198,7 @@ func TestWaitsAreInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			_, _ = w.Write([]byte(`{"items":[{"name":"one"},{"name":"two"}]}`))
-			return
-		}
-		var op struct{ ID, Account, Verb string }
-		_ = json.NewDecoder(r.Body).Decode(&op)
+	url := serveOperations(t, []string{"one", "two"}, func(w http.ResponseWriter, r *http.Request, op receivedOperation) {
 		switch {
 		case op.Verb == string(vedette.VerbApply):
 			_, _ = fmt.Fprintf(w, `{"id":%q,"account":%q,"state":"done","status":200}`, op.ID, op.Account)
@@ -212,9 +208,8 @@ func TestWaitsAreInterrupted(t *testing.T) {
 			interrupt()
 			<-r.Context().Done()
 		}
-	}))
-	t.Cleanup(server.Close)
-	_, errOut, err := runCLI(ctx, "apply", "-f", manifest, "--wait", "--account", "*", "--server", server.URL)
+	})
+	_, errOut, err := runCLI(ctx, "apply", "-f", manifest, "--wait", "--account", "*", "--server", url)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(errOut, "incomplete: ") || !strings.Contains(errOut, "two") {
 		t.Errorf("got %q, %v", errOut, err)
 	}
@@ -223,15 +218,10 @@ func TestWaitsAreInterrupted(t *testing.T) {
 // TestUnreachableServerLeavesUnknownOutcomes checks that the end of a server is reported as an
 // interruption is: what was sent may have taken effect.
 func TestUnreachableServerLeavesUnknownOutcomes(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			_, _ = w.Write([]byte(`{"items":[{"name":"one"}]}`))
-			return
-		}
+	url := serveOperations(t, []string{"one"}, func(w http.ResponseWriter, _ *http.Request, _ receivedOperation) {
 		w.WriteHeader(http.StatusBadGateway)
-	}))
-	t.Cleanup(server.Close)
-	_, errOut, err := runCLI(t.Context(), "scale", "deployment", "web", "--replicas", "1", "--account", "*", "--server", server.URL)
+	})
+	_, errOut, err := runCLI(t.Context(), "scale", "deployment", "web", "--replicas", "1", "--account", "*", "--server", url)
 	if err == nil || !regexp.MustCompile(`(?s)1 unknown.*one: scale .* see .vedette ops get \w{26}`).MatchString(errOut) {
 		t.Errorf("got %q, %v", errOut, err)
 	}

@@ -1,5 +1,5 @@
 // Command vedette is the command line of Vedette: it shows and changes objects in many
-// clusters, as kubectl does in one.
+// clusters, as kubectl does in one. The packages below it have the commands, by families (docs/decisions/0168).
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/vedette-io/vedette/internal/cli/exit"
 	"github.com/vedette-io/vedette/internal/cli/fanout"
 )
 
@@ -18,10 +19,16 @@ func main() {
 	defer stop()
 	context.AfterFunc(ctx, stop) // so that a second signal ends the program at once
 	root := newRoot()
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root)
 	var summary fanout.FailedError
+	var exitErr exit.Error
 	switch {
 	case err == nil:
+	case errors.As(err, &exitErr):
+		if exitErr.Err != nil {
+			fmt.Fprintln(root.ErrOrStderr(), "Error:", exitErr.Err)
+		}
+		os.Exit(exitErr.Code)
 	case errors.As(err, &summary): // each failure was printed when it happened
 		if summary.Total > 1 {
 			fmt.Fprintln(root.ErrOrStderr(), summary)

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -65,8 +69,8 @@ func TestFlagsMapToOperations(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.command, got, tt.want)
 		}
 		verb, _, _ := strings.Cut(tt.command, " ")
-		if last.Args.Verb() != vedette.VerbLogs && (last.User != "ann" || !strings.HasPrefix(last.Origin, "vedette "+verb)) {
-			t.Errorf("%s: got user %q and origin %q, want ann and vedette %s", tt.command, last.User, last.Origin, verb)
+		if last.Args.Verb() != vedette.VerbLogs && (last.Requester.User != "ann" || !strings.HasPrefix(last.Origin, "vedette "+verb)) {
+			t.Errorf("%s: got user %q and origin %q, want ann and vedette %s", tt.command, last.Requester.User, last.Origin, verb)
 		}
 	}
 }
@@ -158,7 +162,7 @@ func TestRolloutStatusIsPrintedLive(t *testing.T) {
 	var errOut bytes.Buffer
 	root.SetErr(&errOut)
 	ended := make(chan error, 1)
-	go func() { ended <- root.ExecuteContext(t.Context()) }()
+	go func() { ended <- execute(t.Context(), root) }()
 	if got := out.lines(t, 1); got[0] != "prod-1: rolled out" {
 		t.Errorf("got %q", got)
 	}
@@ -168,9 +172,9 @@ func TestRolloutStatusIsPrintedLive(t *testing.T) {
 	}
 }
 
-// TestConditionalScale checks that the API server tests --current-replicas too, because the
+// TestClusterTestsCurrentReplicas checks that the API server tests --current-replicas too, because the
 // number can change after it was read.
-func TestConditionalScale(t *testing.T) {
+func TestClusterTestsCurrentReplicas(t *testing.T) {
 	c := newSampleClusters()
 	if _, _, err := runCLI(t.Context(), "scale", "deploy/api", "-n", "shop", "--current-replicas", "2", "--replicas", "5", "--account", "dev", "--server", serveClusters(t, c)); err != nil {
 		t.Fatal(err)
@@ -189,7 +193,7 @@ func TestApplyFromStandardInput(t *testing.T) {
 	root.SetArgs([]string{"apply", "-f", "-", "--account", "dev", "--server", serveClusters(t, c)})
 	root.SetIn(strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`))
 	root.SetOut(&out)
-	if err := root.ExecuteContext(t.Context()); err != nil || out.String() != "configmap/a created\nconfigmap/b created\n" {
+	if err := execute(t.Context(), root); err != nil || out.String() != "configmap/a created\nconfigmap/b created\n" {
 		t.Errorf("got output %q and error %v", out.String(), err)
 	}
 }
@@ -224,9 +228,9 @@ func (c followedLogs) Execute(ctx context.Context, op vedette.Operation) vedette
 	return c.fakeClusters.Execute(ctx, op)
 }
 
-// TestFollowLogs checks that lines of followed logs are printed as soon as they are complete,
+// TestFollowedLinesArePrintedAtOnce checks that lines of followed logs are printed as soon as they are complete,
 // and that an interrupt ends the logs without an error.
-func TestFollowLogs(t *testing.T) {
+func TestFollowedLinesArePrintedAtOnce(t *testing.T) {
 	first, one := io.Pipe()
 	second, two := io.Pipe()
 	w := newShopWorld(t)
@@ -240,7 +244,7 @@ func TestFollowLogs(t *testing.T) {
 	root.SetOut(out)
 	root.SetErr(io.Discard)
 	ended := make(chan error, 1)
-	go func() { ended <- root.ExecuteContext(ctx) }()
+	go func() { ended <- execute(ctx, root) }()
 	write := func(w io.Writer, text string) {
 		if _, err := io.WriteString(w, text); err != nil {
 			t.Error(err)
@@ -268,13 +272,44 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-func TestSelectorOf(t *testing.T) {
-	for raw, want := range map[string]string{
-		`{"matchLabels":{"a":"b","c":"d"}}`: "a=b,c=d", `{"matchExpressions":[{"key":"a","operator":"In","values":["x","y"]}]}`: "a in (x,y)",
-		`{"app":"web"}`: "app=web", `{}`: "", `null`: "", ``: "", `{"matchLabels":{}}`: "", `7`: "",
+// TestReadFailuresAreReported checks commands that read an object which may not exist. A read that fails is not taken for an object
+// that does not exist, and is reported although a second read would succeed.
+func TestReadFailuresAreReported(t *testing.T) {
+	manifest := filepath.Join(t.TempDir(), "web.yaml")
+	text := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\n"
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{
+		"wait deployment web -n shop --for=create",
+		"wait deployment web -n shop --for=delete --timeout 0",
+		"diff -f " + manifest,
+		"diff --all-accounts-against a000 deployment web -n shop",
+		"describe deployment web -n shop",
 	} {
-		if got := selectorOf(json.RawMessage(raw)); got != want {
-			t.Errorf("%s: got %q, want %q", raw, got, want)
+		for _, tt := range []struct {
+			name, answer, want string
+			status             int
+		}{
+			{"by the cluster", `{"state":"failed","status":500,"reason":"InternalError","message":"etcd is down"}`, "etcd is down", 500},
+			{"by the server", `{"error":{"kind":"denied","message":"you may not"}}`, "Error: a000: ", 403},
+		} {
+			t.Run(tt.name+" "+strings.ReplaceAll(command, manifest, "FILE"), func(t *testing.T) {
+				t.Parallel()
+				var requests atomic.Int32
+				url := serveOperations(t, numberedAccounts(2), func(w http.ResponseWriter, _ *http.Request, op receivedOperation) {
+					if op.Account == "a000" && requests.Add(1) == 1 {
+						w.WriteHeader(tt.status)
+						_, _ = io.WriteString(w, tt.answer)
+						return
+					}
+					_, _ = io.WriteString(w, `{"state":"done","status":200,"objects":[{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"1"}}]}`)
+				})
+				_, errOut, err := runCLI(t.Context(), append(strings.Fields(command), "--account", "a000,a001", "--server", url)...)
+				if err == nil || !strings.Contains(errOut, tt.want) || strings.Contains(errOut, ": \n") {
+					t.Errorf("got %q, %v", errOut, err)
+				}
+			})
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 const token = "a-token-of-20-letters"
 
-// TestGuard checks who may use endpoints for operators.
-func TestGuard(t *testing.T) {
+// TestOnlyOperatorsPassTheGuard checks who may use endpoints for operators.
+func TestOnlyOperatorsPassTheGuard(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -126,7 +126,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestGuardNeedsOneLongToken(t *testing.T) {
 	for _, tt := range []struct {
 		guard Guard
 		want  string
@@ -140,8 +140,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLists filters and pages a list.
-func TestLists(t *testing.T) {
+func TestListsAreFilteredAndPaged(t *testing.T) {
 	items := []string{"a", "b", "c"}
 	for _, tt := range []struct {
 		query string
@@ -176,21 +175,27 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: got %s of %s, want %q", tt.query, w.Body, w.Header().Get(TotalHeader), tt.want)
 		}
 	}
+	several := url.Values{"zebra": {"1"}, "limit": {"x"}, "ape": {"1"}}
+	for range 100 { // the same error each time
+		if _, err := ParseQuery(several, "name"); err == nil || !strings.Contains(err.Error(), `"ape"`) {
+			t.Fatalf("%s: got %v, want an error about the first parameter by name", several.Encode(), err)
+		}
+	}
 	q, err := ParseQuery(url.Values{"name": {"A"}}, "name")
 	if err != nil || !q.Matches("name", "a") || q.Matches("name", "b") || !q.Matches("other", "b") || q.Filter("name") != "A" {
 		t.Errorf("got %+v, %v", q, err)
 	}
 }
 
-// TestProfiles serves profiles on a port of their own, which only this machine reaches without a
+// TestProfilesArePrivateWithoutToken serves profiles on a port of their own, which only this machine reaches without a
 // token.
-func TestProfiles(t *testing.T) {
+func TestProfilesArePrivateWithoutToken(t *testing.T) {
 	for host, want := range map[string]string{"": "127.0.0.1:6060", "0.0.0.0": "127.0.0.1:6060"} {
-		if got := (Profiles{Host: host, Port: 6060}).address(); got != want {
+		if got := (Profiles{Host: host, Port: 6060}).Address(); got != want {
 			t.Errorf("without a token: got %s, want %s", got, want)
 		}
 	}
-	if got := (Profiles{Port: 6060, Guard: Guard{TokenFile: "/token"}}).address(); got != ":6060" {
+	if got := (Profiles{Port: 6060, Guard: Guard{TokenFile: "/token"}}).Address(); got != ":6060" {
 		t.Errorf("with a token: got %s, want all addresses", got)
 	}
 	p := Profiles{}

@@ -39,7 +39,7 @@ func (g Guard) HasToken() bool { return g.Token != "" || g.TokenFile != "" }
 // Trusts reports whether the sender of a request may see details.
 func (g Guard) Trusts(r *http.Request) bool {
 	isVerified := r.TLS != nil && len(r.TLS.VerifiedChains) > 0
-	return isVerified && !g.IgnoreCertificates || isLocal(r) || g.hasToken(r)
+	return isVerified && !g.IgnoreCertificates || isLocal(r) || g.Presents(r)
 }
 
 // isLocal reports whether a request comes from a program on this machine, and was sent for its own
@@ -98,7 +98,8 @@ func isCrossSite(r *http.Request) bool {
 	return err != nil || u.Host != r.Host
 }
 
-func (g Guard) hasToken(r *http.Request) bool {
+// Presents reports whether a request has the token.
+func (g Guard) Presents(r *http.Request) bool {
 	scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !g.HasToken() || !strings.EqualFold(scheme, "Bearer") {
 		return false

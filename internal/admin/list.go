@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,7 +23,8 @@ type Query struct {
 // are errors, because an ignored filter would show too much.
 func ParseQuery(values url.Values, filters ...string) (Query, error) {
 	q := Query{filters: map[string]string{}}
-	for name, all := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // the same error each time
+		all := values[name]
 		var err error
 		switch {
 		case len(all) > 1:

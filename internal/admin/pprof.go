@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/vedette-io/vedette/internal/httpserver"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 )
 
 // Profiles configures the port of Go's profiles.
@@ -21,9 +22,9 @@ type Profiles struct {
 	Guard Guard
 }
 
-// address returns where to listen. Profiles show names of accounts and parts of memory, so other
+// Address returns where to listen. Profiles show names of accounts and parts of memory, so other
 // machines cannot even connect unless there is a token to send.
-func (p Profiles) address() string {
+func (p Profiles) Address() string {
 	host := p.Host
 	if !p.Guard.HasToken() {
 		host = "127.0.0.1"
@@ -33,7 +34,7 @@ func (p Profiles) address() string {
 
 // Listen opens the port.
 func (p Profiles) Listen() (net.Listener, error) {
-	listener, err := net.Listen("tcp", p.address())
+	listener, err := net.Listen("tcp", p.Address())
 	if err != nil {
 		return nil, fmt.Errorf("listen for profiles: %w: set pprof.port to a free port", err)
 	}
@@ -43,7 +44,7 @@ func (p Profiles) Listen() (net.Listener, error) {
 // Serve serves profiles on a listener until ctx ends.
 func (p Profiles) Serve(ctx context.Context, listener net.Listener, log *slog.Logger) error {
 	srv := httpserver.New(p.Guard.Require(ProfileHandler()), p.TLS)
-	if err := httpserver.Serve(ctx, srv, listener, 0, log); err != nil {
+	if err := httpserver.Serve(ctx, srv, httpserver.Limit(srv, listener, logthrottle.Logger(log)), 0, log); err != nil {
 		return fmt.Errorf("serve profiles on %s: %w", listener.Addr(), err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
 )
@@ -53,7 +54,7 @@ type TooLongError struct{ limit int64 }
 
 // Error says what the limit is.
 func (e *TooLongError) Error() string {
-	return fmt.Sprintf("the answer has more than %d MiB", e.limit>>20)
+	return fmt.Sprintf("the answer has more than %s", bytesize.Text(e.limit))
 }
 
 // Grant is the memory of one answer and of what it was decoded into.

@@ -19,7 +19,7 @@ func newReader() *answer.Reader {
 	return answer.NewReader(answer.Config{Service: "Front50", TextBytes: 1 << 20, DecodedBytes: 4 << 20, Bytes: 8 << 20, Wait: 4 * time.Second})
 }
 
-func TestRead(t *testing.T) {
+func TestLargeOrInvalidAnswersFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want string // of the error

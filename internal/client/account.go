@@ -14,12 +14,6 @@ import (
 // Cluster identifies a cluster.
 type Cluster struct{ UID, Host, Fingerprint, Version string }
 
-// Conflict is an agent that was refused because another cluster has the name of its account.
-type Conflict struct {
-	Agent   string
-	Cluster Cluster
-}
-
 // AccountDecision is what a decision about an account changed.
 type AccountDecision struct {
 	Cluster Cluster  // that has the name, after AcceptAccount
@@ -62,17 +56,10 @@ func (c *Client) decide(ctx context.Context, method, name, action string, body m
 		return decision, fmt.Errorf("send a request to %s: %w", c.base, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	c.setHeaders(request)
-	response, err := c.http.Do(request)
+	response, err := c.send(c.http, request)
 	if err != nil {
-		return decision, c.connectionFailed(err)
+		return decision, err
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return decision, c.responseError(response)
-	}
-	if err := json.NewDecoder(response.Body).Decode(&decision); err != nil {
-		return decision, fmt.Errorf("read the response of %s: %w", c.base+path, err)
-	}
-	return decision, nil
+	err = c.decode(response, path, &decision)
+	return decision, err
 }

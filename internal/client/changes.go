@@ -10,12 +10,14 @@ import (
 	"io"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/vedette-io/vedette"
 )
 
 // Event is one event of a change stream.
 type Event struct {
-	Type string // added, modified, deleted, columns, ready, heartbeat, lagged or error
+	Type string // added, modified, deleted, columns, ready, heartbeat, or lagged or error at the end; of newer servers also others
 	Data []byte // JSON
 }
 
@@ -26,8 +28,46 @@ const idleTimeout = 45 * time.Second
 
 var errIdleTimeout = errors.New("the server has sent nothing for 45 s")
 
+// ErrLagged is the error of a stream that the server has closed, because it was not read fast enough.
+var ErrLagged = errors.New("the server closed the stream, because the reader was too slow")
+
+// Follow is Changes with another stream whenever one breaks. It calls broke with the error of each stream, and ends with what broke
+// returns, or with nil when ctx ends.
+func (c *Client) Follow(ctx context.Context, q Query, handle func(Event) error, broke func(error) error) error {
+	delay := backoff.NewExponentialBackOff()
+	delay.InitialInterval, delay.MaxInterval = 500*time.Millisecond, 15*time.Second
+	for {
+		err := c.Changes(ctx, q, func(e Event) error {
+			if e.Type == "ready" {
+				delay.Reset()
+			}
+			return handle(e)
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := broke(err); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(delay.NextBackOff()):
+		}
+	}
+}
+
+// IsPermanent reports whether the same request would fail again.
+func IsPermanent(err error) bool {
+	switch vedette.KindOf(err) {
+	case vedette.Invalid, vedette.NotFound, vedette.Denied, vedette.UnknownKind, vedette.NotCached:
+		return true
+	}
+	return false
+}
+
 // Changes calls handle with the existing objects and then with each change, until the
-// stream breaks, ctx ends or handle fails. It never returns nil.
+// stream breaks, ctx ends or handle fails. It never returns nil: after an event of type lagged or error, it returns what that says.
 func (c *Client) Changes(ctx context.Context, q Query, handle func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,7 +83,16 @@ func (c *Client) Changes(ctx context.Context, q Query, handle func(Event) error)
 	defer watchdog.Stop()
 	err = readEvents(response.Body, func(e Event) error {
 		watchdog.Reset(idleTimeout)
-		return handle(e)
+		if err := handle(e); err != nil {
+			return err
+		}
+		switch e.Type {
+		case "lagged":
+			return ErrLagged
+		case "error":
+			return e.err()
+		}
+		return nil
 	})
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -84,11 +133,9 @@ func readEvents(r io.Reader, handle func(Event) error) error {
 	return fmt.Errorf("read changes: %w", io.ErrUnexpectedEOF)
 }
 
-// Err returns the error in an event of type error.
-func (e Event) Err() error {
-	var body struct {
-		Error struct{ Kind, Message, ID string }
-	}
+// err returns the error in an event of type error.
+func (e Event) err() error {
+	var body errorBody
 	if err := json.Unmarshal(e.Data, &body); err != nil {
 		return fmt.Errorf("read an error event: %w", err)
 	}

@@ -51,6 +51,11 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, v any) 
 	if err != nil {
 		return err
 	}
+	return c.decode(response, path, v)
+}
+
+// decode decodes a JSON response into v, and closes it.
+func (c *Client) decode(response *http.Response, path string, v any) error {
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(v); err != nil {
 		return fmt.Errorf("read the response of %s: %w", c.base+path, err)
@@ -73,6 +78,11 @@ func (c *Client) doWith(ctx context.Context, client *http.Client, path string, q
 		return nil, fmt.Errorf("send a request to %s: %w", address, err)
 	}
 	request.Header.Set("Accept", accept)
+	return c.send(client, request)
+}
+
+// send sends a request, and returns a successful response. The caller must close its body.
+func (c *Client) send(client *http.Client, request *http.Request) (*http.Response, error) {
 	c.setHeaders(request)
 	response, err := client.Do(request)
 	if err != nil {
@@ -100,14 +110,13 @@ func (c *Client) connectionFailed(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the message below has the address
 	}
 	if vedette.KindOf(err) != "" { // there is no token
 		return err
 	}
-	if advice := tlsAdvice(err); advice != "" {
+	if advice := protocolAdvice(err); advice != "" {
 		return vedette.Errorf(vedette.Unavailable, "connect to %s: %w: %s", c.base, err, advice)
 	}
 	const advice = "start a server with `vedette up`, or name another with --server, VEDETTE_SERVER or `vedette config use-context`"
@@ -117,9 +126,9 @@ func (c *Client) connectionFailed(err error) error {
 	return vedette.Errorf(vedette.Unavailable, "the server at %s cannot be reached: %w: %s", c.base, err, advice)
 }
 
-// tlsAdvice returns what to do about an error of TLS, or "" for other errors. The texts are the only
-// way to tell alerts of the server apart.
-func tlsAdvice(err error) string {
+// protocolAdvice returns what to do about an error of TLS or of another protocol than HTTP, or "" for other errors. The texts are the
+// only way to tell alerts of the server apart.
+func protocolAdvice(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch text := err.Error(); {
@@ -127,6 +136,8 @@ func tlsAdvice(err error) string {
 		return "name the authority of the server's certificate with --cacert"
 	case errors.As(err, &record), strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return "the server does not use TLS: begin its address with http://"
+	case strings.Contains(text, "malformed HTTP response"):
+		return "it is not the port of the REST API, which is 7002 by default, or the server uses TLS: then begin its address with https://"
 	case strings.Contains(text, "certificate required"):
 		return "the server requires a client certificate: name one with --cert and --key"
 	case strings.Contains(text, "remote error: tls:"):
@@ -137,12 +148,15 @@ func tlsAdvice(err error) string {
 
 func isConnectionRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
+// errorBody is an error of the API.
+type errorBody struct {
+	Error struct{ Kind, Message, ID string }
+}
+
 // responseError returns the error in a response. A response without an error of the API
 // comes from another program, for example a proxy in front of the server.
 func (c *Client) responseError(response *http.Response) error {
-	var body struct {
-		Error struct{ Kind, Message, ID string }
-	}
+	var body errorBody
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10)) // a truncated body fails below
 	if bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
 		return vedette.Errorf(vedette.Unavailable, "%s uses TLS: begin its address with https://", c.base)

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,7 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestResponseErrors(t *testing.T) {
+func TestForeignResponsesAreRecognized(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status int
@@ -42,7 +44,7 @@ func TestResponseErrors(t *testing.T) {
 	}
 }
 
-func TestReadEvents(t *testing.T) {
+func TestEventsAreReadUntilTheCut(t *testing.T) {
 	const text = ": a comment\n\nevent: added\ndata: {\"a\":\ndata: 1}\n\nid: 7\nevent:ready\ndata:{}\n\ndata: without a type\n\nevent: cut"
 	var got []string
 	err := readEvents(strings.NewReader(text), func(e Event) error {
@@ -71,4 +73,31 @@ func FuzzReadEvents(f *testing.F) {
 			t.Error("got no error from a stream that ended")
 		}
 	})
+}
+
+// TestPortOfAgentsIsRecognized asks a port that speaks HTTP/2 at once, as the one for agents does.
+func TestPortOfAgentsIsRecognized(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() { // ends with the listener
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = conn.Write([]byte("\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00@\x00\x00\x03\x00\x00\x01\x00\x00\x06\x00\x00@\x00"))
+			_ = conn.Close()
+		}
+	}()
+	c, err := New("http://" + l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Version(t.Context()); err == nil || !strings.HasSuffix(err.Error(), ": it is not the port of the REST API, which is 7002 by default, or the server uses TLS: then begin its address with https://") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -112,13 +109,11 @@ func (o Operation) encode() ([]byte, error) {
 	return operationjson.Marshal(r)
 }
 
-// connectionError is the error of a connection that failed.
 type connectionError struct {
 	error
 	sent bool // the server may have received the request
 }
 
-// Unwrap returns the cause.
 func (e *connectionError) Unwrap() error { return e.error }
 
 func (c *Client) post(ctx context.Context, body []byte, origin string) (Outcome, error) {
@@ -164,61 +159,4 @@ func (c *Client) Logs(ctx context.Context, l LogQuery) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return response.Body, nil
-}
-
-// HistoryEntry is an operation in the history.
-type HistoryEntry struct {
-	ID, Account, Verb, Target, User, Origin, Server, Agent string
-	State, Reason, Message                                 string
-	DryRun                                                 bool
-	Status                                                 int
-	Accepted                                               time.Time
-	Sent, Ended                                            *time.Time
-}
-
-// HistoryQuery selects operations. Empty fields select all.
-type HistoryQuery struct {
-	Account, Agent, State, Verb, Origin string
-	Limit                               int
-}
-
-// maxPageSize is the maximum number of operations in a page.
-const maxPageSize = 5000
-
-// Operations returns the newest operations, at most h.Limit, and whether there are more.
-func (c *Client) Operations(ctx context.Context, h HistoryQuery) (all []Item[HistoryEntry], more bool, err error) {
-	v := url.Values{}
-	for name, value := range map[string]string{"account": h.Account, "agent": h.Agent, "state": h.State, "verb": h.Verb, "origin": h.Origin} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	for {
-		v.Set("limit", strconv.Itoa(min(maxPageSize, h.Limit-len(all))))
-		var page list[Item[HistoryEntry]]
-		if err := c.get(ctx, "/operations", v, &page); err != nil {
-			return all, false, err
-		}
-		all = append(all, page.Items...)
-		if page.Cursor == "" || len(all) >= h.Limit {
-			return all, page.Cursor != "", nil
-		}
-		if page.Cursor == v.Get("cursor") {
-			return all, false, c.repeatedPage("/operations")
-		}
-		v.Set("cursor", page.Cursor)
-	}
-}
-
-// HistoryOperation returns one operation of the history, decoded and as JSON.
-func (c *Client) HistoryOperation(ctx context.Context, id string) (HistoryEntry, json.RawMessage, error) {
-	var raw json.RawMessage
-	var p HistoryEntry
-	if err := c.get(ctx, "/operations/"+url.PathEscape(strings.TrimSpace(id)), nil, &raw); err != nil {
-		return p, nil, err
-	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, nil, fmt.Errorf("read operation %s: %w", id, err)
-	}
-	return p, raw, nil
 }

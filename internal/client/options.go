@@ -144,7 +144,6 @@ type credentialTransport struct {
 	authorization func(context.Context) (string, error)
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *credentialTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != t.base.Scheme || r.URL.Host != t.base.Host {
 		return t.RoundTripper.RoundTrip(r)

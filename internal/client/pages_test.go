@@ -50,9 +50,9 @@ func TestHistorySaysWhetherThereIsMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for limit, want := range map[int]string{2: "2 true", 3: "3 false"} {
-		all, more, err := c.Operations(t.Context(), HistoryQuery{Limit: limit})
-		if got := fmt.Sprint(len(all), " ", more); got != want || err != nil {
+	for limit, want := range map[int]string{2: "2 x", 3: "3 "} {
+		all, err := c.Operations(t.Context(), HistoryQuery{Limit: limit})
+		if got := fmt.Sprint(len(all.Items), " ", all.Cursor); got != want || err != nil {
 			t.Errorf("limit %d: got %s, %v, want %s", limit, got, err, want)
 		}
 	}

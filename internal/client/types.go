@@ -24,24 +24,36 @@ type Query struct {
 	Cursor      string
 	Table       bool
 	Manifests   bool
+	Include     string // more of each item, for lists other than objects
+	Labels      bool   // of the rows of a table
 }
 
 func (q Query) values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{"account": q.Account, "kind": q.Kind, "namespace": q.Namespace, "name": q.Name,
-		"application": q.Application, "selector": q.Selector, "cursor": q.Cursor} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := nonEmpty(map[string]string{"account": q.Account, "kind": q.Kind, "namespace": q.Namespace, "name": q.Name,
+		"application": q.Application, "selector": q.Selector, "cursor": q.Cursor})
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	if q.Table {
 		v.Set("as", "table")
 	}
-	if q.Manifests {
+	switch {
+	case q.Manifests:
 		v.Set("include", "body")
+	case q.Include != "":
+		v.Set("include", q.Include)
+	case q.Labels:
+		v.Set("include", "labels")
+	}
+	return v
+}
+
+func nonEmpty(parameters map[string]string) url.Values {
+	v := url.Values{}
+	for name, value := range parameters {
+		if value != "" {
+			v.Set(name, value)
+		}
 	}
 	return v
 }
@@ -88,6 +100,8 @@ type Row struct {
 	Account, Namespace, Name string
 	UID, ResourceVersion     string
 	Cells                    []string
+	Labels                   map[string]string // if Query.Labels is set
+	Manifest                 json.RawMessage   // if Query.Manifests is set
 }
 
 // Table is a page of objects of one kind as a table.
@@ -129,6 +143,8 @@ type Account struct {
 	LagMs        *int64
 	Stale        bool
 	Message      string
+	Access       []string    // READ and WRITE, from AccountsWithAccess
+	Conditions   []Condition // empty from servers of earlier versions
 }
 
 // Agent is a connected agent.
@@ -141,7 +157,7 @@ type Agent struct {
 	Conditions                    []Condition
 }
 
-// Condition says whether something holds for an agent.
+// Condition says whether something holds for an agent or an account.
 type Condition struct {
 	Type, Status, Reason, Message string
 	Since                         time.Time // when the configuration of the agent took effect
@@ -157,7 +173,6 @@ type Feed struct {
 	DriftObjects int64
 }
 
-// list is a page.
 type list[T any] struct {
 	Items  []T
 	Cursor string
@@ -178,7 +193,6 @@ func (i *Item[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &i.Value)
 }
 
-// valuesOf returns the decoded items.
 func valuesOf[T any](items []Item[T], err error) ([]T, error) {
 	if err != nil {
 		return nil, err
@@ -190,7 +204,6 @@ func valuesOf[T any](items []Item[T], err error) ([]T, error) {
 	return values, nil
 }
 
-// readAll returns the items of all pages.
 func readAll[T any](ctx context.Context, c *Client, path string, q Query) ([]Item[T], error) {
 	var items []Item[T]
 	q.Limit = pageSize
@@ -244,6 +257,11 @@ func (c *Client) AccountItems(ctx context.Context, pattern string) ([]Item[Accou
 // Accounts is AccountItems, decoded.
 func (c *Client) Accounts(ctx context.Context, pattern string) ([]Account, error) {
 	return valuesOf(c.AccountItems(ctx, pattern))
+}
+
+// AccountsWithAccess is Accounts with what the caller may do with each. Servers of earlier releases reject it.
+func (c *Client) AccountsWithAccess(ctx context.Context, pattern string) ([]Account, error) {
+	return valuesOf(readAll[Account](ctx, c, "/accounts", Query{Account: pattern, Include: "access"}))
 }
 
 // AgentItems returns the agents that serve an account that matches a pattern.

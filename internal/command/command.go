@@ -6,6 +6,8 @@
 //   - what exceeds the limit of its output is dropped;
 //   - errors contain what it printed to standard error, without its output and without what it was
 //     given to log in with, because errors are shown to users.
+//
+// docs/decisions/0101 says how credentials are chosen and replaced.
 package command
 
 import (

@@ -20,8 +20,8 @@ func shell(script string) command.Command {
 	return command.Command{Program: "sh", Args: []string{"-c", script}, Env: []string{"NAME=value"}}
 }
 
-// TestOutput checks what is returned of a program's output.
-func TestOutput(t *testing.T) {
+// TestProgramOutputIsBounded checks what is returned of a program's output.
+func TestProgramOutputIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		command command.Command
 		want    string

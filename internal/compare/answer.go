@@ -16,12 +16,12 @@ type Answer struct {
 	Body   json.RawMessage `json:"body"` // null if empty, a string if not JSON
 }
 
-// Source answers requests: a server, or a recording of one.
-type Source interface {
+// Responder answers requests: a server, or a recording of one.
+type Responder interface {
 	Answer(ctx context.Context, path string) (Answer, error)
 }
 
-// Recording is a source that was recorded.
+// Recording is a responder that was recorded.
 type Recording struct {
 	Paths   []string // in the order of the file
 	answers map[string]Answer

@@ -52,7 +52,6 @@ func dropTimestamp(v any) {
 // wholeBody is the field of a difference between whole bodies.
 const wholeBody = "."
 
-// differ collects differences.
 type differ struct{ found []Difference }
 
 // maxDifferences bounds the memory of the differences between two answers. The last one says that
@@ -64,7 +63,9 @@ func (d *differ) add(at string, a, b string) {
 	case n == maxDifferences:
 		return
 	case n == maxDifferences-1:
-		at, a, b = "more than 1000 differences", "", ""
+		at = "more than 1000 differences"
+		a = ""
+		b = ""
 	}
 	d.found = append(d.found, Difference{Field: cmp.Or(at, wholeBody), A: a, B: b})
 }

@@ -13,7 +13,7 @@ func answer(status int, body string) compare.Answer {
 	return compare.Answer{Path: "/x", Status: status, Body: json.RawMessage(body)}
 }
 
-func TestCompare(t *testing.T) {
+func TestOnlyMeaningfulDifferencesAreFound(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		a, b string
@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestCompareStatuses(t *testing.T) {
+func TestDifferentStatusesAreOneDifference(t *testing.T) {
 	found, err := compare.Compare(answer(200, `[]`), answer(404, `{}`), nil)
 	if err != nil || len(found) != 1 || found[0].Field != "status 200/404" {
 		t.Errorf("got %v, %v, want one difference of the status", found, err)

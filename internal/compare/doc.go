@@ -5,5 +5,6 @@
 // fault shows in hundreds of answers. A difference is accepted if a rule in accepted.yaml gives a
 // reason for it.
 //
-// One side may be a recording: a file with one answer per line.
+// One side may be a recording: a file with one answer per line. docs/decisions/0080 says why, and which differences
+// may be accepted.
 package compare

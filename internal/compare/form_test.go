@@ -6,7 +6,7 @@ import (
 	"github.com/vedette-io/vedette/internal/compare"
 )
 
-func TestForm(t *testing.T) {
+func TestFormReplacesNamesInPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"/credentials":                      "/credentials",
 		"/credentials?expand=true":          "/credentials?expand",

@@ -48,32 +48,32 @@ type object struct {
 }
 
 // Discover finds out what both servers know, from their answers.
-func Discover(ctx context.Context, a, b Source, scope Scope, parallel int) (*Inventory, error) {
+func Discover(ctx context.Context, a, b Responder, scope Scope, parallel int) (*Inventory, error) {
 	inv := &Inventory{applications: map[string]*application{}, objects: map[object]bool{}}
 	if err := inv.discoverAccounts(ctx, a, b, scope); err != nil {
 		return nil, err
 	}
-	sources := []Source{a, b}
-	if err := inv.discoverApplications(ctx, sources, scope); err != nil {
+	responders := []Responder{a, b}
+	if err := inv.discoverApplications(ctx, responders, scope); err != nil {
 		return nil, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for _, app := range slices.Sorted(maps.Keys(inv.applications)) {
-		for _, source := range sources {
-			group.Go(func() error { return inv.discoverApplication(ctx, source, app) })
+		for _, responder := range responders {
+			group.Go(func() error { return inv.discoverApplication(ctx, responder, app) })
 		}
 	}
-	for _, source := range sources {
-		group.Go(func() error { return inv.discoverSecurityGroups(ctx, source) })
+	for _, responder := range responders {
+		group.Go(func() error { return inv.discoverSecurityGroups(ctx, responder) })
 	}
 	return inv, group.Wait()
 }
 
 // ask decodes an answer if its status is 200. Other statuses are not an error here: they are found
 // when the answers are compared.
-func ask(ctx context.Context, source Source, path string, into any) error {
-	answer, err := source.Answer(ctx, path)
+func ask(ctx context.Context, responder Responder, path string, into any) error {
+	answer, err := responder.Answer(ctx, path)
 	if err != nil || answer.Status != http.StatusOK {
 		return err
 	}
@@ -83,11 +83,11 @@ func ask(ctx context.Context, source Source, path string, into any) error {
 
 // discoverAccounts fills in the accounts. Servers that do not answer, or that are not Clouddriver,
 // fail here.
-func (inv *Inventory) discoverAccounts(ctx context.Context, a, b Source, scope Scope) error {
+func (inv *Inventory) discoverAccounts(ctx context.Context, a, b Responder, scope Scope) error {
 	var known [2]map[string]bool
 	all := map[string]bool{}
-	for i, source := range []Source{a, b} {
-		answer, err := source.Answer(ctx, "/credentials")
+	for i, responder := range []Responder{a, b} {
+		answer, err := responder.Answer(ctx, "/credentials")
 		if err != nil {
 			return err
 		}
@@ -132,13 +132,13 @@ func matchesAny(patterns []string, name string) bool {
 }
 
 // discoverApplications finds the applications that have clusters in the accounts.
-func (inv *Inventory) discoverApplications(ctx context.Context, sources []Source, scope Scope) error {
-	for _, source := range sources {
+func (inv *Inventory) discoverApplications(ctx context.Context, responders []Responder, scope Scope) error {
+	for _, responder := range responders {
 		var list []struct {
 			Name         string
 			ClusterNames map[string][]string
 		}
-		if err := ask(ctx, source, "/applications", &list); err != nil {
+		if err := ask(ctx, responder, "/applications", &list); err != nil {
 			return err
 		}
 		for _, app := range list {
@@ -173,12 +173,12 @@ type item struct {
 	ServerGroups []struct{ Instances []struct{ ID, Name string } }
 }
 
-func (inv *Inventory) discoverApplication(ctx context.Context, source Source, app string) error {
+func (inv *Inventory) discoverApplication(ctx context.Context, responder Responder, app string) error {
 	base := "/applications/" + url.PathEscape(app)
 	for path, view := range map[string]string{"/serverGroups": "serverGroup", "/serverGroupManagers": "manager",
 		"/loadBalancers": "loadBalancer", "/rawResources": "raw"} {
 		var items []item
-		if err := ask(ctx, source, base+path, &items); err != nil {
+		if err := ask(ctx, responder, base+path, &items); err != nil {
 			return err
 		}
 		inv.mu.Lock()
@@ -203,9 +203,9 @@ func (inv *Inventory) addItem(view, app string, i item) {
 }
 
 // discoverSecurityGroups reads a map of account, provider and namespace to a list.
-func (inv *Inventory) discoverSecurityGroups(ctx context.Context, source Source) error {
+func (inv *Inventory) discoverSecurityGroups(ctx context.Context, responder Responder) error {
 	var groups map[string]map[string]map[string][]struct{ Name string }
-	if err := ask(ctx, source, "/securityGroups", &groups); err != nil {
+	if err := ask(ctx, responder, "/securityGroups", &groups); err != nil {
 		return err
 	}
 	inv.mu.Lock()

@@ -47,7 +47,7 @@ func (f *fakeClouddriver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "[]")
 }
 
-func TestDiscover(t *testing.T) {
+func TestDiscoveredPathsCoverCommonAccounts(t *testing.T) {
 	clouddriver, vedette := &fakeClouddriver{bodies: shop("before")}, &fakeClouddriver{bodies: shop("after")}
 	a, b := newServer(t, clouddriver.ServeHTTP), newServer(t, vedette.ServeHTTP)
 	inv, err := compare.Discover(t.Context(), a, b, compare.Scope{}, 2)
@@ -93,7 +93,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-func TestDiscoverScope(t *testing.T) {
+func TestScopeLimitsDiscovery(t *testing.T) {
 	bodies := shop("other")
 	a := newServer(t, (&fakeClouddriver{bodies: bodies}).ServeHTTP)
 	inv, err := compare.Discover(t.Context(), a, a, compare.Scope{Accounts: []string{"oth*"}, Applications: []string{"only-*"}}, 1)
@@ -106,7 +106,7 @@ func TestDiscoverScope(t *testing.T) {
 	}
 }
 
-func TestDiscoverErrors(t *testing.T) {
+func TestFailedDiscoveryIsExplained(t *testing.T) {
 	good := newServer(t, (&fakeClouddriver{bodies: shop("x")}).ServeHTTP)
 	for name, tt := range map[string]struct {
 		handle http.HandlerFunc

@@ -8,7 +8,7 @@ import (
 // Recheck asks again, after a pause, for what differs in a report or failed, and returns the report
 // with the new answers. It removes differences that came from a change between two requests, or that
 // one server showed later than the other.
-func Recheck(ctx context.Context, a, b Source, r *Report, pause time.Duration, o Options) (*Report, error) {
+func Recheck(ctx context.Context, a, b Responder, r *Report, pause time.Duration, o Options) (*Report, error) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

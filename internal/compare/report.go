@@ -75,7 +75,9 @@ func newReport(results []result, rules Rules) *Report {
 }
 
 func (r *Report) add(f FormReport) {
-	r.Total, r.Equal, r.Accepted = r.Total+f.Total, r.Equal+f.Equal, r.Accepted+f.Accepted
+	r.Total = r.Total + f.Total
+	r.Equal = r.Equal + f.Equal
+	r.Accepted = r.Accepted + f.Accepted
 	r.Different, r.Failed = r.Different+f.Different, r.Failed+f.Failed
 	r.Forms = append(r.Forms, f)
 }

@@ -34,7 +34,7 @@ func parseRules(t *testing.T, text string) compare.Rules {
 	return rules
 }
 
-func TestReport(t *testing.T) {
+func TestReportCountsDifferencesByForm(t *testing.T) {
 	clouddriver := answers{
 		"/applications/a": `200 {"name":"a"}`, "/applications/b": `200 {"name":"b","n":1}`, "/applications/c": `200 {"name":"c","n":1,"m":1}`,
 		"/tags": `500 {"message":"boom"}`, "/networks": `200 {}`, "/vpcs": `200 []`,
@@ -81,8 +81,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestRecheck checks that a difference which is gone after the pause is not reported.
-func TestRecheck(t *testing.T) {
+// TestPassingDifferencesAreNotReported checks that a difference which is gone after the pause is not reported.
+func TestPassingDifferencesAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clouddriver := answers{"/applications/a": `200 1`, "/applications/b": `200 1`, "/applications/c": `200 1`}
 		vedette := answers{"/applications/a": `200 2`, "/applications/b": `200 2`, "/applications/c": `200 1`}
@@ -162,7 +162,7 @@ func TestSpinnakerAnnotationsAreShown(t *testing.T) {
 	}
 }
 
-func TestAcceptedRules(t *testing.T) {
+func TestAcceptedRulesAreNarrow(t *testing.T) {
 	rules, err := compare.AcceptedRules()
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestAcceptedServerGroupsOfServices(t *testing.T) {
 	}
 }
 
-func TestRules(t *testing.T) {
+func TestRulesAcceptOnlyWhatTheyDescribe(t *testing.T) {
 	rules := parseRules(t, `[{form: "/search?*", path: "*page=1*", field: ".[].results*", vedette: '"b*', reason: pages have no order}]`)
 	d := compare.Difference{Field: ".[].results.[].name", A: `"a"`, B: `"bc"`}
 	if rules.Find("/search?page&type", "/search?page=1&type=x", d) == nil {

@@ -21,9 +21,9 @@ type Options struct {
 	ShowValues bool
 }
 
-// Run asks both sources for all paths, and compares the answers. It returns an error only if ctx
+// Run asks both responders for all paths, and compares the answers. It returns an error only if ctx
 // ends; requests that fail are in the report.
-func Run(ctx context.Context, a, b Source, paths []string, o Options) (*Report, error) {
+func Run(ctx context.Context, a, b Responder, paths []string, o Options) (*Report, error) {
 	results, err := compareAll(ctx, a, b, paths, o)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func Run(ctx context.Context, a, b Source, paths []string, o Options) (*Report, 
 }
 
 // compareAll compares the answers to all paths, several at a time.
-func compareAll(ctx context.Context, a, b Source, paths []string, o Options) ([]result, error) {
+func compareAll(ctx context.Context, a, b Responder, paths []string, o Options) ([]result, error) {
 	results := make([]result, len(paths))
 	var large sync.Mutex
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -50,7 +50,7 @@ func compareAll(ctx context.Context, a, b Source, paths []string, o Options) ([]
 // some ten times as much memory.
 const largeBytes = 8 << 20
 
-func compareOne(ctx context.Context, a, b Source, path string, o Options, large *sync.Mutex) result {
+func compareOne(ctx context.Context, a, b Responder, path string, o Options, large *sync.Mutex) result {
 	r := result{path: path}
 	x, err := a.Answer(ctx, path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,9 +57,7 @@ func (s *Server) Answer(ctx context.Context, path string) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask %s: GET %s: %w", s.Name, path, cause(err))
 	}
-	for name, values := range s.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, s.Header)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask %s: GET %s: %w", s.Name, path, cause(err))
@@ -79,8 +78,7 @@ func (s *Server) Answer(ctx context.Context, path string) (Answer, error) {
 
 // cause returns the error without the method and the URL, which may contain a password.
 func cause(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

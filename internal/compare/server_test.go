@@ -21,7 +21,7 @@ func newServer(t *testing.T, handle http.HandlerFunc) *compare.Server {
 	return source
 }
 
-func TestServer(t *testing.T) {
+func TestRequestsReachTheServerUnchanged(t *testing.T) {
 	source := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/redirect":
@@ -63,7 +63,7 @@ func TestServerBodiesAreBounded(t *testing.T) {
 	}
 }
 
-func TestServerErrors(t *testing.T) {
+func TestServerErrorsHideThePassword(t *testing.T) {
 	for _, address := range []string{"", "ftp://x", "http://", "::"} {
 		if _, err := compare.NewServer("vedette", address, nil); err == nil || !strings.Contains(err.Error(), "vedette") {
 			t.Errorf("%q: got error %v, want one that names the server", address, err)
@@ -79,7 +79,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-func TestReadRecording(t *testing.T) {
+func TestRecordingKeepsOrderAndLastAnswer(t *testing.T) {
 	rec, err := compare.ReadRecording(strings.NewReader(`{"path":"/b","status":200,"body":[1.0]}
 {"path":"/a","status":404,"body":"x"}
 {"path":"/b","status":200,"body":[2]}`))

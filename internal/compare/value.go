@@ -28,10 +28,8 @@ type (
 	decimal float64
 )
 
-// MarshalJSON implements json.Marshaler.
 func (n integer) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// MarshalJSON implements json.Marshaler.
 func (n decimal) MarshalJSON() ([]byte, error) {
 	text := strconv.FormatFloat(float64(n), 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {

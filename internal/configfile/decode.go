@@ -12,8 +12,9 @@ import (
 type decoder struct {
 	report    *Report
 	options   Options
-	originals []*node // the trees before renames, in which placeholders are looked up; later ones override
-	hints     int     // unknown keys that were compared with ours
+	resolve   func(reference string) (string, error) // of Decode
+	originals []*node                                // of Content
+	hints     int                                    // unknown keys that were compared with ours
 
 	expansions *expansionBudget
 }
@@ -23,14 +24,15 @@ type location struct {
 	path   string
 	status Status
 	warn   bool // of the key itself, or of a group that holds it
+	limits
 }
 
 func (p location) key(s keySpec) location {
-	return location{joinPath(p.path, s.name), max(p.status, s.status), p.warn || s.warn}
+	return location{joinPath(p.path, s.name), max(p.status, s.status), p.warn || s.warn, s.limits}
 }
 func (p location) withKey(k string) location { return p.at(joinPath(p.path, k)) }
 func (p location) item(i int) location       { return p.at(indexPath(p.path, i)) }
-func (p location) at(path string) location   { return location{path, p.status, p.warn} }
+func (p location) at(path string) location   { return location{path, p.status, p.warn, p.limits} }
 func (p location) isInactive() bool          { return p.status != ActiveKey }
 
 // decodeStruct fills a struct from the keys of several mappings, because the nested and dotted keys
@@ -58,7 +60,7 @@ func (d *decoder) decodeStruct(p location, nodes []*node, target reflect.Value) 
 
 // decodeField fills one struct field from all values that were given for it.
 func (d *decoder) decodeField(p location, values []field, target reflect.Value) {
-	values = d.override(p, d.withoutForeign(p, values, target.Type()), target.Type())
+	values = d.override(p, d.withoutOtherProducts(p, values, target.Type()), target.Type())
 	switch {
 	case len(values) == 0:
 	case len(values) == 1:
@@ -227,7 +229,7 @@ func (d *decoder) expandText(p location, n *node) (string, bool) {
 	if !n.literal && strings.Contains(text, "${") {
 		e := expander{roots: d.originals, env: d.options.lookup, remaining: maxExpansions, total: d.expansions}
 		if !p.isInactive() {
-			e.secrets = d.options.Secrets
+			e.secrets = d.resolve
 		}
 		expanded, err := e.expand(text)
 		if err != nil {
@@ -265,7 +267,6 @@ func (d *decoder) recordSetting(p location, n *node) {
 	d.report.settings[p.path] = setting{at: n.at, unused: p.isInactive()}
 }
 
-// reportKind reports a node of the wrong kind.
 func (d *decoder) reportKind(p location, n *node, want string) {
 	d.report.addAboutKey(n.at, p.path, "%q must be %s, got %s", p.path, want, n)
 }

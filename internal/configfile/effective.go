@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	masking "github.com/vedette-io/vedette/internal/mask"
@@ -30,28 +30,17 @@ func (kv KeyValue) String() string {
 // Effective lists the settings of a struct that Load filled, in the order of its
 // fields. Keys without an effect are listed only if they are set.
 func Effective(config any, r *Report) []KeyValue {
-	return listSettings(config, r).all
-}
-
-// InactiveSettings lists the keys that were set to something other than their
-// default, have no effect in this version, and are marked with warn,
-// because users may rely on the missing effect. Entries of lists share one path
-// ("kubernetes.accounts[].oAuthScopes"), because a file with 100 accounts must
-// not make 100 entries.
-func InactiveSettings(config any, r *Report) []string {
-	return listSettings(config, r).inactive
-}
-
-func listSettings(config any, r *Report) *settingLister {
 	e := &settingLister{report: r}
-	e.listStruct(location{}, reflect.Indirect(reflect.ValueOf(config)))
-	return e
+	e.listConfig(config)
+	return e.all
 }
 
 type settingLister struct {
 	report   *Report
+	reasons  Reasons
 	all      []KeyValue
-	inactive []string
+	changed  map[string]bool // keys of all whose values are not their defaults
+	inactive []Inactive
 }
 
 func (e *settingLister) listStruct(p location, v reflect.Value) {
@@ -60,8 +49,8 @@ func (e *settingLister) listStruct(p location, v reflect.Value) {
 	for _, s := range keySpecs(v.Type()) {
 		location, field := p.key(s), v.FieldByIndex(s.index)
 		isSet := e.report.IsSet(location.path) || field.Kind() == reflect.Map // the report has the entries of a map
-		if location.warn && location.isInactive() && isSet && !isSame(field, defaults.FieldByIndex(s.index)) {
-			e.addInactive(location.path)
+		if isSet && !isSame(field, defaults.FieldByIndex(s.index)) {
+			e.addChanged(location)
 		}
 		e.listValue(location, field)
 	}
@@ -79,13 +68,15 @@ func isSame(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-var listIndex = regexp.MustCompile(`\[\d+\]`)
-
-func (e *settingLister) addInactive(path string) {
-	path = listIndex.ReplaceAllString(path, "[]")
-	if !slices.Contains(e.inactive, path) {
-		e.inactive = append(e.inactive, path)
+func (e *settingLister) addChanged(p location) {
+	if p.isInactive() {
+		e.addInactive(p)
+		return
 	}
+	if e.changed == nil {
+		e.changed = map[string]bool{}
+	}
+	e.changed[p.path] = true
 }
 
 func (e *settingLister) listValue(p location, v reflect.Value) {
@@ -94,7 +85,7 @@ func (e *settingLister) listValue(p location, v reflect.Value) {
 	}
 	switch {
 	case v.Kind() == reflect.Pointer || isLeaf(v.Type()) && v.Kind() != reflect.Map:
-		e.addSetting(p, formatValue(v))
+		e.addSetting(p, p.formatValue(v))
 	case v.Kind() == reflect.Struct:
 		e.listStruct(p, v)
 	case v.Kind() == reflect.Slice:
@@ -125,16 +116,21 @@ func (e *settingLister) addSetting(p location, value string) {
 }
 
 // formatValue formats a value. Types with secrets mask themselves.
-func formatValue(v reflect.Value) string {
-	switch v.Kind() {
-	case reflect.Pointer:
+func (l limits) formatValue(v reflect.Value) string {
+	unit := durationUnits[l.format]
+	switch {
+	case v.Kind() == reflect.Pointer:
 		return ""
-	case reflect.Slice:
+	case v.Kind() == reflect.Slice:
 		parts := make([]string, v.Len())
 		for i := range parts {
-			parts[i] = formatValue(v.Index(i))
+			parts[i] = l.formatValue(v.Index(i))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case unit != 0:
+		return strconv.FormatInt(v.Int()/int64(unit), 10)
+	case l.format == formatBytes:
+		return Bytes(v.Int()).String()
 	}
 	if v.CanAddr() {
 		if s, ok := v.Addr().Interface().(fmt.Stringer); ok {

@@ -45,9 +45,9 @@ func (d *decoder) walkLeaves(p location, target reflect.Value, visit func(locati
 		location := p.key(s)
 		switch {
 		case f.Addr().Type().Implements(unmarshalerType), f.Kind() == reflect.Map:
-		case !isLeaf(indirect(f.Type())) && f.Kind() == reflect.Struct:
+		case !s.isLeaf && f.Kind() == reflect.Struct:
 			d.walkLeaves(location, f, visit)
-		case isLeaf(indirect(f.Type())):
+		case s.isLeaf:
 			visit(location, s, f)
 		}
 	}

@@ -19,9 +19,9 @@ func nested(aliases, depth int) string {
 	return b.String()
 }
 
-// TestHostileFiles checks that files which expand to much more than they contain are rejected before
+// TestExpandingFilesAreRejected checks that files which expand to much more than they contain are rejected before
 // they need the memory, and that a message about them stays short.
-func TestHostileFiles(t *testing.T) {
+func TestExpandingFilesAreRejected(t *testing.T) {
 	big, bigKey := strings.Repeat("x", 1<<20), "? "+strings.Repeat("k", 1<<20)+"\n: "
 	for name, tt := range map[string]struct{ file, want string }{
 		"values without end":              {"numbers: [" + strings.Repeat("1,", 4<<20-10) + "1]", "more than 200000 values"},
@@ -58,7 +58,7 @@ func TestHostileFiles(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %.1000v, want %s", err, tt.want)
 			}
-			printed := fmt.Sprint(err, report.Unused(), report.UnknownKeys())
+			printed := fmt.Sprint(err, report.Unused(nil), report.UnknownKeys())
 			if len(printed) > 1<<20 || strings.Contains(printed, "hunter") {
 				t.Errorf("the messages have %d bytes and contain a password %v: %.2000s", len(printed), strings.Contains(printed, "hunter"), printed)
 			}
@@ -84,8 +84,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestManyImports checks that files which need not exist are counted too.
-func TestManyImports(t *testing.T) {
+// TestMissingImportsAreCountedToo checks that files which need not exist are counted too.
+func TestMissingImportsAreCountedToo(t *testing.T) {
 	dir := t.TempDir()
 	var imports strings.Builder
 	for i := range 10_000 {
@@ -96,7 +96,7 @@ func TestManyImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s sample
-	report := Load(Search{File: path}, sampleOptions, &s)
+	report := load(Search{File: path}, sampleOptions, &s)
 	if err := report.Err(); err == nil || !strings.Contains(err.Error(), "put their settings into fewer files") || len(report.Files) > 600 {
 		t.Errorf("got %d files and error %.300v", len(report.Files), err)
 	}
@@ -118,7 +118,7 @@ func TestImportsOfWhatIsNotAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s sample
-		err := Load(Search{File: file}, sampleOptions, &s).Err()
+		err := load(Search{File: file}, sampleOptions, &s).Err()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%.50q: got %q, want %q", path, err, want)
 		}
@@ -133,15 +133,15 @@ func TestTextOfOtherEncodings(t *testing.T) {
 		value, ok := map[string]string{"LATIN": "caf\xe9", "T_LEVEL": "caf\xe9"}[name]
 		return value, ok
 	}
-	o.Secrets = func(string) (string, error) { return "hunter2\xff", nil }
+	secrets := func(string) (string, error) { return "hunter2\xff", nil }
 	var s sample
-	report := Parse("s.yml", []byte(`
+	report := ReadData("s.yml", []byte(`
 name: ${LATIN}
 words: ${LATIN},b
 labels: {a: "encrypted:x"}
 server.password: encrypted:x
 entries: [{name: "${LATIN}"}]
-`), o, &s)
+`), o, &s).Decode(&s, secrets)
 	text := fmt.Sprint(report.Err())
 	for _, key := range []string{"level", "name", "words", "labels.a", "entries[0].name"} {
 		if !strings.Contains(text, fmt.Sprintf("%q must not contain the byte", key)) {
@@ -160,7 +160,7 @@ func TestOneLinePerSetting(t *testing.T) {
 "fut\nure2": {"x\e": 1}
 future: {speed: 1}
 `), sampleOptions, &s)
-	lines := report.Unused()
+	lines := report.Unused(nil)
 	for _, kv := range Effective(&s, report) {
 		lines = append(lines, kv.String())
 	}
@@ -173,11 +173,10 @@ future: {speed: 1}
 	}
 }
 
-// TestManySecrets checks that messages about accounts with secrets are shown, and mask the secrets of
+// TestMessagesMaskAllSecrets checks that messages about accounts with secrets are shown, and mask the secrets of
 // the account and those of all accounts together.
-func TestManySecrets(t *testing.T) {
-	o := sampleOptions
-	o.Secrets = func(reference string) (string, error) {
+func TestMessagesMaskAllSecrets(t *testing.T) {
+	secrets := func(reference string) (string, error) {
 		var text strings.Builder
 		for i := range 400 { // all secrets together have more lines than one search looks for
 			fmt.Fprintf(&text, "%s-hunter2, line %d\n", reference, i)
@@ -191,7 +190,7 @@ func TestManySecrets(t *testing.T) {
 		fmt.Fprintf(&file, "- {name: 'encrypted:%d', tryTimes: '${labels.token}', unknown: 1, inner: 'encrypted:x'}\n", i)
 	}
 	var s sample
-	report := Parse("s.yml", []byte(file.String()), o, &s)
+	report := ReadData("s.yml", []byte(file.String()), sampleOptions, &s).Decode(&s, secrets)
 	report.Add(Position{}, "entries[7].name", "got %q and %q", s.Entries[7].Name, s.Labels["token"])
 	for _, p := range report.Problems {
 		if text := p.Message; strings.Contains(text, "hunter2") || strings.Contains(text, "not shown: it") {

@@ -94,7 +94,6 @@ func (l *loader) parseImport(at Position, text string) (fileImport, bool) {
 	return fileImport{}, false
 }
 
-// addImport reads a file that another file imports.
 func (l *loader) addImport(from *file, i fileImport) {
 	path := filepath.Clean(i.path)
 	if !filepath.IsAbs(path) {

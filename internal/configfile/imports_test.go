@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestImportBombs checks that imports cannot take much time or memory.
-func TestImportBombs(t *testing.T) {
+// TestImportsAreBounded checks that imports cannot take much time or memory.
+func TestImportsAreBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		build  func(files map[string]string)
@@ -42,7 +42,7 @@ func TestImportBombs(t *testing.T) {
 			tt.build(files)
 			dir := writeFiles(t, files)
 			var s sample
-			err := Load(Search{File: filepath.Join(dir, "a.yml")}, Options{}, &s).Err()
+			err := load(Search{File: filepath.Join(dir, "a.yml")}, Options{}, &s).Err()
 			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || len(err.Error()) > 10_000) {
 				t.Errorf("got %.1000v, want %q", err, tt.want)
 			}
@@ -72,8 +72,8 @@ func TestParseImportsNothing(t *testing.T) {
 	}
 }
 
-// TestWrongImports checks values that are not paths of files.
-func TestWrongImports(t *testing.T) {
+// TestImportsMustBePaths checks values that are not paths of files.
+func TestImportsMustBePaths(t *testing.T) {
 	for value, want := range map[string]string{
 		"{a: b}":              `"spring.config.import" must be a path or a list of paths, got`,
 		"[[a]]":               `"spring.config.import" must be a path or a list of paths, got`,

@@ -14,15 +14,15 @@ type Key struct {
 	Env     string // the variable that applies if nothing else sets the key
 	Status  Status
 	Warn    bool   // users may rely on the effect that it does not have
-	GoType  string // the struct that contains the field, to find its comment
+	GoType  string // the struct that contains the field with its package, to find its comment
 	GoField string // for example "Armory.Secret" if the struct of Armory has no name
-	Group   string // the type of a group of keys; empty for a leaf or a struct without a name
+	Group   string // the type of a group of keys with its package; empty for a leaf or a struct without a name
 }
 
 // Keys returns all keys of a struct type, each group before its keys.
 func Keys(config any) []Key {
 	t := indirect(reflect.TypeOf(config))
-	return keysOf(t, location{}, t.Name(), "")
+	return keysOf(t, location{}, qualifiedName(t), "")
 }
 
 func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
@@ -31,27 +31,35 @@ func keysOf(t reflect.Type, p location, goType, goPrefix string) (keys []Key) {
 		location := p.key(s)
 		key := Key{Path: location.path, Aliases: s.aliases, Default: s.defaultValue, Env: s.env, Status: location.status, Warn: location.warn,
 			GoType: goType, GoField: goPrefix + f.Name}
-		if len(s.index) > 1 {
-			key.GoType = t.Field(s.index[0]).Type.Name()
+		if last := len(s.index) - 1; last > 0 {
+			key.GoType = qualifiedName(t.FieldByIndex(s.index[:last]).Type)
 		}
 		ft := indirect(f.Type)
-		if isLeaf(ft) {
-			key.Type = typeName(ft)
+		if s.isLeaf {
+			key.Type = s.typeName(ft)
 			keys = append(keys, key)
 			continue
 		}
 		if ft.Kind() == reflect.Slice {
 			ft, location.path = ft.Elem(), location.path+"[]"
 		}
-		key.Group = ft.Name()
+		key.Group = qualifiedName(ft)
 		keys = append(keys, key)
-		if ft.Name() == "" {
+		if key.Group == "" {
 			keys = append(keys, keysOf(ft, location, key.GoType, key.GoField+".")...)
 		} else {
-			keys = append(keys, keysOf(ft, location, ft.Name(), "")...)
+			keys = append(keys, keysOf(ft, location, key.Group, "")...)
 		}
 	}
 	return keys
+}
+
+// qualifiedName returns the name of a type after the import path of its package, or "" if it has no name.
+func qualifiedName(t reflect.Type) string {
+	if t.Name() == "" {
+		return ""
+	}
+	return t.PkgPath() + "." + t.Name()
 }
 
 // typeName returns the name of a type as a user knows it.
@@ -64,7 +72,7 @@ func typeName(t reflect.Type) string {
 		return "secret string"
 	case reflect.TypeFor[Bytes]():
 		return "size"
-	case reflect.TypeFor[Duration]():
+	case durationType:
 		return "duration"
 	case reflect.TypeFor[Ignored]():
 		return "any"

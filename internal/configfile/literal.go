@@ -9,7 +9,7 @@ import (
 
 // SecretTexts returns the secrets that files and environment variables contain as they are: values of
 // settings that are secret, and passwords in URLs. What came from a reference is not among them, nor
-// what the configuration also contains openly, such as a password that equals the user's name: it stands
+// what the configuration also contains openly, such as a password that equals the user's name: it is
 // in lines for that reason. Log lines must not contain these texts.
 func (r *Report) SecretTexts() []string {
 	return slices.DeleteFunc(slices.Clone(r.literals), func(text string) bool { return r.openTexts[text] })
@@ -21,7 +21,7 @@ var secretWord = regexp.MustCompile(`(?i)token|pass|secret|key|cred|auth`)
 // authScheme matches the value of an Authorization header.
 var authScheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+(\S+)$`)
 
-// addLiterals records the secrets in a value that stands in a file or the environment.
+// addLiterals records the secrets in a value in a file or the environment.
 func (r *Report) addLiterals(p location, text string, isSensitive bool) {
 	text = strings.TrimSpace(text)
 	address, isURL := parseURL(text)
@@ -58,7 +58,6 @@ func (r *Report) addLiteral(text string) {
 	}
 }
 
-// parseURL parses a text if it is a URL with a host.
 func parseURL(text string) (*url.URL, bool) {
 	if !strings.Contains(text, "://") || strings.Contains(text, "\n") {
 		return nil, false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSecretTexts checks which texts of a file and of the environment log lines must not contain.
-func TestSecretTexts(t *testing.T) {
+// TestTextsOfSecretsAreFound checks which texts of a file and of the environment log lines must not contain.
+func TestTextsOfSecretsAreFound(t *testing.T) {
 	type settings struct {
 		Password Secret            `config:"password"`
 		Other    Secret            `config:"other"`

@@ -18,6 +18,7 @@ const (
 // loader reads files and the files that they import.
 type loader struct {
 	options  Options
+	target   reflect.Type // the struct that is filled
 	report   *Report
 	read     func(path string) ([]byte, error) // returns errNotFound if there is no such file
 	profiles []string                          // active ones, lowest precedence first
@@ -39,12 +40,15 @@ type file struct {
 	state     FileState
 	err       error // if it does not exist or cannot be read
 	documents []*document
+	// unrelated says that the file was reported because it is not a configuration of this program.
+	unrelated, isCompared bool
 }
 
-func newLoader(o Options, read func(string) ([]byte, error)) *loader {
-	r := &Report{settings: map[string]setting{}, entries: map[string]Position{}}
-	return &loader{options: o, report: r, read: read, profiles: activeProfiles(o, r), files: map[string]*file{}, names: map[string]string{},
-		expansions: newExpansionBudget()}
+// newLoader returns a loader for the struct that into points to.
+func newLoader(o Options, into any, read func(string) ([]byte, error)) *loader {
+	r := &Report{}
+	return &loader{options: o, target: structOf(into), report: r, read: read, profiles: activeProfiles(o, r),
+		files: map[string]*file{}, names: map[string]string{}, expansions: newExpansionBudget()}
 }
 
 // file reads and parses a file, once.
@@ -76,7 +80,7 @@ var errTooManyBytes = errors.New("read the file: the files of the configuration 
 
 func isNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// nameInPositions returns the file name without the folder, to keep messages short, unless another
+// nameInPositions returns the file name without the directory, to keep messages short, unless another
 // file has the same name.
 func (l *loader) nameInPositions(path string) string {
 	name := filepath.Base(path)
@@ -91,6 +95,12 @@ func (l *loader) nameInPositions(path string) string {
 func (l *loader) addFile(f *file) {
 	l.importing = append(l.importing, f.path)
 	defer func() { l.importing = l.importing[:len(l.importing)-1] }()
+	if !f.isCompared {
+		f.unrelated, f.isCompared = l.rejectUnrelated(f, len(l.layers) == 0), true
+	}
+	if f.unrelated {
+		return
+	}
 	var first *document
 	for _, d := range f.documents {
 		applies, restricted := d.appliesTo(l.profiles, l.report)
@@ -123,24 +133,21 @@ func (l *loader) addDocument(f *file, d *document) {
 	}
 }
 
-// decode decodes all documents together.
-func (l *loader) decode(into any) {
-	d := &decoder{report: l.report, options: l.options, expansions: l.expansions}
-	roots := l.roots()
-	for layer, root := range roots {
-		d.originals = append(d.originals, root.clone())
+// content returns what the files contain, with our names of keys.
+func (l *loader) content() *Content {
+	s := &Content{report: l.report, options: l.options, roots: l.roots()}
+	if l.rejectOther(s.roots) {
+		s.roots = nil // its keys are not misspelt ones of this program
+	}
+	for layer, root := range s.roots {
+		s.originals = append(s.originals, root.clone())
 		for _, rename := range l.options.Renames {
 			rename.apply(root)
 		}
 		root.setLayer(layer)
 	}
-	target := reflect.ValueOf(into).Elem()
-	setDefaults(target)
-	d.decodeStruct(location{}, roots, target)
-	if l.options.EnvPrefix != "" {
-		d.applyEnvironment(target)
-	}
-	d.applyFallbackVariables(target)
+	s.expansions = *l.expansions
+	return s
 }
 
 // roots returns the tree of each document once, lowest precedence first. What is imported twice

@@ -1,25 +1,28 @@
 package configfile
 
-import (
-	"log/slog"
-	"strings"
-)
+import "log/slog"
 
-// LogUnused logs at start that settings have no effect: one line counts all of
-// them, one warning names those that users may rely on, and one the keys of
-// other products. A line for each key would hide the warnings, because files
-// that are copied from other products have hundreds of such keys. reference is
-// the page with the reasons.
+// maxInactiveLines limits the lines about keys without effect at start. The command check lists all.
+const maxInactiveLines = 40
+
+// LogUnused logs at start that settings have no effect: a line for each key, or group of keys, that is set
+// to something other than its default, with the reason, as a warning if users may rely on its effect. One
+// warning names the keys of other products, of which copied files have hundreds. reference is the page
+// with all reasons.
 func LogUnused(log *slog.Logger, config interface {
-	Unused() []string
-	InactiveSettings() []string
+	InactiveSettings() []Inactive
 	UnknownKeys() []string
 }, reference string) {
-	if unused := config.Unused(); len(unused) > 0 {
-		log.Info("settings have no effect in this version; the command check lists them", "count", len(unused))
+	settings := config.InactiveSettings()
+	for _, s := range settings[:min(len(settings), maxInactiveLines)] {
+		line := log.Info
+		if s.IsReliedOn {
+			line = log.Warn
+		}
+		line("setting without effect", "key", s.Key, "at", s.At.String(), "reason", s.Reason)
 	}
-	if keys := config.InactiveSettings(); len(keys) > 0 {
-		log.Warn("settings without effect change behavior", "keys", strings.Join(keys, ", "), "reference", reference)
+	if more := len(settings) - maxInactiveLines; more > 0 {
+		log.Warn("more settings have no effect; the command check lists them", "count", more, "reference", reference)
 	}
 	if keys := config.UnknownKeys(); len(keys) > 0 {
 		log.Warn("unknown keys of other products are ignored", "keys", shorten(keys))

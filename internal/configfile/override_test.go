@@ -11,15 +11,14 @@ func loadPair(t testing.TB, base, overlay string) (*sample, *Report) {
 	t.Helper()
 	contents := map[string]string{"a.yml": base, "a-local.yml": overlay}
 	var s sample
-	l := newLoader(sampleOptions, func(path string) ([]byte, error) {
+	l := newLoader(sampleOptions, &sample{}, func(path string) ([]byte, error) {
 		if content, exists := contents[path]; exists {
 			return []byte(content), nil
 		}
 		return nil, errNotFound
 	})
 	l.search(Search{File: "a.yml"})
-	l.decode(&s)
-	return &s, l.report
+	return &s, l.content().Decode(&s, nil)
 }
 
 // settingsOf returns the settings that come from files.
@@ -93,8 +92,8 @@ func TestHalfWrittenFiles(t *testing.T) {
 	}
 }
 
-// TestLargeFile checks that 5 MB of YAML are read, or rejected with a problem, whatever is in them.
-func TestLargeFile(t *testing.T) {
+// TestLargeFilesAreReadOrRejected checks that 5 MB of YAML are read, or rejected with a problem, whatever is in them.
+func TestLargeFilesAreReadOrRejected(t *testing.T) {
 	long := strings.Repeat("x", 5<<20)
 	for _, tt := range []struct{ name, file, problem string }{
 		{"one long value", "name: " + long, ""},

@@ -11,7 +11,7 @@ import (
 
 // Position is the origin of a setting.
 type Position struct {
-	File   string // file name without the folder, or "environment variable X"
+	File   string // file name without the directory, or "environment variable X"
 	Line   int    // starting at 1; 0 if unknown
 	Column int    // starting at 1
 }

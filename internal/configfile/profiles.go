@@ -46,7 +46,7 @@ func parseProfiles(variable, value string, r *Report) (profiles []string) {
 	return profiles
 }
 
-// isProfileName reports whether a name can be part of a file name and leads to no other folder.
+// isProfileName reports whether a name can be part of a file name and leads to no other directory.
 func isProfileName(name string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 	return name != "" && len(name) <= 100 && strings.Trim(name, allowed) == ""

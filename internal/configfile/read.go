@@ -69,7 +69,7 @@ func canBeRead(path string, mode fs.FileMode) bool {
 	return mode&(fs.ModeDevice|fs.ModeSocket) == 0
 }
 
-// isHidden reports whether a folder is below one that this user must not search, such as /root.
+// isHidden reports whether a directory is below one that this user must not search, such as /root.
 // Nothing in it was meant for this user.
 func isHidden(dir string) bool {
 	_, err := os.Stat(dir)
@@ -78,8 +78,7 @@ func isHidden(dir string) bool {
 
 // withoutPath removes the operation and the path from an error of package os.
 func withoutPath(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

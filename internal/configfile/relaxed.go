@@ -50,3 +50,6 @@ func lower(c byte) byte {
 	}
 	return c
 }
+
+// SameKey reports whether two names of a key are notations of one.
+func SameKey(a, b string) bool { return relaxed(a) == relaxed(b) }

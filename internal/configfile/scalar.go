@@ -21,7 +21,7 @@ func (d *decoder) decodeScalar(p location, n *node, target reflect.Value) {
 		return
 	}
 	d.report.addLiterals(p, text, isSensitive)
-	if err := parseScalar(text, target); err != nil {
+	if err := parseScalar(text, p.format, target); err != nil {
 		if isSensitive || d.report.secrets.isWithin(p.path) {
 			d.report.Add(n.at, p.path, "%q must be %s (the value is not shown, because it may contain a secret)", p.path, err)
 			return
@@ -36,7 +36,7 @@ type expectedError string
 func (w expectedError) Error() string { return string(w) }
 
 // parseScalar parses text into target. Its error describes what is expected.
-func parseScalar(text string, target reflect.Value) error {
+func parseScalar(text, format string, target reflect.Value) error {
 	if u, ok := target.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
 	}
@@ -47,7 +47,7 @@ func parseScalar(text string, target reflect.Value) error {
 	case reflect.Bool:
 		return parseBool(text, target)
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return parseInt(text, target)
+		return parseNumber(text, format, target)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -73,6 +73,37 @@ func parseBool(text string, target reflect.Value) error {
 	return nil
 }
 
+// parseNumber parses a number, a duration or a size into a whole number.
+func parseNumber(text, format string, target reflect.Value) error {
+	unit := durationUnits[format]
+	switch {
+	case format == formatBytes:
+		var size Bytes
+		if err := size.UnmarshalText([]byte(text)); err != nil {
+			return err
+		}
+		return setInt(int64(size), target)
+	case unit == 0 && target.Type() == durationType:
+		d, err := parseDuration(text)
+		if err != nil {
+			return err
+		}
+		return setInt(int64(d), target)
+	}
+	if unit == 0 {
+		return parseInt(text, target)
+	}
+	n := reflect.New(target.Type()).Elem()
+	if err := parseInt(text, n); err != nil {
+		return err
+	}
+	if n.Int() > math.MaxInt64/int64(unit) || n.Int() < math.MinInt64/int64(unit) {
+		return expectedError("a smaller number")
+	}
+	target.SetInt(n.Int() * int64(unit))
+	return nil
+}
+
 // parseInt accepts 300000, 300_000 and 3e+05. Helm writes the last form.
 func parseInt(text string, target reflect.Value) error {
 	text = strings.ReplaceAll(text, "_", "")
@@ -84,6 +115,10 @@ func parseInt(text string, target reflect.Value) error {
 		}
 		i = int64(f)
 	}
+	return setInt(i, target)
+}
+
+func setInt(i int64, target reflect.Value) error {
 	if target.OverflowInt(i) {
 		return expectedError("a smaller number")
 	}
@@ -112,25 +147,44 @@ func setDefaults(target reflect.Value) {
 		f := target.FieldByIndex(s.index)
 		switch {
 		case s.defaultValue != "":
-			setDefault(f, s.defaultValue)
-		case !isLeaf(f.Type()):
+			setDefault(f, s)
+		case !s.isLeaf:
 			setDefaults(f)
+		}
+	}
+}
+
+// WithDefaults returns a configuration that Go code has made, in which the numbers and texts that are zero have
+// the defaults of their tags, as if a file had been read.
+func WithDefaults[C any](config C) C {
+	setZeros(reflect.ValueOf(&config).Elem())
+	return config
+}
+
+func setZeros(target reflect.Value) {
+	for _, s := range keySpecs(target.Type()) {
+		f := target.FieldByIndex(s.index)
+		switch {
+		case f.Kind() == reflect.Struct && !s.isLeaf:
+			setZeros(f)
+		case s.defaultValue != "" && (f.CanInt() || f.CanFloat() || f.Kind() == reflect.String) && f.IsZero():
+			setDefault(f, s)
 		}
 	}
 }
 
 // setDefault sets a default. An invalid default is a bug, which every test finds because every Load
 // sets all defaults.
-func setDefault(f reflect.Value, text string) {
+func setDefault(f reflect.Value, s keySpec) {
 	if f.Kind() == reflect.Slice {
-		for part := range strings.SplitSeq(text, ",") {
+		for part := range strings.SplitSeq(s.defaultValue, ",") {
 			item := reflect.New(f.Type().Elem()).Elem()
-			mustBeValid(parseScalar(part, item), text)
+			mustBeValid(parseScalar(part, s.format, item), s.defaultValue)
 			f.Set(reflect.Append(f, item))
 		}
 		return
 	}
-	mustBeValid(parseScalar(text, f), text)
+	mustBeValid(parseScalar(s.defaultValue, s.format, f), s.defaultValue)
 }
 
 func mustBeValid(err error, text string) {

@@ -3,6 +3,7 @@ package configfile
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -20,13 +21,17 @@ const (
 //
 //	config:"clientKeyFilePassword,alias=clientKeyPassword" default:"x" env:"LOG_LEVEL"
 //	config:"fields,ignored,warn"
+//	config:"timeoutMs" format:"milliseconds" default:"500" minimum:"1" maximum:"60000"
+//	config:"protocol" enum:"http,https" default:"http"
 //
 // alias may be repeated. ignored marks a key without an effect; on a
 // group it applies to all keys in it. warn marks such a key if users may rely on
 // its effect, so that programs warn at start (see InactiveSettings). default is
 // written as in YAML. env names a variable that applies if nothing else sets
 // the key. A field without a config tag is not part of the file. An embedded
-// struct without one adds its keys to the struct that embeds it.
+// struct without one adds its keys to the struct that embeds it, and so does a field with the tag config:",inline".
+//
+// format, minimum, maximum and enum mean what they mean in Kubernetes' schemas; see limits.go.
 type keySpec struct {
 	name         string
 	aliases      []string
@@ -34,7 +39,9 @@ type keySpec struct {
 	warn         bool
 	defaultValue string // "" for none
 	env          string
-	index        []int
+	limits
+	index  []int
+	isLeaf bool // of the type to which the field points, if it does
 }
 
 // knownSpecs holds the keys of struct types, because a file may have thousands of accounts, and
@@ -56,16 +63,18 @@ func parseSpecs(t reflect.Type) []keySpec {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, tagged := f.Tag.Lookup("config")
-		if !tagged {
-			if f.Anonymous && f.Type.Kind() == reflect.Struct {
-				for _, s := range keySpecs(f.Type) {
-					s.index = append([]int{i}, s.index...)
-					specs = append(specs, s)
-				}
+		switch {
+		case tag == ",inline", !tagged && f.Anonymous && f.Type.Kind() == reflect.Struct:
+			for _, s := range keySpecs(f.Type) {
+				s.index = append([]int{i}, s.index...)
+				specs = append(specs, s)
 			}
 			continue
+		case !tagged:
+			continue
 		}
-		s := keySpec{defaultValue: f.Tag.Get("default"), env: f.Tag.Get("env"), index: []int{i}}
+		s := keySpec{defaultValue: f.Tag.Get("default"), env: f.Tag.Get("env"), limits: limitsOf(f.Tag), index: []int{i},
+			isLeaf: isLeaf(indirect(f.Type))}
 		s.parseTag(tag)
 		specs = append(specs, s)
 	}
@@ -94,10 +103,8 @@ func (s keySpec) names() []string { return append([]string{s.name}, s.aliases...
 // of a dotted key. It returns the rest of a dotted key.
 func matchKey(specs []keySpec, key string) (found int, rest string) {
 	for i, s := range specs {
-		for _, name := range s.names() {
-			if name == key {
-				return i, ""
-			}
+		if slices.Contains(s.names(), key) {
+			return i, ""
 		}
 	}
 	found = -1
@@ -145,7 +152,7 @@ func walkKeys(t reflect.Type, path string, visit func(path string, s keySpec)) {
 		keyPath := joinPath(path, s.name)
 		visit(keyPath, s)
 		switch ft := indirect(t.FieldByIndex(s.index).Type); {
-		case isLeaf(ft):
+		case s.isLeaf:
 		case ft.Kind() == reflect.Struct:
 			walkKeys(ft, keyPath, visit)
 		case ft.Kind() == reflect.Slice:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Place is where a configuration may be: the files of a name in a folder, such as
+// Place is where a configuration may be: the files of a name in a directory, such as
 // /opt/armory/config and armory-agent.
 type Place struct{ Dir, Name string }
 

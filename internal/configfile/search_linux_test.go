@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestHiddenFolders checks that folders of other users are passed over.
-func TestHiddenFolders(t *testing.T) {
+// TestUnreadableDirectoriesArePassedOver checks that directories of other users are passed over.
+func TestUnreadableDirectoriesArePassedOver(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"root/config/a.yml": "name: x", "open/a.yml": "name: y"})
 	hidden := filepath.Join(dir, "root")
 	if os.Getuid() == 0 {
@@ -24,9 +24,9 @@ func TestHiddenFolders(t *testing.T) {
 	var r *Report
 	withoutRoot(t, func() {
 		if _, err := os.ReadDir(hidden); !os.IsPermission(err) {
-			t.Errorf("read the hidden folder: got %v, want no permission", err)
+			t.Errorf("read the hidden directory: got %v, want no permission", err)
 		}
-		r = Load(Search{Places: []Place{{filepath.Join(hidden, "config"), "a"}, {filepath.Join(dir, "open"), "a"}}}, Options{}, &s)
+		r = load(Search{Places: []Place{{filepath.Join(hidden, "config"), "a"}, {filepath.Join(dir, "open"), "a"}}}, Options{}, &s)
 	})
 	if r.Err() != nil || s.Name != "y" {
 		t.Errorf("got %q, %v; want y", s.Name, r.Err())

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/internal/golden"
 )
 
-// writeFiles writes files below a new folder, and returns it. A content of "-> target" makes a
-// symbolic link, and "folder" a folder.
+// writeFiles writes files below a new directory, and returns it. A content of "-> target" makes a
+// symbolic link, and "directory" a directory.
 func writeFiles(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func writeFiles(t testing.TB, files map[string]string) string {
 		case err != nil:
 		case isLink:
 			err = os.Symlink(target, path)
-		case content == "folder":
+		case content == "directory":
 			err = os.Mkdir(path, 0o755)
 		default:
 			err = os.WriteFile(path, []byte(content), 0o644)
@@ -49,7 +49,7 @@ func envOf(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestFirstPlaceWithAFileCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		files         map[string]string
@@ -61,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		{"an empty yaml gives way", map[string]string{"one/a.yml": "name: x", "one/a.yaml": ""}, "x", ""},
 		{"so does a yaml with comments only", map[string]string{"one/a.yml": "name: x", "one/a.yaml": "---\n# later\n\n"}, "x", ""},
 		{"the first name comes first", map[string]string{"one/a.yml": "name: x", "one/b.yml": "name: y"}, "x", "one/b.yml"},
-		{"the first folder comes first", map[string]string{"two/a.yml": "name: x", "one/b.yml": "name: y"}, "y", "two/a.yml"},
+		{"the first directory comes first", map[string]string{"two/a.yml": "name: x", "one/b.yml": "name: y"}, "y", "two/a.yml"},
 		{"an empty file is no file", map[string]string{"one/a.yml": "", "two/a.yml": "name: x"}, "x", ""},
 		{"an overlay is enough", map[string]string{"one/a-local.yml": "name: x", "two/a.yml": "name: y"}, "x", "two/a.yml"},
 		{"local overrides armory", map[string]string{"one/a-local.yml": "name: x", "one/a-armory.yml": "name: y", "one/a.yml": "name: z"}, "x", ""},
@@ -74,7 +74,7 @@ func TestPlaces(t *testing.T) {
 			dir := writeFiles(t, tt.files)
 			one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 			var s sample
-			r := Load(Search{Places: []Place{{one, "a"}, {one, "b"}, {two, "a"}}}, Options{}, &s)
+			r := load(Search{Places: []Place{{one, "a"}, {one, "b"}, {two, "a"}}}, Options{}, &s)
 			if r.Err() != nil || s.Name != tt.value {
 				t.Errorf("got %q, want %q; %v", s.Name, tt.value, r.Err())
 			}
@@ -85,14 +85,14 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestReportedFiles checks that a report names every file whose appearance would change the
+// TestReportNamesEveryRelevantFile checks that a report names every file whose appearance would change the
 // settings, because a reload watches them.
-func TestReportedFiles(t *testing.T) {
+func TestReportNamesEveryRelevantFile(t *testing.T) {
 	dir := writeFiles(t, map[string]string{
 		"a.yml": "spring.config.import: [accounts.yml, 'optional:later.yml']", "accounts.yml": "name: x", "a-local.yml": "# nothing yet", "b.yml": "name: y",
 	})
 	var s sample
-	r := Load(Search{Places: []Place{{dir, "a"}, {dir, "b"}}}, Options{Env: envOf("PROFILES_ACTIVE", "local")}, &s)
+	r := load(Search{Places: []Place{{dir, "a"}, {dir, "b"}}}, Options{Env: envOf("PROFILES_ACTIVE", "local")}, &s)
 	want := map[string]FileState{"a.yaml": FileMissing, "a.yml": FileRead, "accounts.yml": FileRead, "later.yml": FileMissing,
 		"a-local.yaml": FileMissing, "a-local.yml": FileEmpty, "b.yaml": FileMissing, "b.yml": FileUnused, "b-local.yaml": FileMissing,
 		"b-local.yml": FileMissing}
@@ -108,7 +108,7 @@ func TestReportedFiles(t *testing.T) {
 	}
 }
 
-func TestProfiles(t *testing.T) {
+func TestProfilesComeFromTheFirstVariable(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		env     []string
@@ -122,7 +122,7 @@ func TestProfiles(t *testing.T) {
 		{"ours comes first", []string{"PROFILES_ACTIVE", "a", "SPRING_PROFILES_ACTIVE", "b", "VEDETTE_PROFILES_ACTIVE", "c"}, "c", ""},
 		{"Spring's comes before the predecessor's", []string{"PROFILES_ACTIVE", "a", "SPRING_PROFILES_ACTIVE", "b"}, "b", ""},
 		{"each once", []string{"PROFILES_ACTIVE", "a,,b,a"}, "a b", ""},
-		{"other folders", []string{"PROFILES_ACTIVE", "../../etc/passwd,a"}, "a", `environment variable PROFILES_ACTIVE: the name of a profile must consist of up to 100 letters, digits, dots, dashes and underscores, got "../../etc/passwd"`},
+		{"other directories", []string{"PROFILES_ACTIVE", "../../etc/passwd,a"}, "a", `environment variable PROFILES_ACTIVE: the name of a profile must consist of up to 100 letters, digits, dots, dashes and underscores, got "../../etc/passwd"`},
 		{"unicode", []string{"PROFILES_ACTIVE", "prod ü"}, "", "the name of a profile must"},
 		{"300 characters", []string{"PROFILES_ACTIVE", strings.Repeat("a", 300)}, "", "the name of a profile must"},
 		{"too many", []string{"PROFILES_ACTIVE", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v"}, "a b c d e f g h i j k l m n o p q r s t", "at most 20 profiles"},
@@ -135,30 +135,30 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// TestFolders loads testdata/folders/*/config.yml, with overlays and imports, and compares problems,
+// TestDirectoriesLoadAsRecorded loads testdata/folders/*/config.yml, with overlays and imports, and compares problems,
 // settings and files with result.txt beside it.
-func TestFolders(t *testing.T) {
-	folders, err := filepath.Glob("testdata/folders/*")
-	if err != nil || len(folders) == 0 {
-		t.Fatal("no test folders", err)
+func TestDirectoriesLoadAsRecorded(t *testing.T) {
+	directories, err := filepath.Glob("testdata/folders/*")
+	if err != nil || len(directories) == 0 {
+		t.Fatal("no test directories", err)
 	}
-	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
+	for _, directory := range directories {
+		t.Run(filepath.Base(directory), func(t *testing.T) {
 			var s sample
-			report := Load(Search{File: folder + "/config.yml"}, sampleOptions, &s)
+			report := load(Search{File: directory + "/config.yml"}, sampleOptions, &s)
 			var out strings.Builder
 			out.WriteString(describe(&s, report))
 			for _, f := range report.Files {
 				if f.State != FileMissing {
-					fmt.Fprintf(&out, "file %s\n", strings.TrimPrefix(f.Path, folder+"/"))
+					fmt.Fprintf(&out, "file %s\n", strings.TrimPrefix(f.Path, directory+"/"))
 				}
 			}
-			golden.Compare(t, folder+"/result.txt", out.String())
+			golden.Compare(t, directory+"/result.txt", out.String())
 		})
 	}
 }
 
-func TestUnreadableFiles(t *testing.T) {
+func TestUnreadableFilesAreProblems(t *testing.T) {
 	pipe := func(dir string) { _ = syscall.Mkfifo(filepath.Join(dir, "a-local.yml"), 0o600) }
 	for _, tt := range []struct {
 		name    string
@@ -166,13 +166,13 @@ func TestUnreadableFiles(t *testing.T) {
 		prepare func(dir string)
 		want    string
 	}{
-		{"a folder in place of an overlay", map[string]string{"a.yml": "name: x", "a-local.yml": "folder"}, nil, "/a-local.yml: read the file: is a directory"},
+		{"a directory in place of an overlay", map[string]string{"a.yml": "name: x", "a-local.yml": "directory"}, nil, "/a-local.yml: read the file: is a directory"},
 		{"a link to nowhere", map[string]string{"a.yml": "name: x", "a-local.yml": "-> gone"}, nil, "/a-local.yml: open the file: it is a symbolic link to a file that does not exist"},
 		{"a link to itself", map[string]string{"a.yml": "name: x", "a-local.yml": "-> a-local.yml"}, nil, "/a-local.yml: open the file: too many levels of symbolic links"},
 		{"a pipe that nobody writes to", map[string]string{"a.yml": "name: x"}, pipe, "/a-local.yml: open the file: it is not a regular file"},
 		{"an import of a device", map[string]string{"a.yml": "name: x\nspring.config.import: /dev/zero"}, nil, `a.yml:2:23: "spring.config.import": /dev/zero: open the file: it is not a regular file`},
-		{"an import of a folder", map[string]string{"a.yml": "name: x\nspring.config.import: sub", "sub": "folder"}, nil, "read the file: is a directory"},
-		{"an unreadable import that is optional", map[string]string{"a.yml": "name: x\nspring.config.import: 'optional:sub'", "sub": "folder"}, nil, "read the file: is a directory"},
+		{"an import of a directory", map[string]string{"a.yml": "name: x\nspring.config.import: sub", "sub": "directory"}, nil, "read the file: is a directory"},
+		{"an unreadable import that is optional", map[string]string{"a.yml": "name: x\nspring.config.import: 'optional:sub'", "sub": "directory"}, nil, "read the file: is a directory"},
 		{"8 MiB", map[string]string{"a.yml": "name: x", "a-local.yml": "words: " + strings.Repeat("x", 8<<20)}, nil, "/a-local.yml: read the file: it is larger than 8 MiB"},
 		{"more than 16 MiB together", map[string]string{"a.yml": "name: x\nspring.config.import: [b, c, d]",
 			"b": "#" + strings.Repeat("x", 7<<20), "c": "#" + strings.Repeat("x", 7<<20), "d": "#" + strings.Repeat("x", 7<<20)}, nil,
@@ -184,7 +184,7 @@ func TestUnreadableFiles(t *testing.T) {
 				tt.prepare(dir)
 			}
 			var s sample
-			r := Load(Search{Places: []Place{{dir, "a"}}}, Options{}, &s)
+			r := load(Search{Places: []Place{{dir, "a"}}}, Options{}, &s)
 			if err := r.Err(); err == nil || !strings.HasSuffix(err.Error(), tt.want) || s.Name != "x" {
 				t.Errorf("got name %q, %v; want x, %s", s.Name, err, tt.want)
 			}
@@ -196,34 +196,34 @@ func TestUnreadableFiles(t *testing.T) {
 func TestFileBelowAFile(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"home": "a file"})
 	var s sample
-	if r := Load(Search{Places: []Place{{filepath.Join(dir, "home/.config"), "a"}}}, Options{}, &s); r.Err() != nil || r.Base != "" {
+	if r := load(Search{Places: []Place{{filepath.Join(dir, "home/.config"), "a"}}}, Options{}, &s); r.Err() != nil || r.Base != "" {
 		t.Errorf("got %q, %v; want no file and no problem", r.Base, r.Err())
 	}
 }
 
-// TestFileNames checks names that nobody expects.
-func TestFileNames(t *testing.T) {
+// TestUnusualFileNamesAreRead checks names that nobody expects.
+func TestUnusualFileNamesAreRead(t *testing.T) {
 	for _, name := range []string{"with space", "ünï-çødé", "a.b.c", "-", strings.Repeat("n", 240)} {
 		dir := writeFiles(t, map[string]string{name + ".yml": "name: x", name + "-local.yml": "name: y\nlevel: [z]"})
 		var s sample
-		r := Load(Search{File: filepath.Join(dir, name+".yml")}, Options{}, &s)
+		r := load(Search{File: filepath.Join(dir, name+".yml")}, Options{}, &s)
 		want := name + `-local.yml:2:8: "level" must be a single value, got a list`
 		if s.Name != "y" || r.Err() == nil || r.Err().Error() != want {
 			t.Errorf("%q: got %q, %v; want y, %s", name, s.Name, r.Err(), want)
 		}
 	}
 	var s sample
-	if err := Load(Search{File: filepath.Join(t.TempDir(), strings.Repeat("n", 300))}, Options{}, &s).Err(); err == nil ||
+	if err := load(Search{File: filepath.Join(t.TempDir(), strings.Repeat("n", 300))}, Options{}, &s).Err(); err == nil ||
 		!strings.HasSuffix(err.Error(), "open the file: file name too long") {
 		t.Errorf("300 characters: got %v", err)
 	}
 }
 
-// TestSameNames checks that positions tell files of the same name apart.
-func TestSameNames(t *testing.T) {
+// TestPositionsTellSameNamesApart checks that positions tell files of the same name apart.
+func TestPositionsTellSameNamesApart(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"a.yml": "{name: [x], spring.config.import: sub/a.yml}", "sub/a.yml": "level: [x]"})
 	var s sample
-	err := Load(Search{File: filepath.Join(dir, "a.yml")}, Options{}, &s).Err()
+	err := load(Search{File: filepath.Join(dir, "a.yml")}, Options{}, &s).Err()
 	if err == nil || !strings.Contains(err.Error(), "\na.yml:1:8:") && !strings.HasPrefix(err.Error(), "a.yml:1:8:") ||
 		!strings.Contains(err.Error(), dir+"/sub/a.yml:1:8:") {
 		t.Errorf("got %v", err)
@@ -234,7 +234,7 @@ func TestProblemsOfAllFiles(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"a.yml": "server.prot: 1", "a-local.yml": "server: {port: x"})
 	var s sample
 	var got []string
-	for _, p := range Load(Search{Places: []Place{{dir, "a"}}}, Options{}, &s).Problems {
+	for _, p := range load(Search{Places: []Place{{dir, "a"}}}, Options{}, &s).Problems {
 		got = append(got, p.Error())
 	}
 	slices.Sort(got)
@@ -242,3 +242,6 @@ func TestProblemsOfAllFiles(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// load reads files without references to secrets.
+func load(s Search, o Options, into any) *Report { return Read(s, o, into).Decode(into, nil) }

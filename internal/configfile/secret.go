@@ -33,12 +33,12 @@ func containsReference(text string) bool {
 // because otherwise the reference itself would be used as a password or a path.
 func (d *decoder) resolveSecret(p location, n *node, reference string) (string, bool) {
 	prefix := secretReferencePrefix(reference)
-	if d.options.Secrets == nil {
+	if d.resolve == nil {
 		d.report.Add(n.at, p.path, "%q is an %s reference, which this version cannot resolve: use the value itself or a ${PLACEHOLDER}", p.path,
 			prefix)
 		return "", false
 	}
-	value, err := d.options.Secrets(reference)
+	value, err := d.resolve(reference)
 	if err != nil {
 		d.report.Add(n.at, p.path, "%q: %s", p.path, err)
 		return "", false
@@ -86,7 +86,6 @@ func entryOf(path string) string {
 	return path[:end+1]
 }
 
-// isWithin reports whether the setting at a path has a secret.
 func (s *secrets) isWithin(path string) bool { return s.within[path] }
 
 // hide masks the secrets in a message about a path. Messages about an entry of a list quote no other

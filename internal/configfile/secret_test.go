@@ -10,13 +10,13 @@ import (
 
 // secretOptions resolves encrypted:NAME to secret-NAME, and encryptedFile:NAME to /tmp/NAME. The name
 // "bad" is an error.
-func secretOptions(asked *[]string) Options {
-	o := sampleOptions
+func secretOptions(asked *[]string) (o Options, secrets func(string) (string, error)) {
+	o = sampleOptions
 	o.Env = func(name string) (string, bool) {
 		value, ok := map[string]string{"T_NAME": "encrypted:from-env", "REF": "encrypted:ref"}[name]
 		return value, ok
 	}
-	o.Secrets = func(reference string) (string, error) {
+	return o, func(reference string) (string, error) {
 		*asked = append(*asked, reference)
 		name, isValue := strings.CutPrefix(reference, "encrypted:")
 		switch {
@@ -27,7 +27,6 @@ func secretOptions(asked *[]string) Options {
 		}
 		return "/tmp/" + strings.TrimPrefix(reference, "encryptedFile:"), nil
 	}
-	return o
 }
 
 const secretFile = `
@@ -42,12 +41,13 @@ future.token: encrypted:unused
 other: {x: "encrypted:unused"}
 `
 
-// TestReferencesEverywhere checks that references count in every kind of value, except those
+// TestReferencesCountInEveryValue checks that references count in every kind of value, except those
 // without an effect.
-func TestReferencesEverywhere(t *testing.T) {
+func TestReferencesCountInEveryValue(t *testing.T) {
 	var asked []string
 	var s sample
-	report := Parse("s.yml", []byte(secretFile), secretOptions(&asked), &s)
+	o, secrets := secretOptions(&asked)
+	report := ReadData("s.yml", []byte(secretFile), o, &s).Decode(&s, secrets)
 	got := fmt.Sprintf("%s %s %q %q %s %s %q", s.Name, s.Level, s.Words, s.Labels, s.Server.Password.Reveal(), s.Server.KeyFile, s.Entries[1].Name)
 	want := `secret-from-env secret-level ["plain" "secret-word"] map["a":"secret-label" "b":"secret-label" "c":"db://u:secret-ref@h/?p=secret-label"` +
 		` "d":"db://u:secret-ref@h/?p=secret-label"] secret-password /tmp/key "secret-entry"`
@@ -71,7 +71,8 @@ func TestMessagesHideSecrets(t *testing.T) {
 		"size: encrypted:port", "server.port: 1${REF}", "labels.x: encrypted:port\nserver.port: ${labels.x}"} {
 		var asked []string
 		var s sample
-		report := Parse("s.yml", []byte(file), secretOptions(&asked), &s)
+		o, secrets := secretOptions(&asked)
+		report := ReadData("s.yml", []byte(file), o, &s).Decode(&s, secrets)
 		report.Add(Position{}, "name", "%q is not %q", "server.port", "secret-port of secret-ref")
 		text := report.Err().Error()
 		if len(report.Problems) != 2 || strings.Contains(text, "secret-port") && strings.Contains(text, "secret-ref") {
@@ -87,10 +88,9 @@ func TestMessagesHideSecrets(t *testing.T) {
 
 func TestASecretIsNotResolvedAgain(t *testing.T) {
 	for _, file := range []string{"name: encrypted:x", "labels.x: encrypted:x\nname: ${labels.x}"} {
-		o := sampleOptions
-		o.Secrets = func(string) (string, error) { return "encrypted:hunter2", nil }
+		secrets := func(string) (string, error) { return "encrypted:hunter2", nil }
 		var s sample
-		if err := Parse("s.yml", []byte(file), o, &s).Err(); err != nil || s.Name != "encrypted:hunter2" {
+		if err := ReadData("s.yml", []byte(file), sampleOptions, &s).Decode(&s, secrets).Err(); err != nil || s.Name != "encrypted:hunter2" {
 			t.Errorf("got %q, %v", s.Name, err)
 		}
 	}

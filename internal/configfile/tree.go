@@ -3,6 +3,7 @@ package configfile
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -154,11 +155,9 @@ func (b *treeBuilder) scalar(n *yaml.Node, out *node, path string) {
 }
 
 func (b *treeBuilder) alias(n *yaml.Node, path string) *node {
-	for _, ancestor := range b.openAliases {
-		if ancestor == n.Alias {
-			b.report.Add(b.position(n), path, "the alias refers to itself")
-			return &node{at: b.position(n)}
-		}
+	if slices.Contains(b.openAliases, n.Alias) {
+		b.report.Add(b.position(n), path, "the alias refers to itself")
+		return &node{at: b.position(n)}
 	}
 	b.openAliases = append(b.openAliases, n.Alias)
 	defer func() { b.openAliases = b.openAliases[:len(b.openAliases)-1] }()

@@ -110,12 +110,9 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Duration is a duration, written as 10m, 1h30m, 14d, 2w, PT10M or a number of seconds.
-type Duration time.Duration
-
-// UnmarshalText parses a duration.
-func (d *Duration) UnmarshalText(text []byte) error {
-	s := strings.ToLower(strings.TrimSpace(string(text)))
+// parseDuration parses a duration, written as 10m, 1h30m, 14d, 2w, PT10M or a number of seconds.
+func parseDuration(text string) (time.Duration, error) {
+	s := strings.ToLower(text)
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		s = strconv.FormatInt(n, 10) + "s"
 	}
@@ -127,11 +124,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	v, err := time.ParseDuration(strings.TrimPrefix(s, "pt")) // as in ISO 8601
 	if err != nil || v < 0 {
-		return expectedError("a duration like 10m or a number of seconds")
+		return 0, expectedError("a duration like 10m or a number of seconds")
 	}
-	*d = Duration(v)
-	return nil
+	return v, nil
 }
-
-// String returns for example "10m0s".
-func (d Duration) String() string { return time.Duration(d).String() }

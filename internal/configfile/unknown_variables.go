@@ -31,7 +31,7 @@ func UnknownVariables(config any, prefix string, environment []string) []string 
 	var unknown []string
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, productPrefix) || slices.Contains(known, name) || isForeign(name, value, prefix) {
+		if !strings.HasPrefix(name, productPrefix) || slices.Contains(known, name) || isOfOtherProgram(name, value, prefix) {
 			continue
 		}
 		unknown = append(unknown, name+nearest.Hint(name, known))
@@ -60,8 +60,8 @@ var serviceVariable = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]
 // servicePort matches the values of such variables of which the name ends with _PORT.
 var servicePort = regexp.MustCompile(`^(tcp|udp|sctp)://`)
 
-// isForeign reports whether a variable belongs to another program, or was set by Kubernetes.
-func isForeign(name, value, prefix string) bool {
+// isOfOtherProgram reports whether a variable belongs to another program, or was set by Kubernetes.
+func isOfOtherProgram(name, value, prefix string) bool {
 	if strings.HasPrefix(name, testPrefix) || serviceVariable.MatchString(name) {
 		return true
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUnknownVariables checks which variables are named, and with which suggestion.
-func TestUnknownVariables(t *testing.T) {
+// TestMisspeltVariablesAreNamed checks which variables are named, and with which suggestion.
+func TestMisspeltVariablesAreNamed(t *testing.T) {
 	type group struct {
 		GRPC string `config:"grpc"`
 	}

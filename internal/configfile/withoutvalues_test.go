@@ -20,8 +20,8 @@ type publicConfig struct {
 	Accounts []publicAccount `config:"accounts"`
 }
 
-// TestWithoutValues checks which part of a problem remains for readers who must not see values.
-func TestWithoutValues(t *testing.T) {
+// TestProblemsAreShownWithoutValues checks which part of a problem remains for readers who must not see values.
+func TestProblemsAreShownWithoutValues(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
 		{"a value", "auth.port: hunter2", `c.yml:1:12: "auth.port" must be a whole number, got "********"`},
 		{"a value with quotes", `auth.port: 'a"hunter2"b\'`, `c.yml:1:12: "auth.port" must be a whole number, got "********"`},

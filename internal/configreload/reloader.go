@@ -1,4 +1,5 @@
-// Package configreload applies changes of configuration files while a program runs.
+// Package configreload applies changes of configuration files while a program runs, and says which configuration is in
+// effect, since when, and how it differs from the files. Programs serve that to operators, and the command check asks for it.
 package configreload
 
 import (
@@ -10,9 +11,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/filewatch"
 	"github.com/vedette-io/vedette/internal/logging"
-	"github.com/vedette-io/vedette/internal/reload"
 )
 
 // Config is a configuration that can be loaded again. C is its own type.
@@ -26,9 +26,10 @@ type Config[C any] interface {
 	SecretValues() []string
 	// NeedRestart returns the keys that differ and count from the next start on only.
 	NeedRestart(started C) []string
-	// InEffect returns the settings that are in effect in a program that was started with another
-	// configuration.
-	InEffect(started C) []configfile.KeyValue
+	// Effective returns all settings, with secrets masked.
+	Effective() []configfile.KeyValue
+	// Reloadable returns the keys that a running program reloads.
+	Reloadable() Reloadable
 }
 
 // files are those of a configuration.
@@ -59,7 +60,7 @@ type Options[C any] struct {
 	// the keys that have changed.
 	Apply func(ctx context.Context, before, next C) []string
 	// Report gets what is in effect after each reload; may be nil.
-	Report func(s configstatus.Status)
+	Report func(s Status)
 	// Rejected returns the names of accounts that are invalid; may be nil.
 	Rejected func(current C) []string
 	// Credentials returns further files to watch; may be nil. FilesChanged is called after a reload
@@ -85,7 +86,7 @@ type Reloader[C Config[C]] struct {
 // inEffect is what the program was started with, and what it uses now.
 type inEffect[C any] struct {
 	started, current C
-	status           configstatus.Status
+	status           Status
 }
 
 // New returns a reloader for a program that was started with a configuration.
@@ -97,12 +98,12 @@ func New[C Config[C]](started C, o Options[C]) *Reloader[C] {
 
 // Reload reads the configuration again, after files have changed, and returns the files to watch.
 func (r *Reloader[C]) Reload(ctx context.Context, changed []string) []string {
-	return r.reload(ctx, reload.Change{Paths: changed})
+	return r.reload(ctx, filewatch.Change{Paths: changed})
 }
 
 // reload is Reload for a change that may not be complete anymore when the files are read. Nothing
 // happens then: another change follows.
-func (r *Reloader[C]) reload(ctx context.Context, change reload.Change) []string {
+func (r *Reloader[C]) reload(ctx context.Context, change filewatch.Change) []string {
 	next, looked, err := r.current.Next()
 	isCurrent := change.IsCurrent(paths(looked))
 	switch {
@@ -142,7 +143,7 @@ func (r *Reloader[C]) reject(err error) {
 
 // apply puts a configuration into effect.
 func (r *Reloader[C]) apply(ctx context.Context, next C) {
-	// What uses the new secrets may log them at once, and what still uses the old ones until it ends.
+	// Code that uses the new secrets may log them at once. Code that uses the old ones may log these until it ends.
 	logging.SetSecrets(r.o.Log, slices.Concat(r.current.SecretValues(), next.SecretValues()))
 	changed := r.o.Apply(ctx, r.current, next)
 	if next.LogLevel() != r.current.LogLevel() {
@@ -182,4 +183,33 @@ func (r *Reloader[C]) logSuccess(changed []string) {
 		r.o.Log.Info("the configuration files agree again with what is in effect", "since", r.since)
 	}
 	r.logged.failure = ""
+}
+
+func (r *Reloader[C]) reportSuccess() {
+	r.o.Metrics.ConfigInEffect(r.since)
+	r.report(r.status())
+}
+
+func (r *Reloader[C]) report(s Status) {
+	r.inEffect.Store(&inEffect[C]{started: r.started, current: r.current, status: s})
+	if r.o.Report != nil {
+		r.o.Report(s)
+	}
+}
+
+func (r *Reloader[C]) status() Status {
+	s := Status{Since: r.since, Files: r.current.ReadFiles(), RestartKeys: r.current.NeedRestart(r.started)}
+	if r.o.Rejected != nil {
+		s.RejectedAccounts = r.o.Rejected(r.current)
+	}
+	return s
+}
+
+// Status returns which configuration is in effect. It may be called from any goroutine.
+func (r *Reloader[C]) Status() Status { return r.inEffect.Load().status }
+
+// Effective returns what is in effect for operators. It may be called from any goroutine.
+func (r *Reloader[C]) Effective() Effective {
+	e := r.inEffect.Load()
+	return Effective{Status: e.status, Name: r.o.Name, Settings: e.current.Reloadable().InEffect(e.started.Effective(), e.current.Effective())}
 }

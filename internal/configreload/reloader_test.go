@@ -17,15 +17,16 @@ type numbered struct {
 	number string
 }
 
-func (n *numbered) secret() string                           { return "open-sesame-" + n.number }
-func (n *numbered) Files() []configfile.File                 { return nil }
-func (n *numbered) ReadFiles() []string                      { return nil }
-func (n *numbered) Adopt() error                             { return nil }
-func (n *numbered) Close() error                             { return nil }
-func (n *numbered) LogLevel() string                         { return "info" }
-func (n *numbered) SecretValues() []string                   { return []string{n.secret()} }
-func (n *numbered) NeedRestart(*numbered) []string           { return nil }
-func (n *numbered) InEffect(*numbered) []configfile.KeyValue { return nil }
+func (n *numbered) secret() string                   { return "open-sesame-" + n.number }
+func (n *numbered) Files() []configfile.File         { return nil }
+func (n *numbered) ReadFiles() []string              { return nil }
+func (n *numbered) Adopt() error                     { return nil }
+func (n *numbered) Close() error                     { return nil }
+func (n *numbered) LogLevel() string                 { return "info" }
+func (n *numbered) SecretValues() []string           { return []string{n.secret()} }
+func (n *numbered) NeedRestart(*numbered) []string   { return nil }
+func (n *numbered) Effective() []configfile.KeyValue { return nil }
+func (n *numbered) Reloadable() Reloadable           { return nil }
 func (n *numbered) Next() (*numbered, []configfile.File, error) {
 	return &numbered{number: n.number + "1"}, nil, nil
 }

@@ -1,33 +1,39 @@
 package configreload
 
-import "github.com/vedette-io/vedette/internal/configstatus"
+import (
+	"net/http"
+	"time"
 
-func (r *Reloader[C]) reportSuccess() {
-	r.o.Metrics.ConfigInEffect(r.since)
-	r.report(r.status())
+	"github.com/vedette-io/vedette/internal/admin"
+	"github.com/vedette-io/vedette/internal/configfile"
+)
+
+// Path is where programs serve their configuration, for operators only.
+const Path = "/config"
+
+// Status says which configuration is in effect.
+type Status struct {
+	Since time.Time `json:"since"`           // when it took effect
+	Files []string  `json:"files,omitempty"` // from which it was read
+	Error string    `json:"error,omitempty"` // why the files as they are now are not in effect
+	// RejectedAccounts are the accounts that are invalid in the files. RestartKeys are the keys whose
+	// changes count from the next start on.
+	RejectedAccounts []string `json:"rejectedAccounts,omitempty"`
+	RestartKeys      []string `json:"restartKeys,omitempty"`
+	// PublicError is Error without values of the configuration, for readers who must not see them.
+	PublicError string `json:"-"`
 }
 
-func (r *Reloader[C]) report(s configstatus.Status) {
-	r.inEffect.Store(&inEffect[C]{started: r.started, current: r.current, status: s})
-	if r.o.Report != nil {
-		r.o.Report(s)
-	}
+// Effective is what is in effect in a running program.
+type Effective struct {
+	Status
+	Name     string                `json:"name"` // of the agent or server
+	Settings []configfile.KeyValue `json:"settings"`
 }
 
-// status returns what is in effect.
-func (r *Reloader[C]) status() configstatus.Status {
-	s := configstatus.Status{Since: r.since, Files: r.current.ReadFiles(), RestartKeys: r.current.NeedRestart(r.started)}
-	if r.o.Rejected != nil {
-		s.RejectedAccounts = r.o.Rejected(r.current)
-	}
-	return s
-}
-
-// Status returns which configuration is in effect. It may be called from any goroutine.
-func (r *Reloader[C]) Status() configstatus.Status { return r.inEffect.Load().status }
-
-// Effective returns what is in effect for operators. It may be called from any goroutine.
-func (r *Reloader[C]) Effective() configstatus.Effective {
-	e := r.inEffect.Load()
-	return configstatus.Effective{Status: e.status, Name: r.o.Name, Settings: e.current.InEffect(e.started)}
+// Handler serves what is in effect to operators.
+func Handler(guard admin.Guard, effective func() Effective) http.Handler {
+	return guard.Require(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		admin.WriteJSON(w, http.StatusOK, effective())
+	}))
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette/internal/configfile"
-	"github.com/vedette-io/vedette/internal/reload"
+	"github.com/vedette-io/vedette/internal/filewatch"
 )
 
 // Watch applies changes of the files and secrets of the configuration until ctx ends, and closes the
@@ -15,15 +15,16 @@ import (
 func (r *Reloader[C]) Watch(ctx context.Context) error {
 	if pipe := firstIrregular(r.current.ReadFiles()); pipe != "" {
 		r.o.Log.Info("the configuration is not reloaded when it changes, because it cannot be read twice", "file", pipe)
-		return nil
+		<-ctx.Done()
+		return r.current.Close()
 	}
 	secretsChanged := make(chan struct{}, 1)
 	var refreshing sync.WaitGroup
 	refreshing.Go(func() {
 		refreshSecrets(ctx, func() C { return r.inEffect.Load().current }, secretsChanged, r.o.Log)
 	})
-	files := reload.Config{Also: secretsChanged, WithoutNotifications: r.o.WithoutNotifications, Log: r.o.Log}
-	reload.Watch(ctx, files, r.watched(r.current.Files()), r.reload)
+	files := filewatch.Config{Also: secretsChanged, WithoutNotifications: r.o.WithoutNotifications, Log: r.o.Log}
+	filewatch.Watch(ctx, files, r.watched(r.current.Files()), r.reload)
 	refreshing.Wait()
 	return r.current.Close()
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // secrets returns one result after the other, and then that nothing has changed.
@@ -34,8 +36,8 @@ func (s *secrets) RefreshSecrets(context.Context) ([]string, error) {
 	return s.results[s.asked-1].references, s.results[s.asked-1].err
 }
 
-// TestRefreshSecrets checks that a change is reported, and that a failure that lasts is logged once.
-func TestRefreshSecrets(t *testing.T) {
+// TestLastingFailureIsLoggedOnce checks that a change is reported, and that a failure that lasts is logged once.
+func TestLastingFailureIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("the engine is down")
 		s := &secrets{results: []result{{nil, down}, {nil, down}, {[]string{"encrypted:k8s!n:a"}, nil}, {[]string{"encrypted:k8s!n:a"}, nil}, {nil, down}}}
@@ -99,8 +101,7 @@ func TestRefreshesSpread(t *testing.T) {
 	})
 }
 
-// TestFirstIrregular finds a pipe among files.
-func TestFirstIrregular(t *testing.T) {
+func TestPipeIsFoundAmongFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -115,4 +116,41 @@ func TestFirstIrregular(t *testing.T) {
 	if got := firstIrregular([]string{file}); got != "" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// piped is a configuration that was read from a pipe.
+type piped struct {
+	numbered
+	path     string
+	isClosed bool
+}
+
+func (p *piped) ReadFiles() []string                      { return []string{p.path} }
+func (p *piped) NeedRestart(*piped) []string              { return nil }
+func (p *piped) Next() (*piped, []configfile.File, error) { return p, nil, nil }
+func (p *piped) Close() error                             { p.isClosed = true; return nil }
+
+// TestPipedConfigurationIsClosed checks that the files with secrets of a configuration that cannot be read again stay until the program
+// ends, and no longer.
+func TestPipedConfigurationIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := &piped{path: path}
+		done := make(chan error, 1)
+		go func() {
+			done <- New(cfg, Options[*piped]{Metrics: noMetrics{}, Log: slog.New(slog.DiscardHandler)}).Watch(ctx)
+		}()
+		synctest.Wait()
+		if cfg.isClosed || len(done) > 0 {
+			t.Errorf("closed %t, ended %t while the program runs", cfg.isClosed, len(done) > 0)
+		}
+		cancel()
+		if err := <-done; err != nil || !cfg.isClosed {
+			t.Errorf("closed %t, error %v after the program", cfg.isClosed, err)
+		}
+	})
 }

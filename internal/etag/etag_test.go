@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette/internal/etag"
 )
 
-func TestWrite(t *testing.T) {
+func TestSameTagIsNotSentAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name, header string
 		want         int

@@ -3,7 +3,7 @@
 //
 //   - Names of members are compared byte by byte. encoding/json also takes "Account" for account,
 //     so that it reads another account than Spinnaker's services, which ignore that member.
-//   - A member that stands twice is an error. encoding/json takes the last one, other programs the
+//   - A member that occurs twice is an error. encoding/json takes the last one, other programs the
 //     first one, so that one of them checks what another one executes.
 //   - Text that is not UTF-8 is an error. encoding/json replaces its bytes, so that two names
 //     become one.
@@ -32,13 +32,14 @@ import (
 // Unmarshal decodes a document into v, which is a pointer. Its errors are a *SyntaxError, a
 // *LimitError, a *json.UnmarshalTypeError, or what a method UnmarshalJSON returned.
 func Unmarshal(data []byte, v any, limits Limits) error {
-	return unmarshal(data, v, limits, exact)
-}
-
-// UnmarshalNumbers is Unmarshal, but numbers in values without a type become a json.Number, which
-// keeps all their digits, instead of a float64.
-func UnmarshalNumbers(data []byte, v any, limits Limits) error {
-	return unmarshal(data, v, limits, exactNumbers)
+	if field := costsOf(pointee(v)).untagged; field != "" {
+		// encoding/json would find "id" for a field ID; here it would stay empty without an error.
+		return fmt.Errorf("decode into %T: the field %s has no json tag", v, field)
+	}
+	if _, err := Measure(data, v, limits); err != nil {
+		return err
+	}
+	return typeError(jsonv2.Unmarshal(data, v, exact))
 }
 
 // exact contains MatchCaseInsensitiveNames and AllowDuplicateNames although false is what jsontext
@@ -51,22 +52,6 @@ var exact = jsonv2.JoinOptions(
 	jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(numberFrom)),
 )
 
-var exactNumbers = jsonv2.JoinOptions(
-	exact,
-	jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(numberFrom), jsonv2.UnmarshalFromFunc(untypedNumberFrom))),
-)
-
-func unmarshal(data []byte, v any, limits Limits, options jsonv2.Options) error {
-	if field := costsOf(pointee(v)).untagged; field != "" {
-		// encoding/json would find "id" for a field ID; here it would stay empty without an error.
-		return fmt.Errorf("decode into %T: the field %s has no json tag", v, field)
-	}
-	if _, err := Measure(data, v, limits); err != nil {
-		return err
-	}
-	return typeError(jsonv2.Unmarshal(data, v, options))
-}
-
 // numberFrom decodes a json.Number, which jsonv2 takes for a string.
 func numberFrom(d *jsontext.Decoder, n *json.Number) error {
 	if d.PeekKind() != '0' {
@@ -77,20 +62,11 @@ func numberFrom(d *jsontext.Decoder, n *json.Number) error {
 	return err
 }
 
-func untypedNumberFrom(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	raw, err := d.ReadValue()
-	*v = json.Number(raw)
-	return err
-}
-
 // SyntaxError reports a document that is not exact JSON. Its message does not quote the document,
 // which may contain a Secret.
 type SyntaxError struct {
 	Offset int64  // of the first byte that is wrong
-	Reason string // "syntax error", "a name stands twice in one object"
+	Reason string // "syntax error", "a name occurs twice in one object"
 }
 
 // Error implements error.
@@ -100,7 +76,7 @@ func syntaxError(offset int64, err error) error {
 	reason := "syntax error or unexpected end"
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		reason = "a name stands twice in one object"
+		reason = "a name occurs twice in one object"
 	case strings.Contains(err.Error(), "invalid UTF-8"), strings.Contains(err.Error(), "surrogate"):
 		reason = "text that is not valid UTF-8"
 	}

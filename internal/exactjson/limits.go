@@ -86,7 +86,7 @@ type meter struct {
 }
 
 // maxOpenNames bounds the names of all objects that have begun and not ended. The decoder keeps
-// them, to find those that stand twice, in about 100 bytes each.
+// them, to find those that occur twice, in about 100 bytes each.
 const maxOpenNames = 1 << 18
 
 // openNames counts the names of objects that have begun and not ended.

@@ -84,7 +84,7 @@ func TestClassThatWasAlone(t *testing.T) {
 }
 
 // Numbers that callers choose do not overflow.
-func TestLargeNumbers(t *testing.T) {
+func TestLargeNumbersDoNotOverflow(t *testing.T) {
 	const most = math.MaxInt64
 	for _, tt := range []struct {
 		name         string
@@ -179,7 +179,7 @@ func TestSeveralEndsAtOnce(t *testing.T) {
 }
 
 // A context that has ended is granted nothing, even if all is free.
-func TestEndedContext(t *testing.T) {
+func TestEndedContextIsGrantedNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := New(Config{Capacity: 1})
@@ -215,7 +215,7 @@ func TestRequestsThatGiveUp(t *testing.T) {
 
 // One source with thousands of keys delays itself: only keys that callers cannot choose are fair, so that
 // users of lines nest one in the other. The share of a key bounds what its own line can take.
-func TestManyKeys(t *testing.T) {
+func TestManyKeysDelayOnlyTheirSource(t *testing.T) {
 	runLineTest(t, Config{Capacity: 4, Share: 2}, func(all *lineTest) {
 		inner := New(Config{Capacity: 2, Share: 1, Waiting: 2000})
 		acquire := func(user string) {
@@ -256,8 +256,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// TestRandomPrograms runs FuzzLine's programs for a while.
-func TestRandomPrograms(t *testing.T) {
+// TestRandomProgramsMatchTheModel runs FuzzLine's programs for a while.
+func TestRandomProgramsMatchTheModel(t *testing.T) {
 	for seed := range uint64(300) {
 		random, m := rand.New(rand.NewPCG(seed, 0)), newModel(t)
 		for range 300 {

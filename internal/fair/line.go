@@ -13,6 +13,12 @@
 // A key must be something that callers cannot choose freely, such as their address: a caller with a thousand keys has
 // a thousand turns. Names that they choose, such as users in headers, belong into a line of their own within the share
 // of such a key, as server/readlimit does it.
+//
+// It is the only waiting line, because eight mechanisms with different rules were each attacked with success in another way.
+// Considered: golang.org/x/sync/semaphore is first in, first out, without keys or shares, so one caller delays everyone. API
+// priority and fairness of Kubernetes (k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing) distributes seats of requests, not
+// bytes that grow, and needs the API server's packages. Adding, granting, releasing and canceling take constant time,
+// whatever the number of keys.
 package fair
 
 import (

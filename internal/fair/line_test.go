@@ -76,7 +76,7 @@ func (l *lineTest) mustAcquire(key string, n int64) *Grant {
 }
 
 // A key cannot hold more than its share, and other keys have the rest.
-func TestShare(t *testing.T) {
+func TestKeyIsLimitedToItsShare(t *testing.T) {
 	runLineTest(t, Config{Capacity: 100, Share: 60}, func(l *lineTest) {
 		first := l.mustAcquire("a", 50)
 		if l.TryAcquire("a", 20) != nil {
@@ -118,7 +118,7 @@ func TestKeysTakeTurns(t *testing.T) {
 }
 
 // A key of weight 2 has two turns in a row, and twice the share.
-func TestWeights(t *testing.T) {
+func TestWeightGivesTurnsAndShare(t *testing.T) {
 	weight := func(key string) int { return map[string]int{"heavy": 2}[key] }
 	runLineTest(t, Config{Capacity: 1, Share: 1, Weight: weight}, func(l *lineTest) {
 		l.ask("x", 0, "x", 1)
@@ -139,7 +139,7 @@ func TestWeights(t *testing.T) {
 	})
 }
 
-func TestClasses(t *testing.T) {
+func TestClassesTakeTurnsByWeight(t *testing.T) {
 	runLineTest(t, Config{Capacity: 1, Share: 1, Classes: []int{3, 1}}, func(l *lineTest) {
 		l.ask("x", 1, "x", 1)
 		for i := range 2 {
@@ -186,7 +186,7 @@ func TestExhaustedShareDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
-func TestErrors(t *testing.T) {
+func TestRefusalsSayWhy(t *testing.T) {
 	var mu sync.Mutex
 	var waits []string
 	onWait := func(waited time.Duration, granted bool) {
@@ -227,7 +227,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-func TestGrow(t *testing.T) {
+func TestGrowthStaysWithinTheShare(t *testing.T) {
 	runLineTest(t, Config{Capacity: 100, Share: 60, Wait: time.Second}, func(l *lineTest) {
 		a, b := l.mustAcquire("a", 40), l.mustAcquire("b", 50)
 		if !a.TryGrow(10) || a.TryGrow(1) || a.Units() != 50 {
@@ -269,7 +269,7 @@ func TestReleaseWhileGrowing(t *testing.T) {
 	})
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinedGrantsReleaseTogether(t *testing.T) {
 	runLineTest(t, Config{Capacity: 10, Share: 10}, func(l *lineTest) {
 		var g Grant
 		for range 3 {
@@ -297,7 +297,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-func TestNil(t *testing.T) {
+func TestNilLineGrantsEverything(t *testing.T) {
 	var l *Line
 	g, err := l.Acquire(t.Context(), "a", 1)
 	if err != nil || !g.TryGrow(1) || g.Grow(t.Context(), 1) != nil || l.TryAcquire("a", 1) == nil || l.Stats() != (Stats{}) {
@@ -307,8 +307,8 @@ func TestNil(t *testing.T) {
 	g.Release()
 }
 
-// TestRandom checks after each step that no unit is granted twice, and at the end that none is lost.
-func TestRandom(t *testing.T) {
+// TestNoUnitIsGrantedTwice checks after each step that no unit is granted twice, and at the end that none is lost.
+func TestNoUnitIsGrantedTwice(t *testing.T) {
 	l := New(Config{Capacity: 100, Wait: time.Millisecond, Queue: 20, Classes: []int{3, 1}})
 	var all sync.WaitGroup
 	for i := range 100 {

@@ -33,7 +33,6 @@ type keyState struct {
 	turns   int           // grants left in its turn
 }
 
-// waiter is a request.
 type waiter struct {
 	class int
 	name  string
@@ -114,7 +113,9 @@ func (q *queue) grantAtOnce(w *waiter) bool {
 	if k == nil {
 		k = q.newKey(id, weight)
 	}
-	w.key, w.units, w.granted = k, units, true
+	w.key = k
+	w.units = units
+	w.granted = true
 	q.used += units
 	k.held += units
 	q.update(k) // requests may wait behind a growth

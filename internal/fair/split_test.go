@@ -67,8 +67,7 @@ func TestSplitGrantGrowsAndShrinks(t *testing.T) {
 	}
 }
 
-// A nil Split grants everything.
-func TestNilSplit(t *testing.T) {
+func TestNilSplitGrantsEverything(t *testing.T) {
 	var s *Split
 	g, err := s.Acquire(t.Context(), "a", 1)
 	if err != nil || g.Grow(t.Context(), 1<<40) != nil || s.TryAcquire("a", 1) == nil {

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/connlimit"
 )
 
 // Serve serves srv on listener until ctx ends. Requests that are under way then have the
@@ -43,6 +45,22 @@ const (
 	idleTimeout    = time.Minute
 	maxHeaderBytes = 16 << 10
 )
+
+// MaxConnections limits the connections of a port for health checks and operators. One address has half.
+const MaxConnections = 128
+
+// Limit limits the connections of a server that New returned, whose headers are small, and returns the listener to
+// serve. Without a limit, idle connections of one host would take the memory of the program.
+func Limit(srv *http.Server, listener net.Listener, log *slog.Logger) net.Listener {
+	limited := connlimit.New(listener, connlimit.Config{Connections: MaxConnections, Log: log,
+		Reject: func(w http.ResponseWriter, _ *http.Request, message string) {
+			http.Error(w, message, http.StatusServiceUnavailable)
+		}})
+	srv.Handler, srv.ConnContext = limited.Handler(srv.Handler), limited.ConnContext
+	srv.Protocols = new(http.Protocols)
+	srv.Protocols.SetHTTP1(true) // no HTTP/2: limits are those of a connection
+	return limited
+}
 
 // New returns a server for health checks and operators. Clients that send slowly, or nothing, do not
 // keep their connections: a client whom a handler rejects may still send its body.

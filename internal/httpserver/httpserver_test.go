@@ -129,3 +129,38 @@ func TestServeWaitsForRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestOneAddressCannotOccupyThePort occupies a port from one address. Another one is served.
+func TestOneAddressCannotOccupyThePort(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	srv := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "answer") }), nil)
+	ended := make(chan error, 1)
+	log := slog.New(slog.DiscardHandler)
+	go func() { ended <- Serve(ctx, srv, Limit(srv, listener, log), 0, log) }()
+	for range MaxConnections / 2 {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	for from, want := range map[string]int{"127.0.0.1": http.StatusServiceUnavailable, "127.0.0.2": http.StatusOK} {
+		client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext}}
+		response, err := client.Get("http://" + listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("from %s: got %s, want %d", from, response.Status, want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,16 +1,19 @@
 // Package keypair reads certificates and private keys for TLS from files, and reloads them when the
 // files change, so that a rotated certificate is used without a restart.
+//
+// docs/decisions/0064 compares it with the packages of gRPC and controller-runtime.
 package keypair
 
 import (
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -36,7 +39,6 @@ type Pair struct {
 	mu        sync.Mutex
 	current   *tls.Certificate
 	fileState fileState
-	reloadErr error // why the current files are not used; nil if they are
 }
 
 // fileState is a digest of what files contain. Their sizes and times do not show each change: a rotated
@@ -65,27 +67,13 @@ func (p *Pair) Certificate() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state, err := p.readState()
-	if err != nil {
-		p.reloadErr = err
+	if err != nil || state == p.fileState {
 		return p.current
 	}
-	if state == p.fileState {
-		return p.current
-	}
-	cert, err := load(p.files)
-	p.reloadErr = err
-	if err == nil {
+	if cert, err := load(p.files); err == nil {
 		p.current, p.fileState = cert, state
 	}
 	return p.current
-}
-
-// ReloadError returns why the files could not be used when they were last read, or nil. Certificate
-// returns the last valid certificate then.
-func (p *Pair) ReloadError() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.reloadErr
 }
 
 // Warning returns a message if the certificate has expired, is not valid yet, or expires within a
@@ -126,9 +114,31 @@ func stateOf(paths ...string) (fileState, error) {
 	return fileState(sum.Sum(nil)), nil
 }
 
+// maxFileBytes bounds a file. The authorities of all browsers have less than a MiB.
+const maxFileBytes = 16 << 20
+
+// read reads a file as a whole. It does not wait for the writer of a pipe, and does not read a device that never ends: files are read at
+// each handshake, and all others would wait with it.
 func read(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	return data, describeNotExist(path, err)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, describeNotExist(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // it names the file
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: name a file in it", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file, but a pipe or a device: name a file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		return nil, fmt.Errorf("the file %s is too large for certificates and keys: the maximum is %d MiB", path, maxFileBytes>>20)
+	}
+	return data, err //nolint:wrapcheck // it names the file
 }
 
 // describeNotExist describes a missing file. Other errors of package os already name the file.
@@ -137,17 +147,4 @@ func describeNotExist(path string, err error) error {
 		return fmt.Errorf("the file %s does not exist: %w", path, fs.ErrNotExist)
 	}
 	return err
-}
-
-// LoadCertPool reads authorities from a PEM file.
-func LoadCertPool(path string) (*x509.CertPool, error) {
-	data, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("the file %s contains no certificate in PEM format", path)
-	}
-	return pool, nil
 }

@@ -44,41 +44,38 @@ func load(files Files) (*tls.Certificate, error) {
 // parseChain returns all certificates in a file. The intermediates are sent too, because the peer
 // may need them to verify the chain.
 func parseChain(path string, data []byte) ([]*x509.Certificate, error) {
+	blocks, err := pemBlocks(path, data)
+	if err != nil {
+		return nil, err
+	}
 	var chain []*x509.Certificate
-	for _, block := range pemBlocks(data) {
-		if block.Type != "CERTIFICATE" {
+	for _, block := range blocks {
+		if block.Type != certificateType {
 			continue
 		}
-		c, err := x509.ParseCertificate(block.Bytes)
+		c, err := block.certificate(path)
 		if err != nil {
-			return nil, fmt.Errorf("read certificate %d in %s: %w", len(chain)+1, path, err)
+			return nil, err
 		}
 		chain = append(chain, c)
 	}
 	if len(chain) == 0 {
-		return nil, fmt.Errorf("the file %s contains no certificate in PEM format", path)
+		return nil, errNoCertificate(path)
 	}
 	return chain, nil
 }
 
-func pemBlocks(data []byte) (all []*pem.Block) {
-	for {
-		var block *pem.Block
-		block, data = pem.Decode(data)
-		if block == nil {
-			return all
-		}
-		all = append(all, block)
-	}
-}
-
 // parseKey returns the first private key in a file.
 func parseKey(path string, data []byte, password string) (crypto.Signer, error) {
-	for _, block := range pemBlocks(data) {
+	blocks, err := pemBlocks(path, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range blocks {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue
 		}
-		key, err := parseBlock(block, password)
+		key, err := parseBlock(block.Block, password)
 		if err != nil {
 			return nil, fmt.Errorf("read the key in %s: %w", path, err)
 		}

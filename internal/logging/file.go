@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,23 +19,23 @@ const (
 	Stderr = "stderr"
 )
 
-// Upper limits of File. A file of more days would have a date that time.Duration cannot express, and
-// lumberjack would then remove all files.
-const (
-	MaxFileSizeMB = 1 << 20
-	MaxFileDays   = 36_500
-	MaxFileCount  = 1 << 20
-)
-
-// File is where lines go, and when a file is rotated. The zero value is standard output.
+// File is where lines go, and when a file is rotated. The zero value is standard output. lumberjack removes all files if
+// time.Duration cannot express MaxAgeDays.
 type File struct {
-	Path       string // stdout, stderr, or the path of a file; "" means stdout
-	MultiWrite bool   // lines go to standard output in addition to a file
-	MaxSizeMB  int    // when a new file is started; 0 means 100
-	MaxAgeDays int    // how long old files are kept; 0 means for ever
-	MaxBackups int    // how many old files are kept; 0 means all
-	UTC        bool   // the names of old files contain UTC instead of local time
-	Compress   bool   // old files are compressed by gzip
+	// Where to log: stdout, stderr, or the path of a file.
+	Path string `config:"file" default:"stdout"`
+	// Log to standard output in addition to the file.
+	MultiWrite bool `config:"multiWrite" default:"false"`
+	// Size at which a new file is started, in MB; 0 for 100. The old file keeps its name with a date.
+	MaxSizeMB int `config:"maxSizeMb" default:"1" minimum:"0" maximum:"1048576"`
+	// Time for which old files are kept, in days; 0 for ever.
+	MaxAgeDays int `config:"maxAgeDays" default:"10" minimum:"0" maximum:"36500"`
+	// Number of old files that are kept; 0 for all.
+	MaxBackups int `config:"maxBackups" default:"10" minimum:"0" maximum:"1048576"`
+	// Use local time in log lines and in the names of old files, instead of UTC.
+	LocalTime bool `config:"localTime" default:"true"`
+	// Compress old files with gzip.
+	Compress bool `config:"compress" default:"false"`
 }
 
 // writer returns the writer of lines. It never fails, because the log must not stop the program: a
@@ -59,41 +60,8 @@ func (f File) open() io.Writer {
 	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return &device{path: f.Path}
 	}
-	return &rotatedFile{file: &lumberjack.Logger{Filename: f.Path, MaxSize: f.MaxSizeMB, MaxAge: f.MaxAgeDays, MaxBackups: f.MaxBackups,
-		LocalTime: !f.UTC, Compress: f.Compress}}
-}
-
-// rotatedFile is a file that is rotated, and that others may remove or rename: the lines that follow are
-// written to a new file of that name, and not to one that nobody can read anymore.
-type rotatedFile struct {
-	file    *lumberjack.Logger
-	open    os.FileInfo // nil until a line was written to it
-	checked time.Time
-}
-
-// checkInterval is how often to look for the file, because that costs as much as a line.
-const checkInterval = time.Second
-
-func (r *rotatedFile) Write(line []byte) (int, error) {
-	if now := time.Now(); now.Sub(r.checked) >= checkInterval {
-		r.checked = now
-		r.reopenIfMoved()
-	}
-	n, err := r.file.Write(line)
-	if r.open == nil && err == nil {
-		r.open, _ = os.Stat(r.file.Filename)
-	}
-	return n, err
-}
-
-// reopenIfMoved closes the file if its name is that of another one, which may be the next after a
-// rotation. The next line opens that, or creates it.
-func (r *rotatedFile) reopenIfMoved() {
-	now, err := os.Stat(r.file.Filename)
-	if r.open != nil && (err != nil || !os.SameFile(r.open, now)) {
-		_ = r.file.Close() // it is lost anyway
-		r.open = nil
-	}
+	return newRotatedFile(&lumberjack.Logger{Filename: f.Path, MaxSize: f.MaxSizeMB, MaxAge: f.MaxAgeDays, MaxBackups: f.MaxBackups,
+		LocalTime: f.LocalTime, Compress: f.Compress})
 }
 
 // device is a file that is not rotated, such as /dev/stderr.
@@ -133,9 +101,9 @@ const (
 
 var errNotRead = errors.New("nobody reads the pipe")
 
-// fileWriter writes lines to a file, and to standard error while the file cannot be written. It is
-// not safe for concurrent use; slog's handlers write one line at a time.
+// fileWriter writes lines to a file, and to standard error while the file cannot be written.
 type fileWriter struct {
+	mu      sync.Mutex // slog's handlers write one line at a time, but checks come from elsewhere
 	path    string
 	file    io.Writer
 	stdout  io.Writer // gets all lines too; may be nil
@@ -146,10 +114,20 @@ type fileWriter struct {
 
 // Write writes one line. It returns no error, because slog ignores errors.
 func (f *fileWriter) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.stdout != nil {
 		_, _ = f.stdout.Write(line)
 	}
-	err := f.writeFile(line)
+	f.report(f.writeFile(line))
+	if f.failing && f.stdout == nil {
+		_, _ = f.stderr.Write(line) // as a whole, because nobody can read a half
+	}
+	return len(line), nil
+}
+
+// report says once on standard error that the file cannot be written, and once that it can be again.
+func (f *fileWriter) report(err error) {
 	switch {
 	case err != nil && !f.failing:
 		fmt.Fprintf(f.stderr, "cannot write the log file %s: %v: lines go to standard error until it can be written; "+
@@ -158,10 +136,19 @@ func (f *fileWriter) Write(line []byte) (int, error) {
 		fmt.Fprintf(f.stderr, "the log file %s can be written again\n", f.path)
 	}
 	f.failing = err != nil
-	if f.failing && f.stdout == nil {
-		_, _ = f.stderr.Write(line) // as a whole, because nobody can read a half
+}
+
+// reopen creates the file again if it was removed or renamed, so that it is there before the next line. With
+// force it is opened again in any case. A file that can be opened may still be on a full disk, so only a line that
+// was written ends a failure.
+func (f *fileWriter) reopen(force bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if rotated, ok := f.file.(*rotatedFile); ok {
+		if err := rotated.reopen(force); err != nil {
+			f.report(err)
+		}
 	}
-	return len(line), nil
 }
 
 // writeFile writes a line to the file, on a line of its own if a full disk has cut the one before.

@@ -55,3 +55,37 @@ func TestPipesDoNotStopTheProgram(t *testing.T) {
 		t.Errorf("with a reader that has stopped: got %d bytes on standard error, want one report and all lines", len(got))
 	}
 }
+
+// TestPipeInPlaceOfTheFile puts a pipe where the log file was: lines go to standard error, with or without a reader of the
+// pipe, and to a file as soon as there can be one.
+func TestPipeInPlaceOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	log, _, stderr := open(t, File{Path: path})
+	log.Info("first")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("second")
+	if got := stderr.String(); !strings.Contains(got, "cannot write the log file") || !strings.Contains(got, "msg=second") {
+		t.Errorf("without a reader: got %q, want a report and the line", got)
+	}
+	reader, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	log.Info("third")
+	if got := stderr.String(); !strings.Contains(got, "msg=third") {
+		t.Errorf("with a reader: got %q, want the line", got)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("fourth")
+	if got, err := os.ReadFile(path); err != nil || !strings.Contains(string(got), "msg=fourth") {
+		t.Errorf("without the pipe: got %q and error %v, want the line in a file", got, err)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestNew(t *testing.T) {
+func TestLevelAndFormatTakeEffect(t *testing.T) {
 	for _, tt := range []struct {
 		level, format string
 		want          []string // the last word of each of the four lines at trace, info, warn and error that is logged
@@ -52,8 +52,8 @@ func logAtEachLevel(t *testing.T, log *slog.Logger) {
 	log.Error("m")
 }
 
-// TestSetLevel changes the level of a logger through one that comes from it.
-func TestSetLevel(t *testing.T) {
+// TestLevelChangesForDerivedLoggers changes the level of a logger through one that comes from it.
+func TestLevelChangesForDerivedLoggers(t *testing.T) {
 	var out strings.Builder
 	log, err := New(Config{}, &out, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestSetLevel(t *testing.T) {
 // TestLinesContainFieldsAndAttributesOfContext checks what is added to each line.
 func TestLinesContainFieldsAndAttributesOfContext(t *testing.T) {
 	var out strings.Builder
-	log, err := New(Config{Format: JSON, UTC: true, Fields: map[string]string{"zone": "eu", "agentCluster": ""}}, &out, nil)
+	log, err := New(Config{Format: JSON, Fields: map[string]string{"zone": "eu", "agentCluster": ""}}, &out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 const maxDocumentBytes = 1 << 20
 
 // documentParts returns what is secret in a YAML or JSON document, such as a kubeconfig, however it is
-// written: what stands at names such as token, password and key, values of environment variables with such
+// written: the values at names such as token, password and key, values of environment variables with such
 // names, and passwords in URLs and arguments. It returns nil if the value is not such a document.
 func documentParts(value string) []string {
 	if len(value) > maxDocumentBytes || !strings.ContainsAny(value, ":[{") {
@@ -43,7 +43,7 @@ func parseDocument(value string) *yaml.Node {
 }
 
 // documentSecrets collects the secrets of a document. It does not follow aliases to lists and mappings:
-// those are looked at where they stand.
+// those are looked at where they are.
 type documentSecrets struct{ parts []string }
 
 func (d *documentSecrets) addNode(n *yaml.Node) {
@@ -62,7 +62,7 @@ func (d *documentSecrets) addNode(n *yaml.Node) {
 	}
 }
 
-// addMapping adds what stands at secret names, also in lists of names and values as in {name: TOKEN, value: x}.
+// addMapping adds the values at secret names, also in lists of names and values as in {name: TOKEN, value: x}.
 func (d *documentSecrets) addMapping(n *yaml.Node) {
 	named := false
 	for i := 0; i+1 < len(n.Content); i += 2 {

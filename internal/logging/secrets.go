@@ -19,7 +19,7 @@ import (
 // ***: those that are given, and those of the call before, which connections may still use. It masks
 //
 //   - a value of one line, of 6 bytes or more;
-//   - in a value of several lines, and in YAML or JSON on one line, what stands at names such as token,
+//   - in a value of several lines, and in YAML or JSON on one line, the values at names such as token,
 //     password and key, and the lines of a certificate or a key;
 //
 // as it is, quoted, in JSON, in URLs and in base64. The time that a line takes depends on its length,
@@ -53,7 +53,6 @@ func (w *secretWriter) set(values []string) {
 	w.index.Store(index)
 }
 
-// Write writes a line.
 func (w *secretWriter) Write(line []byte) (int, error) {
 	index := w.index.Load()
 	if index == nil {

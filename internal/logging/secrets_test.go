@@ -116,7 +116,7 @@ func TestSecretsInDocuments(t *testing.T) {
 	}
 }
 
-// FuzzSecretDocument checks that no document is a problem, and that a token is found whatever stands beside it.
+// FuzzSecretDocument checks that no document is a problem, and that a token is found whatever is beside it.
 func FuzzSecretDocument(f *testing.F) {
 	for _, document := range []string{"{token: abcdef}", "token: |\n  a\n  b", "a: &a [*a, *a]", "&a {key: *a}", "[[[[[[", "? {token: x}\n: y", "a: b\n---\nc", "\x00", "{}", "--- >-"} {
 		f.Add(document)
@@ -133,9 +133,9 @@ func FuzzSecretDocument(f *testing.F) {
 	})
 }
 
-// TestSecretsChange checks that the secrets of the call before are still masked, and those before them
+// TestFormerSecretsAreMaskedOnceMore checks that the secrets of the call before are still masked, and those before them
 // no longer.
-func TestSecretsChange(t *testing.T) {
+func TestFormerSecretsAreMaskedOnceMore(t *testing.T) {
 	var out bytes.Buffer
 	log, err := New(Config{}, &out, &out)
 	if err != nil {

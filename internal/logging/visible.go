@@ -11,7 +11,6 @@ import (
 // kubectl. slog's text does that itself, and its JSON does so for the oldest of these characters only.
 type visibleJSON struct{ next io.Writer }
 
-// Write writes a line.
 func (w visibleJSON) Write(line []byte) (int, error) {
 	if bytes.ContainsFunc(line, func(r rune) bool { return r >= 0x7f && textcheck.IsHidden(r) }) {
 		line = []byte(textcheck.EscapeJSON(string(line)))

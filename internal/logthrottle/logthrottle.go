@@ -1,5 +1,11 @@
 // Package logthrottle limits how often an event is logged, so that a client that causes many events
 // cannot fill the log.
+//
+// Lines that REST requests cause, those of tasks and operations too, are throttled by message: a denied operation was one
+// line, 3,800 of them a second. Lines about the connections and changes of agents are throttled by message and source,
+// because thousands of agents connect at the same time, and an operator wants to know of each. Throttling requests by caller
+// was considered: a caller can have many addresses, and the lines of all of them together fill a disk. That one caller hides
+// the lines of another within ten seconds is the price; metrics still count all requests.
 package logthrottle
 
 import (

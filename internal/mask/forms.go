@@ -97,7 +97,6 @@ func (v Values) put(text string, minLen int) {
 // searched for unchanged, escaped and in base64.
 const maxFormsLength = 4 << 10
 
-// findForms searches for the forms of a text.
 func (s *searcher) findForms(text string, minLen int) {
 	if len(text) < minLen {
 		for _, quote := range []string{`"`, `\"`, "'", "`"} {

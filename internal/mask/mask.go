@@ -11,6 +11,10 @@
 // Less formally: a masked text may contain a word of a long value, but no password, key or token.
 // The memory needed depends on the length of the texts and of the longest value, not on the number
 // of values.
+//
+// Which manifests and patches are masked as those of Secrets is decided here, for the agent and the server. Where a patch is
+// of a kind Secret of another API group, it counts as one: masking too much costs a few words of a message, masking too
+// little a secret.
 package mask
 
 import (

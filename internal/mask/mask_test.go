@@ -77,8 +77,8 @@ func TestValuesAreMaskedInAllForms(t *testing.T) {
 	}
 }
 
-// TestMaskedMembers checks which members of a manifest or a patch are values.
-func TestMaskedMembers(t *testing.T) {
+// TestOnlyValuesAreMasked checks which members of a manifest or a patch are values.
+func TestOnlyValuesAreMasked(t *testing.T) {
 	for submitted, want := range map[string]string{
 		`{"data":{"a":"hunter2"}}`:                                                         "***",
 		`{"stringdata":{"a":{"b":["hunter2"]}}}`:                                           "***",

@@ -2,7 +2,7 @@ package mask
 
 import "testing"
 
-func TestURLs(t *testing.T) {
+func TestCredentialsInURLsAreMasked(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://me:hunter2@host/path":                           "http://me:********@host/path",
 		`got "https://:hun:ter2@host" and more`:                 `got "https://:********@host" and more`,

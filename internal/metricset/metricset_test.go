@@ -32,7 +32,7 @@ func wantLines(t *testing.T, got string, lines ...string) {
 	}
 }
 
-func TestScrape(t *testing.T) {
+func TestScrapeShowsCurrentSamples(t *testing.T) {
 	s := New()
 	s.Counter("requests_total", "Requests.", "code").WithLabelValues("200").Add(3)
 	s.Counter("restarts_total", "Restarts.")
@@ -51,8 +51,8 @@ func TestScrape(t *testing.T) {
 	wantLines(t, scrape(t, s, "/prometheus_metrics"), `queue{name="a"} 2`, "# TYPE moved_total counter", "moved_total 7")
 }
 
-// TestHostileLabels checks that labels with any bytes are scraped, each in one line.
-func TestHostileLabels(t *testing.T) {
+// TestHostileLabelsForgeNoLine checks that labels with any bytes are scraped, each in one line.
+func TestHostileLabelsForgeNoLine(t *testing.T) {
 	s := New()
 	queue := s.SampledGauge("queue", "Entries.", "name")
 	s.OnScrape(func() {
@@ -95,8 +95,8 @@ func TestOnlyMetricsAreServed(t *testing.T) {
 	}
 }
 
-// TestConcurrentScrapes checks that scrapes do not see each other's samples.
-func TestConcurrentScrapes(t *testing.T) {
+// TestScrapesDoNotShareSamples checks that scrapes do not see each other's samples.
+func TestScrapesDoNotShareSamples(t *testing.T) {
 	s := New()
 	g := s.SampledGauge("g", "G.", "l")
 	s.OnScrape(func() { g.Set(1, "a"); g.Set(2, "b") })
@@ -125,7 +125,7 @@ func TestLabelValuesAreBounded(t *testing.T) {
 	}
 }
 
-func TestMarkdown(t *testing.T) {
+func TestMarkdownListsMetricsByName(t *testing.T) {
 	s := New()
 	s.Gauge("b", "After | a.")
 	s.Counter("a_total", "First.", "x", "y")

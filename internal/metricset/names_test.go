@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFirstNames(t *testing.T) {
+func TestFirstNamesAreSortedAndValid(t *testing.T) {
 	for _, tt := range []struct {
 		names []string
 		limit int

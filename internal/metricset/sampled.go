@@ -62,7 +62,6 @@ type sampledCollector struct {
 // after the registration.
 func (c *sampledCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (c *sampledCollector) Collect(to chan<- prometheus.Metric) {
 	for _, m := range c.sample() {
 		to <- m

@@ -1,9 +1,10 @@
-// Package nearest suggests names that are similar to a name that does not exist.
+// Package nearest says for a name that does not exist which similar ones, or which others, do.
 package nearest
 
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,14 +34,52 @@ func Matches(word string, candidates []string) []string {
 // Hint returns ": did you mean a, b or c?", or "" if no candidate is similar.
 func Hint(word string, candidates []string) string {
 	names := Matches(word, candidates)
+	if len(names) == 0 {
+		return ""
+	}
+	return ": did you mean " + OneOf(names) + "?"
+}
+
+// OneOf returns "a, b or c".
+func OneOf(names []string) string { return join(names, " or ") }
+
+// join separates names by commas, and the last one by a word.
+func join(names []string, word string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + word + names[last]
+}
+
+// maxListed is how many names List names.
+const maxListed = 10
+
+// List returns the first names, and how many more there are: "a, b and c", or "a, b, … and 7 more".
+func List(names []string) string {
+	if more := len(names) - maxListed; more > 0 {
+		return strings.Join(names[:maxListed], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return join(names, " and ")
+}
+
+// ListFor is List for the error about a word that is none of the names. It suggests similar ones if not all are listed.
+func ListFor(word string, names []string) string {
+	if len(names) <= maxListed {
+		return List(names)
+	}
+	return List(names) + Hint(word, names)
+}
+
+// There returns what there is, for the error about a name that does not exist: "there are a, b and c".
+func There(names []string, plural string) string {
 	switch len(names) {
 	case 0:
-		return ""
+		return "there are no " + plural
 	case 1:
-		return ": did you mean " + names[0] + "?"
+		return "there is " + names[0]
 	default:
-		last := len(names) - 1
-		return ": did you mean " + strings.Join(names[:last], ", ") + " or " + names[last] + "?"
+		return "there are " + List(names)
 	}
 }
 

@@ -122,8 +122,8 @@ func TestSpecsNameFields(t *testing.T) {
 	}
 }
 
-// TestDocuments checks how manifests and patches are embedded.
-func TestDocuments(t *testing.T) {
+// TestDocumentsAreEmbeddedUnchanged checks how manifests and patches are embedded.
+func TestDocumentsAreEmbeddedUnchanged(t *testing.T) {
 	for _, tt := range []struct{ document, want string }{
 		{`{"a":1}`, `{"a":1}`},
 		{`[1]`, `[1]`},

@@ -48,8 +48,7 @@ func Unmarshal(raw []byte) (Request, error) {
 
 // syntaxErrorOffset returns where the JSON is broken, without repeating it.
 func syntaxErrorOffset(err error) string {
-	var syntax *exactjson.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*exactjson.SyntaxError](err); ok {
 		return fmt.Sprintf(": it is broken at byte %d: %s", syntax.Offset, syntax.Reason)
 	}
 	return ""
@@ -127,8 +126,7 @@ func decodeField(value reflect.Value, raw json.RawMessage) error {
 // describe returns which type a field must have. For an element of a list, the error
 // names the element's type.
 func describe(err error, field reflect.Type) string {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field = mismatch.Type
 	}
 	switch field.Kind() {

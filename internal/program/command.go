@@ -16,7 +16,7 @@ type Command[C Config] struct {
 	Run func(ctx context.Context, cfg C, args []string, out, errOut io.Writer) error
 }
 
-// runCommand loads the configuration and runs a command. Flags may stand before and after its
+// runCommand loads the configuration and runs a command. Flags may come before and after its
 // arguments.
 func (p Program[C]) runCommand(ctx context.Context, c Command[C], args []string, out, errOut io.Writer) error {
 	flags := flag.NewFlagSet(p.Name, flag.ContinueOnError)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -24,10 +25,17 @@ import (
 // Config is a configuration that was loaded.
 type Config interface {
 	Effective() []configfile.KeyValue
+	// Warnings are settings that weaken security, or that users rely on and that do not work as they expect.
+	// Notices are other facts that they should know.
+	Warnings() []string
+	Notices() []string
+	// Unused are the keys without effect, with their reasons, and InactiveSettings those of them that are set to
+	// something other than their default.
 	Unused() []string
+	InactiveSettings() []configfile.Inactive
 }
 
-// Program is a program with a configuration file. All functions but AddFlags, Remarks
+// Program is a program with a configuration file. All functions but AddFlags, Connections
 // and Running must be set; Commands may be nil.
 type Program[C Config] struct {
 	Name, Usage string
@@ -36,12 +44,15 @@ type Program[C Config] struct {
 	// Load reads the configuration file at path. If path is empty, it looks in the default
 	// places.
 	Load func(path string) (C, error)
-	// Remarks returns what `check` prints about a valid configuration.
-	Remarks func(cfg C) []string
 	// Check returns why the program could not run with a configuration that was loaded.
 	Check func(cfg C) error
+	// Notes returns what users should know of what the configuration leads to on this machine; may be nil. It connects to nothing.
+	Notes func(cfg C) []string
 	// Probes returns what `check --connect` tries. It fails only if Check does.
 	Probes func(cfg C) ([]probe.Probe, error)
+	// Connections returns who can connect to which port, and how the program connects to others, in lines for
+	// `check --effective`; may be nil.
+	Connections func(cfg C) []string
 	// Running returns what `check --effective` says about the program if it runs on this machine; may be
 	// nil.
 	Running func(ctx context.Context, cfg C) []string
@@ -72,6 +83,9 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 			return p.runCommand(ctx, command, args[1:], textcheck.SafeWriter{To: out}, textcheck.SafeWriter{To: errOut})
 		}
 	}
+	if len(args) > 0 && args[0] == "man" {
+		return p.man(args[1:], out)
+	}
 	isCheck := len(args) > 0 && args[0] == "check"
 	if isCheck {
 		args = args[1:]
@@ -97,16 +111,22 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 		fmt.Fprintln(out, version.String())
 		return nil
 	}
+	if isCheck && flags.NArg() > 0 {
+		return fmt.Errorf("check takes no argument %q: name a file with --config", flags.Arg(0))
+	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unknown command %q; see %s --help", flags.Arg(0), p.Name)
 	}
 	cfg, err := p.Load(*file)
-	if err != nil {
+	switch {
+	case err != nil && isCheck:
+		return checkUnreadable(err, textcheck.SafeWriter{To: out})
+	case err != nil:
 		return err
 	}
 	defer closeConfig(cfg)
 	if isCheck {
-		return p.check(ctx, cfg, o, textcheck.SafeWriter{To: out}, textcheck.SafeWriter{To: errOut})
+		return p.check(ctx, cfg, o, textcheck.SafeWriter{To: out})
 	}
 	log, err := logging.New(p.LogConfig(cfg), out, errOut)
 	if err != nil {
@@ -119,10 +139,21 @@ func (p Program[C]) run(ctx context.Context, args []string, out, errOut io.Write
 	for _, warning := range p.unknownVariables(cfg) {
 		log.Warn("environment variable without effect", "variable", warning)
 	}
-	if err := p.Run(ctx, cfg, log); !isStop(ctx, err) {
+	err = p.runWithLog(ctx, cfg, log)
+	if !isStop(ctx, err) {
 		return err
 	}
 	return nil
+}
+
+// runWithLog runs the program, and keeps the file of its log in place meanwhile.
+func (p Program[C]) runWithLog(ctx context.Context, cfg C, log *slog.Logger) error {
+	logCtx, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the program ends
+	var keeping sync.WaitGroup
+	keeping.Go(func() { logging.KeepFile(logCtx, log) })
+	defer keeping.Wait()
+	defer stop()
+	return p.Run(ctx, cfg, log)
 }
 
 // isStop reports whether a program failed only because a signal ended it, for example while it waited for

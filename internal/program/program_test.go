@@ -27,7 +27,24 @@ func (testConfig) Effective() []configfile.KeyValue {
 	return []configfile.KeyValue{{Key: "port", Value: "1", From: "default"}}
 }
 
-func (testConfig) Unused() []string { return []string{"x.yml:1:1: redis"} }
+func (c testConfig) Warnings() []string {
+	if c.path == "weak.yml" {
+		return []string{"the port is open"}
+	}
+	return nil
+}
+
+func (c testConfig) Notices() []string { return []string{"about " + c.path} }
+
+func (testConfig) Unused() []string { return []string{"x.yml:1:1: redis: Not used."} }
+
+func (c testConfig) InactiveSettings() []configfile.Inactive {
+	if c.path == "weak.yml" {
+		return []configfile.Inactive{{Key: "redis", At: configfile.Position{File: "x.yml", Line: 1, Column: 1}, Reason: "Not used."},
+			{Key: "hub", At: configfile.Position{File: "x.yml", Line: 2, Column: 1}, Reason: "It is gone.", IsReliedOn: true}}
+	}
+	return nil
+}
 
 // Port is the only key, so that one variable exists.
 type testKeys struct {
@@ -36,14 +53,15 @@ type testKeys struct {
 
 var timePattern = regexp.MustCompile(`time=\S+ `)
 
-// remarks is what check prints about each file, in the environment of TestCommandLine.
+// remarks is what check prints about each file, in the environment of TestEveryCommandLineIsAnswered.
 func remarks(path string) string {
-	return "note: about " + path + "\nwarning: environment variable without effect: VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?\nwithout effect: x.yml:1:1: redis\n"
+	return "warning: environment variable without effect: VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?\nnote: about " + path +
+		"\nwithout effect: x.yml:1:1: redis: Not used.\n"
 }
 
 func checkTestConfig(cfg testConfig) error {
 	if cfg.path == "a.yml" {
-		return errors.New("checked a.yml")
+		return errors.Join(errors.New("checked a.yml"), errors.New("twice, at http://u:hunter2@h/"))
 	}
 	return nil
 }
@@ -57,8 +75,9 @@ func probeTestConfig(cfg testConfig) ([]probe.Probe, error) {
 	})}, nil
 }
 
-// TestCommandLine runs each form of the command line, and compares what is printed.
-func TestCommandLine(t *testing.T) {
+// TestEveryCommandLineIsAnswered runs each form of the command line, and compares what is printed.
+func TestEveryCommandLineIsAnswered(t *testing.T) {
+	const valid = "the configuration is valid: 0 errors, 1 warning, 1 note\n"
 	t.Setenv("VEDETTE_PROGTEST_PROT", "secret")
 	for _, tt := range []struct {
 		args, out, errOut, err string
@@ -68,15 +87,26 @@ func TestCommandLine(t *testing.T) {
 		{"--version", version.String() + "\n", "", ""},
 		{"--config missing.yml --version", version.String() + "\n", "", ""},
 		{"--help", "", "usage\n", ""},
+		{"man 2026-11-27", ".TH \"PROG\" 8 \"2026\\-11\\-27\" Vedette \"Vedette's services\"\n.SH NAME\nprog \\- usage\n.SH DESCRIPTION\n.nf\n.fi\n.SH \"SEE ALSO\"\n.BR vedette (1)\n", "", ""},
+		{"man", "", "", "prog man 2026-11-27"},
+		{"man today", "", "", `"today" is not a date`},
 		{"serve", "", "", `unknown command "serve"; see prog --help`},
+		{"check a.yml", "", "", `check takes no argument "a.yml": name a file with --config`},
 		{"--nonsense", "", "flag provided but not defined: -nonsense\nusage\n", "see prog --help"},
-		{"check --config a.yml", "port = 1 (default)\n", remarks("a.yml"), "checked a.yml"},
-		{"check --connect --config a.yml", "failed  configuration: checked a.yml\nok      database: a.yml\n", remarks("a.yml"), "1 of 2 checks failed"},
-		{"check --config good.yml", "port = 1 (default)\n", remarks("good.yml"), ""},
-		{"check --connect --config good.yml", "ok      configuration\nok      database: good.yml\n", remarks("good.yml"), ""},
-		{"check --connect --effective --config good.yml", "port = 1 (default)\nok      configuration\nok      database: good.yml\n", "running good.yml\n" + remarks("good.yml"), ""},
-		{"check --effective --config good.yml", "port = 1 (default)\n", "running good.yml\n" + remarks("good.yml"), ""},
-		{"check --connect --config down.yml", "ok      configuration\nfailed  database: it is down\n", remarks("down.yml"), "1 of 2 checks failed"},
+		{"check --config a.yml", "error: checked a.yml\nerror: twice, at http://u:********@h/\n" + remarks("a.yml") + "the configuration cannot be used: 2 errors, 1 warning, 1 note\n",
+			"", "the configuration has 2 errors"},
+		{"check --config missing.yml", "error: missing.yml is missing\nthe configuration cannot be used: 1 error, 0 warnings, 0 notes\n", "", "the configuration has 1 error"},
+		{"check --connect --config a.yml", remarks("a.yml") + "failed  configuration: checked a.yml; twice, at http://u:********@h/\nok      database: a.yml\n", "", "1 of 2 checks failed"},
+		{"check --config good.yml", remarks("good.yml") + valid, "", ""},
+		{"check --config weak.yml", "warning: the port is open\nwarning: environment variable without effect: VEDETTE_PROGTEST_PROT: did you mean VEDETTE_PROGTEST_PORT?\n" +
+			"warning: setting without effect: x.yml:2:1: hub: It is gone.\nnote: about weak.yml\nwithout effect: x.yml:1:1: redis: Not used.\n" +
+			"the configuration is valid: 0 errors, 3 warnings, 1 note\n", "", ""},
+		{"check --strict --config good.yml", remarks("good.yml") + valid, "", "the configuration has 1 warning, which --strict does not allow"},
+		{"check --connect --config good.yml", remarks("good.yml") + "ok      configuration\nok      database: good.yml\n", "", ""},
+		{"check --connect --strict --config good.yml", remarks("good.yml") + "ok      configuration\nok      database: good.yml\n", "", "--strict"},
+		{"check --connect --effective --config good.yml", remarks("good.yml") + "ok      configuration\nok      database: good.yml\nport of good.yml\nrunning good.yml\nport = 1 (default)\n", "", ""},
+		{"check --effective --config good.yml", remarks("good.yml") + valid + "port of good.yml\nrunning good.yml\nport = 1 (default)\n", "", ""},
+		{"check --connect --config down.yml", remarks("down.yml") + "ok      configuration\nfailed  database: it is down\n", "", "1 of 2 checks failed"},
 		{"--connect --config a.yml", "", "flag provided but not defined: -connect\nusage\n", "see prog --help"},
 		{"--config missing.yml", "", "", "missing.yml is missing"},
 		{"--config loud.yml", "", "", "log level"},
@@ -105,12 +135,13 @@ func TestCommandLine(t *testing.T) {
 					return err
 				},
 			}},
-			Running:   func(_ context.Context, cfg testConfig) []string { return []string{"running " + cfg.path} },
-			Remarks:   func(cfg testConfig) []string { return []string{"note: about " + cfg.path} },
-			Check:     checkTestConfig,
-			Probes:    probeTestConfig,
-			EnvPrefix: "VEDETTE_PROGTEST_",
-			LogConfig: func(cfg testConfig) logging.Config { return logging.Config{Level: cfg.level} },
+			Running: func(_ context.Context, cfg testConfig) []string { return []string{"running " + cfg.path} },
+			Check:   checkTestConfig,
+
+			Connections: func(cfg testConfig) []string { return []string{"port of " + cfg.path} },
+			Probes:      probeTestConfig,
+			EnvPrefix:   "VEDETTE_PROGTEST_",
+			LogConfig:   func(cfg testConfig) logging.Config { return logging.Config{Level: cfg.level} },
 			Run: func(_ context.Context, cfg testConfig, _ *slog.Logger) error {
 				_, err := out.WriteString("ran " + cfg.path + " in " + dataDir + "\n")
 				return err

@@ -24,7 +24,7 @@ type key struct{}
 // New returns a random id.
 func New() string { return rand.Text() }
 
-// IsValid reports whether a caller's id may stand in logs and messages: letters, digits and
+// IsValid reports whether a caller's id may be in logs and messages: letters, digits and
 // -_.:/+=@, because other characters could forge lines of a log.
 func IsValid(id string) bool {
 	return id != "" && len(id) <= MaxBytes && !strings.ContainsFunc(id, func(r rune) bool { return !isAllowed(r) })

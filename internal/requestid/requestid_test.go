@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/internal/logging"
 )
 
-func TestIsValid(t *testing.T) {
+func TestHostileIDsAreInvalid(t *testing.T) {
 	for _, id := range []string{"01JD3ZS0V1X1W6C2M8Q4N7T5BE", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "a", "user@host:a/b+c=_.", strings.Repeat("x", MaxBytes), New()} {
 		if !IsValid(id) {
 			t.Errorf("%q is not valid", id)
@@ -21,8 +21,8 @@ func TestIsValid(t *testing.T) {
 	}
 }
 
-// TestContexts checks that an id is in the lines of its context and of those that inherit it.
-func TestContexts(t *testing.T) {
+// TestInheritedIDIsLogged checks that an id is in the lines of its context and of those that inherit it.
+func TestInheritedIDIsLogged(t *testing.T) {
 	var out strings.Builder
 	log, err := logging.New(logging.Config{}, &out, nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-func TestSetHeader(t *testing.T) {
+func TestHeaderCarriesTheIDOnce(t *testing.T) {
 	header := http.Header{"X-Request-Id": {"of the caller"}}
 	SetHeader(t.Context(), header)
 	if got := header.Get(Header); got != "of the caller" {

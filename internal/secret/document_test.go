@@ -23,7 +23,7 @@ self: &self {again: *self, end: x}
 0: zero
 `
 
-func TestYAMLKey(t *testing.T) {
+func TestYAMLPathsNeedASingleValue(t *testing.T) {
 	for path, want := range map[string]string{
 		"db.password": "hunter2", "db.port": "5432", "db.user.name": "root", "db.lines": "a\nb\n", "db.url": "jdbc",
 		"copy.password": "hunter2", "self.again.again.end": "x", "0": "zero",
@@ -55,7 +55,7 @@ func TestBrokenDocumentsAreNotQuoted(t *testing.T) {
 	}
 }
 
-func TestJSONKey(t *testing.T) {
+func TestJSONValuesKeepTheirDigits(t *testing.T) {
 	for key, want := range map[string]string{"a": "x\ny", "b": "12345678901234567890", "c": "true", "d": `{"e": 1}`, "": "empty"} {
 		got, err := secret.JSONKey([]byte(`{"a": "x\ny", "b": 12345678901234567890, "c": true, "d": {"e": 1}, "f": null, "": "empty"}`), key)
 		if got != want || err != nil {
@@ -69,7 +69,7 @@ func TestJSONKey(t *testing.T) {
 	}
 }
 
-func TestDecodeBase64(t *testing.T) {
+func TestBase64MayHaveLineBreaks(t *testing.T) {
 	for text, want := range map[string]string{"aHVudGVyMg==": "hunter2", "aHVudGVyMg": "hunter2", "aHVu\ndGVy\nMg==\n": "hunter2", "": ""} {
 		if got, err := secret.DecodeBase64(text); got != want || err != nil {
 			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)

@@ -21,22 +21,22 @@ func (t Timing) withDefaults() Timing {
 	return Timing{Attempt: cmp.Or(t.Attempt, 10*time.Second), Total: cmp.Or(t.Total, 30*time.Second)}
 }
 
-func (t Timing) start() *patience {
-	return &patience{attempt: t.Attempt, until: time.Now().Add(t.Total)}
+func (t Timing) start() *retryBudget {
+	return &retryBudget{attempt: t.Attempt, until: time.Now().Add(t.Total)}
 }
 
-// patience is the time that is left for a load.
-type patience struct {
+// retryBudget is the time that is left for the attempts of a load.
+type retryBudget struct {
 	attempt time.Duration
 	until   time.Time
 }
 
 // options returns how often to retry: never when the time is used up, but the first attempt is
 // always made.
-func (p *patience) options() []backoff.RetryOption {
+func (b *retryBudget) options() []backoff.RetryOption {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 3*time.Second
-	left := time.Until(p.until)
+	left := time.Until(b.until)
 	if left <= 0 {
 		return []backoff.RetryOption{backoff.WithMaxTries(1)}
 	}
@@ -59,7 +59,7 @@ func (r *Resolver) kept(key string) ([]byte, bool) {
 }
 
 // fetchOnce fetches a document. Calls for the same document at the same time share one fetch.
-func (r *Resolver) fetchOnce(ctx context.Context, at located, p *patience) ([]byte, error) {
+func (r *Resolver) fetchOnce(ctx context.Context, at located, b *retryBudget) ([]byte, error) {
 	r.mu.Lock()
 	running, ok := r.fetching[at.key()]
 	if !ok {
@@ -71,7 +71,7 @@ func (r *Resolver) fetchOnce(ctx context.Context, at located, p *patience) ([]by
 		<-running.done
 		return running.document, running.err
 	}
-	running.document, running.err = r.retry(ctx, at, p)
+	running.document, running.err = r.retry(ctx, at, b)
 	r.mu.Lock()
 	delete(r.fetching, at.key())
 	if running.err == nil {
@@ -83,16 +83,16 @@ func (r *Resolver) fetchOnce(ctx context.Context, at located, p *patience) ([]by
 }
 
 // retry fetches a document until that succeeds, fails for good, or the time is used up.
-func (r *Resolver) retry(ctx context.Context, at located, p *patience) ([]byte, error) {
+func (r *Resolver) retry(ctx context.Context, at located, b *retryBudget) ([]byte, error) {
 	attempt := func() ([]byte, error) {
-		timeout := fmt.Errorf("no answer within %s", p.attempt)
-		ctx, cancel := context.WithTimeoutCause(ctx, p.attempt, timeout)
+		timeout := fmt.Errorf("no answer within %s", b.attempt)
+		ctx, cancel := context.WithTimeoutCause(ctx, b.attempt, timeout)
 		defer cancel()
-		document, err := at.source.Fetch(ctx)
+		document, err := at.location.Fetch(ctx)
 		if err != nil && vedette.KindOf(err) != vedette.Unavailable {
 			return nil, backoff.Permanent(err)
 		}
 		return document, err
 	}
-	return backoff.Retry(ctx, attempt, p.options()...)
+	return backoff.Retry(ctx, attempt, b.options()...)
 }

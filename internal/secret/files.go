@@ -68,7 +68,9 @@ func (f *files) createDir() error {
 	if err != nil {
 		return fmt.Errorf("create a directory for the secret's temporary file: %w: set TMPDIR to a directory that the program may write to", err)
 	}
-	f.dir, f.paths, f.content = dir, map[string]string{}, map[string]string{}
+	f.dir = dir
+	f.paths = map[string]string{}
+	f.content = map[string]string{}
 	return nil
 }
 
@@ -115,7 +117,9 @@ func (f *files) removeAll() error {
 		return nil
 	}
 	dir := f.dir
-	f.dir, f.paths, f.content = nil, nil, nil
+	f.dir = nil
+	f.paths = nil
+	f.content = nil
 	if err := dir.Remove(); err != nil {
 		return fmt.Errorf("remove the temporary files with secrets: %w", err)
 	}

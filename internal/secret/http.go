@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/notfound"
 )
 
 // NewHTTPClient returns a client that follows no redirects, because requests carry credentials. It
@@ -17,13 +18,17 @@ func NewHTTPClient(transport *http.Transport) *http.Client {
 }
 
 // Do sends a request and returns the body of a successful answer. Errors name the host and the
-// status, never the body, which may quote a secret.
-func Do(client *http.Client, r *http.Request) ([]byte, error) {
+// status, never the body, which may quote a secret. The error is vedette.NotFound only if the body of a 404 is what the service
+// sends for something that it does not have; after any other one, the request may be sent again.
+func Do(client *http.Client, r *http.Request, isNotFound notfound.Rule) ([]byte, error) {
 	response, err := client.Do(r)
 	if err != nil {
 		return nil, Unreachable(r.Context(), r.URL.Host, err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound && !isNotFound(notfound.Read(response.Body)) {
+		return nil, vedette.Errorf(vedette.Unavailable, "%s answered with status %s, %s", r.URL.Host, response.Status, notfound.Hint)
+	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, vedette.Errorf(KindOfStatus(response.StatusCode), "%s answered with status %s", r.URL.Host, response.Status)
 	}
@@ -40,7 +45,6 @@ func LimitBodies(next http.RoundTripper) http.RoundTripper { return limitingTran
 
 type limitingTransport struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (t limitingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err == nil {
@@ -77,8 +81,7 @@ func Unreachable(ctx context.Context, host string, err error) error {
 	if errors.Is(err, errTooLarge) {
 		return vedette.Errorf(vedette.Invalid, "%s: %w", host, errTooLarge)
 	}
-	var urlError *url.Error
-	if errors.As(err, &urlError) {
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
 		err = urlError.Err
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -87,7 +90,7 @@ func Unreachable(ctx context.Context, host string, err error) error {
 	return vedette.Errorf(vedette.Unavailable, "%s did not answer: %w", host, err)
 }
 
-// KindOfStatus returns the kind of the error for the status of an HTTP answer.
+// KindOfStatus returns the kind of the error for the status of an HTTP answer, if the service itself sent it.
 func KindOfStatus(status int) vedette.ErrorKind {
 	switch {
 	case status == http.StatusNotFound:

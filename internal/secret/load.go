@@ -8,12 +8,12 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// Load resolves the references of one configuration. It bounds the time that engines which do not
-// answer cost all references together.
+// Load resolves the references of one configuration. It limits the total time that it waits for engines that do not
+// answer.
 type Load struct {
 	resolver *Resolver
 	ctx      context.Context
-	patience *patience
+	budget   *retryBudget
 	refresh  bool // documents of earlier loads do not count
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type result struct {
 }
 
 // Load begins to resolve the references of a configuration. Documents that were fetched before are
-// not fetched again. Only what this configuration misses is tried again by Refresh.
+// not fetched again. From now on, Refresh retries only references that this configuration could not resolve.
 func (r *Resolver) Load(ctx context.Context) *Load {
 	r.mu.Lock()
 	clear(r.missing)
@@ -37,7 +37,7 @@ func (r *Resolver) Load(ctx context.Context) *Load {
 }
 
 func (r *Resolver) load(ctx context.Context, refresh bool) *Load {
-	return &Load{resolver: r, ctx: ctx, patience: r.timing.start(), refresh: refresh, results: map[string]result{},
+	return &Load{resolver: r, ctx: ctx, budget: r.timing.start(), refresh: refresh, results: map[string]result{},
 		down: map[string]error{}, fetched: map[string]bool{}}
 }
 
@@ -122,7 +122,7 @@ func (l *Load) document(at located) ([]byte, error) {
 	if down != nil {
 		return nil, down
 	}
-	document, err := l.resolver.fetchOnce(l.ctx, at, l.patience)
+	document, err := l.resolver.fetchOnce(l.ctx, at, l.budget)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

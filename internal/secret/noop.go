@@ -6,8 +6,8 @@ import "context"
 // tests of configurations.
 type Noop struct{}
 
-// Source implements Engine.
-func (Noop) Source(r Reference) (Source, error) {
-	fetch := func(context.Context) ([]byte, error) { return []byte(r.Rest), nil }
-	return Source{Document: r.Rest, Fetch: fetch, Select: Whole}, nil
+// Locate implements Engine.
+func (Noop) Locate(r Reference) (Location, error) {
+	fetch := func(context.Context) ([]byte, error) { return []byte(r.Spec), nil }
+	return Location{Document: r.Spec, Fetch: fetch, Select: Whole}, nil
 }

@@ -14,16 +14,11 @@ const (
 	noopEngine  = "noop"
 )
 
-// IsReference reports whether a text is meant as a reference.
-func IsReference(text string) bool {
-	return strings.HasPrefix(text, valuePrefix) || strings.HasPrefix(text, filePrefix)
-}
-
 // Reference names a secret.
 type Reference struct {
 	Engine string
 	IsFile bool   // whether the secret is to be written to a file
-	Rest   string // what follows the engine's name and the first "!"
+	Spec   string // what follows the engine's name and the first "!"
 
 	text string
 }
@@ -40,7 +35,7 @@ func Parse(text string) (Reference, error) {
 		}
 	}
 	r.IsFile = isFile
-	r.Engine, r.Rest, _ = strings.Cut(rest, "!")
+	r.Engine, r.Spec, _ = strings.Cut(rest, "!")
 	if r.Engine == "" {
 		return r, vedette.Errorf(vedette.Invalid, "%s names no engine: write it as %sENGINE!KEY:VALUE", r, valuePrefix)
 	}
@@ -95,7 +90,7 @@ type Params map[string]string
 // contain colons.
 func (r Reference) Params(required, optional []string) (Params, error) {
 	params := Params{}
-	for part := range strings.SplitSeq(r.Rest, "!") {
+	for part := range strings.SplitSeq(r.Spec, "!") {
 		key, value, found := strings.Cut(part, ":")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
-func TestReferences(t *testing.T) {
+func TestReferencesAreParsedAndMasked(t *testing.T) {
 	for _, tt := range []struct {
 		text, engine string
 		isFile       bool
@@ -42,7 +42,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestInvalidReferences(t *testing.T) {
+func TestInvalidReferencesAreExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"hunter2":                         "must start with encrypted:",
 		"encrypted:":                      "names no engine",
@@ -77,7 +77,9 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := secret.Parse(text)
-		if (err == nil) != (secret.IsReference(strings.TrimSpace(text)) && r.Engine != "") {
+		trimmed := strings.TrimSpace(text)
+		isReference := strings.HasPrefix(trimmed, "encrypted:") || strings.HasPrefix(trimmed, "encryptedFile:")
+		if (err == nil) != (isReference && r.Engine != "") {
 			t.Errorf("%q: got %+v, %v", text, r, err)
 		}
 		if len(r.String()) > 320 {

@@ -47,11 +47,11 @@ func (r *Resolver) Close() error {
 // located is a reference, and where its secret is.
 type located struct {
 	Reference
-	source Source
+	location Location
 }
 
 // key identifies the document.
-func (l located) key() string { return l.Engine + "!" + l.source.Document }
+func (l located) key() string { return l.Engine + "!" + l.location.Document }
 
 func (r *Resolver) locate(text string) (located, error) {
 	ref, err := Parse(text)
@@ -63,11 +63,11 @@ func (r *Resolver) locate(text string) (located, error) {
 		return located{}, vedette.Errorf(vedette.Invalid, "%s: there is no such engine: use one of %s", ref,
 			strings.Join(slices.Sorted(maps.Keys(r.engines)), ", "))
 	}
-	source, err := engine.Source(ref)
+	location, err := engine.Locate(ref)
 	if err != nil {
 		return located{}, named(ref, err)
 	}
-	return located{ref, source}, nil
+	return located{ref, location}, nil
 }
 
 // named adds the reference to an error that does not name it yet.
@@ -80,7 +80,7 @@ func named(ref Reference, err error) error {
 
 // finish selects the secret in a document, keeps it, and returns what replaces the reference.
 func (r *Resolver) finish(l located, document []byte) (string, error) {
-	text, err := l.source.Select(document)
+	text, err := l.location.Select(document)
 	if err != nil {
 		return "", named(l.Reference, err)
 	}
@@ -98,8 +98,8 @@ func (r *Resolver) finish(l located, document []byte) (string, error) {
 	return value, nil
 }
 
-// markMissing remembers a reference that could not be resolved. Otherwise, what needs it would stay out of
-// effect when the engine is back, until somebody changes a file.
+// markMissing remembers a reference that could not be resolved, so that Refresh retries it. Otherwise, an account that needs
+// it would stay invalid after the engine is back, until a file changes.
 func (r *Resolver) markMissing(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,12 +27,12 @@ type memory struct {
 	closed    bool
 }
 
-func (m *memory) Source(r secret.Reference) (secret.Source, error) {
+func (m *memory) Locate(r secret.Reference) (secret.Location, error) {
 	params, err := r.Params([]string{"d", "k"}, nil)
 	if err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
-	return secret.Source{
+	return secret.Location{
 		Document: params["d"],
 		Fetch:    func(ctx context.Context) ([]byte, error) { return m.fetch(ctx, params["d"]) },
 		Select:   func(document []byte) (string, error) { return secret.JSONKey(document, params["k"]) },
@@ -208,7 +208,7 @@ func TestEngineThatStaysDown(t *testing.T) {
 	}
 }
 
-func TestCancelledLoad(t *testing.T) {
+func TestCancelledLoadEndsWithItsCause(t *testing.T) {
 	r := newResolver(t, map[string]secret.Engine{"memory": &memory{down: true}})
 	synctest.Test(t, func(t *testing.T) {
 		stopped := errors.New("stopped")
@@ -220,7 +220,7 @@ func TestCancelledLoad(t *testing.T) {
 	})
 }
 
-func TestFiles(t *testing.T) {
+func TestSecretFilesArePrivateAndRemoved(t *testing.T) {
 	m := newMemory()
 	r := newResolver(t, map[string]secret.Engine{"memory": m})
 	synctest.Test(t, func(t *testing.T) { testFiles(t, m, r) })
@@ -264,8 +264,8 @@ func expectFile(t *testing.T, path, want string) {
 	}
 }
 
-// TestRefresh checks that it tells what has changed, and keeps what it cannot fetch.
-func TestRefresh(t *testing.T) {
+// TestRefreshKeepsWhatItCannotFetch checks that it tells what has changed, and keeps what it cannot fetch.
+func TestRefreshKeepsWhatItCannotFetch(t *testing.T) {
 	m := newMemory()
 	r := newResolver(t, map[string]secret.Engine{"memory": m})
 	synctest.Test(t, func(t *testing.T) {

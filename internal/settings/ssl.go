@@ -2,7 +2,6 @@ package settings
 
 import (
 	"crypto/tls"
-	"fmt"
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/keypair"
@@ -47,48 +46,56 @@ func (s SSL) keyPair() keypair.Files {
 	return keypair.Files{Cert: FilePath(s.CertFile), Key: FilePath(s.KeyFile), Password: s.KeyPassword.Reveal()}
 }
 
+// Use returns the files of the port, and whether it has any.
+func (s SSL) Use(name string) (keypair.Use, bool) {
+	return keypair.Use{Name: name, KeyPair: s.keyPair(), CAFile: FilePath(s.CACertFile)}, s.Enabled
+}
+
 // Authenticates reports whether every client must present a valid certificate.
 func (s SSL) Authenticates() bool {
 	auth, err := keypair.ParseClientAuth(s.ClientAuth)
 	return err == nil && s.Enabled && auth == tls.RequireAndVerifyClientCert
 }
 
-// Check reports what is wrong with the group at a path. The hint is added if certFile is missing; it
-// may be empty.
-func (s SSL) Check(path, hint string, r Reporter) {
-	if s.Enabled && s.CertFile == "" {
-		r.Problem(path+".enabled", "%q is true, but %q is missing%s", path+".enabled", path+".certFile", hint)
-	}
-	if !s.Enabled && s.CertFile != "" {
-		r.Notice(path+".certFile", fmt.Sprintf("%s.certFile is set, but %s.enabled is not true: the port is plain HTTP", path, path))
-	}
-	ClientAuth{Key: path + ".clientAuth", Value: s.ClientAuth, EnabledKey: path + ".enabled", Enabled: s.Enabled,
-		TrustKey: path + ".cacertFile", Trust: s.CACertFile}.Check(r)
-	CheckFile(path+".certFile", s.CertFile, r)
-	CheckFile(path+".keyFile", s.KeyFile, r)
-	CheckFile(path+".cacertFile", s.CACertFile, r)
+// DemandsCertificate reports whether clients without a certificate cannot connect.
+func (s SSL) DemandsCertificate() bool {
+	auth, err := keypair.ParseClientAuth(s.ClientAuth)
+	return err == nil && s.Enabled && (auth == tls.RequireAnyClientCert || auth == tls.RequireAndVerifyClientCert)
 }
 
-// ClientAuth is how a port treats client certificates, with the keys of the settings that matter.
+// Check reports what is wrong with the group. The hint is added if certFile is missing; it may be empty.
+func (s SSL) Check(hint string, c configfile.Checker) {
+	if s.Enabled && s.CertFile == "" {
+		c.Problem("enabled", " is true, but %q is missing%s", c.Path("certFile"), hint)
+	}
+	if !s.Enabled && s.CertFile != "" {
+		c.Notice("certFile", "%s is set, but %s is not true: the port is plain HTTP", c.Path("certFile"), c.Path("enabled"))
+	}
+	ClientAuth{Value: s.ClientAuth, Enabled: s.Enabled, TrustKey: "cacertFile", Trust: s.CACertFile}.Check(c)
+	CheckFile("certFile", s.CertFile, c)
+	CheckFile("keyFile", s.KeyFile, c)
+	CheckFile("cacertFile", s.CACertFile, c)
+}
+
+// ClientAuth is how a port treats client certificates: the key clientAuth of a group that also has the key enabled.
 type ClientAuth struct {
-	Key, Value      string
-	EnabledKey      string
+	Value           string
 	Enabled         bool // whether the port has TLS
 	TrustKey, Trust string
 }
 
 // Check rejects settings that would accept more clients than they seem to.
-func (a ClientAuth) Check(r Reporter) {
+func (a ClientAuth) Check(c configfile.Checker) {
+	const key = "clientAuth"
 	auth, err := keypair.ParseClientAuth(a.Value)
 	switch {
 	case err != nil:
-		r.Problem(a.Key, "%q: %s", a.Key, err)
+		c.Problem(key, ": %s", err)
 	case auth != tls.NoClientCert && !a.Enabled:
-		r.Problem(a.Key, "%q is %s, but %q is not true: client certificates require TLS", a.Key, a.Value, a.EnabledKey)
+		c.Problem(key, " is %s, but %q is not true: client certificates require TLS", a.Value, c.Path("enabled"))
 	case auth == tls.NoClientCert && a.Enabled && a.Trust != "":
-		r.Notice(a.TrustKey, fmt.Sprintf("%s is set, but %s is not: client certificates are not requested", a.TrustKey, a.Key))
+		c.Notice(a.TrustKey, "%s is set, but %s is not: client certificates are not requested", c.Path(a.TrustKey), c.Path(key))
 	case keypair.VerifiesClientCert(auth) && a.Trust == "":
-		r.Problem(a.Key, "%q is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.Key, a.Value,
-			a.TrustKey)
+		c.Problem(key, " is %s, but %q is missing: set it to the file with the authorities that sign client certificates", a.Value, c.Path(a.TrustKey))
 	}
 }

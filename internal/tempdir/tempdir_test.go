@@ -1,9 +1,11 @@
 package tempdir_test
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -12,7 +14,8 @@ import (
 
 const pattern = "vedette-test-*"
 
-// TestMain is the process that is killed: it makes a directory, prints its path, and waits.
+// TestMain is the process that is killed: it makes a directory, prints its path, and waits for its input, which never ends. Without
+// anything that can end its wait, it would end at once, as a deadlock.
 func TestMain(m *testing.M) {
 	if parent := os.Getenv("TEMPDIR_PARENT"); parent != "" {
 		dir, err := tempdir.Make(parent, pattern)
@@ -20,18 +23,22 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		os.Stdout.WriteString(dir.Path + "\n")
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		runtime.KeepAlive(dir) // its lock
 	}
 	os.Exit(m.Run())
 }
 
-// TestRemoveAbandoned kills a process, and checks that only what it left is removed.
-func TestRemoveAbandoned(t *testing.T) {
+// TestOnlyAbandonedDirectoriesAreRemoved kills a process, and checks that only what it left is removed.
+func TestOnlyAbandonedDirectoriesAreRemoved(t *testing.T) {
 	parent, elsewhere := t.TempDir(), t.TempDir()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "TEMPDIR_PARENT="+parent)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {

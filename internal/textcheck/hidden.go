@@ -22,9 +22,10 @@ func IsHidden(r rune) bool {
 }
 
 // EscapeJSON returns a JSON document whose strings have escapes in place of hidden characters. Encoders
-// escape only those below U+0020. White space between the values stays.
+// escape only those below U+0020. So it can be converted to YAML, which rejects control characters, U+FFFE and U+FFFF. White space between
+// the values stays.
 func EscapeJSON(document string) string {
-	isEscaped := func(r rune) bool { return r >= 0x7f && IsHidden(r) }
+	isEscaped := func(r rune) bool { return r >= 0x7f && IsHidden(r) || r == 0xfffe || r == 0xffff }
 	if !strings.ContainsFunc(document, isEscaped) {
 		return document
 	}

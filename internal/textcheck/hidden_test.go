@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// TestEscapeJSON checks that documents keep their values, and contain no hidden character.
-func TestEscapeJSON(t *testing.T) {
+// TestEscapedJSONKeepsItsValues checks that documents keep their values, and contain no hidden character.
+func TestEscapedJSONKeepsItsValues(t *testing.T) {
 	for _, text := range []string{"", "größe-日本-🚀", "\x7f\u009b31m", "a\u202eb\u2066c", "\u2028\u200b\ufeff", "\x1b[2J\n", "bad\xff"} {
 		document, err := json.Marshal(map[string]string{text: text})
 		if err != nil {

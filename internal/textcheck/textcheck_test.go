@@ -2,7 +2,7 @@ package textcheck
 
 import "testing"
 
-func TestName(t *testing.T) {
+func TestNamesMustBePrintableUTF8(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"a name", "web-0", ""},

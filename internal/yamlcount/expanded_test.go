@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
-// TestExpanded compares what is measured with the JSON that a document becomes.
-func TestExpanded(t *testing.T) {
+// TestExpandedSizeBoundsTheJSON compares what is measured with the JSON that a document becomes.
+func TestExpandedSizeBoundsTheJSON(t *testing.T) {
 	var nested strings.Builder
 	nested.WriteString("a0: &a0 [x, x]\n")
 	for i := 1; i < 60; i++ {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // absence records for how long an account has had no agent.
@@ -17,6 +17,11 @@ type absence struct {
 // absenceTracker holds the absences of all accounts. They are durations in memory, not times in the
 // database, because only this process's clock may decide what is deleted, and time before its start
 // does not count.
+//
+// When the database recorded since when an account had no agent, a planned stop, a clock that was set forward, or one server
+// with a wrong clock was enough to remove everything. A server that is restarted more often than the grace period removes
+// nothing now, which is cheaper than the opposite mistake. The removal checks in its transaction whether the account's term
+// is still the one that was counted.
 type absenceTracker struct {
 	mu        sync.Mutex
 	byAccount map[vedette.AccountName]absence
@@ -25,7 +30,7 @@ type absenceTracker struct {
 // observe adds elapsed to the absence of the accounts that have no agent, and returns those
 // whose absence has reached the grace period. An absence starts at zero when observe first sees the
 // account without an agent.
-func (a *absenceTracker) observe(rows []store.AccountRow, elapsed, grace time.Duration) (expired []store.AccountRow) {
+func (a *absenceTracker) observe(rows []registry.Account, elapsed, grace time.Duration) (expired []registry.Account) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := map[vedette.AccountName]absence{}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // lifetimeStore is the part of the store that the lifetime of accounts needs.
 type lifetimeStore interface {
-	Register(ctx context.Context, a vedette.Account) (store.AccountRow, error)
-	OrphanedAccounts(ctx context.Context) ([]store.AccountRow, error)
+	Register(ctx context.Context, a vedette.Account) (registry.Account, error)
+	OrphanedAccounts(ctx context.Context) ([]registry.Account, error)
 	RemoveOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	RetireOrphan(ctx context.Context, account vedette.AccountName, term vedette.Term) (bool, error)
 	Sweep(ctx context.Context) error
@@ -26,12 +27,12 @@ type accountStore interface {
 	adminStore
 }
 
-// Config configures the lifetime of accounts.
+// Config configures the lifetime of accounts. The default is that of the Scale Agent. With a much shorter one, a rolling restart
+// of the agents would remove accounts that users look at.
 type Config struct {
-	// Grace is how long an account without an agent is kept, with its data. Zero means 10 minutes,
-	// as in the Scale Agent. With a much shorter period, a rolling restart of the agents would
-	// remove accounts that users look at.
-	Grace time.Duration
+	// Time until an account is removed after its last agent has disconnected. Only time in which this server
+	// runs and its database answers counts, so that an outage does not remove accounts.
+	Grace time.Duration `config:"gracePeriod" default:"10m"`
 	// KeepData keeps the data of removed accounts. The data becomes visible again when an agent of
 	// the same cluster registers the account again.
 	KeepData bool
@@ -47,18 +48,16 @@ type Accounts struct {
 
 // New returns Accounts that uses b as its store.
 func New(cfg Config, b accountStore, log *slog.Logger) *Accounts {
-	if cfg.Grace == 0 {
-		cfg.Grace = 10 * time.Minute
-	}
+	cfg = configfile.WithDefaults(cfg)
 	return &Accounts{cfg: cfg, store: b, log: log, absences: absenceTracker{byAccount: map[vedette.AccountName]absence{}}}
 }
 
 // Register registers an account and returns the stored row. An account that exists already is not
 // changed. The error is vedette.Invalid if the properties are not valid, and vedette.Conflict if
 // the name belongs to another cluster.
-func (a *Accounts) Register(ctx context.Context, account vedette.Account) (store.AccountRow, error) {
+func (a *Accounts) Register(ctx context.Context, account vedette.Account) (registry.Account, error) {
 	if err := validate(&account); err != nil {
-		return store.AccountRow{}, err
+		return registry.Account{}, err
 	}
 	row, err := a.store.Register(ctx, account)
 	if vedette.KindOf(err) != vedette.Conflict {
@@ -111,7 +110,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 }
 
 // removeExpired removes accounts, and then the data that earlier removals left.
-func (a *Accounts) removeExpired(ctx context.Context, rows []store.AccountRow) error {
+func (a *Accounts) removeExpired(ctx context.Context, rows []registry.Account) error {
 	remove := a.store.RemoveOrphan
 	if a.cfg.KeepData {
 		remove = a.store.RetireOrphan

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 var discardLogger = slog.New(slog.DiscardHandler)
@@ -20,7 +20,7 @@ var discardLogger = slog.New(slog.DiscardHandler)
 type memoryStore struct {
 	adminStore  // operators decide nothing in these tests
 	mu          sync.Mutex
-	rows        map[vedette.AccountName]store.AccountRow
+	rows        map[vedette.AccountName]registry.Account
 	unavailable bool          // calls fail with errUnavailable
 	delay       time.Duration // how long the next call of Accounts takes
 	removed     []vedette.AccountName
@@ -30,7 +30,7 @@ type memoryStore struct {
 
 var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database is unavailable")
 
-func (s *memoryStore) Register(_ context.Context, a vedette.Account) (store.AccountRow, error) {
+func (s *memoryStore) Register(_ context.Context, a vedette.Account) (registry.Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row, ok := s.rows[a.Name]
@@ -43,7 +43,7 @@ func (s *memoryStore) Register(_ context.Context, a vedette.Account) (store.Acco
 	return row, nil
 }
 
-func (s *memoryStore) OrphanedAccounts(context.Context) (rows []store.AccountRow, err error) {
+func (s *memoryStore) OrphanedAccounts(context.Context) (rows []registry.Account, err error) {
 	s.mu.Lock()
 	delay := s.delay
 	s.delay = 0
@@ -103,8 +103,8 @@ func (s *memoryStore) exists(name vedette.AccountName) bool {
 }
 
 // orphanRow returns an account that has had no agent since the given time ago.
-func orphanRow(name vedette.AccountName, since time.Duration) store.AccountRow {
-	return store.AccountRow{Account: testAccount(name), Term: 1, Orphaned: time.Now().Add(-since)}
+func orphanRow(name vedette.AccountName, since time.Duration) registry.Account {
+	return registry.Account{Account: testAccount(name), Term: 1, Orphaned: time.Now().Add(-since)}
 }
 
 func testAccount(name vedette.AccountName) vedette.Account {
@@ -112,9 +112,9 @@ func testAccount(name vedette.AccountName) vedette.Account {
 }
 
 // runAccounts runs Accounts over a store that holds rows, in a synctest bubble.
-func runAccounts(t *testing.T, cfg Config, rows func() []store.AccountRow, test func(*memoryStore, *Accounts)) {
+func runAccounts(t *testing.T, cfg Config, rows func() []registry.Account, test func(*memoryStore, *Accounts)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}
+		s := &memoryStore{rows: map[vedette.AccountName]registry.Account{}}
 		for _, row := range rows() {
 			s.rows[row.Name] = row
 		}
@@ -135,7 +135,7 @@ func TestGraceCountsFromServerStart(t *testing.T) {
 	for name, since := range map[string]time.Duration{
 		"stopped for a day": 24 * time.Hour, "clock ahead by a day": -24 * time.Hour, "just now": 0, "in 1970": time.Since(time.Unix(1, 0)),
 	} {
-		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", since)} }
+		rows := func() []registry.Account { return []registry.Account{orphanRow("prod", since)} }
 		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(10*time.Minute - time.Second)
 			if !s.exists("prod") {
@@ -152,7 +152,7 @@ func TestGraceCountsFromServerStart(t *testing.T) {
 }
 
 func TestGraceRestartsWithEachAgent(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	rows := func() []registry.Account { return []registry.Account{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 		for term := range vedette.Term(5) {
 			time.Sleep(9 * time.Minute)
@@ -167,7 +167,7 @@ func TestGraceRestartsWithEachAgent(t *testing.T) {
 // TestRegistrationResetsGraceWithoutDatabase registers an account while the database is
 // unavailable, just before the grace period ends.
 func TestRegistrationResetsGraceWithoutDatabase(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	rows := func() []registry.Account { return []registry.Account{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
 		time.Sleep(9 * time.Minute)
 		s.update(func(s *memoryStore) { s.unavailable = true })
@@ -186,7 +186,7 @@ func TestRegistrationResetsGraceWithoutDatabase(t *testing.T) {
 // TestOtherClusterDoesNotResetGrace checks that a registration for another cluster does not keep an
 // account.
 func TestOtherClusterDoesNotResetGrace(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+	rows := func() []registry.Account { return []registry.Account{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, a *Accounts) {
 		time.Sleep(9 * time.Minute)
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "another"}}); vedette.KindOf(err) != vedette.Conflict {
@@ -213,7 +213,7 @@ func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
 			time.Sleep(time.Hour + 10*time.Second)
 		},
 	} {
-		rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+		rows := func() []registry.Account { return []registry.Account{orphanRow("prod", 0)} }
 		runAccounts(t, Config{Grace: 10 * time.Minute}, rows, func(s *memoryStore, _ *Accounts) {
 			time.Sleep(5 * time.Minute)
 			elapse(s)
@@ -229,9 +229,9 @@ func TestDowntimeDoesNotCountTowardsGrace(t *testing.T) {
 	}
 }
 
-// TestKeepData tests accounts.removeData: false.
-func TestKeepData(t *testing.T) {
-	rows := func() []store.AccountRow { return []store.AccountRow{orphanRow("prod", 0)} }
+// TestKeptDataIsRetired tests accounts.removeData: false.
+func TestKeptDataIsRetired(t *testing.T) {
+	rows := func() []registry.Account { return []registry.Account{orphanRow("prod", 0)} }
 	runAccounts(t, Config{Grace: 10 * time.Minute, KeepData: true}, rows, func(s *memoryStore, _ *Accounts) {
 		time.Sleep(11 * time.Minute)
 		s.update(func(s *memoryStore) {
@@ -245,8 +245,8 @@ func TestKeepData(t *testing.T) {
 	})
 }
 
-func TestUnidentifiableClusters(t *testing.T) {
-	a := New(Config{}, &memoryStore{rows: map[vedette.AccountName]store.AccountRow{}}, discardLogger)
+func TestUnidentifiableClustersAreRefused(t *testing.T) {
+	a := New(Config{}, &memoryStore{rows: map[vedette.AccountName]registry.Account{}}, discardLogger)
 	for _, cluster := range []vedette.Cluster{{}, {Host: "http://localhost:8001"}, {Fingerprint: "AA"}} {
 		if _, err := a.Register(t.Context(), vedette.Account{Name: "prod", Cluster: cluster}); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%+v: got error %v", cluster, err)

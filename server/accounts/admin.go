@@ -5,12 +5,12 @@ import (
 	"context"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // adminStore is the part of the store that operators' decisions need.
 type adminStore interface {
-	Account(ctx context.Context, account vedette.AccountName) (store.AccountRow, error)
+	Account(ctx context.Context, account vedette.AccountName) (registry.Account, error)
 	DiscardAccount(ctx context.Context, account vedette.AccountName) (bool, error)
 	RetireAccount(ctx context.Context, account vedette.AccountName) (bool, error)
 }
@@ -43,7 +43,7 @@ func (a *Accounts) Release(ctx context.Context, name vedette.AccountName) error 
 func (a *Accounts) Remove(ctx context.Context, name vedette.AccountName) error {
 	found, err := a.store.DiscardAccount(ctx, name)
 	if err == nil && !found {
-		return store.ErrNoAccount
+		return registry.ErrNoAccount
 	}
 	return err
 }

@@ -6,6 +6,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // adminFixture is Accounts over a database with the account prod of cluster u1.
@@ -17,7 +20,7 @@ type adminFixture struct {
 }
 
 func newAdminFixture(t *testing.T, cfg Config) *adminFixture {
-	s, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+	s, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func (f *adminFixture) register(uid string) {
 	account := prodOf(uid)
 	_, err := f.Register(f.t.Context(), account)
 	if err == nil {
-		f.term, err = f.store.Acquire(f.t.Context(), "prod", store.Holder{Agent: "a1", Server: "s1", Account: &account})
+		f.term, err = f.store.Acquire(f.t.Context(), "prod", registry.CacherClaim{Agent: "a1", Server: "s1", Account: &account})
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -59,9 +62,9 @@ func expectKind(t *testing.T, err error, want vedette.ErrorKind) {
 	}
 }
 
-// TestRelease checks that only an account without an agent is released, and that another cluster may
+// TestOnlyAccountsWithoutAgentAreReleased checks that only an account without an agent is released, and that another cluster may
 // register the name then.
-func TestRelease(t *testing.T) {
+func TestOnlyAccountsWithoutAgentAreReleased(t *testing.T) {
 	f := newAdminFixture(t, Config{})
 	expectKind(t, f.Release(t.Context(), "prod"), vedette.Conflict)
 	f.expectOwner("u1")
@@ -73,9 +76,9 @@ func TestRelease(t *testing.T) {
 	f.expectOwner("u2")
 }
 
-// TestRemove checks that an account is removed although an agent serves it, and that the agent
+// TestRemovedAccountCannotBeWritten checks that an account is removed although an agent serves it, and that the agent
 // cannot write anymore.
-func TestRemove(t *testing.T) {
+func TestRemovedAccountCannotBeWritten(t *testing.T) {
 	f := newAdminFixture(t, Config{KeepData: true})
 	expectKind(t, f.Remove(t.Context(), "prod"), "")
 	f.expectOwner("")
@@ -85,12 +88,12 @@ func TestRemove(t *testing.T) {
 	expectKind(t, f.Remove(t.Context(), "prod"), vedette.NotFound)
 }
 
-// TestReplace checks that a name changes its cluster, and that the former one's data returns only if
+// TestReplacedNameChangesItsCluster checks that a name changes its cluster, and that the former one's data returns only if
 // it is kept.
-func TestReplace(t *testing.T) {
+func TestReplacedNameChangesItsCluster(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		f := newAdminFixture(t, Config{KeepData: keep})
-		declared := []store.DeclaredFeed{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Resource: vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods"}}}
+		declared := []commit.DeclaredFeed{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Resource: vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods"}}}
 		if _, err := f.store.Declare(t.Context(), "prod", f.term, declared, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -10,14 +10,15 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/infrastructure"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // syncStore is the part of the store that FirstSyncs uses.
 type syncStore interface {
 	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
-	AccountSyncs(ctx context.Context) ([]store.AccountSync, error)
-	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+	AccountSyncs(ctx context.Context) ([]registry.Sync, error)
+	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error)
 	MarkSettled(ctx context.Context, account vedette.AccountName, term vedette.Term, complete bool) error
 }
 
@@ -38,15 +39,15 @@ type FirstSyncs struct {
 	pending map[vedette.AccountName]struct{} // to look at
 	waiting map[vedette.AccountName]struct{} // to look at again later: their agents are away or report problems
 	retryAt time.Time
-	// parts are accounts that would be complete without all kinds by which Spinnaker decides, since when.
-	parts map[vedette.AccountName]time.Time
+	// parts are accounts that would be complete without all kinds by which Spinnaker decides.
+	parts map[vedette.AccountName]part
 }
 
 // NewFirstSyncs returns FirstSyncs. Nothing is recorded before Run.
 func NewFirstSyncs(s syncStore, reporter Reporter, log *slog.Logger) *FirstSyncs {
 	return &FirstSyncs{
 		store: s, reporter: reporter, log: log, pending: map[vedette.AccountName]struct{}{}, waiting: map[vedette.AccountName]struct{}{},
-		parts: map[vedette.AccountName]time.Time{},
+		parts: map[vedette.AccountName]part{},
 	}
 }
 
@@ -116,7 +117,7 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 
 // openSync is an account whose first synchronization may have ended.
 type openSync struct {
-	store.AccountSync
+	registry.Sync
 	hasProblem bool // before its feeds are read
 }
 
@@ -133,7 +134,7 @@ func (f *FirstSyncs) record(ctx context.Context, open []openSync) error {
 	if err != nil {
 		return err
 	}
-	byAccount := map[vedette.AccountName][]store.FeedStatus{}
+	byAccount := map[vedette.AccountName][]read.FeedStatus{}
 	for i := range feeds {
 		byAccount[feeds[i].Account] = append(byAccount[feeds[i].Account], feeds[i])
 	}
@@ -147,7 +148,7 @@ func (f *FirstSyncs) record(ctx context.Context, open []openSync) error {
 		if !p.Complete {
 			delete(f.parts, a.Account)
 		}
-		if !connected || p.Complete && !f.isConfirmed(a.Account, p) {
+		if !connected || p.Complete && !f.isConfirmed(a.Sync, p) {
 			continue
 		}
 		if !p.Settled || !p.Complete && !a.Settled.IsZero() {
@@ -161,23 +162,30 @@ func (f *FirstSyncs) record(ctx context.Context, open []openSync) error {
 	return nil
 }
 
-// isConfirmed reports whether an account is complete although kinds by which Spinnaker decides are not declared, and was so some time ago,
-// too. Between two messages of an agent that has found kinds at last, it looks as if it had been configured without them.
-func (f *FirstSyncs) isConfirmed(account vedette.AccountName, p Progress) bool {
+// part says since when, and in which term, an account looks complete without all kinds by which Spinnaker decides.
+type part struct {
+	term  vedette.Term
+	since time.Time
+}
+
+// isConfirmed reports whether an account that looks complete is. If kinds by which Spinnaker decides are not declared, it must have
+// looked so for a while, in one term: between two messages of an agent that finds these kinds late, the account looks as if it had
+// been configured without them.
+func (f *FirstSyncs) isConfirmed(a registry.Sync, p Progress) bool {
 	if !p.isPart {
-		delete(f.parts, account)
+		delete(f.parts, a.Account)
 		return true
 	}
-	since, ok := f.parts[account]
-	if !ok {
-		since = time.Now()
-		f.parts[account] = since
+	known, ok := f.parts[a.Account]
+	if !ok || known.term != a.Term {
+		known = part{a.Term, time.Now()}
+		f.parts[a.Account] = known
 	}
-	if time.Since(since) < firstSyncRetry {
-		f.waiting[account] = struct{}{}
+	if time.Since(known.since) < firstSyncRetry {
+		f.waiting[a.Account] = struct{}{}
 		return false
 	}
-	delete(f.parts, account)
+	delete(f.parts, a.Account)
 	return true
 }
 
@@ -195,7 +203,7 @@ var decisiveKinds = slices.Concat(infrastructure.LogicalKinds, infrastructure.In
 
 // ProgressOf returns the progress of an account with these feeds. A kind that the agent does not declare is left out
 // by its configuration, unless the agent has a problem: then it may not have found the kind.
-func ProgressOf(feeds []store.FeedStatus, hasProblem bool) Progress {
+func ProgressOf(feeds []read.FeedStatus, hasProblem bool) Progress {
 	if len(feeds) == 0 {
 		return Progress{Missing: "its agent has not reported yet which kinds it caches"}
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 var (
@@ -18,26 +19,26 @@ var (
 	widgetKind     = vedette.Kind{Group: "example.com", Name: "Widget"}
 )
 
-func feedIn(account vedette.AccountName, kind vedette.Kind, state vedette.FeedState) store.FeedStatus {
-	return store.FeedStatus{Account: account, Feed: vedette.Feed{Kind: kind}, State: state}
+func feedIn(account vedette.AccountName, kind vedette.Kind, state vedette.FeedState) read.FeedStatus {
+	return read.FeedStatus{Account: account, Feed: vedette.Feed{Kind: kind}, State: state}
 }
 
 // allFeeds returns live feeds of all decisive kinds, and others.
-func allFeeds(account vedette.AccountName, others ...store.FeedStatus) []store.FeedStatus {
-	var feeds []store.FeedStatus
+func allFeeds(account vedette.AccountName, others ...read.FeedStatus) []read.FeedStatus {
+	var feeds []read.FeedStatus
 	for _, kind := range decisiveKinds {
 		feeds = append(feeds, feedIn(account, kind, vedette.FeedLive))
 	}
 	return append(feeds, others...)
 }
 
-func TestProgressOf(t *testing.T) {
-	with := func(kind vedette.Kind, state vedette.FeedState) []store.FeedStatus {
+func TestProgressNamesMissingKinds(t *testing.T) {
+	with := func(kind vedette.Kind, state vedette.FeedState) []read.FeedStatus {
 		return allFeeds("prod", feedIn("prod", kind, state))
 	}
 	for _, tt := range []struct {
 		name              string
-		feeds             []store.FeedStatus
+		feeds             []read.FeedStatus
 		hasProblem        bool
 		settled, complete bool
 		missing           string
@@ -50,8 +51,8 @@ func TestProgressOf(t *testing.T) {
 		{"another kind fails", with(widgetKind, vedette.FeedFailing), false, true, true, ""},
 		{"a decisive kind is denied", with(podKind, vedette.FeedDenied), false, true, false, "may not read Pod: allow it"},
 		{"another kind is denied", with(widgetKind, vedette.FeedDenied), false, true, true, ""},
-		{"a kind is left out", []store.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, false, true, true, ""},
-		{"a kind was not found", []store.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, true, true, false, "has not found ReplicaSet.apps"},
+		{"a kind is left out", []read.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, false, true, true, ""},
+		{"a kind was not found", []read.FeedStatus{feedIn("prod", podKind, vedette.FeedLive)}, true, true, false, "has not found ReplicaSet.apps"},
 		{"all kinds were found in spite of a problem", allFeeds("prod"), true, true, true, ""},
 	} {
 		got := ProgressOf(tt.feeds, tt.hasProblem)
@@ -65,8 +66,8 @@ func TestProgressOf(t *testing.T) {
 type syncMemory struct {
 	*testing.T
 	mu      sync.Mutex
-	rows    map[vedette.AccountName]*store.AccountSync
-	feeds   map[vedette.AccountName][]store.FeedStatus
+	rows    map[vedette.AccountName]*registry.Sync
+	feeds   map[vedette.AccountName][]read.FeedStatus
 	away    map[vedette.AccountName]bool
 	problem map[vedette.AccountName]bool
 	changed map[vedette.AccountName]uint64
@@ -76,16 +77,16 @@ type syncMemory struct {
 }
 
 func newSyncMemory(t *testing.T, names ...vedette.AccountName) *syncMemory {
-	m := &syncMemory{T: t, rows: map[vedette.AccountName]*store.AccountSync{}, feeds: map[vedette.AccountName][]store.FeedStatus{},
+	m := &syncMemory{T: t, rows: map[vedette.AccountName]*registry.Sync{}, feeds: map[vedette.AccountName][]read.FeedStatus{},
 		away: map[vedette.AccountName]bool{}, problem: map[vedette.AccountName]bool{}, changed: map[vedette.AccountName]uint64{}}
 	for _, name := range names {
-		m.rows[name] = &store.AccountSync{Account: name, Term: 1}
+		m.rows[name] = &registry.Sync{Account: name, Term: 1}
 		m.setFeeds(name)
 	}
 	return m
 }
 
-func (m *syncMemory) setFeeds(name vedette.AccountName, feeds ...store.FeedStatus) {
+func (m *syncMemory) setFeeds(name vedette.AccountName, feeds ...read.FeedStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
@@ -103,7 +104,7 @@ func (m *syncMemory) ChangedAccounts(since uint64) (names []vedette.AccountName,
 	return names, m.last
 }
 
-func (m *syncMemory) AccountSyncs(context.Context) (all []store.AccountSync, err error) {
+func (m *syncMemory) AccountSyncs(context.Context) (all []registry.Sync, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, row := range m.rows {
@@ -112,7 +113,7 @@ func (m *syncMemory) AccountSyncs(context.Context) (all []store.AccountSync, err
 	return all, m.err
 }
 
-func (m *syncMemory) Feeds(_ context.Context, names ...vedette.AccountName) (all []store.FeedStatus, err error) {
+func (m *syncMemory) Feeds(_ context.Context, names ...vedette.AccountName) (all []read.FeedStatus, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
@@ -160,8 +161,8 @@ func (m *syncMemory) check(name vedette.AccountName, settled, complete bool) {
 	}
 }
 
-// TestFirstSyncs follows accounts through their first synchronization.
-func TestFirstSyncs(t *testing.T) {
+// TestFirstSyncEndsWithAllKinds follows accounts through their first synchronization.
+func TestFirstSyncEndsWithAllKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		m := newSyncMemory(t, "prod", "dev", "away", "odd")
@@ -197,7 +198,7 @@ func TestFirstSyncs(t *testing.T) {
 			t.Errorf("feeds are read %d times while nothing changes, want 0", m.reads-reads)
 		}
 
-		m.change(func() { m.rows["new"] = &store.AccountSync{Account: "new", Term: 1} })
+		m.change(func() { m.rows["new"] = &registry.Sync{Account: "new", Term: 1} })
 		m.setFeeds("new", allFeeds("new")...)
 		m.change(func() { m.err = errUnavailable })
 		m.check("new", false, false)
@@ -206,6 +207,22 @@ func TestFirstSyncs(t *testing.T) {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestPartIsConfirmedInOneTerm checks that what an agent declared before it connected again does not count.
+func TestPartIsConfirmedInOneTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFirstSyncs(nil, nil, nil)
+		for i, tt := range []struct {
+			term vedette.Term
+			want bool
+		}{{1, false}, {2, false}, {2, true}} {
+			if got := f.isConfirmed(registry.Sync{Account: "prod", Term: tt.term}, Progress{isPart: true}); got != tt.want {
+				t.Errorf("look %d: got %t, want %t", i, got, tt.want)
+			}
+			time.Sleep(firstSyncRetry)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/wire"
 )
@@ -83,7 +84,6 @@ func (s *session) track(name vedette.AccountName, bytes int) bool {
 	return true
 }
 
-// tracked returns an account that the agent has named.
 func (s *session) tracked(name vedette.AccountName) (account namedAccount, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *session) setAccountError(t *wire.AccountError) {
 		s.logUnknownAccount("account error", name)
 		return
 	}
-	s.member.SetAccountError(name, assignment.AccountError{Kind: kind, Message: message})
+	s.member.SetAccountError(name, assigner.AccountError{Kind: kind, Message: message})
 }
 
 // deregister removes an account from the agent.

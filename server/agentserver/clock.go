@@ -33,11 +33,16 @@ func (c *agentClock) completeUntil(p *wire.AgentHeartbeat, now time.Time) time.T
 	if p.AgeMillis == nil {
 		return c.byAgentClock(time.UnixMilli(p.GetUnixMillis()), now)
 	}
+	return c.sentAt(p, now).Add(-boundedMillis(p.GetAgeMillis()))
+}
+
+// sentAt returns when a heartbeat was sent that arrives now and has stamps.
+func (c *agentClock) sentAt(p *wire.AgentHeartbeat, now time.Time) time.Time {
 	sentAt := c.welcomedAt.Add(boundedMillis(p.GetStamp()) + boundedMillis(p.GetHeldMillis()))
 	if sentAt.After(now) {
-		sentAt = now
+		return now
 	}
-	return sentAt.Add(-boundedMillis(p.GetAgeMillis()))
+	return sentAt
 }
 
 // boundedMillis returns a duration from an agent. It is bounded because an agent may
@@ -52,9 +57,13 @@ func (c *agentClock) byAgentClock(reported, now time.Time) time.Time {
 	offset := max(-limit, min(now.Sub(reported), limit))
 	switch {
 	case c.windowStart.IsZero():
-		c.windowStart, c.previousMin, c.currentMin = now, offset, offset
+		c.windowStart = now
+		c.previousMin = offset
+		c.currentMin = offset
 	case now.Sub(c.windowStart) > offsetWindow:
-		c.windowStart, c.previousMin, c.currentMin = now, c.currentMin, offset
+		c.windowStart = now
+		c.previousMin = c.currentMin
+		c.currentMin = offset
 	}
 	c.currentMin = min(c.currentMin, offset)
 	return now.Add(min(c.previousMin, c.currentMin) - offset)

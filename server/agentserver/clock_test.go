@@ -22,7 +22,7 @@ func TestHeartbeatAgeIsMeasuredByTheServerClock(t *testing.T) {
 	}
 	// An agent that sends ages.
 	heartbeatWithAge := func(stamp, held, age time.Duration) *wire.AgentHeartbeat {
-		return &wire.AgentHeartbeat{UnixMillis: math.MaxInt64, Stamp: stamp.Milliseconds(), HeldMillis: held.Milliseconds(), AgeMillis: proto.Int64(age.Milliseconds())}
+		return &wire.AgentHeartbeat{UnixMillis: math.MaxInt64, Stamp: stamp.Milliseconds(), HeldMillis: held.Milliseconds(), AgeMillis: new(age.Milliseconds())}
 	}
 	// An agent that sends times of a clock that is ahead by this much.
 	heartbeatWithTime := func(ahead, at time.Duration) *wire.AgentHeartbeat {

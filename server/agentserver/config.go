@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -16,9 +16,9 @@ const (
 )
 
 // toConfigStatus converts what an agent says about its configuration. now is by this server's clock.
-func toConfigStatus(c *wire.ConfigStatus, now time.Time) assignment.ConfigStatus {
+func toConfigStatus(c *wire.ConfigStatus, now time.Time) assigner.ConfigStatus {
 	age := min(max(0, c.GetAgeMillis()), maxConfigAge.Milliseconds())
-	return assignment.ConfigStatus{
+	return assigner.ConfigStatus{
 		Since: now.Add(-time.Duration(age) * time.Millisecond), Current: c.GetCurrent(), Reason: cleanReason(c.GetReason()),
 		Message: vedette.CleanText(c.GetMessage(), maxConfigMessage),
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -27,21 +26,23 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/wire"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the current output of the conversations to testdata")
-
-// TestConversations runs scripted agents against a server with a store. A file of
+// TestConversationsRunAsRecorded runs scripted agents against a server with a store. A file of
 // testdata is a script: each line in the first column is a command, and the indented
 // lines below are all messages that follow from it.
-func TestConversations(t *testing.T) {
+func TestConversationsRunAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no conversations", err)
@@ -55,14 +56,7 @@ func TestConversations(t *testing.T) {
 			dir := t.TempDir()
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = runScript(t, dir, string(script)) })
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(script) {
-				t.Errorf("got the conversation\n%s", got)
-			}
+			golden.Compare(t, file, got)
 		})
 	}
 }
@@ -98,7 +92,7 @@ type testServer struct {
 	store       *store.Store
 	marks       *heldMarks
 	dispatch    *dispatch.Dispatcher
-	assigner    *assignment.Registry
+	assigner    *assigner.Registry
 	agentServer *agentserver.Server
 	grpcServer  *grpc.Server
 	listener    *bufconn.Listener
@@ -110,20 +104,20 @@ type testServer struct {
 
 func newTestServer(t *testing.T, dir string) *testServer {
 	ctx, cancel := context.WithCancel(context.Background())
-	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
+	st, err := store.Open(ctx, sqldb.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
 	marks := &heldMarks{Store: st, held: make(chan struct{}, 1)}
-	assigner := assignment.New("s1", marks, accounts.New(accounts.Config{}, st, log), log)
+	registry := assigner.New("s1", assignment.Config{}, marks, accounts.New(accounts.Config{}, st, log), log)
 	hub := ingest.NewHub()
-	dispatcher := dispatch.New(dispatch.Config{Server: "s1"}, assigner, st, hub, log)
+	dispatcher := dispatch.New(dispatch.Config{Server: "s1"}, registry, st, hub, log)
 	go func() { _ = dispatcher.Run(ctx) }()
-	go func() { _ = assigner.Run(ctx) }()
+	go func() { _ = registry.Run(ctx) }()
 	srv := agentserver.New(agentserver.Config{ServerID: "s1", Version: "1.0", Kinds: []string{"Pod"}},
-		ingest.New(ingest.Config{}, st, hub, log), assigner, dispatcher, log)
-	s := &testServer{t: t, ctx: ctx, cancel: cancel, store: st, marks: marks, dispatch: dispatcher, assigner: assigner, agentServer: srv, grpcServer: grpc.NewServer(agentserver.ServerOptions()...), listener: bufconn.Listen(1 << 20), agents: map[string]*testAgent{}}
+		ingest.New(ingest.Config{}, st, hub, log), registry, dispatcher, log)
+	s := &testServer{t: t, ctx: ctx, cancel: cancel, store: st, marks: marks, dispatch: dispatcher, assigner: registry, agentServer: srv, grpcServer: grpc.NewServer(agentserver.ServerOptions()...), listener: bufconn.Listen(1 << 20), agents: map[string]*testAgent{}}
 	srv.Register(s.grpcServer)
 	go func() { _ = s.grpcServer.Serve(s.listener) }()
 	return s
@@ -135,7 +129,7 @@ type heldMarks struct {
 	held chan struct{} // a lock; unlike a sync.Mutex, the bubble sees that it is waited for
 }
 
-func (m *heldMarks) Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error) {
+func (m *heldMarks) Marks(ctx context.Context, account vedette.AccountName) ([]read.FeedStatus, error) {
 	m.held <- struct{}{}
 	defer func() { <-m.held }()
 	return m.Store.Marks(ctx, account)
@@ -147,6 +141,7 @@ func (ts *testServer) close() {
 	}
 	ts.cancel()
 	ts.grpcServer.Stop()
+	ts.assigner.Close()
 	synctest.Wait()
 	if err := ts.store.Close(); err != nil {
 		ts.t.Error(err)
@@ -292,7 +287,7 @@ func (ts *testServer) recordConfigs() {
 
 // recordRows records the stored objects and feeds of an account.
 func (ts *testServer) recordRows(account string) {
-	page, err := ts.store.Objects(ts.ctx, store.Query{Accounts: []vedette.AccountName{vedette.AccountName(account)}, Bodies: true})
+	page, err := ts.store.Objects(ts.ctx, read.Query{Accounts: []vedette.AccountName{vedette.AccountName(account)}, Bodies: true})
 	if err != nil {
 		ts.record("error: %v", err)
 		return

@@ -18,9 +18,11 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -37,7 +39,7 @@ func testIndexOverSlowStream(t *testing.T, named bool) {
 	kinds := []string{"Pod", "Service"}
 	sizes := map[string]int{"Pod": 8*4096 + 1, "Service": 2*4096 + 1}
 	dir := t.TempDir()
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
+	st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(dir, "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,7 @@ func testIndexOverSlowStream(t *testing.T, named bool) {
 	log := slog.New(slog.DiscardHandler)
 	indexes := &indexCountingStore{Store: st, remaining: len(kinds), done: make(chan struct{})}
 	srv := agentserver.New(agentserver.Config{ServerID: "s1", Heartbeat: time.Hour}, ingest.New(ingest.Config{}, indexes, ingest.NewHub(), log),
-		assignment.New("s1", st, accounts.New(accounts.Config{}, st, log), log), nil, log)
+		assigner.New("s1", assignment.Config{}, st, accounts.New(accounts.Config{}, st, log), log), nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stream := &slowStream{ctx: ctx, toServer: make(chan *wire.AgentMessage), toAgent: make(chan *wire.ServerMessage), unblock: indexes.done}

@@ -45,7 +45,6 @@ func (srv *Server) replaceKinds(kinds []string) (outdated []*session) {
 	return outdated
 }
 
-// kindsFor returns the kinds for the Welcome of a session.
 func (srv *Server) kindsFor(s *session) []string {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()

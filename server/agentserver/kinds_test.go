@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/ingest"
 )
@@ -18,7 +19,7 @@ func TestKindsChangeDuringHandshake(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel() // so that SetKinds does not pause
 	for range 1000 {
-		srv := New(Config{Kinds: []string{"Pod"}}, ingest.New(ingest.Config{}, nil, nil, log), assignment.New("s", nil, nil, log), nil, log)
+		srv := New(Config{Kinds: []string{"Pod"}}, ingest.New(ingest.Config{}, nil, nil, log), assigner.New("s", assignment.Config{}, nil, nil, log), nil, log)
 		s := &session{server: srv, token: "t", out: newOutbound(srv.memory.open("host", func(error) {}))}
 		srv.admit(s)
 		var changed sync.WaitGroup

@@ -61,7 +61,6 @@ func (m *memoryBudget) open(source string, end func(error)) *memoryShare {
 	return m.add(&memoryShare{memory: m, source: source, end: end})
 }
 
-// openAnswer is open for an answer.
 func (m *memoryBudget) openAnswer(source string, end func(error)) *memoryShare {
 	return m.add(&memoryShare{memory: m, source: source, end: end, answer: true})
 }
@@ -86,7 +85,6 @@ func (s *memoryShare) close() {
 	s.releaseLocked(s.held)
 }
 
-// release releases n bytes.
 func (s *memoryShare) release(n int) {
 	m := s.memory
 	m.mu.Lock()

@@ -31,7 +31,7 @@ func newTestSession(source string, open func(string, func(error)) *memoryShare) 
 	return h
 }
 
-func TestMemoryBudget(t *testing.T) {
+func TestFloodDisplacesOnlyItsOwnHost(t *testing.T) {
 	ctx := context.Background()
 	t.Run("an agent that floods the server only displaces its own host", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -68,7 +68,6 @@ func (r *recordDecoder) Reserve(n int) error { return r.session.share.reserve(r.
 // Release implements wire.Budget.
 func (r *recordDecoder) Release(n int) { r.session.share.release(n) }
 
-// nextPiece returns the next piece to decompress.
 func (r *recordDecoder) nextPiece() (*wire.Data, error) {
 	for {
 		if r.hasAccount && len(r.buffered) > 0 {
@@ -162,6 +161,7 @@ func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 		step := decodeStep(rec, size)
 		now := time.Now()
 		step.Time = r.clock.completeUntil(p, now)
+		step.Ages = s.ages(p, r.clock.sentAt(p, now))
 		s.heartbeatRead(p, now)
 		return step
 	}
@@ -174,6 +174,28 @@ func (r *recordDecoder) toStep(rec *wire.Record, size int) ingest.Step {
 		s.logUnknownAccount("records", name)
 	}
 	return ingest.Step{Type: ingest.Skip, Size: size}
+}
+
+// ages returns the ages in a heartbeat of accounts that this session has in the term that they name; nil
+// if the agent does not know them. Others take no memory.
+func (s *session) ages(h *wire.AgentHeartbeat, sentAt time.Time) map[vedette.AccountName]vedette.AccountAge {
+	if !h.GetListsAccounts() || h.AgeMillis == nil {
+		return nil
+	}
+	ages := map[vedette.AccountName]vedette.AccountAge{}
+	at := func(millis *int64) time.Time {
+		if millis == nil {
+			return time.Time{}
+		}
+		return sentAt.Add(-boundedMillis(*millis))
+	}
+	for _, a := range h.GetAccounts() {
+		name, term := vedette.AccountName(a.GetAccount()), vedette.Term(a.GetTerm())
+		if holds, _ := s.holdsTerm(name, term); holds {
+			ages[name] = vedette.AccountAge{Term: term, Live: at(a.LiveMillis), All: at(a.AllMillis)}
+		}
+	}
+	return ages
 }
 
 // logUnknownAccount logs a message about an account that the agent does not have, at

@@ -13,9 +13,12 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -27,7 +30,7 @@ type blockedStore struct {
 	once    sync.Once
 }
 
-func (l *blockedStore) Acquire(ctx context.Context, account vedette.AccountName, h store.Holder) (vedette.Term, error) {
+func (l *blockedStore) Acquire(ctx context.Context, account vedette.AccountName, h registry.CacherClaim) (vedette.Term, error) {
 	if account != "locked" {
 		return l.Store.Acquire(ctx, account, h)
 	}
@@ -48,7 +51,7 @@ func (l *blockedStore) Acquire(ctx context.Context, account vedette.AccountName,
 // the other accounts of its agent, and that a failed registration is retried on the
 // same connection.
 func TestBlockedRegistrationDoesNotDelayOthers(t *testing.T) {
-	st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func TestBlockedRegistrationDoesNotDelayOthers(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	blocked := &blockedStore{Store: st, unblock: make(chan struct{})}
 	srv := agentserver.New(agentserver.Config{ServerID: "s1", Heartbeat: time.Hour}, ingest.New(ingest.Config{}, st, ingest.NewHub(), log),
-		assignment.New("s1", blocked, accounts.New(accounts.Config{}, st, log), log), nil, log)
+		assigner.New("s1", assignment.Config{}, blocked, accounts.New(accounts.Config{}, st, log), log), nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := &slowStream{ctx: ctx, toServer: make(chan *wire.AgentMessage), toAgent: make(chan *wire.ServerMessage)}
 	var session sync.WaitGroup
@@ -100,7 +103,7 @@ func (l *recordCounter) WithAttrs([]slog.Attr) slog.Handler { return l }
 // TestRepeatedRegistrationErrorsAreLoggedOnce sends an invalid registration 200 times.
 func TestRepeatedRegistrationErrorsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+		st, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +111,7 @@ func TestRepeatedRegistrationErrorsAreLoggedOnce(t *testing.T) {
 		counter := &recordCounter{Handler: slog.DiscardHandler}
 		log := slog.New(counter)
 		srv := agentserver.New(agentserver.Config{ServerID: "s1", Heartbeat: time.Hour}, ingest.New(ingest.Config{}, st, ingest.NewHub(), log),
-			assignment.New("s1", st, accounts.New(accounts.Config{}, st, log), log), nil, log)
+			assigner.New("s1", assignment.Config{}, st, accounts.New(accounts.Config{}, st, log), log), nil, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		stream := &slowStream{ctx: ctx, toServer: make(chan *wire.AgentMessage), toAgent: make(chan *wire.ServerMessage)}
 		var session sync.WaitGroup

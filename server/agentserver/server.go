@@ -17,8 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logthrottle"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/attributes"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -29,12 +30,10 @@ import (
 type Config struct {
 	ServerID vedette.ServerID
 	Version  string
-	// Heartbeat is the interval between heartbeats. A side that is silent for three
-	// intervals is disconnected. Zero means 3 seconds.
-	Heartbeat time.Duration
-	// CreditBytes is the maximum size in bytes of the records that an agent may send
-	// before they are stored. Zero means 4 MiB.
-	CreditBytes int
+	// Time between two heartbeats, in seconds, in both directions. Three missed heartbeats end a connection.
+	Heartbeat time.Duration `config:"heartbeatSeconds,alias=pulseSeconds" format:"seconds" default:"3" minimum:"1" maximum:"300"`
+	// Unacknowledged changes that one agent may send.
+	CreditBytes int `config:"creditBytes" format:"bytes" default:"4MiB" minimum:"64KiB" maximum:"1GiB"`
 	// Kinds are cached for accounts that configure none; nil means
 	// vedette.DefaultKinds.
 	Kinds       []string
@@ -56,12 +55,7 @@ func (c Config) HeartbeatInterval() time.Duration {
 }
 
 func (c *Config) defaults() {
-	if c.Heartbeat == 0 {
-		c.Heartbeat = 3 * time.Second
-	}
-	if c.CreditBytes == 0 {
-		c.CreditBytes = 4 << 20
-	}
+	*c = configfile.WithDefaults(*c)
 	if c.HelloTimeout == 0 {
 		c.HelloTimeout = 10 * time.Second
 	}
@@ -78,7 +72,7 @@ type Server struct {
 	wire.UnimplementedCachingServer
 	cfg               Config
 	ingest            *ingest.Ingest
-	assigner          *assignment.Registry
+	assigner          *assigner.Registry
 	dispatch          *dispatch.Dispatcher
 	log               *slog.Logger
 	decoders          wire.DecoderPool
@@ -99,12 +93,14 @@ type Server struct {
 
 // New returns a Server that passes records to in, registrations to r and outcomes to d.
 // Without a Dispatcher, agents receive no operations.
-func New(cfg Config, in *ingest.Ingest, r *assignment.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
+func New(cfg Config, in *ingest.Ingest, r *assigner.Registry, d *dispatch.Dispatcher, log *slog.Logger) *Server {
 	cfg.defaults()
 	srv := &Server{cfg: cfg, ingest: in, assigner: r, dispatch: d, log: log, projectionHash: hashProjections(cfg.Projections),
 		sessions: map[string]*session{}, memory: newMemoryBudget(cfg.MemoryBytes), recordBudget: newRecordBudget(in.Limit() / 4),
 		kinds: cfg.Kinds, sessionLogs: logthrottle.NewSources(log)}
-	srv.unknownAccountLog.Interval, srv.rejectionLog.Interval, srv.registrationLog.Interval = time.Minute, time.Minute, time.Second
+	srv.unknownAccountLog.Interval = time.Minute
+	srv.rejectionLog.Interval = time.Minute
+	srv.registrationLog.Interval = time.Second
 	return srv
 }
 

@@ -15,9 +15,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/ingest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -38,7 +39,7 @@ type session struct {
 	unstored *unstoredRecords
 	peer     string // the digest of the client certificate; the agent's other streams must have the same
 	cancel   context.CancelCauseFunc
-	member   *assignment.Member // set before joined is closed
+	member   *assigner.Member // set before joined is closed
 	joined   chan struct{}
 	ctx      context.Context // ends with the session
 	log      *slog.Logger
@@ -55,7 +56,7 @@ type session struct {
 func newSession(g *Server, stream grpc.BidiStreamingServer[wire.AgentMessage, wire.ServerMessage]) *session {
 	s := &session{server: g, token: rand.Text(), joined: make(chan struct{}), stream: stream, pieces: make(chan *wire.Data),
 		sessionAccounts: newSessionAccounts(), registrations: newRegistrationQueue()}
-	s.ctx, s.cancel = context.WithCancelCause(store.WithSource(stream.Context(), sourceOf(stream.Context())))
+	s.ctx, s.cancel = context.WithCancelCause(sqldb.WithSource(stream.Context(), sourceOf(stream.Context())))
 	s.log = g.sessionLogs.Logger(sourceOf(s.ctx))
 	s.share, s.unstored = g.memory.open(sourceOf(s.ctx), s.cancel), g.recordBudget.open(sourceOf(s.ctx))
 	s.out, s.peer = newOutbound(s.share), certificateDigest(s.ctx)
@@ -76,7 +77,7 @@ func (s *session) run() error {
 	s.log = s.log.With("agent", hello.GetAgentId())
 	group, ctx := errgroup.WithContext(s.ctx)
 	s.ctx = ctx
-	s.member = s.server.assigner.Join(agentFromHello(hello), s.assign)
+	s.member = s.server.assigner.Join(agentFromHello(hello, sourceOf(s.ctx)), s.assign)
 	close(s.joined)
 	s.log.Info("agent connected", "version", hello.GetAgentVersion())
 	pipeline := s.server.ingest.NewPipeline(sourceOf(s.ctx), s, s.log)
@@ -89,9 +90,9 @@ func (s *session) run() error {
 	return s.end()
 }
 
-func agentFromHello(h *wire.Hello) assignment.Agent {
+func agentFromHello(h *wire.Hello, source string) assignment.Agent {
 	return assignment.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(),
-		ZoneID: h.GetZoneId(), Connected: time.Now()}
+		ZoneID: h.GetZoneId(), Connected: time.Now(), Source: source}
 }
 
 // end ends the session. It first returns the accounts, so that standbys can take over
@@ -193,6 +194,8 @@ func (s *session) handle(ctx context.Context, m *wire.AgentMessage) error {
 		s.setAccountError(m.AccountError)
 	case *wire.AgentMessage_ConfigStatus:
 		s.member.SetConfig(toConfigStatus(m.ConfigStatus, time.Now()))
+	case *wire.AgentMessage_Conditions:
+		s.setConditions(m.Conditions, time.Now())
 	case *wire.AgentMessage_Deregister:
 		s.deregister(vedette.AccountName(m.Deregister.GetAccount()))
 	case *wire.AgentMessage_Alive:
@@ -234,7 +237,9 @@ func (s *session) VerifyAnswer(account vedette.AccountName, feed vedette.Feed, a
 
 // Revoke implements the responder of a pipeline. The records that the pipeline discards are acknowledged afterwards, by
 // number, and the agent takes them for stored unless it knows that the term has ended. So it is told now, if the
-// account is just being assigned anew: the store has the next term before the agent does.
+// account is just being assigned anew: the store has the next term before the agent does. All other discards are of
+// terms whose end the agent knows, because the session changes the term and queues the assignment under one lock.
+// testdata/assigned-slowly.txt fails without it.
 func (s *session) Revoke(account vedette.AccountName, term vedette.Term, reason error) {
 	s.member.Revoke(s.ctx, account, term, reason)
 	s.mu.Lock()
@@ -245,7 +250,13 @@ func (s *session) Revoke(account vedette.AccountName, term vedette.Term, reason 
 }
 
 // SetFresh implements the responder of a pipeline.
-func (s *session) SetFresh(at time.Time) { s.member.SetFreshness(at) }
+func (s *session) SetFresh(at time.Time, ages map[vedette.AccountName]vedette.AccountAge) {
+	if ages == nil {
+		s.member.SetFreshness(at)
+		return
+	}
+	s.member.SetAccountFreshness(at, ages)
+}
 
 // Stalled implements the responder of a pipeline.
 func (s *session) Stalled(account vedette.AccountName, reason error) {

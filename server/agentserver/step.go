@@ -6,7 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/ingest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 	"github.com/vedette-io/vedette/wire"
 )
 
@@ -40,10 +40,14 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 		s.Type, s.Mark = ingest.End, vedette.Mark(step.End.GetResourceVersion())
 	case *wire.Record_Status:
 		if state := vedette.FeedState(step.Status.GetState()); slices.Contains(vedette.FeedStates, state) {
-			s.Type, s.State, s.Message = ingest.Status, state, vedette.CleanText(step.Status.GetMessage(), maxFeedMessage)
+			s.Type = ingest.Status
+			s.State = state
+			s.Message = vedette.CleanText(step.Status.GetMessage(), maxFeedMessage)
 		}
 	case *wire.Record_Declare:
-		s.Type, s.Feeds, s.UnknownGroups = ingest.Declare, declaredFeeds(step.Declare), step.Declare.GetUnknownGroups()
+		s.Type = ingest.Declare
+		s.Feeds = declaredFeeds(step.Declare)
+		s.UnknownGroups = step.Declare.GetUnknownGroups()
 	case *wire.Record_Verify:
 		s.Type, s.Verify = ingest.VerifyFeed, toVerify(step.Verify)
 	case *wire.Record_Verified:
@@ -76,11 +80,11 @@ const maxDriftExample = 512
 
 func toCount(n uint64) int { return int(min(n, math.MaxInt32)) }
 
-func declaredFeeds(d *wire.Declare) []store.DeclaredFeed {
-	feeds := make([]store.DeclaredFeed, 0, len(d.GetFeeds()))
+func declaredFeeds(d *wire.Declare) []commit.DeclaredFeed {
+	feeds := make([]commit.DeclaredFeed, 0, len(d.GetFeeds()))
 	for _, f := range d.GetFeeds() {
 		feed := wire.ToFeed(f.GetFeed())
-		feeds = append(feeds, store.DeclaredFeed{Feed: feed, Resource: vedette.Resource{
+		feeds = append(feeds, commit.DeclaredFeed{Feed: feed, Resource: vedette.Resource{
 			Kind: feed.Kind, Version: f.GetVersion(), Plural: f.GetPlural(), Singular: f.GetSingular(),
 			ShortNames: f.GetShortNames(), Namespaced: f.GetNamespaced(),
 		}})

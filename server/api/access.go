@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
@@ -16,16 +17,6 @@ type authorizer interface {
 	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
 }
 
-type allowAll struct{}
-
-func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
-	return nil
-}
-
-func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
-	return nil, nil
-}
-
 // restrictFilter restricts a filter to the accounts that the caller may read. It asks the
 // authorizer once for all accounts.
 func (a *api) restrictFilter(r *http.Request, f *filter) (err error) {
@@ -35,20 +26,38 @@ func (a *api) restrictFilter(r *http.Request, f *filter) (err error) {
 
 // readableAccounts returns the accounts that may be read. It fails if an account without
 // permission was requested by name, because an empty result would look like an empty account.
-func (f filter) readableAccounts(accounts []*accountEntry) ([]*accountEntry, error) {
+func (f filter) readableAccounts(accounts []*accountfeeds.Account) ([]*accountfeeds.Account, error) {
 	if f.canRead == nil {
 		return accounts, nil
 	}
-	var kept []*accountEntry
+	var kept []*accountfeeds.Account
 	for _, account := range accounts {
 		switch {
-		case f.canRead(account.name):
+		case f.canRead(account.Name):
 			kept = append(kept, account)
-		case f.patterns.names[account.name]:
-			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account.name)
+		case f.patterns.Names[account.Name]:
+			return nil, vedette.Errorf(vedette.Denied, "you do not have permission to read account %s", account.Name)
 		}
 	}
 	return kept, nil
+}
+
+// addAccess adds to each account what the caller may do with it. It fails if that cannot be looked up now, because
+// no access would look like a refusal.
+func (a *api) addAccess(r *http.Request, accounts []accountView) error {
+	caller := authorize.CallerOf(r)
+	for i := range accounts {
+		for _, access := range []authorize.Access{authorize.Read, authorize.Write} {
+			err := a.Authorizer.CheckAccount(r.Context(), caller, accounts[i].Name, access)
+			switch {
+			case err == nil:
+				accounts[i].Access = append(accounts[i].Access, access)
+			case vedette.KindOf(err) != vedette.Denied:
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // initAccess sets which accounts the stream may read.

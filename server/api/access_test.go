@@ -136,3 +136,46 @@ func (s *eventStream) waitForHeartbeat() {
 		}
 	}
 }
+
+// TestAccountsSayWhatCallersMayDo checks that accounts have the permissions of the caller, and only if they are asked for.
+func TestAccountsSayWhatCallersMayDo(t *testing.T) {
+	cfg := configOf(shopWorld(t))
+	cfg.Authorizer = &grants{byUser: map[string][]vedette.AccountName{"ann": {"dev"}}}
+	w := serve(t, cfg)
+	c, err := client.New(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User = "ann"
+	accounts, err := c.AccountsWithAccess(t.Context(), "")
+	if err != nil || len(accounts) == 0 {
+		t.Fatal(accounts, err)
+	}
+	for _, a := range accounts {
+		want := ""
+		if a.Name == "dev" {
+			want = "READ"
+		}
+		if got := strings.Join(a.Access, ","); got != want {
+			t.Errorf("%s: got %q, want %q", a.Name, got, want)
+		}
+	}
+	if accounts, err = c.Accounts(t.Context(), "dev"); err != nil || accounts[0].Access != nil {
+		t.Errorf("got %+v, %v, want no access", accounts, err)
+	}
+	cfg.Authorizer = &unreadableGrants{}
+	w = serve(t, cfg)
+	if c, err = client.New(w.url); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AccountsWithAccess(t.Context(), ""); vedette.KindOf(err) != vedette.Unavailable {
+		t.Errorf("got %v, want an error and not that nothing is allowed", err)
+	}
+}
+
+// unreadableGrants are grants that cannot be looked up.
+type unreadableGrants struct{ grants }
+
+func (*unreadableGrants) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
+	return vedette.Errorf(vedette.Unavailable, "the database is away")
+}

@@ -10,7 +10,12 @@ import (
 
 	"github.com/vedette-io/vedette"
 	rules "github.com/vedette-io/vedette/server/accounts"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/parameters"
+	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // accountView is an account with the state of its cluster, its agent and its feeds.
@@ -37,6 +42,10 @@ type accountView struct {
 	Stale        bool                      `json:"stale"`
 	// why it is not Ready, why the Clouddriver behind the server answers for it, and conflicting registrations of other agents
 	Message string `json:"message,omitempty"`
+	// what the caller may do with the account; only with include=access
+	Access []authorize.Access `json:"access,omitempty"`
+	// Conditions are what its agent says of it, besides its status.
+	Conditions []conditionView `json:"conditions,omitempty"`
 	// other clusters whose agents want to register the name
 	Conflicts []conflictView `json:"conflicts,omitempty"`
 }
@@ -55,20 +64,24 @@ type clusterView struct {
 }
 
 func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account", "limit", "cursor")
+	values, err := parameters.Parse(r, "account", "limit", "cursor", "include")
 	if err != nil {
 		return err
 	}
-	limit, after, err := parsePaging(values, 1)
+	include, err := parameters.Enum(values, "include", "access")
 	if err != nil {
 		return err
 	}
-	patterns, err := parseAccounts(values)
+	limit, after, err := parameters.Paging(values, 1)
 	if err != nil {
 		return err
 	}
-	accounts, err := withInventory(r.Context(), a.inventory, func(i *inventory) ([]*accountEntry, error) {
-		return i.selectAccounts(patterns)
+	patterns, err := parameters.Accounts(values)
+	if err != nil {
+		return err
+	}
+	accounts, err := accountfeeds.With(r.Context(), a.accountFeeds, func(i *accountfeeds.List) ([]*accountfeeds.Account, error) {
+		return i.Require(patterns)
 	})
 	if err != nil {
 		return err
@@ -79,18 +92,23 @@ func (a *api) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(accounts) > limit {
 		accounts = accounts[:limit]
-		list.Cursor = newCursor(string(accounts[limit-1].name))
+		list.Cursor = parameters.NewCursor(string(accounts[limit-1].Name))
 	}
 	list.Items, err = a.accountViews(r.Context(), accounts)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, list)
+	if include == "access" {
+		if err := a.addAccess(r, list.Items); err != nil {
+			return err
+		}
+	}
+	return rest.WriteJSON(w, r, list)
 }
 
 // accountsAfter returns the accounts whose names are greater.
-func accountsAfter(accounts []*accountEntry, name vedette.AccountName) []*accountEntry {
-	at, found := searchAccounts(accounts, name)
+func accountsAfter(accounts []*accountfeeds.Account, name vedette.AccountName) []*accountfeeds.Account {
+	at, found := accountfeeds.Search(accounts, name)
 	if found {
 		at++
 	}
@@ -99,9 +117,9 @@ func accountsAfter(accounts []*accountEntry, name vedette.AccountName) []*accoun
 
 // accountViews reads accounts and their feeds, some at a time, because their feeds take more memory
 // than their views.
-func (a *api) accountViews(ctx context.Context, accounts []*accountEntry) ([]accountView, error) {
+func (a *api) accountViews(ctx context.Context, accounts []*accountfeeds.Account) ([]accountView, error) {
 	views, errs := make([]accountView, 0, len(accounts)), errorsByAccount(a.Fleet.Agents())
-	for chunk := range slices.Chunk(accounts, accountsPerRead) {
+	for chunk := range slices.Chunk(accounts, accountfeeds.AccountsPerRead) {
 		names := namesOf(chunk)
 		rows, err := a.Store.AccountsNamed(ctx, names...)
 		if err != nil {
@@ -111,7 +129,7 @@ func (a *api) accountViews(ctx context.Context, accounts []*accountEntry) ([]acc
 		if err != nil {
 			return nil, err
 		}
-		byAccount, now := groupFeeds(feeds), time.Now()
+		byAccount, now := accountfeeds.GroupFeeds(feeds), time.Now()
 		for _, row := range rows {
 			views = append(views, a.accountView(row, byAccount[row.Name], errs[row.Name], now))
 		}
@@ -119,16 +137,16 @@ func (a *api) accountViews(ctx context.Context, accounts []*accountEntry) ([]acc
 	return views, nil
 }
 
-func namesOf(accounts []*accountEntry) []vedette.AccountName {
+func namesOf(accounts []*accountfeeds.Account) []vedette.AccountName {
 	names := make([]vedette.AccountName, len(accounts))
 	for n, account := range accounts {
-		names[n] = account.name
+		names[n] = account.Name
 	}
 	return names
 }
 
 func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
 	name := vedette.AccountName(r.PathValue("name"))
@@ -137,20 +155,20 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(rows) == 0 {
-		i, err := a.inventory.get(r.Context())
+		i, err := a.accountFeeds.Get(r.Context())
 		if err != nil {
 			return err
 		}
-		return i.accountNotFound(string(name))
+		return i.NotFound(string(name))
 	}
 	feeds, err := a.Store.Feeds(r.Context(), name)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, a.accountView(rows[0], feeds, errorsByAccount(a.Fleet.AgentsOf(name))[name], time.Now()))
+	return rest.WriteJSON(w, r, a.accountView(rows[0], feeds, errorsByAccount(a.Fleet.AgentsOf(name))[name], time.Now()))
 }
 
-func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs []accountError, now time.Time) accountView {
+func (a *api) accountView(row registry.Account, feeds []read.FeedStatus, errs []accountError, now time.Time) accountView {
 	v := accountView{Name: row.Name, Cluster: clusterView(row.Cluster), Properties: row.Properties, Namespaces: row.Namespaces,
 		Agent: row.Holder, Server: row.Server, Registered: timestamp(row.Registered), LastSeen: timestamp(row.LastSeen),
 		Orphaned: timestamp(row.Orphaned),
@@ -190,6 +208,11 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 	}
 	v.Message = joinMessages(accountMessage(errs, feeds, agent.connected), a.takeoverMessage(row, feeds, errs))
 	for _, e := range errs {
+		if e.role == Cacher {
+			for _, c := range e.conditions {
+				v.Conditions = append(v.Conditions, newConditionView(c))
+			}
+		}
 		if e.conflict != nil {
 			v.Conflicts = append(v.Conflicts, conflictView{e.agent, clusterView(*e.conflict)})
 		}
@@ -198,7 +221,7 @@ func (a *api) accountView(row store.AccountRow, feeds []store.FeedStatus, errs [
 }
 
 // takeoverMessage returns what prevents that this server answers for an account that the Clouddriver behind it has too.
-func (a *api) takeoverMessage(row store.AccountRow, feeds []store.FeedStatus, errs []accountError) string {
+func (a *api) takeoverMessage(row registry.Account, feeds []read.FeedStatus, errs []accountError) string {
 	if !a.HasUpstream || !row.Complete.IsZero() {
 		return ""
 	}
@@ -215,7 +238,7 @@ func joinMessages(texts ...string) string {
 }
 
 // oldestVerified returns when the live feed that was verified longest ago was verified.
-func oldestVerified(feeds []store.FeedStatus) (oldest time.Time) {
+func oldestVerified(feeds []read.FeedStatus) (oldest time.Time) {
 	first := true
 	for _, f := range feeds {
 		if f.State == vedette.FeedLive && (first || f.Verified.Before(oldest)) {
@@ -225,7 +248,6 @@ func oldestVerified(feeds []store.FeedStatus) (oldest time.Time) {
 	return oldest
 }
 
-// accountError is one agent's error about an account.
 type accountError struct {
 	agent           vedette.AgentID
 	role            Role
@@ -233,6 +255,7 @@ type accountError struct {
 	message, notice string
 	conflict        *vedette.Cluster // see AgentAccount
 	stalled         bool
+	conditions      []vedette.Condition
 }
 
 // problemOf returns the kind of the error that the account's agent reports.
@@ -251,13 +274,13 @@ func isStalled(errs []accountError) bool {
 	return slices.ContainsFunc(errs, func(e accountError) bool { return e.role == Cacher && e.stalled })
 }
 
-// errorsByAccount indexes the errors of all agents by account.
 func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 	errs := map[vedette.AccountName][]accountError{}
 	for _, agent := range agents {
 		for _, a := range agent.Accounts {
-			if a.Message != "" || a.Notice != "" {
-				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Role, a.ErrorKind, a.Message, a.Notice, a.Conflict, a.Stalled})
+			if a.Message != "" || a.Notice != "" || len(a.Conditions) > 0 {
+				errs[a.Name] = append(errs[a.Name], accountError{agent.ID, a.Role, a.ErrorKind, a.Message, a.Notice, a.Conflict, a.Stalled,
+					a.Conditions})
 			}
 		}
 	}
@@ -267,9 +290,12 @@ func errorsByAccount(agents []Agent) map[vedette.AccountName][]accountError {
 // accountMessage returns the error of the account's agent, which feeds the cluster denies, and
 // what is wrong with the registrations of other agents. If no agent reports the account, it
 // returns why those that are configured with it do not.
-func accountMessage(errs []accountError, feeds []store.FeedStatus, connected bool) string {
+func accountMessage(errs []accountError, feeds []read.FeedStatus, connected bool) string {
 	var messages []string
 	for _, e := range errs {
+		if e.role == Cacher || !connected {
+			messages = append(messages, conditionMessages(e.conditions)...)
+		}
 		switch {
 		case e.role == Cacher && e.message != "":
 			messages = append(messages, e.message)
@@ -283,4 +309,14 @@ func accountMessage(errs []accountError, feeds []store.FeedStatus, connected boo
 		messages = append(messages, denied)
 	}
 	return strings.Join(messages, "; ")
+}
+
+// conditionMessages returns the messages of the conditions that do not hold.
+func conditionMessages(conditions []vedette.Condition) (messages []string) {
+	for _, c := range conditions {
+		if !c.Holds && c.Message != "" {
+			messages = append(messages, c.Message)
+		}
+	}
+	return messages
 }

@@ -10,7 +10,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/parameters"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // accountAdmin carries out operators' decisions about the names of accounts.
@@ -55,7 +58,7 @@ func (a *api) releaseAccount(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) removeAccount(w http.ResponseWriter, r *http.Request) error {
-	if err := checkCrossOrigin(r); err != nil {
+	if err := rest.CheckOrigin(r); err != nil {
 		return err
 	}
 	return a.decide(w, r, "remove", func(ctx context.Context, name vedette.AccountName) (accountDecision, error) {
@@ -67,7 +70,7 @@ func (a *api) removeAccount(w http.ResponseWriter, r *http.Request) error {
 // decide carries out a decision about the account in the path, if the caller may change the account.
 func (a *api) decide(w http.ResponseWriter, r *http.Request, action string,
 	do func(context.Context, vedette.AccountName) (accountDecision, error)) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
 	if a.Accounts == nil {
@@ -86,14 +89,14 @@ func (a *api) decide(w http.ResponseWriter, r *http.Request, action string,
 	}
 	decision.Account = name
 	a.Log.Info("an operator has changed an account", "action", action, "account", name, "caller", caller)
-	return writeJSON(w, r, decision)
+	return rest.WriteJSON(w, r, decision)
 }
 
 // checkAccountExists returns an error with suggestions if there is no such account.
 func (a *api) checkAccountExists(ctx context.Context, name vedette.AccountName) error {
-	_, err := withInventory(ctx, a.inventory, func(i *inventory) (struct{}, error) {
-		if i.account(name) == nil {
-			return struct{}{}, i.accountNotFound(string(name))
+	_, err := accountfeeds.With(ctx, a.accountFeeds, func(i *accountfeeds.List) (struct{}, error) {
+		if i.Account(name) == nil {
+			return struct{}{}, i.NotFound(string(name))
 		}
 		return struct{}{}, nil
 	})
@@ -126,7 +129,7 @@ func parseAccept(w http.ResponseWriter, r *http.Request) (vedette.AgentID, error
 // rejectForeignRequest rejects requests that a web page of another site may have sent. It reports
 // whether it has answered.
 func rejectForeignRequest(w http.ResponseWriter, r *http.Request) (isAnswered bool, err error) {
-	if err := checkCrossOrigin(r); err != nil {
+	if err := rest.CheckOrigin(r); err != nil {
 		return false, err
 	}
 	if isJSON(r) {

@@ -35,9 +35,9 @@ func (f *fakeAccountAdmin) Remove(_ context.Context, account vedette.AccountName
 	return []vedette.AgentID{"a1"}, f.err
 }
 
-// TestAccountDecisions checks requests that change accounts, and those that are rejected without any
+// TestInvalidDecisionsHaveNoEffect checks requests that change accounts, and those that are rejected without any
 // effect.
-func TestAccountDecisions(t *testing.T) {
+func TestInvalidDecisionsHaveNoEffect(t *testing.T) {
 	const json = "application/json"
 	conflict := vedette.Errorf(vedette.Conflict, "it is in use")
 	for _, tt := range []struct {

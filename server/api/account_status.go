@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
-// accountStatus is the state of an account as a whole. The values are part of the API.
+// accountStatus is the state of an account as a whole. The values are part of the API. docs/decisions/0094 says how they exclude each
+// other.
 type accountStatus string
 
 const (
@@ -60,7 +61,7 @@ const maxNamedFeeds = 5
 
 // deniedText says which feeds the cluster denies, and why it denies the first. It returns ""
 // if there are none.
-func deniedText(feeds []store.FeedStatus) string {
+func deniedText(feeds []read.FeedStatus) string {
 	var names []string
 	reason := ""
 	for _, f := range feeds {

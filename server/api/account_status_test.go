@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
-func TestAccountStatus(t *testing.T) {
+func TestStatusFollowsConnectionAndFeeds(t *testing.T) {
 	feeds := func(live, denied, failing int) map[vedette.FeedState]int {
 		return map[vedette.FeedState]int{vedette.FeedLive: live, vedette.FeedDenied: denied, vedette.FeedFailing: failing}
 	}
@@ -40,11 +40,11 @@ func TestAccountStatus(t *testing.T) {
 	}
 }
 
-func TestDeniedText(t *testing.T) {
-	var feeds []store.FeedStatus
+func TestDeniedTextNamesSomeFeeds(t *testing.T) {
+	var feeds []read.FeedStatus
 	add := func(state vedette.FeedState, message string, names ...string) {
 		for _, name := range names {
-			feeds = append(feeds, store.FeedStatus{Feed: vedette.Feed{Kind: vedette.Kind{Name: name}}, State: state, Message: message})
+			feeds = append(feeds, read.FeedStatus{Feed: vedette.Feed{Kind: vedette.Kind{Name: name}}, State: state, Message: message})
 		}
 	}
 	add(vedette.FeedLive, "", "Node")

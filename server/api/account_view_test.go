@@ -49,7 +49,7 @@ func TestAccountShowsWhyItIsNotReady(t *testing.T) {
 	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{stalled}})
 	expect("the database stores changes again", "Ready", false, "", map[string]int{"live": 2})
 	world.Fleet.Disconnect("a")
-	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{{Name: "a", Role: api.Unreachable, Message: "no such context", ErrorKind: vedette.Invalid}}})
+	world.Fleet.SetAgents(api.Agent{ID: "agent-a", Accounts: []api.AgentAccount{{Name: "a", Role: api.Reaching, Message: "no such context", ErrorKind: vedette.Invalid}}})
 	expect("the agent cannot reach the cluster", "Orphaned", true, "agent agent-a: no such context", map[string]int{"live": 0, "stale": 2})
 }
 

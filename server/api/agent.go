@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/parameters"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // Agent is a connected agent.
@@ -20,6 +22,7 @@ type Agent struct {
 	Accounts      []AgentAccount
 	Message       string // what is wrong with the agent itself; empty for nothing
 	Config        AgentConfig
+	Conditions    []vedette.Condition // of the agent itself
 }
 
 // AgentConfig says which configuration an agent uses. The zero value is for agents that do not say.
@@ -42,7 +45,8 @@ type AgentAccount struct {
 	ErrorKind vedette.ErrorKind
 	// Stalled reports whether changes that the agent has sent wait for the database; Message then says
 	// why, unless it says something else.
-	Stalled bool
+	Stalled    bool
+	Conditions []vedette.Condition
 }
 
 // Role is the role of an agent for an account. The values are part of the API.
@@ -53,9 +57,9 @@ const (
 	Cacher  Role = "cacher"  // reports the account
 	Standby Role = "standby" // waits while another agent reports the account
 	Refused Role = "refused" // is rejected; the message gives the reason
-	// Unreachable means that the agent cannot reach the account's cluster. The message gives
+	// Reaching means that the agent cannot reach the account's cluster. The message gives
 	// the reason.
-	Unreachable Role = "reaching"
+	Reaching Role = "reaching"
 )
 
 type agentView struct {
@@ -78,6 +82,17 @@ type conditionView struct {
 	Reason  string    `json:"reason"`
 	Message string    `json:"message,omitempty"`
 	Since   timestamp `json:"since"`
+	// LastTransitionTime is Since, under the name that objects of Kubernetes have for it.
+	LastTransitionTime timestamp `json:"lastTransitionTime"`
+}
+
+func newConditionView(c vedette.Condition) conditionView {
+	v := conditionView{Type: c.Type, Status: "False", Reason: c.Reason, Message: c.Message, Since: timestamp(c.Since),
+		LastTransitionTime: timestamp(c.Since)}
+	if c.Holds {
+		v.Status = "True"
+	}
+	return v
 }
 
 // cursor is the place of an agent in the order of all agents. An ID alone is not enough, because
@@ -93,22 +108,22 @@ type agentAccountView struct {
 }
 
 func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account", "limit", "cursor")
+	values, err := parameters.Parse(r, "account", "limit", "cursor")
 	if err != nil {
 		return err
 	}
-	limit, after, err := parsePaging(values, 2)
+	limit, after, err := parameters.Paging(values, 2)
 	if err != nil {
 		return err
 	}
-	patterns, err := parseAccounts(values)
+	patterns, err := parameters.Accounts(values)
 	if err != nil {
 		return err
 	}
 	list := listView[agentView]{Items: []agentView{}}
 	for _, agent := range a.Fleet.Agents() {
 		v := newAgentView(agent)
-		if !patterns.selectAll() && !v.serves(patterns) {
+		if !patterns.SelectAll() && !v.serves(patterns) {
 			continue
 		}
 		list.Total++
@@ -117,10 +132,15 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 		case len(list.Items) < limit:
 			list.Items = append(list.Items, v)
 		default:
-			list.Cursor = newCursor(list.Items[limit-1].cursor()...)
+			list.Cursor = parameters.NewCursor(list.Items[limit-1].cursor()...)
 		}
 	}
-	return writeJSON(w, r, list)
+	if list.Total == 0 {
+		if err := a.checkAccounts(r, patterns); err != nil {
+			return err
+		}
+	}
+	return rest.WriteJSON(w, r, list)
 }
 
 func newAgentView(a Agent) agentView {
@@ -133,21 +153,20 @@ func newAgentView(a Agent) agentView {
 	if a.Config != (AgentConfig{}) {
 		v.Conditions = append(v.Conditions, a.Config.condition())
 	}
+	for _, c := range a.Conditions {
+		v.Conditions = append(v.Conditions, newConditionView(c))
+	}
 	return v
 }
 
 // condition returns whether the agent uses all that its files contain.
 func (c AgentConfig) condition() conditionView {
-	v := conditionView{Type: "ConfigCurrent", Status: "False", Reason: c.Reason, Message: c.Message, Since: timestamp(c.Since)}
-	if c.Current {
-		v.Status = "True"
-	}
-	return v
+	return newConditionView(vedette.Condition{Type: "ConfigCurrent", Holds: c.Current, Reason: c.Reason, Message: c.Message, Since: c.Since})
 }
 
-func (v agentView) serves(patterns accountPatterns) bool {
+func (v agentView) serves(patterns parameters.Patterns) bool {
 	for _, a := range v.Accounts {
-		if patterns.match(a.Name) {
+		if patterns.Match(a.Name) {
 			return true
 		}
 	}

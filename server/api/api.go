@@ -15,31 +15,35 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/latest"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/operations"
+	"github.com/vedette-io/vedette/server/api/parameters"
+	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/kinds"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
-// objectStore reads objects.
 type objectStore interface {
-	Objects(ctx context.Context, q store.Query) (store.Page, error)
-	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
+	Objects(ctx context.Context, q read.Query) (read.Page, error)
+	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (read.Row, error)
 }
 
 // accountStore reads accounts and the state of their feeds.
 type accountStore interface {
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
-	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
-	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	accountfeeds.Store
 	ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error)
 }
 
-// operationStore reads the history of operations.
 type operationStore interface {
-	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
-	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
+	Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error)
+	Operations(ctx context.Context, q history.Query) ([]history.Operation, string, error)
 }
 
 type readStore interface {
@@ -50,7 +54,7 @@ type readStore interface {
 
 // hub publishes changes after they are committed.
 type hub interface {
-	Subscribe(want func(store.Change) bool) *ingest.Subscription
+	Subscribe(want func(commit.Change) bool) *ingest.Subscription
 }
 
 // fleet knows the connected agents.
@@ -61,6 +65,9 @@ type fleet interface {
 	// Freshness returns the time up to which everything that the account's agent knew is
 	// stored, and whether an agent reports the account now. The time is zero if it is unknown.
 	Freshness(account vedette.AccountName) (seen time.Time, connected bool)
+	// Completeness returns the time up to which all feeds of the account are complete that have a mark, also those
+	// that are not live; zero if its agent does not know.
+	Completeness(account vedette.AccountName) time.Time
 }
 
 // Config configures the API.
@@ -70,6 +77,10 @@ type Config struct {
 	Fleet fleet
 	// Dispatch executes operations. If nil, operations are rejected.
 	Dispatch dispatcher
+	// Kinds knows what clusters serve; nil for a cache of this API alone, if there is a Dispatch.
+	Kinds discoverer
+	// History says how long operations are kept; nil if nobody knows.
+	History func() History
 	// OperationKey is the key of the digests of manifests in the history. With another one, or without one after
 	// a restart, operations with manifests that are sent again are rejected. It must not be in the database.
 	OperationKey []byte
@@ -98,10 +109,11 @@ type Config struct {
 
 type api struct {
 	Config
-	inventory  *inventoryCache
-	fleetCache fleetFreshnessCache
-	kindCache  kindCache
-	dedup      *operationDedup
+	accountFeeds *accountfeeds.Cache
+	fleetStates  latest.Value[fleetState]
+	kindLists    latest.Value[kindList]
+	kinds        discoverer // nil if Dispatch and Kinds are
+	operations   *operations.Runner
 }
 
 // New returns the handler of all paths below /vedette/v1.
@@ -110,7 +122,7 @@ func New(cfg Config) http.Handler {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Authorizer == nil {
-		cfg.Authorizer = allowAll{}
+		cfg.Authorizer = authorize.AllowAll{}
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = 30 * time.Second
@@ -121,7 +133,11 @@ func New(cfg Config) http.Handler {
 	if cfg.HeartbeatInterval == 0 {
 		cfg.HeartbeatInterval = 10 * time.Second
 	}
-	a := &api{Config: cfg, inventory: &inventoryCache{store: cfg.Store}, kindCache: newKindCache(), dedup: newOperationDedup(cfg.OperationKey)}
+	a := &api{Config: cfg, accountFeeds: accountfeeds.NewCache(cfg.Store),
+		operations: operations.NewRunner(cfg.Dispatch, cfg.Store, cfg.OperationKey)}
+	if a.kinds = cfg.Kinds; a.kinds == nil && cfg.Dispatch != nil {
+		a.kinds = kinds.New(kinds.Config{Execute: cfg.Dispatch.Execute})
+	}
 	return a.router()
 }
 
@@ -136,6 +152,9 @@ type route struct {
 // delay them until a block is full.
 var streamPaths = []string{"/vedette/v1/changes", "/vedette/v1/logs"}
 
+// IsStream reports whether the response of a path may last for hours.
+func IsStream(path string) bool { return slices.Contains(streamPaths, path) }
+
 func (a *api) routes() []route {
 	return []route{
 		{http.MethodGet, "/vedette/v1/accounts", a.listAccounts},
@@ -146,6 +165,8 @@ func (a *api) routes() []route {
 		{http.MethodGet, "/vedette/v1/agents", a.listAgents},
 		{http.MethodGet, "/vedette/v1/feeds", a.listFeeds},
 		{http.MethodGet, "/vedette/v1/kinds", a.listKinds},
+		{http.MethodGet, "/vedette/v1/served-kinds", a.listServedKinds},
+		{http.MethodGet, "/vedette/v1/names", a.listNames},
 		{http.MethodGet, "/vedette/v1/objects", a.listObjects},
 		{http.MethodGet, "/vedette/v1/objects/{account}/{kind}/{namespace}/{name}", a.getObject},
 		{http.MethodGet, "/vedette/v1/changes", a.streamChanges},
@@ -214,8 +235,8 @@ func (h *headerCapture) WriteHeader(status int)      { h.status = status }
 func (h *headerCapture) Write(b []byte) (int, error) { return len(b), nil }
 
 func (a *api) getVersion(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
-	return writeJSON(w, r, map[string]string{"version": a.Version})
+	return rest.WriteJSON(w, r, map[string]string{"version": a.Version})
 }

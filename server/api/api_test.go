@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"maps"
@@ -25,15 +24,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
-var update = flag.Bool("update", false, "generate openapi.json from openapi.yaml")
-
-// TestOpenAPIJSON checks that openapi.json has the same content as openapi.yaml.
-func TestOpenAPIJSON(t *testing.T) {
+// TestOpenAPIJSONMatchesYAML checks that openapi.json has the same content as openapi.yaml.
+func TestOpenAPIJSONMatchesYAML(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -42,16 +41,7 @@ func TestOpenAPIJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
-	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile("openapi.json")
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("openapi.json is out of date (%v): run go test ./server/api -run TestOpenAPIJSON -update", err)
-	}
+	golden.Compare(t, "openapi.json", string(want)+"\n")
 }
 
 // loadOpenAPI loads the document in the same way as clients do.
@@ -205,7 +195,7 @@ func configOf(w *readtest.Fixture) api.Config {
 	return api.Config{Store: w.Store, Hub: w.Hub, Fleet: w.Fleet, StaleAfter: time.Hour, Version: "v1.2.3"}
 }
 
-func TestObjects(t *testing.T) {
+func TestObjectsAreFiltered(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	for _, tt := range []struct{ name, query, want string }{
 		{"a kind of one account", "account=dev&kind=pods", "dev/Pod/shop/web-0"},
@@ -216,8 +206,7 @@ func TestObjects(t *testing.T) {
 		{"a name", "name=broken-0", "prod-1/Pod/shop/broken-0"},
 		{"an application", "application=invoice", "prod-1/Pod/billing/invoice-0"},
 		{"labels", "kind=po&selector=app+in+(broken,invoice)", "prod-1/Pod/billing/invoice-0 prod-1/Pod/shop/broken-0"},
-		{"a pattern that matches nothing selects nothing", "account=zzz*", ""},
-		{"a kind that no account caches", "kind=cronjobs", ""},
+		{"a kind that is cached, and one that is not", "kind=cronjobs,nodes&account=dev", "dev/Node//node-1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &validatingClient{t: t, url: w.url, router: w.router, answered: map[string]bool{}}
@@ -229,7 +218,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-func TestObjectView(t *testing.T) {
+func TestObjectHasMetadataAndManifest(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	got := getJSON[objectList](w, "/objects?account=dev&kind=pods").Items[0]
 	if got.APIVersion != "v1" || got.Owner == nil || got.Owner.Kind != "ReplicaSet.apps" || got.Labels["app"] != "web" ||
@@ -263,7 +252,7 @@ func TestInvalidBodyIsOmitted(t *testing.T) {
 	}
 }
 
-func TestPagination(t *testing.T) {
+func TestPagesHaveEachObjectOnce(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	var names []string
 	path := "/objects?limit=2"
@@ -296,7 +285,7 @@ type table struct {
 	Total int
 }
 
-func TestTable(t *testing.T) {
+func TestTableHasColumnsAndCells(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	got := getJSON[table](w, "/objects?account=prod-1&kind=pods&as=table")
 	if got.Kind != "Pod" || got.Total != 3 || len(got.Rows) != 3 || got.Columns[1].Name != "STATUS" || !got.Columns[4].Wide {
@@ -304,6 +293,25 @@ func TestTable(t *testing.T) {
 	}
 	if cells := strings.Join(got.Rows[1].Cells[:4], "|"); got.Rows[1].Name != "broken-0" || cells != "0/1|CrashLoopBackOff|12 (12m ago)|3h30m" {
 		t.Errorf("row %s: got %s", got.Rows[1].Name, cells)
+	}
+}
+
+// TestSameErrorOfSeveral checks that a request with several errors gets the same answer each time.
+func TestSameErrorOfSeveral(t *testing.T) {
+	w := serve(t, configOf(shopWorld(t)))
+	for path, want := range map[string]string{
+		"/objects?zebra=1&ape=1&horse=1":                 `unknown parameter \"ape\"`,
+		"/accounts/dev?y=1&x=1&z=1":                      `unknown parameter \"x\"`,
+		"/objects?namespace=a&namespace=b&name=a&name=b": "the parameter name is",
+		"/operations?user=a&user=b&agent=a&agent=b":      "the parameter agent is",
+		"/operations?until=x&since=x&endedSince=x":       "endedSince",
+	} {
+		for range 100 {
+			if response, body := w.get(path); response.StatusCode != 400 || !strings.Contains(string(body), want) {
+				t.Errorf("%s: got %d %s, want %s", path, response.StatusCode, body, want)
+				break
+			}
+		}
 	}
 }
 
@@ -330,16 +338,27 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"another form", "/objects?as=yaml", 400, "invalid", "must be table"},
 		{"a table of two kinds", "/objects?as=table&kind=pods,nodes", 400, "invalid", "selects 2"},
 		{"a table of all kinds", "/objects?as=table", 400, "invalid", "selects 0"},
-		{"a misspelt kind", "/objects?kind=pds", 400, "invalid", "did you mean pods"},
+		{"a misspelt kind", "/objects?kind=pds", 400, "unknown_kind", "did you mean pods"},
+		{"a kind that no account caches", "/objects?kind=cronjobs&name=x", 409, "not_cached", "no agent of 3 accounts reports CronJob.batch: ask the clusters"},
+		{"a kind that no account caches, in one", "/objects?kind=cronjobs&account=dev", 409, "not_cached", "no agent of 1 account reports CronJob.batch"},
+		{"a stream of a kind that no account caches", "/changes?kind=cronjobs", 409, "not_cached", "no agent of 3 accounts"},
+		{"a pattern that matches nothing", "/objects?account=zzz*,y*", 404, "not_found", "no account matches zzz*, y*: there are dev, prod-1 and prod-3"},
+		{"accounts that match nothing", "/accounts?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"agents of accounts that match nothing", "/agents?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"feeds of accounts that match nothing", "/feeds?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"kinds of accounts that match nothing", "/kinds?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"served kinds of accounts that match nothing", "/served-kinds?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"operations of accounts that match nothing", "/operations?account=zzz*", 404, "not_found", "no account matches zzz*"},
+		{"a stream of accounts that match nothing", "/changes?account=zzz*", 404, "not_found", "no account matches zzz*"},
 		{"a misspelt account", "/objects?account=prod-2", 404, "not_found", "did you mean prod-1 or prod-3?"},
-		{"an unknown account", "/accounts/zebra", 404, "not_found", `there is no account "zebra"`},
+		{"an unknown account", "/accounts/zebra", 404, "not_found", `there is no account "zebra": there are dev, prod-1 and prod-3`},
 		{"a missing object", "/objects/dev/pods/shop/nope", 404, "not_found", "account dev has no Pod shop/nope"},
 		{"an object of an unknown account", "/objects/zebra/pods/shop/nope", 404, "not_found", "there is no account"},
 		{"a namespace for a cluster-scoped kind", "/objects/dev/nodes/shop/node-1", 400, "invalid", "is cluster-scoped"},
 		{"no namespace for a namespaced kind", "/objects/dev/pods/_/web-0", 400, "invalid", "is namespaced"},
 		{"an invalid query", "/objects?%zz", 400, "invalid", "cannot be read"},
 		{"no path", "/nope", 404, "not_found", "no path /vedette/v1/nope"},
-		{"a stream of a misspelt kind", "/changes?kind=pds", 400, "invalid", "did you mean pods"},
+		{"a stream of a misspelt kind", "/changes?kind=pds", 400, "unknown_kind", "did you mean pods"},
 		{"a stream with an invalid selector", "/changes?selector=(", 400, "invalid", "label selector"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -381,7 +400,7 @@ func TestMethodNotAllowedAndHead(t *testing.T) {
 	}
 }
 
-func TestFreshness(t *testing.T) {
+func TestAnswersNameStaleFeeds(t *testing.T) {
 	world := shopWorld(t)
 	world.SetFeedState("prod-1", vedette.Kind{Group: "apps", Name: "Deployment"}, vedette.FeedDenied, "deployments.apps is forbidden")
 	world.SetFeedState("dev", vedette.Kind{Name: "Node"}, vedette.FeedFailing, "connection refused")
@@ -403,7 +422,7 @@ func TestFreshness(t *testing.T) {
 	if got := getJSON[objectList](w, "/objects?account=dev&kind=nodes"); !got.Stale || got.Freshness[0].State != "failing" || got.Freshness[0].Message != "connection refused" {
 		t.Errorf("a failing feed: got %+v", got.Freshness)
 	}
-	if got := getJSON[objectList](w, "/objects?account=dev&kind=cronjobs"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
+	if got := getJSON[objectList](w, "/objects?account=prod-1&kind=cronjobs,pods"); got.Stale || len(got.Freshness) != 1 || got.Freshness[0].State != "absent" {
 		t.Errorf("a kind that is not cached: got %+v", got.Freshness)
 	}
 	for name, stale := range map[string]bool{"dev": true, "prod-1": false, "prod-3": true} {
@@ -430,7 +449,7 @@ func TestFeedIsStaleAfterStaleAfter(t *testing.T) {
 	}
 }
 
-func TestFleetViews(t *testing.T) {
+func TestFleetIsListedAndFiltered(t *testing.T) {
 	world := shopWorld(t)
 	world.Fleet.SetAgents(api.Agent{ID: "a1", Version: "v1", Server: "s1", Connected: time.Now(), LastHeartbeat: time.Now(),
 		Accounts: []api.AgentAccount{{Name: "dev", Role: api.Cacher}, {Name: "prod-1", Role: api.Refused, Message: "why"}}}, api.Agent{ID: "a2", Version: "v1", Server: "s1"})
@@ -480,8 +499,8 @@ func TestConfigOfAgents(t *testing.T) {
 		}
 	}](serve(t, configOf(world)), "/agents")
 	want := []map[string]string{
-		{"type": "ConfigCurrent", "status": "True", "reason": "InEffect", "message": "/a.yml", "since": "2026-01-02T03:04:05.000Z"},
-		{"type": "ConfigCurrent", "status": "False", "reason": "Rejected", "message": "agent.yml:1:1: why", "since": "2026-01-02T03:04:05.000Z"},
+		{"type": "ConfigCurrent", "status": "True", "reason": "InEffect", "message": "/a.yml", "since": "2026-01-02T03:04:05.000Z", "lastTransitionTime": "2026-01-02T03:04:05.000Z"},
+		{"type": "ConfigCurrent", "status": "False", "reason": "Rejected", "message": "agent.yml:1:1: why", "since": "2026-01-02T03:04:05.000Z", "lastTransitionTime": "2026-01-02T03:04:05.000Z"},
 		nil,
 	}
 	for i, agent := range got.Items {
@@ -506,7 +525,7 @@ func TestAccountMessageIncludesOtherAgents(t *testing.T) {
 	}
 }
 
-func TestNotModified(t *testing.T) {
+func TestUnchangedAnswersAreNotSent(t *testing.T) {
 	world := shopWorld(t)
 	w := serve(t, configOf(world))
 	first, _ := w.get("/objects?kind=nodes")
@@ -522,7 +541,7 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-func TestGzip(t *testing.T) {
+func TestAnswersAreCompressed(t *testing.T) {
 	w := serve(t, configOf(shopWorld(t)))
 	response, body := w.get("/objects", "Accept-Encoding", "gzip")
 	if response.Header.Get("Content-Encoding") != "gzip" {
@@ -552,7 +571,7 @@ func TestRoutesMatchOpenAPI(t *testing.T) {
 			t.Errorf("%s is in openapi.yaml but not served", path)
 		}
 	}
-	for _, path := range []string{"/operations", "/accounts", "/accounts/dev", "/agents", "/feeds", "/kinds", "/objects", "/objects/dev/pods/shop/web-0", "/version", "/openapi.yaml", "/openapi.json"} {
+	for _, path := range []string{"/operations", "/accounts", "/accounts/dev", "/agents", "/feeds", "/kinds", "/names?of=accounts", "/served-kinds", "/objects", "/objects/dev/pods/shop/web-0", "/version", "/openapi.yaml", "/openapi.json"} {
 		if response, body := w.get(path); response.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
@@ -572,11 +591,11 @@ type failingListStore struct {
 	err error
 }
 
-func (b failingListStore) Objects(context.Context, store.Query) (store.Page, error) {
-	return store.Page{}, b.err
+func (b failingListStore) Objects(context.Context, read.Query) (read.Page, error) {
+	return read.Page{}, b.err
 }
 
-func TestInternalError(t *testing.T) {
+func TestInternalErrorsAreNotShown(t *testing.T) {
 	world := shopWorld(t)
 	var log bytes.Buffer
 	cfg := configOf(world)

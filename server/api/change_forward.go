@@ -6,15 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 const maxBatch = 512
 
 // coalesce returns first and all changes that are waiting. It keeps only the last change of
 // each object, because the store is read after all of them.
-func coalesce(first store.Change, more <-chan store.Change) []store.Change {
-	changes, index := []store.Change{first}, map[objectRef]int{{first.Account, first.Key}: 0}
+func coalesce(first commit.Change, more <-chan commit.Change) []commit.Change {
+	changes, index := []commit.Change{first}, map[objectRef]int{{first.Account, first.Key}: 0}
 	for len(changes) < maxBatch {
 		select {
 		case c, ok := <-more:
@@ -37,14 +38,14 @@ func coalesce(first store.Change, more <-chan store.Change) []store.Change {
 }
 
 // merge merges two successive changes of an object. Added and then modified is added.
-func merge(older, newer store.Change) store.Change {
-	if older.Type == store.Added && newer.Type == store.Modified {
-		newer.Type = store.Added
+func merge(older, newer commit.Change) commit.Change {
+	if older.Type == commit.Added && newer.Type == commit.Modified {
+		newer.Type = commit.Added
 	}
 	return newer
 }
 
-func (s *changeStream) forward(changes []store.Change) error {
+func (s *changeStream) forward(changes []commit.Change) error {
 	for _, c := range changes {
 		if err := s.forwardOne(c); err != nil {
 			return err
@@ -53,9 +54,9 @@ func (s *changeStream) forward(changes []store.Change) error {
 	return nil
 }
 
-func (s *changeStream) forwardOne(c store.Change) error {
+func (s *changeStream) forwardOne(c commit.Change) error {
 	ref := objectRef{c.Account, c.Key}
-	if c.Type == store.Deleted {
+	if c.Type == commit.Deleted {
 		return s.sendDeleted(ref)
 	}
 	row, release, err := s.readObject(s.request, c.Account, c.Key)
@@ -72,9 +73,9 @@ func (s *changeStream) forwardOne(c store.Change) error {
 	if !s.matches(&row) {
 		return s.sendDeleted(ref)
 	}
-	changeType := store.Modified
+	changeType := commit.Modified
 	if !s.matched.contains(ref) {
-		changeType = store.Added
+		changeType = commit.Added
 	}
 	if err := s.markMatched(ref); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (s *changeStream) forwardOne(c store.Change) error {
 	return s.sendObject(string(changeType), &row)
 }
 
-func (s *changeStream) matches(row *store.Row) bool {
+func (s *changeStream) matches(row *read.Row) bool {
 	return s.selector.Matches(labels.Set(row.Labels)) && (s.filter.Application == "" || s.filter.Application == row.Moniker.App)
 }
 
@@ -91,7 +92,7 @@ func (s *changeStream) sendDeleted(ref objectRef) error {
 	if s.matched != nil && !s.matched.remove(ref) {
 		return nil
 	}
-	return s.out.send(string(store.Deleted),
+	return s.out.send(string(commit.Deleted),
 		keyView{Account: ref.account, Kind: ref.key.Kind.String(), Namespace: ref.key.Namespace, Name: ref.key.Name})
 }
 
@@ -103,9 +104,9 @@ type keyView struct {
 	Name      string              `json:"name"`
 }
 
-func (s *changeStream) sendObject(event string, row *store.Row) error {
+func (s *changeStream) sendObject(event string, row *read.Row) error {
 	if s.table != nil {
-		return s.out.send(event, newRowView(row, *s.table, time.Now()))
+		return s.out.send(event, newRowView(row, *s.table, time.Now(), s.include))
 	}
 	if !s.filter.Bodies {
 		row.Body = nil

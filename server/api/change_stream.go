@@ -4,22 +4,25 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/parameters"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // streamChanges sends changes of the objects that match a filter as server-sent events.
 // Changes are sent after their commit, starting with the event "ready". With initial=true, all
 // existing objects are sent first, as "added".
 func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, append(filterParameters, "include", "as", "initial")...)
+	values, err := parameters.Parse(r, append(filterParameters, "include", "as", "initial")...)
 	if err != nil {
 		return err
 	}
@@ -27,24 +30,24 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	include, err := enumValue(values, "include", "body")
+	include, err := parameters.Enum(values, "include", includeBody, includeLabels)
 	if err != nil {
 		return err
 	}
-	as, err := enumValue(values, "as", "table")
+	as, err := parameters.Enum(values, "as", "table")
 	if err != nil {
 		return err
 	}
-	initial, err := enumValue(values, "initial", "true", "false")
+	initial, err := parameters.Enum(values, "initial", "true", "false")
 	if err != nil {
 		return err
 	}
-	f.Bodies = include == "body"
-	s := &changeStream{api: a, request: r, out: newSSEWriter(w), filter: f, initial: initial == "true"}
+	f.Bodies = include == includeBody
+	s := &changeStream{api: a, request: r, out: newSSEWriter(w), filter: f, initial: initial == "true", include: include}
 	if err := s.initAccess(r.Context()); err != nil {
 		return err
 	}
-	if err := s.prepare(r.Context(), as == "table"); err != nil {
+	if err := s.prepare(as == "table"); err != nil {
 		return err
 	}
 	grant, err := a.StreamLimiter.AcquireGrant(r.Context(), readlimit.CallerOf(r), streamCost)
@@ -67,16 +70,16 @@ func (a *api) streamChanges(w http.ResponseWriter, r *http.Request) error {
 // client has not read yet.
 const streamCost = 512 << 10
 
-// changeStream is the stream of one client.
 type changeStream struct {
 	*api
 	request  *http.Request
 	out      *sseWriter
 	filter   filter
 	initial  bool
+	include  string                                         // what rows have besides their cells
 	canRead  atomic.Pointer[func(vedette.AccountName) bool] // current permissions; filter.canRead reads them
 	selector labels.Selector
-	table    *views.View // nil sends whole objects
+	table    *tables.Table // nil sends whole objects
 	// matched are the objects that the client knows. It is set only if the filter depends on
 	// more than the key: a change can then make an object stop matching, and a deletion does
 	// not show whether the object matched.
@@ -89,13 +92,13 @@ type objectRef struct {
 	key     vedette.Key
 }
 
-func (s *changeStream) prepare(ctx context.Context, table bool) error {
+func (s *changeStream) prepare(table bool) error {
 	var err error
-	s.selector, err = store.ParseSelector(s.filter.Selector)
+	s.selector, err = read.ParseSelector(s.filter.Selector)
 	if err != nil {
 		return err
 	}
-	if _, err := s.resolve(ctx, &s.filter); err != nil {
+	if _, err := s.resolveCached(s.request, &s.filter); err != nil {
 		return err
 	}
 	if s.filter.Selector != "" || s.filter.Application != "" {
@@ -105,7 +108,7 @@ func (s *changeStream) prepare(ctx context.Context, table bool) error {
 		return nil
 	}
 	resource, err := s.filter.singleKind()
-	view := views.ForKind(resource.Kind)
+	view := tables.ForKind(resource.Kind)
 	s.table = &view
 	return err
 }
@@ -144,16 +147,14 @@ func (s *changeStream) run(ctx context.Context) {
 // wants reports whether the stream needs a change. The subscription calls it for every change of all
 // accounts, so it compares names only. Accounts are matched by pattern, because new accounts can match
 // later.
-func (s *changeStream) wants(c store.Change) bool {
+func (s *changeStream) wants(c commit.Change) bool {
 	f := &s.filter
-	if f.canRead != nil && !f.canRead(c.Account) || !f.patterns.match(c.Account) ||
+	if f.canRead != nil && !f.canRead(c.Account) || !f.patterns.Match(c.Account) ||
 		f.Namespace != "" && f.Namespace != c.Key.Namespace || f.Name != "" && f.Name != c.Key.Name {
 		return false
 	}
-	for _, kind := range f.kinds {
-		if kind == c.Key.Kind {
-			return true
-		}
+	if slices.Contains(f.kinds, c.Key.Kind) {
+		return true
 	}
 	return len(f.kinds) == 0
 }
@@ -187,7 +188,8 @@ func (s *changeStream) listExisting(ctx context.Context) error {
 		return nil
 	}
 	query := s.filter.query()
-	query.Limit, query.SkipTotal, query.Bodies, query.Bytes = defaultLimit, true, query.Bodies && s.initial, min(s.PageBytes, streamPageBytes)
+	query.Limit, query.SkipTotal = parameters.DefaultLimit, true
+	query.Bodies, query.Bytes = query.Bodies && s.initial, min(s.PageBytes, streamPageBytes)
 	for {
 		next, err := s.listExistingPage(ctx, query)
 		query.After = next
@@ -202,7 +204,7 @@ func (s *changeStream) listExisting(ctx context.Context) error {
 const streamPageBytes = 1 << 20
 
 // listExistingPage sends one page, and returns the cursor of the next one.
-func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) (next string, err error) {
+func (s *changeStream) listExistingPage(ctx context.Context, query read.Query) (next string, err error) {
 	release, err := s.ReadLimiter.Acquire(ctx, readlimit.CallerOf(s.request), s.pageCost(query))
 	if err != nil {
 		return "", err
@@ -219,11 +221,11 @@ func (s *changeStream) listExistingPage(ctx context.Context, query store.Query) 
 			return "", err
 		}
 		if s.initial {
-			if err := s.sendObject(string(store.Added), row); err != nil {
+			if err := s.sendObject(string(commit.Added), row); err != nil {
 				return "", err
 			}
 		}
-		page.Items[i] = store.Row{}
+		page.Items[i] = read.Row{}
 	}
 	return page.Next, nil
 }
@@ -237,7 +239,7 @@ func (s *changeStream) markMatched(ref objectRef) error {
 
 // sendFreshness sends the freshness of the accounts that match now.
 func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
-	i, err := s.inventory.get(ctx)
+	i, err := s.accountFeeds.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,5 +253,9 @@ func (s *changeStream) sendFreshness(ctx context.Context, event string) error {
 			return err
 		}
 	}
-	return s.out.send(event, s.freshnessOf(i, f, time.Now()))
+	fresh, err := s.freshnessOf(ctx, i, f, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.out.send(event, fresh)
 }

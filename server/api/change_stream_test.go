@@ -15,6 +15,8 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // eventStream reads a stream of changes and validates each event against openapi.yaml.
@@ -43,25 +45,38 @@ func openStream(t *testing.T, cfg api.Config, q client.Query) *eventStream {
 	return s
 }
 
-// next returns the next event, as "type account/kind/namespace/name". It skips heartbeats.
+// next returns the next event, as "type account/kind/namespace/name", or the error with which the stream ended. It skips heartbeats.
 func (s *eventStream) next() string {
 	s.t.Helper()
 	for {
+		e, err := s.receive()
+		if err != nil {
+			return "end: " + err.Error()
+		}
+		text := s.describe(e)
+		if e.Type != "heartbeat" {
+			return text
+		}
+	}
+}
+
+// receive returns the next event, or the error with which the stream ended after its last event.
+func (s *eventStream) receive() (client.Event, error) {
+	s.t.Helper()
+	select {
+	case e := <-s.events:
+		return e, nil
+	case err := <-s.ended:
+		s.ended <- err
 		select {
 		case e := <-s.events:
-			text := s.describe(e)
-			if e.Type != "heartbeat" {
-				return text
-			}
-		case err := <-s.ended:
-			s.ended <- err
-			if len(s.events) > 0 {
-				continue // the error comes after the last event
-			}
-			return "end: " + err.Error()
-		case <-time.After(time.Minute):
-			s.t.Fatal("got no event")
+			return e, nil
+		default:
+			return client.Event{}, err
 		}
+	case <-time.After(time.Minute):
+		s.t.Fatal("got no event")
+		return client.Event{}, nil
 	}
 }
 
@@ -109,7 +124,7 @@ func (s *eventStream) expect(events ...string) {
 
 var web0 = vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: "web-0"}
 
-func TestChanges(t *testing.T) {
+func TestStreamHasOnlyMatchingChanges(t *testing.T) {
 	world := shopWorld(t)
 	s := openStream(t, configOf(world), client.Query{Account: "prod-*", Kind: "pods", Namespace: "shop"})
 	s.expect("added prod-1/Pod/shop/broken-0", "added prod-1/Pod/shop/web-0", "added prod-3/Pod/shop/web-0", "ready")
@@ -195,7 +210,7 @@ type blockingStore struct {
 	started, release chan struct{}
 }
 
-func (s blockingStore) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error) {
+func (s blockingStore) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (read.Row, error) {
 	s.started <- struct{}{}
 	<-s.release
 	return s.Store.Object(ctx, account, key)
@@ -208,13 +223,13 @@ func TestSlowReaderGetsLagged(t *testing.T) {
 	cfg.Store = db
 	s := openStream(t, cfg, client.Query{Account: "dev", Kind: "pods"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
-	change := store.Change{Account: "dev", Key: web0, Type: store.Modified}
-	world.Hub.Publish([]store.Change{change})
+	change := commit.Change{Account: "dev", Key: web0, Type: commit.Modified}
+	world.Hub.Publish([]commit.Change{change})
 	<-db.started             // it is blocked by the first change
 	for i := range 100_000 { // more than the log holds, and what is left of it is more than the queue
 		c := change
 		c.Key.Name = "gone-" + strings.Repeat("x", i%7)
-		world.Hub.Publish([]store.Change{c})
+		world.Hub.Publish([]commit.Change{c})
 	}
 	close(db.release)
 	for got := s.next(); got != "lagged"; got = s.next() {
@@ -227,7 +242,7 @@ func TestSlowReaderGetsLagged(t *testing.T) {
 	}
 }
 
-func TestHeartbeat(t *testing.T) {
+func TestHeartbeatReportsStaleFeeds(t *testing.T) {
 	world := shopWorld(t)
 	cfg := configOf(world)
 	cfg.HeartbeatInterval = 5 * time.Millisecond
@@ -257,8 +272,8 @@ func TestHeartbeat(t *testing.T) {
 
 type failingGetStore struct{ *store.Store }
 
-func (failingGetStore) Object(context.Context, vedette.AccountName, vedette.Key) (store.Row, error) {
-	return store.Row{}, errors.New("secret text of a driver")
+func (failingGetStore) Object(context.Context, vedette.AccountName, vedette.Key) (read.Row, error) {
+	return read.Row{}, errors.New("secret text of a driver")
 }
 
 func TestStreamReportsInternalError(t *testing.T) {
@@ -268,7 +283,10 @@ func TestStreamReportsInternalError(t *testing.T) {
 	s := openStream(t, cfg, client.Query{Kind: "pods", Account: "dev"})
 	s.expect("added dev/Pod/shop/web-0", "ready")
 	world.Put("dev", readtest.Pod("shop", "web-0", "again"))
-	e := <-s.events
+	e, err := s.receive()
+	if err != nil {
+		t.Fatalf("the stream ended without an event: %v", err)
+	}
 	s.validate(e)
 	if e.Type != "error" || strings.Contains(string(e.Data), "secret") || !strings.Contains(string(e.Data), `"internal"`) {
 		t.Errorf("got %s %s", e.Type, e.Data)

@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/test/corpus"
 )
 
-// TestCorpus reads objects from busy clusters in each form that the API has, and validates
+// TestResponsesFollowTheOpenAPIDocument reads objects from busy clusters in each form that the API has, and validates
 // each response against openapi.yaml.
-func TestCorpus(t *testing.T) {
+func TestResponsesFollowTheOpenAPIDocument(t *testing.T) {
 	world := readtest.New(t)
 	var kinds []any
 	for _, k := range corpus.Kinds {

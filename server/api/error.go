@@ -1,13 +1,16 @@
 package api
 
 import (
-	"context"
-	"crypto/rand"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // httpStatusByKind is the HTTP status of each kind of error. Other kinds are internal errors.
@@ -17,6 +20,8 @@ var httpStatusByKind = map[vedette.ErrorKind]int{
 	vedette.Conflict:    http.StatusConflict,
 	vedette.Denied:      http.StatusForbidden,
 	vedette.Unavailable: http.StatusServiceUnavailable,
+	vedette.UnknownKind: http.StatusBadRequest,
+	vedette.NotCached:   http.StatusConflict,
 }
 
 type errorBody struct {
@@ -39,8 +44,9 @@ func (a *api) handleErrors(handle func(http.ResponseWriter, *http.Request) error
 }
 
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // the client is gone
+	if rest.HasEnded(r, err) {
+		writeErrorView(w, http.StatusServiceUnavailable, errorView{Kind: string(vedette.Unavailable), Message: rest.StoppedMessage})
+		return
 	}
 	view := a.publicError(r, err)
 	status := httpStatusByKind[vedette.ErrorKind(view.Kind)]
@@ -52,20 +58,31 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // publicError returns the part of an error that clients may see, and logs the rest.
 func (a *api) publicError(r *http.Request, err error) errorView {
-	var public *vedette.Error
-	if errors.As(err, &public) && httpStatusByKind[public.Kind] != 0 {
+	if public, ok := errors.AsType[*vedette.Error](err); ok && httpStatusByKind[public.Kind] != 0 {
 		if public.Kind == vedette.Unavailable {
 			a.Log.WarnContext(r.Context(), "cannot answer request now", "method", r.Method, "path", r.URL.Path, "error", err)
 		}
-		return errorView{Kind: string(public.Kind), Message: public.Message}
+		view := errorView{Kind: string(public.Kind), Message: public.Message}
+		if unknown, ok := errors.AsType[accountfeeds.UnknownError](err); ok {
+			view.Message = cmp.Or(a.explainAbsence(unknown), view.Message)
+		}
+		return view
 	}
-	id := rand.Text()[:10]
-	a.Log.ErrorContext(r.Context(), "internal error", "id", id, "method", r.Method, "path", r.URL.Path, "error", err)
-	return errorView{Kind: "internal", Message: "internal error", ID: id}
+	return errorView{Kind: "internal", Message: "internal error", ID: rest.LogInternal(a.Log, r, err)}
 }
 
-// retryAfter is the value of Retry-After in seconds if the server is unavailable.
-const retryAfter = "5"
+// explainAbsence returns the error about an account that an agent has, but could not register; "" if no agent has it. Its reason is in
+// the list of agents.
+func (a *api) explainAbsence(unknown accountfeeds.UnknownError) string {
+	for _, agent := range a.Fleet.AgentsOf(unknown.Account) {
+		role := agent.Accounts[slices.IndexFunc(agent.Accounts, func(x AgentAccount) bool { return x.Name == unknown.Account })].Role
+		if role != Refused && role != Reaching { // it has registered it just now
+			continue
+		}
+		return fmt.Sprintf("%s: agent %s has it, and could not register it: `vedette agents` says why", unknown.Text, agent.ID)
+	}
+	return ""
+}
 
 func writeError(w http.ResponseWriter, status int, kind, message string) {
 	writeErrorView(w, status, errorView{Kind: kind, Message: message})
@@ -75,7 +92,7 @@ func writeErrorView(w http.ResponseWriter, status int, view errorView) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", retryAfter)
+		w.Header().Set("Retry-After", rest.RetryAfter)
 	}
 	w.WriteHeader(status)
 	// An error means that the client is gone.

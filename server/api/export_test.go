@@ -1,5 +1,11 @@
 package api
 
+import (
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/operations"
+	"github.com/vedette-io/vedette/server/api/parameters"
+)
+
 // Paths returns the paths of all routes.
 func Paths() []string {
 	var paths []string
@@ -19,7 +25,7 @@ func Routes() []string {
 }
 
 // MatchGlob reports whether a pattern matches a text.
-func MatchGlob(pattern, text string) bool { return newGlob(pattern).match(text) }
+func MatchGlob(pattern, text string) bool { return parameters.NewGlob(pattern).Match(text) }
 
 // CopyLog exports copyLog.
 var CopyLog = copyLog
@@ -29,3 +35,8 @@ const LogWriteTimeout = logWriteTimeout
 
 // Store is the interface that fake stores of tests embed.
 type Store = readStore
+
+// DigestOf returns what the history keeps of an operation with an id from its caller.
+func DigestOf(op vedette.Operation, key string) string {
+	return operations.NewDigester([]byte(key)).Of(op)
+}

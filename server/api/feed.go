@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/parameters"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // feedView is a feed: one kind of one account, and its state.
@@ -25,7 +28,7 @@ type feedView struct {
 }
 
 func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account", "kind", "limit", "cursor")
+	values, err := parameters.Parse(r, "account", "kind", "limit", "cursor")
 	if err != nil {
 		return err
 	}
@@ -33,15 +36,16 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, after, err := parsePaging(values, 4)
+	limit, after, err := parameters.Paging(values, 4)
 	if err != nil {
 		return err
 	}
-	i, err := a.resolve(r.Context(), &f)
+	f.onlyReported = true // the list is open to everyone, and clusters are asked only for those who may read their accounts
+	i, err := a.resolve(r, &f)
 	if err != nil {
 		return err
 	}
-	accounts, total := i.accounts, int64(i.countFeeds(f))
+	accounts, total := i.Accounts, int64(i.CountFeeds(f.kinds, f.Namespace))
 	if f.isRestricted() {
 		accounts, total = f.accounts, f.countFeeds(f.accounts)
 	}
@@ -54,22 +58,18 @@ func (a *api) listFeeds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, list)
+	return rest.WriteJSON(w, r, list)
 }
 
 // countFeeds returns the number of feeds of accounts that the filter selects.
-func (f *filter) countFeeds(accounts []*accountEntry) (n int64) {
+func (f *filter) countFeeds(accounts []*accountfeeds.Account) (n int64) {
 	for _, account := range accounts {
-		n += int64(account.countFeeds(f))
+		n += int64(f.countSelected(account.Feeds))
 	}
 	return n
 }
 
-func (e *accountEntry) countFeeds(f *filter) int { return f.countSelected(e.feeds) }
-
-func (e *accountEntry) countNotLive(f *filter) int { return f.countSelected(e.notLive) }
-
-func (f *filter) countSelected(feeds []store.FeedStatus) (n int) {
+func (f *filter) countSelected(feeds []read.FeedStatus) (n int) {
 	if len(f.kinds) == 0 && f.Namespace == "" {
 		return len(feeds)
 	}
@@ -88,12 +88,11 @@ type feedPosition struct {
 	namespace string
 }
 
-func (p feedPosition) compare(f store.FeedStatus) int {
+func (p feedPosition) compare(f read.FeedStatus) int {
 	return cmp.Or(cmp.Compare(p.account, f.Account), cmp.Compare(p.kind.Name, f.Feed.Kind.Name), cmp.Compare(p.kind.Group, f.Feed.Kind.Group),
 		cmp.Compare(p.namespace, f.Feed.Namespace))
 }
 
-// feedPage reads one page of feeds.
 type feedPage struct {
 	api    *api
 	filter filter
@@ -102,17 +101,17 @@ type feedPage struct {
 	items  []feedView
 }
 
-// read reads the feeds of as many accounts as the page needs, by the feeds that the inventory
+// read reads the feeds of as many accounts as the page needs, by the feeds that the list
 // knows. It returns the cursor of the next page.
-func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []feedView, cursor string, err error) {
+func (p *feedPage) read(ctx context.Context, accounts []*accountfeeds.Account) (items []feedView, cursor string, err error) {
 	p.items = []feedView{}
-	at, _ := searchAccounts(accounts, p.after.account)
+	at, _ := accountfeeds.Search(accounts, p.after.account)
 	for accounts = accounts[at:]; len(accounts) > 0 && len(p.items) <= p.limit; {
-		names, rest := p.accountsToRead(accounts)
+		names, after := p.accountsToRead(accounts)
 		if err := p.readAccounts(ctx, names); err != nil {
 			return nil, "", err
 		}
-		accounts = rest
+		accounts = after
 	}
 	if len(p.items) > p.limit {
 		p.items = p.items[:p.limit]
@@ -123,14 +122,14 @@ func (p *feedPage) read(ctx context.Context, accounts []*accountEntry) (items []
 
 // accountsToRead returns the next accounts that have feeds of the page: enough for the rest of it,
 // but not more than one query reads. It also returns the accounts after them.
-func (p *feedPage) accountsToRead(accounts []*accountEntry) (names []vedette.AccountName, rest []*accountEntry) {
+func (p *feedPage) accountsToRead(accounts []*accountfeeds.Account) (names []vedette.AccountName, after []*accountfeeds.Account) {
 	feeds := 0
 	for n, account := range accounts {
-		if len(names) == accountsPerRead || feeds > p.limit-len(p.items) {
+		if len(names) == accountfeeds.AccountsPerRead || feeds > p.limit-len(p.items) {
 			return names, accounts[n:]
 		}
-		if count := account.countFeeds(&p.filter); count > 0 {
-			names, feeds = append(names, account.name), feeds+count
+		if count := p.filter.countSelected(account.Feeds); count > 0 {
+			names, feeds = append(names, account.Name), feeds+count
 		}
 	}
 	return names, nil
@@ -153,9 +152,9 @@ func (p *feedPage) readAccounts(ctx context.Context, names []vedette.AccountName
 	return nil
 }
 
-func (a *api) feedView(f store.FeedStatus, now time.Time) feedView {
+func (a *api) feedView(f read.FeedStatus, now time.Time) feedView {
 	return feedView{feedFreshness: a.feedFreshness(f, a.agentState(f.Account), now), Objects: f.Objects, Synced: timestamp(f.Synced),
 		Verified: timestamp(f.Verified), DriftObjects: f.Drift,
 		Mark: string(f.Mark), APIVersion: f.Resource.APIVersion(),
-		cursor: newCursor(string(f.Account), f.Feed.Kind.Name, f.Feed.Kind.Group, f.Feed.Namespace)}
+		cursor: parameters.NewCursor(string(f.Account), f.Feed.Kind.Name, f.Feed.Kind.Group, f.Feed.Namespace)}
 }

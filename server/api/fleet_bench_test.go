@@ -2,10 +2,12 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,10 +38,46 @@ func BenchmarkFleet(b *testing.B) {
 			benchmarkPath(b, api.New(restricted), "/vedette/v1/objects?limit=1")
 		})
 		for _, path := range []string{"objects?limit=1", "objects?limit=1&kind=pods", "objects?limit=1&account=prod-00007", "accounts/prod-00007",
-			"feeds?account=prod-00007", "accounts?limit=10", "feeds?limit=10", "kinds"} {
+			"feeds?account=prod-00007", "accounts?limit=10", "feeds?limit=10", "kinds", "served-kinds?name=pods"} {
 			b.Run(fmt.Sprintf("accounts=%d/%s", accounts, path), func(b *testing.B) { benchmarkPath(b, handler, "/vedette/v1/"+path) })
 		}
 	}
+}
+
+// BenchmarkServedKinds resolves a name that clusters must be asked for, with their answers kept and without. Each cluster serves 300
+// kinds, of which one is its own.
+func BenchmarkServedKinds(b *testing.B) {
+	const accounts = 500
+	world := readtest.New(b)
+	if err := dataset.Fill(b.Context(), world.Store, dataset.Dataset{Accounts: accounts, Objects: accounts}); err != nil {
+		b.Fatal(err)
+	}
+	results := map[vedette.AccountName]json.RawMessage{}
+	for i := range accounts {
+		account := dataset.AccountName(i)
+		world.Fleet.Connect(account)
+		list := []string{fmt.Sprintf(`{"kind":"Own","group":"%s.example.com","version":"v1","plural":"owns"}`, account)}
+		for n := range 299 {
+			list = append(list, fmt.Sprintf(`{"kind":"Kind%d","group":"g%d.example.com","version":"v1","versions":["v1"],"plural":"kind%ds","singular":"kind%d",`+
+				`"shortNames":["k%d"],"namespaced":true,"verbs":["create","delete","get","list","patch","update","watch"]}`, n, n%40, n, n, n))
+		}
+		results[account] = json.RawMessage(`{"kinds":[` + strings.Join(list, ",") + `]}`)
+	}
+	cfg := configOf(world)
+	cfg.StaleAfter = time.Hour
+	cfg.Dispatch = &fakeDispatcher{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
+		return vedette.Outcome{State: vedette.Done, Status: 200, Result: results[op.Account]}
+	}}
+	b.Run("kept", func(b *testing.B) { benchmarkPath(b, api.New(cfg), "/vedette/v1/served-kinds?name=kind77s") })
+	b.Run("asked", func(b *testing.B) {
+		for b.Loop() {
+			w := httptest.NewRecorder()
+			api.New(cfg).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/vedette/v1/served-kinds?name=kind77s", nil))
+			if w.Code != http.StatusOK {
+				b.Fatal(w.Body)
+			}
+		}
+	})
 }
 
 // readsMost lets everyone read all accounts but one.

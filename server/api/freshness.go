@@ -1,16 +1,19 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // freshness tells how far a response may be behind the clusters. It does not grow with the number
 // of feeds that the response depends on.
+// docs/decisions/0082 has the measurements.
 type freshness struct {
 	Stale     bool      `json:"stale"`     // whether any feed is stale
 	Watermark timestamp `json:"watermark"` // time up to which all feeds are complete; null if unknown
@@ -42,11 +45,12 @@ const feedAbsent vedette.FeedState = "absent"
 type agentState struct {
 	seen      time.Time // everything until then is stored, if the agent knew it; zero if unknown
 	connected bool
+	complete  time.Time // the same for feeds that are not live, if they have a mark; zero if unknown
 }
 
 func (a *api) agentState(account vedette.AccountName) agentState {
 	seen, connected := a.Fleet.Freshness(account)
-	return agentState{seen, connected}
+	return agentState{seen, connected, a.Fleet.Completeness(account)}
 }
 
 // isFresh reports whether the live feeds of the account are not stale.
@@ -57,11 +61,14 @@ func (a *api) isFresh(s agentState, now time.Time) bool {
 // feedFreshness returns the freshness of a feed. The agent's last report counts while the
 // agent is connected. If it is not, or if the feed is not live, the store may be behind
 // without bound.
-func (a *api) feedFreshness(f store.FeedStatus, agent agentState, now time.Time) feedFreshness {
+func (a *api) feedFreshness(f read.FeedStatus, agent agentState, now time.Time) feedFreshness {
 	live := agent.connected && f.State == vedette.FeedLive
 	watermark := f.LastSeen
 	if live && agent.seen.After(watermark) {
 		watermark = agent.seen
+	}
+	if agent.connected && f.State == vedette.FeedFailing && f.Mark != "" && agent.complete.After(watermark) {
+		watermark = agent.complete
 	}
 	if watermark.After(now) {
 		watermark = now // stored while this server's clock was ahead
@@ -134,11 +141,11 @@ func (b *freshnessBuilder) list(f feedFreshness, reason string) {
 
 // addAbsent adds the kinds that an account does not cache. They are listed, because the response
 // will never contain their objects.
-func (b *freshnessBuilder) addAbsent(account *accountEntry, kinds []vedette.Kind) {
+func (b *freshnessBuilder) addAbsent(account *accountfeeds.Account, kinds []vedette.Kind) {
 	for _, kind := range kinds {
-		if !slices.ContainsFunc(account.feeds, func(f store.FeedStatus) bool { return f.Feed.Kind == kind }) {
-			b.list(feedFreshness{Account: account.name, Kind: kind.String(), State: feedAbsent,
-				Message: "the account's agent does not cache this kind"}, string(account.name)+" absent "+kind.String())
+		if !slices.ContainsFunc(account.Feeds, func(f read.FeedStatus) bool { return f.Feed.Kind == kind }) {
+			b.list(feedFreshness{Account: account.Name, Kind: kind.String(), State: feedAbsent,
+				Message: "the account's agent does not cache this kind"}, string(account.Name)+" absent "+kind.String())
 		}
 	}
 }
@@ -152,29 +159,29 @@ func (b *freshnessBuilder) freshness() freshness {
 
 // freshnessOf returns the freshness of the feeds that a filter selects. If accounts were named,
 // kinds that they do not cache are included.
-func (a *api) freshnessOf(i *inventory, f filter, now time.Time) freshness {
+func (a *api) freshnessOf(ctx context.Context, i *accountfeeds.List, f filter, now time.Time) (freshness, error) {
 	if !f.isRestricted() {
-		return a.fleetFreshness(i, f, now)
+		return a.fleetFreshness(ctx, i, f, now)
 	}
-	return a.accountFreshness(f.accounts, f, now)
+	return a.accountFreshness(f.accounts, f, now), nil
 }
 
 // accountFreshness is freshnessOf for some accounts.
-func (a *api) accountFreshness(accounts []*accountEntry, f filter, now time.Time) freshness {
+func (a *api) accountFreshness(accounts []*accountfeeds.Account, f filter, now time.Time) freshness {
 	b := newFreshnessBuilder()
 	for _, account := range accounts {
-		agent := a.agentState(account.name)
-		feeds := account.feeds
+		agent := a.agentState(account.Name)
+		feeds := account.Feeds
 		if a.isFresh(agent, now) { // then the live feeds are, too
-			feeds = account.notLive
-			b.addFresh(account.countFeeds(&f)-account.countNotLive(&f), agent.seen)
+			feeds = account.NotLive
+			b.addFresh(f.countSelected(account.Feeds)-f.countSelected(account.NotLive), agent.seen)
 		}
 		for _, feed := range feeds {
 			if f.selectsFeed(feed.Feed) {
 				b.add(a.feedFreshness(feed, agent, now))
 			}
 		}
-		if !f.patterns.selectAll() {
+		if !f.patterns.SelectAll() {
 			b.addAbsent(account, f.kinds)
 		}
 	}

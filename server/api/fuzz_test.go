@@ -69,7 +69,7 @@ func FuzzObjectPath(f *testing.F) {
 	})
 }
 
-func TestGlob(t *testing.T) {
+func TestGlobMatchesTheWholeText(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, text string
 		want          bool

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/parameters"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // kindView is a kind that at least one account reports.
@@ -30,7 +32,7 @@ type kindView struct {
 const maxKindAccounts = 100
 
 func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, "account")
+	values, err := parameters.Parse(r, "account")
 	if err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	i, err := a.resolve(r.Context(), &f)
+	i, err := a.resolve(r, &f)
 	if err != nil {
 		return err
 	}
@@ -46,62 +48,50 @@ func (a *api) listKinds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, listView[kindView]{Items: items, Total: int64(len(items))})
+	return rest.WriteJSON(w, r, listView[kindView]{Items: items, Total: int64(len(items))})
 }
 
 // readKinds returns the kinds of the accounts that a filter selects.
-func (a *api) readKinds(ctx context.Context, i *inventory, f filter) ([]kindView, error) {
+func (a *api) readKinds(ctx context.Context, i *accountfeeds.List, f filter) ([]kindView, error) {
 	switch {
 	case f.matchesNothing():
 		return []kindView{}, nil
 	case f.isRestricted():
 		counts, err := a.Store.ObjectCounts(ctx, namesOf(f.accounts)...)
 		return kindViews(f.accounts, counts), err
-	case len(i.accounts) <= maxExactAccounts:
+	case len(i.Accounts) <= maxExactAccounts:
 		counts, err := a.Store.ObjectCounts(ctx)
-		return kindViews(i.accounts, counts), err
+		return kindViews(i.Accounts, counts), err
 	}
-	return a.kindCache.get(ctx, func() ([]kindView, error) {
+	isCurrent := func(l *kindList) bool { return time.Now().Before(l.until) }
+	list, err := a.kindLists.Get(ctx, isCurrent, func(ctx context.Context, _ *kindList) (*kindList, error) {
+		start := time.Now()
 		counts, err := a.Store.ObjectCounts(ctx)
-		return kindViews(i.accounts, counts), err
+		if err != nil {
+			return nil, err
+		}
+		views := kindViews(i.Accounts, counts)
+		return &kindList{views, start.Add(kindReuse * time.Since(start))}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return list.views, nil
 }
 
-// kindCache keeps the kinds of a large fleet for fifty times as long as it took to count their
+// kindList is the kinds of a large fleet, which are kept for kindReuse times as long as it took to count their
 // objects.
-type kindCache struct {
-	turns *fair.Line // whoever has the turn counts, and the others wait for its result as long as they want it
-	kinds []kindView
+type kindList struct {
+	views []kindView
 	until time.Time
 }
 
-func newKindCache() kindCache { return kindCache{turns: fair.New(fair.Config{Capacity: 1})} }
-
 const kindReuse = 50
 
-func (c *kindCache) get(ctx context.Context, read func() ([]kindView, error)) ([]kindView, error) {
-	turn, err := c.turns.Acquire(ctx, "", 1)
-	if err != nil {
-		return nil, err
-	}
-	defer turn.Release()
-	start := time.Now()
-	if start.Before(c.until) {
-		return c.kinds, nil
-	}
-	kinds, err := read()
-	if err != nil {
-		return nil, err
-	}
-	c.kinds, c.until = kinds, start.Add(kindReuse*time.Since(start))
-	return kinds, nil
-}
-
-// kindViews returns the kinds of accounts.
-func kindViews(accounts []*accountEntry, objects map[vedette.Kind]int64) []kindView {
+func kindViews(accounts []*accountfeeds.Account, objects map[vedette.Kind]int64) []kindView {
 	byKind := map[vedette.Kind]*kindView{}
 	for _, account := range accounts {
-		for n, feed := range account.feeds {
+		for n, feed := range account.Feeds {
 			kind, res := feed.Feed.Kind, feed.Resource
 			v := byKind[kind]
 			if v == nil {
@@ -112,8 +102,8 @@ func kindViews(accounts []*accountEntry, objects map[vedette.Kind]int64) []kindV
 			if !slices.Contains(v.Versions, res.Version) {
 				v.Versions = append(v.Versions, res.Version)
 			}
-			if n == 0 || account.feeds[n-1].Feed.Kind != kind { // feeds are sorted by kind
-				v.addAccount(account.name)
+			if n == 0 || account.Feeds[n-1].Feed.Kind != kind { // feeds are sorted by kind
+				v.addAccount(account.Name)
 			}
 		}
 	}

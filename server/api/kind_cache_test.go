@@ -5,20 +5,36 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
 )
+
+// hungStore counts objects when it is told to.
+type hungStore struct {
+	readStore
+	answered chan struct{}
+}
+
+func (s hungStore) ObjectCounts(context.Context, ...vedette.AccountName) (map[vedette.Kind]int64, error) {
+	<-s.answered
+	return nil, nil
+}
 
 // TestKindsOfAHungDatabase checks that a caller who leaves does not wait for the one that counts.
 func TestKindsOfAHungDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, answered := newKindCache(), make(chan struct{})
-		go func() {
-			_, _ = c.get(t.Context(), func() ([]kindView, error) { <-answered; return []kindView{{Kind: "Pod"}}, nil })
-		}()
+		answered := make(chan struct{})
+		a, large := &api{Config: Config{Store: hungStore{answered: answered}}}, &accountfeeds.List{}
+		for range maxExactAccounts + 1 {
+			large.Accounts = append(large.Accounts, &accountfeeds.Account{})
+		}
+		go func() { _, _ = a.readKinds(t.Context(), large, filter{}) }()
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := c.get(ctx, func() ([]kindView, error) { return nil, nil })
+			_, err := a.readKinds(ctx, large, filter{})
 			left <- err
 		}()
 		cancel()

@@ -9,12 +9,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/operationjson"
+	"github.com/vedette-io/vedette/server/api/operations"
+	"github.com/vedette-io/vedette/server/api/parameters"
 )
 
 // streamLog streams the log of a pod's containers. If the log breaks off, the connection is
 // aborted, so that the client does not mistake a part for the whole log.
 func (a *api) streamLog(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, operationjson.LogParameters()...)
+	values, err := parameters.Parse(r, operationjson.LogParameters()...)
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func (a *api) writeLogError(w http.ResponseWriter, out vedette.Outcome) error {
 	if out.State == vedette.Done {
 		return errors.New("the outcome of a logs operation has no stream")
 	}
-	status := outcomeView{State: out.State, Status: out.Status}.httpStatus()
+	status := operations.Outcome{State: out.State, Status: out.Status}.HTTPStatus()
 	if out.Message == "" {
 		out.Message = "the cluster returned no log and no message; reason: " + out.Reason
 	}
@@ -54,20 +56,19 @@ func (a *api) writeLogError(w http.ResponseWriter, out vedette.Outcome) error {
 	return nil
 }
 
-// errorKindForStatus returns the kind of an error for a cluster's status.
 func errorKindForStatus(status int) string {
-	for kind, s := range httpStatusByKind {
-		if s == status {
-			return string(kind)
-		}
-	}
+	kind := vedette.Unavailable
 	switch {
-	case status == http.StatusUnauthorized:
-		return string(vedette.Denied)
-	case status < 500:
-		return string(vedette.Invalid)
+	case status == http.StatusNotFound:
+		kind = vedette.NotFound
+	case status == http.StatusConflict:
+		kind = vedette.Conflict
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		kind = vedette.Denied
+	case status < http.StatusInternalServerError:
+		kind = vedette.Invalid
 	}
-	return string(vedette.Unavailable)
+	return string(kind)
 }
 
 func writeLogHeader(w http.ResponseWriter) {

@@ -20,7 +20,7 @@ func dispatcherWithLog(stream io.ReadCloser) *fakeDispatcher {
 	}}
 }
 
-func TestLogParameters(t *testing.T) {
+func TestLogParametersReachTheAgent(t *testing.T) {
 	a := &fakeDispatcher{do: func(context.Context, vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{State: vedette.Done, Status: 200, Stream: io.NopCloser(strings.NewReader("a line\n"))}
 	}}
@@ -32,8 +32,8 @@ func TestLogParameters(t *testing.T) {
 	}{
 		{"", vedette.LogsArgs{Target: pod}},
 		{"&container=app&previous=true&timestamps=true", vedette.LogsArgs{Target: pod, Container: "app", Previous: true, Timestamps: true}},
-		{"&allContainers=true&follow=true&tailLines=0", vedette.LogsArgs{Target: pod, AllContainers: true, Follow: true, TailLines: ptr(int64(0))}},
-		{"&since=1500ms&follow=false", vedette.LogsArgs{Target: pod, SinceSeconds: ptr(int64(2))}},
+		{"&allContainers=true&follow=true&tailLines=0", vedette.LogsArgs{Target: pod, AllContainers: true, Follow: true, TailLines: new(int64(0))}},
+		{"&since=1500ms&follow=false", vedette.LogsArgs{Target: pod, SinceSeconds: new(int64(2))}},
 		{"&sinceTime=2026-01-31T12:00:00Z", vedette.LogsArgs{Target: pod, SinceTime: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}},
 	} {
 		a.received = nil
@@ -176,7 +176,7 @@ func TestLogIsClosedWhenReaderDisconnects(t *testing.T) {
 	}
 }
 
-func TestLogHead(t *testing.T) {
+func TestHeadReadsNoLog(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
 	response, err := http.Head(w.url + "/vedette/v1/logs?account=dev&pod=p")

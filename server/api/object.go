@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/api/accountfeeds"
+	"github.com/vedette-io/vedette/server/api/parameters"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
-	values, err := parseParameters(r, append(filterParameters, "limit", "cursor", "include", "as")...)
+	values, err := parameters.Parse(r, append(filterParameters, "limit", "cursor", "include", "as")...)
 	if err != nil {
 		return err
 	}
@@ -23,23 +25,23 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	if err := a.restrictFilter(r, &f); err != nil {
 		return err
 	}
-	f.Limit, err = parseLimit(values)
+	f.Limit, err = parameters.Limit(values)
 	if err != nil {
 		return err
 	}
-	f.After, err = singleValue(values, "cursor")
+	f.After, err = parameters.Single(values, "cursor")
 	if err != nil {
 		return err
 	}
-	include, err := enumValue(values, "include", "body")
+	include, err := parameters.Enum(values, "include", includeBody, includeLabels)
 	if err != nil {
 		return err
 	}
-	as, err := enumValue(values, "as", "table")
+	as, err := parameters.Enum(values, "as", "table")
 	if err != nil {
 		return err
 	}
-	f.Bodies = include == "body" && as != "table"
+	f.Bodies = include == includeBody
 	f.Bytes = a.PageBytes
 	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), a.pageCost(f.Query))
 	if err != nil {
@@ -47,29 +49,32 @@ func (a *api) listObjects(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer release()
 	if as == "table" {
-		return a.listTable(w, r, f)
+		return a.listTable(w, r, f, include)
 	}
-	page, fresh, err := a.readPage(r.Context(), &f)
+	page, fresh, err := a.readPage(r, &f)
 	if err != nil {
 		return err
 	}
 	return writePage(w, r, fresh, page)
 }
 
+// The values of the parameter include.
+const (
+	includeBody   = "body"
+	includeLabels = "labels" // of the rows of a table; objects have them always
+)
+
 // rowCost is the approximate memory of a row without its body, including its JSON.
 const rowCost = 2 << 10
 
 // pageCost is the memory that a page may take: its bytes both compressed, in the worst case,
 // and uncompressed.
-func (a *api) pageCost(q store.Query) int64 {
+func (a *api) pageCost(q read.Query) int64 {
 	if q.Bodies {
 		return 2 * q.Bytes
 	}
-	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, defaultLimit)))
+	return min(2*q.Bytes, rowCost*int64(cmp.Or(q.Limit, parameters.DefaultLimit)))
 }
-
-// defaultLimit is the number of objects per page without the parameter limit.
-const defaultLimit = 500
 
 // listView is a page of items.
 type listView[T any] struct {
@@ -82,20 +87,31 @@ type listView[T any] struct {
 const clusterScoped = "_"
 
 func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
 	account := r.PathValue("account")
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(account), authorize.Read); err != nil {
 		return err
 	}
-	entry, key, err := a.resolveKey(r, account)
+	named, err := a.resolveObject(r, account)
 	if err != nil {
 		return err
 	}
-	fresh := a.accountFreshness([]*accountEntry{entry}, filter{kinds: []vedette.Kind{key.Kind}, Query: store.Query{Namespace: key.Namespace}},
-		time.Now())
-	row, release, err := a.readObject(r, vedette.AccountName(account), key)
+	feeds := a.feedsOf(named.account, named.kind, named.key.Namespace, time.Now())
+	if feeds.cached {
+		err := a.writeStored(w, r, named)
+		if feeds.isLive() || vedette.KindOf(err) != vedette.NotFound {
+			return err
+		}
+	}
+	return a.writeLive(w, r, named, feeds)
+}
+
+func (a *api) writeStored(w http.ResponseWriter, r *http.Request, o namedObject) error {
+	f := filter{kinds: []vedette.Kind{o.key.Kind}, Query: read.Query{Namespace: o.key.Namespace}}
+	fresh := a.accountFreshness([]*accountfeeds.Account{o.account}, f, time.Now())
+	row, release, err := a.readObject(r, o.account.Name, o.key)
 	if err != nil {
 		return err
 	}
@@ -104,9 +120,9 @@ func (a *api) getObject(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readObject reads an object for a request. Its memory is reserved until release is called.
-func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (store.Row, func(), error) {
+func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedette.Key) (read.Row, func(), error) {
 	//nolint:contextcheck // it takes the context of the request
-	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (store.Row, int64, error) {
+	return readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (read.Row, int64, error) {
 		row, err := a.Store.Object(r.Context(), account, key)
 		return row, rowCost + objectCopies*int64(len(row.Body)), err
 	})
@@ -116,25 +132,34 @@ func (a *api) readObject(r *http.Request, account vedette.AccountName, key vedet
 // the response, whose buffer grows by doubling.
 const objectCopies = 3
 
-// resolveKey returns the account and the key of the object in a path.
-func (a *api) resolveKey(r *http.Request, account string) (*accountEntry, vedette.Key, error) {
+type namedObject struct {
+	account *accountfeeds.Account
+	kind    *meantKind
+	key     vedette.Key
+}
+
+func (a *api) resolveObject(r *http.Request, account string) (namedObject, error) {
 	key := vedette.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	if key.Namespace == clusterScoped {
 		key.Namespace = ""
 	}
-	entry, err := withInventory(r.Context(), a.inventory, func(i *inventory) (*accountEntry, error) {
-		entry := i.account(vedette.AccountName(account))
+	//nolint:contextcheck // it takes the context of the request
+	return accountfeeds.With(r.Context(), a.accountFeeds, func(i *accountfeeds.List) (namedObject, error) {
+		entry := i.Account(vedette.AccountName(account))
 		if entry == nil {
-			return nil, i.accountNotFound(account)
+			return namedObject{}, i.NotFound(account)
 		}
-		kinds, err := findResources(resourcesOf([]*accountEntry{entry}), []string{r.PathValue("kind")})
+		accounts := []*accountfeeds.Account{entry}
+		m, err := a.meaningOf(r.Context(), askerOf(r), accounts, accountfeeds.ResourcesOf(accounts), r.PathValue("kind"))
+		if err == nil && m.isCategory {
+			err = vedette.Errorf(vedette.Invalid, "%.100q is a category and not a kind", m.name)
+		}
 		if err != nil {
-			return nil, err
+			return namedObject{}, err
 		}
-		key.Kind = kinds[0].Kind
-		return entry, checkScope(kinds[0], key)
+		key.Kind = m.kinds[0].Kind
+		return namedObject{entry, m.kinds[0], key}, checkScope(m.kinds[0].Resource, key)
 	})
-	return entry, key, err
 }
 
 func checkScope(resource vedette.Resource, key vedette.Key) error {

@@ -7,9 +7,10 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/server/api/parameters"
 )
 
-// openapi.json is generated from openapi.yaml (TestOpenAPIJSON with -update).
+// openapi.json is generated from openapi.yaml (TestOpenAPIJSONMatchesYAML with -update).
 var (
 	//go:embed openapi.yaml
 	openAPIYAML []byte
@@ -26,7 +27,7 @@ func (a *api) getOpenAPIJSON(w http.ResponseWriter, r *http.Request) error {
 }
 
 func writeOpenAPI(w http.ResponseWriter, r *http.Request, contentType string, document []byte) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", contentType)

@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/textproto"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/mask"
-	"github.com/vedette-io/vedette/internal/textcheck"
+	"github.com/vedette-io/vedette/server/api/operations"
+	"github.com/vedette-io/vedette/server/api/parameters"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // dispatcher executes operations. Execute returns when the operation has an outcome or ctx
@@ -25,20 +25,20 @@ type dispatcher interface {
 
 // postOperation executes an operation and writes its outcome.
 func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseParameters(r); err != nil {
+	if _, err := parameters.Parse(r); err != nil {
 		return err
 	}
-	if err := checkCrossOrigin(r); err != nil {
+	if err := rest.CheckOrigin(r); err != nil {
 		return err
 	}
+	// Web pages cannot send this Content-Type, so it also stops browsers that do not send the origin of a request.
 	if !isJSON(r) {
 		writeError(w, http.StatusUnsupportedMediaType, string(vedette.Invalid),
 			"operations must be sent as JSON with the header Content-Type: application/json")
 		return nil
 	}
-	body, err := readBody(w, r)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	body, err := rest.ReadBody(w, r, "operation", maxBodyBytes)
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		writeError(w, http.StatusRequestEntityTooLarge, string(vedette.Invalid),
 			fmt.Sprintf("the operation is larger than the limit of %d bytes", tooLarge.Limit))
 		return nil
@@ -50,18 +50,18 @@ func (a *api) postOperation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	op, err := parseOperation(body)
+	op, err := operations.Parse(body)
 	if err != nil {
 		return err
 	}
 	if err := a.authorizeOperation(r, &op); err != nil {
 		return err
 	}
-	view, err := a.execute(r.Context(), op)
+	outcome, err := a.operations.Run(r.Context(), op)
 	if err != nil {
 		return err
 	}
-	return view.write(w)
+	return outcome.Write(w)
 }
 
 func isJSON(r *http.Request) bool {
@@ -69,32 +69,9 @@ func isJSON(r *http.Request) bool {
 	return err == nil && media == "application/json"
 }
 
-// checkCrossOrigin rejects cross-origin requests of browsers, because any web page could
-// otherwise use a server on the machine of its visitor. The required Content-Type also stops
-// browsers that do not send the origin of a request, because web pages cannot send it either.
-func checkCrossOrigin(r *http.Request) error {
-	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
-	}
-	return nil
-}
-
 // maxBodyBytes bounds an operation. API servers accept 3 MiB. As a string in JSON, that can be
 // twice as long, or more if it has many quotes.
 const maxBodyBytes = 16 << 20
-
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read the operation: %w", err)
-	}
-	// encoding/json would silently replace invalid UTF-8, and the operation would mean another
-	// object.
-	if err := textcheck.UTF8(body); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the operation must not contain %w", err)
-	}
-	return body, decodelimit.Reserve(r.Context(), body)
-}
 
 // probesSecret reports whether the outcome of an operation shows if the data of a Secret is
 // what the caller believes.
@@ -120,9 +97,9 @@ func (a *api) authorizeOperation(r *http.Request, op *vedette.Operation) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), op.Account, access); err != nil {
 		return err
 	}
-	op.User, err = headerText(r, "X-Spinnaker-User")
-	if err != nil {
-		return err
+	op.Requester = authorize.RequesterOf(r)
+	if n := len(op.Requester.Claimed); n > maxHeaderText {
+		return vedette.Errorf(vedette.Invalid, "the header X-Spinnaker-User has %d bytes, more than the limit of %d", n, maxHeaderText)
 	}
 	op.Origin, err = headerText(r, "X-Vedette-Origin")
 	if op.Origin == "" {

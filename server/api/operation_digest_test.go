@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
 // historyDispatcher records operations as a dispatcher does, and is done at once.
@@ -18,13 +19,13 @@ type historyDispatcher struct {
 }
 
 func (d *historyDispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.Outcome {
-	row := store.OperationRow{ID: op.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, User: op.User, Server: "s", Digest: op.Digest}
+	row := history.Operation{ID: op.ID, Account: op.Account, Verb: op.Args.Verb(), DryRun: op.DryRun, Requester: op.Requester, Server: "s", Digest: op.Digest}
 	if err := d.BeginOperation(ctx, row); err != nil {
 		return vedette.Outcome{State: vedette.Failed, Status: 409, Reason: vedette.ReasonAlreadyAccepted, Message: err.Error()}
 	}
 	out := d.fakeDispatcher.Execute(ctx, op)
 	row.State, row.Status = out.State, out.Status
-	_ = d.EndOperations(ctx, []store.OperationRow{row})
+	_ = d.EndOperations(ctx, []history.Operation{row})
 	return out
 }
 

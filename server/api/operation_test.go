@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
 // fakeDispatcher executes operations as a test defines.
@@ -112,10 +113,8 @@ func serveOperations(t testing.TB, a *fakeDispatcher) *validatingClient {
 	return serve(t, cfg)
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// TestOperationArguments checks the arguments that requests are parsed to.
-func TestOperationArguments(t *testing.T) {
+// TestRequestsBecomeArguments checks the arguments that requests are parsed to.
+func TestRequestsBecomeArguments(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
 	web := vedette.Target{Kind: "deployment", Namespace: "shop", Name: "web"}
@@ -137,13 +136,13 @@ func TestOperationArguments(t *testing.T) {
 			vedette.PatchArgs{Target: web, Type: vedette.JSONPatch, Patch: []byte(`[{"op":"remove","path":"/a"}]`)}},
 		{`"verb":"patch",` + target + `,"patch":"spec: {}"`, vedette.PatchArgs{Target: web, Patch: []byte("spec: {}")}},
 		{`"verb":"delete",` + target + `,"propagation":"orphan","graceSeconds":0,"missingOk":true,"noWait":true`,
-			vedette.DeleteArgs{Target: web, Propagation: "orphan", GraceSeconds: ptr(int64(0)), MissingOK: true, NoWait: true}},
+			vedette.DeleteArgs{Target: web, Propagation: "orphan", GraceSeconds: new(int64(0)), MissingOK: true, NoWait: true}},
 		{`"verb":"delete","kind":"po","labelSelector":"a=b"`, vedette.DeleteArgs{Target: vedette.Target{Kind: "po"}, LabelSelector: "a=b"}},
 		{`"verb":"delete","kind":"po","fieldSelector":"status.phase=Failed","allNamespaces":true`,
 			vedette.DeleteArgs{Target: vedette.Target{Kind: "po"}, FieldSelector: "status.phase=Failed", AllNamespaces: true}},
 		{`"verb":"delete","kind":"po","namespace":"shop","all":true`, vedette.DeleteArgs{Target: vedette.Target{Kind: "po", Namespace: "shop"}, All: true}},
 		{`"verb":"prune","labelSelector":"app=web","kinds":["core/v1/Pod"],"namespaces":["shop","default"],"keep":["u1"],"propagation":"orphan","graceSeconds":3`,
-			vedette.PruneArgs{LabelSelector: "app=web", Kinds: []string{"core/v1/Pod"}, Namespaces: []string{"shop", "default"}, Keep: []string{"u1"}, Propagation: "orphan", GraceSeconds: ptr(int64(3))}},
+			vedette.PruneArgs{LabelSelector: "app=web", Kinds: []string{"core/v1/Pod"}, Namespaces: []string{"shop", "default"}, Keep: []string{"u1"}, Propagation: "orphan", GraceSeconds: new(int64(3))}},
 		{`"verb":"prune","all":true`, vedette.PruneArgs{All: true}},
 		{`"verb":"scale",` + target + `,"replicas":0`, vedette.ScaleArgs{Target: web}},
 		{`"verb":"restart",` + target, vedette.RestartArgs{Target: web}},
@@ -157,6 +156,13 @@ func TestOperationArguments(t *testing.T) {
 		{`"verb":"recache",` + target, vedette.RecacheArgs{Target: web}},
 		{`"verb":"metrics","namespace":"shop"`, vedette.MetricsArgs{Namespace: "shop"}},
 		{`"verb":"discover"`, vedette.DiscoverArgs{}},
+		{`"verb":"apply","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}},"strategy":"replace","fieldManager":"me","mustExist":true`,
+			vedette.ApplyArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`), Strategy: vedette.StrategyReplace, FieldManager: "me", MustExist: true}},
+		{`"verb":"patch",` + target + `,"patch":"spec: {}","fieldManager":"me"`, vedette.PatchArgs{Target: web, Patch: []byte("spec: {}"), FieldManager: "me"}},
+		{`"verb":"access","kind":"po","namespace":"shop","name":"p","action":"get","subresource":"log"`,
+			vedette.AccessArgs{Target: vedette.Target{Kind: "po", Namespace: "shop", Name: "p"}, Action: "get", Subresource: "log"}},
+		{`"verb":"access","path":"/metrics","action":"get"`, vedette.AccessArgs{Path: "/metrics", Action: "get"}},
+		{`"verb":"access","list":true,"namespace":"shop"`, vedette.AccessArgs{Target: vedette.Target{Namespace: "shop"}, List: true}},
 		{`"verb":"version","manifest":{"kind":"ConfigMap","metadata":{"name":"c"}}`, vedette.VersionArgs{Manifest: []byte(`{"kind":"ConfigMap","metadata":{"name":"c"}}`)}},
 	} {
 		a.received = nil
@@ -228,6 +234,15 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"List","items":[]}}`, 400, "send one operation for each item"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X","metadata":{"name":7}}}`, 400, "must be strings"},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"strategy":"often"}`, 400, "must be one of client-side"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"mustExist":true}`, 400, "mustExist needs the strategy replace"},
+		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldManager":"me"}`, 400, "fieldManager needs the strategy create or replace"},
+		{`{"account":"dev","verb":"access"}`, 400, "needs an action"},
+		{`{"account":"dev","verb":"access","action":"get"}`, 400, "needs a kind or a path"},
+		{`{"account":"dev","verb":"access","action":"get","kind":"po","path":"/x"}`, 400, "exactly one of them"},
+		{`{"account":"dev","verb":"access","action":"get","path":"/x","namespace":"shop"}`, 400, "a path, or what selects objects"},
+		{`{"account":"dev","verb":"access","action":"get","kind":"po","namespace":"shop","allNamespaces":true}`, 400, "a namespace or allNamespaces"},
+		{`{"account":"dev","verb":"access","list":true,"action":"get"}`, 400, "list and a namespace, or an action"},
+		{`{"account":"dev","verb":"access","action":"get","kind":"po","dryRun":true}`, 400, `takes no "dryRun"`},
 		{`{"account":"dev","verb":"apply","manifest":{"kind":"X"},"fieldValidation":"often"}`, 400, "must be one of strict, warn, ignore"},
 		{`{"account":"dev","verb":"apply","manifest":"` + strings.Repeat("x", 17<<20) + `"}`, 413, "limit of 16777216 bytes"},
 	} {
@@ -244,8 +259,8 @@ func TestInvalidOperationsAreRejected(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks the status of each outcome, and that outcomes arrive completely.
-func TestOutcomes(t *testing.T) {
+// TestOutcomesBecomeStatuses checks the status of each outcome, and that outcomes arrive completely.
+func TestOutcomesBecomeStatuses(t *testing.T) {
 	a := &fakeDispatcher{}
 	w := serveOperations(t, a)
 	const get = `{"account":"dev","verb":"get","kind":"deploy","name":"w"}`
@@ -290,7 +305,7 @@ func TestOperationUserAndOrigin(t *testing.T) {
 	w.post(scale, "X-SPINNAKER-USER", "ann@example.com", "X-Vedette-Origin", "vedette scale")
 	w.post(scale)
 	received := a.operations()
-	if received[0].User != "ann@example.com" || received[0].Origin != "vedette scale" || received[1].User != "" || received[1].Origin != "api" {
+	if received[0].Requester.User != "ann@example.com" || received[0].Origin != "vedette scale" || received[1].Requester.User != "anonymous" || received[1].Origin != "api" {
 		t.Errorf("%+v", received)
 	}
 	if remaining := time.Until(received[0].Deadline); remaining < 4*time.Minute || remaining > 5*time.Minute {
@@ -343,7 +358,7 @@ func (g staticAuthorizer) Readable(context.Context, authorize.Caller) (func(vede
 	return func(account vedette.AccountName) bool { return account == g.read || account == g.write }, nil
 }
 
-func TestOperationAuthorization(t *testing.T) {
+func TestOperationsNeedPermission(t *testing.T) {
 	a := &fakeDispatcher{do: func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		if op.Args.Verb() == vedette.VerbLogs {
 			return vedette.Outcome{State: vedette.Done, Stream: io.NopCloser(strings.NewReader("line\n"))}
@@ -382,9 +397,9 @@ func TestOperationAuthorization(t *testing.T) {
 	}
 }
 
-// TestDryRuns checks that a dry run is dispatched and reported as one, requires write
+// TestDryRunNeedsWritePermission checks that a dry run is dispatched and reported as one, requires write
 // permission, and shares its id with no other operation.
-func TestDryRuns(t *testing.T) {
+func TestDryRunNeedsWritePermission(t *testing.T) {
 	a := &fakeDispatcher{}
 	cfg := configOf(shopWorld(t))
 	cfg.Dispatch, cfg.Authorizer = a, staticAuthorizer{read: "prod-1", write: "dev"}
@@ -404,8 +419,8 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// TestLargeOperations sends operations close to the limits of API servers.
-func TestLargeOperations(t *testing.T) {
+// TestLargeOperationsAreAccepted sends operations close to the limits of API servers.
+func TestLargeOperationsAreAccepted(t *testing.T) {
 	big := strings.Repeat(`value with "quotes" `, 70_000) // 1.4 MB
 	var objects []json.RawMessage
 	for range 12 {
@@ -491,7 +506,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 	cfg := configOf(world)
 	cfg.Dispatch = a
 	w := serve(t, cfg)
-	row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: store.Pending, Accepted: time.Now(), Digest: restartDigest()}
+	row := history.Operation{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", State: history.Pending, Accepted: time.Now(), Digest: restartDigest()}
 	if err := world.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
@@ -499,7 +514,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 		t.Errorf("while another server executes it: got %d %+v", status, out)
 	}
 	row.State, row.Status, row.Reason, row.Message, row.Ended = vedette.Failed, 422, "Invalid", "no", time.Now()
-	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{row}); err != nil {
+	if err := world.Store.EndOperations(t.Context(), []history.Operation{row}); err != nil {
 		t.Fatal(err)
 	}
 	if status, out := w.post(restart(oneID)); status != 422 || out.State != "failed" || out.Reason != "Invalid" || out.Message != "no" || !out.Repeated {
@@ -522,7 +537,7 @@ func TestOperationIDRunsOnceAcrossServers(t *testing.T) {
 func TestConcurrentServersShareOutcome(t *testing.T) {
 	world := shopWorld(t)
 	a := &fakeDispatcher{do: func(ctx context.Context, op vedette.Operation) vedette.Outcome {
-		row := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now(), Digest: restartDigest()}
+		row := history.Operation{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, Server: "other", Accepted: time.Now(), Digest: restartDigest()}
 		if err := world.Store.BeginOperation(ctx, row); err != nil && vedette.KindOf(err) != vedette.Conflict {
 			t.Error(err)
 		}
@@ -534,8 +549,8 @@ func TestConcurrentServersShareOutcome(t *testing.T) {
 	if status, out := w.post(restart(oneID)); status != 409 || !strings.Contains(out.Error.Message, "has been running since") {
 		t.Errorf("%d %+v", status, out)
 	}
-	end := store.OperationRow{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
-	if err := world.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
+	end := history.Operation{ID: oneID, Account: "dev", Verb: vedette.VerbRestart, State: vedette.Done, Status: 200, Ended: time.Now()}
+	if err := world.Store.EndOperations(t.Context(), []history.Operation{end}); err != nil {
 		t.Fatal(err)
 	}
 	if status, out := w.post(restart(oneID)); status != 200 || !out.Repeated {
@@ -546,8 +561,8 @@ func TestConcurrentServersShareOutcome(t *testing.T) {
 // failingHistoryStore is a store whose history cannot be read.
 type failingHistoryStore struct{ *store.Store }
 
-func (failingHistoryStore) Operation(context.Context, vedette.OperationID) (store.OperationRow, error) {
-	return store.OperationRow{}, vedette.Errorf(vedette.Unavailable, "the database is away")
+func (failingHistoryStore) Operation(context.Context, vedette.OperationID) (history.Operation, error) {
+	return history.Operation{}, vedette.Errorf(vedette.Unavailable, "the database is away")
 }
 
 // TestFailedOutcomeIsRepeated checks that a failed operation stays failed, even before it is

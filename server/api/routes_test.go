@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/authorize/authorizetest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
 var prodRead, prodWrite = []string{"prod READ"}, []string{"prod WRITE"}
@@ -28,6 +28,8 @@ var routes = map[string]authorizetest.Route{
 	"GET /vedette/v1/agents":                                      {Path: "/agents", Open: true},
 	"GET /vedette/v1/feeds":                                       {Path: "/feeds", Open: true},
 	"GET /vedette/v1/kinds":                                       {Path: "/kinds", Open: true},
+	"GET /vedette/v1/served-kinds":                                {Path: "/served-kinds?name=pods", Permissions: prodRead, FilteredText: `"accounts":1`},
+	"GET /vedette/v1/names":                                       {Path: "/names?of=objects&kind=pods", Permissions: prodRead, FilteredText: "web-0"},
 	"GET /vedette/v1/objects":                                     {Path: "/objects?kind=pods", Permissions: prodRead, FilteredText: "web-0"},
 	"GET /vedette/v1/objects/{account}/{kind}/{namespace}/{name}": {Path: "/objects/prod/pods/shop/web-0", Permissions: prodRead},
 	"GET /vedette/v1/changes":                                     {Path: "/changes?kind=pods&initial=true", Permissions: prodRead, FilteredText: "web-0"},
@@ -51,7 +53,7 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	method, _, _ := strings.Cut(pattern, " ")
 	route := routes[pattern]
 	w := shopWorldOf(t, "prod")
-	row := store.OperationRow{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
+	row := history.Operation{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
 	if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/readtest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // slowResponseWriter is the connection of a client that takes 20 seconds to read each event.
@@ -39,20 +40,20 @@ func (c *slowResponseWriter) Write(b []byte) (int, error) {
 // pageStore is a store with one page of objects.
 type pageStore struct{ api.Store }
 
-func (pageStore) Accounts(context.Context) ([]store.AccountRow, error) {
-	return []store.AccountRow{{Account: vedette.Account{Name: "prod"}}}, nil
+func (pageStore) Accounts(context.Context) ([]registry.Account, error) {
+	return []registry.Account{{Account: vedette.Account{Name: "prod"}}}, nil
 }
 
 func (pageStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64) { return nil, 0 }
 
-func (pageStore) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
+func (pageStore) Feeds(context.Context, ...vedette.AccountName) ([]read.FeedStatus, error) {
 	return nil, nil
 }
 
-func (pageStore) Objects(context.Context, store.Query) (store.Page, error) {
-	var page store.Page
+func (pageStore) Objects(context.Context, read.Query) (read.Page, error) {
+	var page read.Page
 	for i := range 10 {
-		page.Items = append(page.Items, store.Row{Account: "prod", Object: vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Name: fmt.Sprint(i)}, Body: []byte("{}")}})
+		page.Items = append(page.Items, read.Row{Account: "prod", Object: vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Name: fmt.Sprint(i)}, Body: []byte("{}")}})
 	}
 	return page, nil
 }
@@ -65,6 +66,8 @@ func (emptyFleet) AgentsOf(vedette.AccountName) []api.Agent { return nil }
 func (emptyFleet) Freshness(vedette.AccountName) (seen time.Time, connected bool) {
 	return time.Time{}, true
 }
+
+func (emptyFleet) Completeness(vedette.AccountName) time.Time { return time.Time{} }
 
 // TestSlowReaderReleasesPageMemory checks that a client that reads one event after another,
 // each in time, cannot keep the memory of a whole page for an unlimited time.

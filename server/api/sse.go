@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // sseWriter writes server-sent events.
@@ -47,7 +49,7 @@ func (e *sseWriter) writeDeadline() time.Time {
 
 // send writes one event with data as a single line of JSON.
 func (e *sseWriter) send(name string, data any) error {
-	body, err := encode(data)
+	body, err := rest.Encode(data)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // tableView is a page of objects of one kind as a table, with the columns that kubectl shows
@@ -33,10 +35,12 @@ type rowView struct {
 	ResourceVersion string              `json:"resourceVersion"`
 	Created         timestamp           `json:"created"`
 	Cells           []string            `json:"cells"`
+	Labels          map[string]string   `json:"labels,omitempty"`
+	Manifest        json.RawMessage     `json:"manifest,omitempty"`
 }
 
-func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error {
-	page, fresh, err := a.readPage(r.Context(), &f)
+func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter, include string) error {
+	page, fresh, err := a.readPage(r, &f)
 	if err != nil {
 		return err
 	}
@@ -44,15 +48,15 @@ func (a *api) listTable(w http.ResponseWriter, r *http.Request, f filter) error 
 	if err != nil {
 		return err
 	}
-	view := views.ForKind(resource.Kind)
+	view := tables.ForKind(resource.Kind)
 	t := tableView{Kind: resource.Kind.String(), Namespaced: resource.Namespaced, Columns: newColumnViews(view),
 		Rows:  make([]rowView, len(page.Items)),
 		Total: page.Total, Cursor: page.Next}
 	now := time.Now()
 	for i := range page.Items {
-		t.Rows[i] = newRowView(&page.Items[i], view, now)
+		t.Rows[i] = newRowView(&page.Items[i], view, now, include)
 	}
-	body, err := encode(t)
+	body, err := rest.Encode(t)
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func (f filter) singleKind() (vedette.Resource, error) {
 	return f.resources[0], nil
 }
 
-func newColumnViews(v views.View) []columnView {
+func newColumnViews(v tables.Table) []columnView {
 	out := make([]columnView, len(v.Columns))
 	for i, c := range v.Columns {
 		out[i] = columnView(c)
@@ -77,7 +81,15 @@ func newColumnViews(v views.View) []columnView {
 	return out
 }
 
-func newRowView(r *store.Row, v views.View, now time.Time) rowView {
-	return rowView{Account: r.Account, Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
+// newRowView returns a row with what include names besides its cells.
+func newRowView(r *read.Row, v tables.Table, now time.Time, include string) rowView {
+	row := rowView{Account: r.Account, Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
 		Created: creationTime(r.Created), Cells: v.Cells(&r.Object, now)}
+	switch {
+	case include == includeLabels:
+		row.Labels = r.Labels
+	case include == includeBody && json.Valid(r.Body): // as in appendObject: one agent must not break responses about others
+		row.Manifest = r.Body
+	}
+	return row
 }

@@ -29,10 +29,9 @@ const (
 	forNever = 20 * time.Millisecond // for what waits
 )
 
-// TestConcurrency checks that an artifact waits until another one is closed.
-func TestConcurrency(t *testing.T) {
+func TestArtifactWaitsForAnotherToClose(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") })
-	accounts := newAccounts(artifacts.Config{MaxConcurrent: 1, HTTPEnabled: true})
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{MaxConcurrent: 1}, HTTPEnabled: true})
 	request := artifacts.Request{Artifact: artifact("http/file", "no-auth-http-account", "", server)}
 	closeFirst, err := open(t, accounts, request, soon)
 	if err != nil {
@@ -64,7 +63,7 @@ func TestConcurrency(t *testing.T) {
 // TestOneCallerLeavesRoom checks that slow artifacts of one caller do not stop those of another.
 func TestOneCallerLeavesRoom(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") })
-	accounts := newAccounts(artifacts.Config{MaxConcurrent: 4, HTTPEnabled: true})
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{MaxConcurrent: 4}, HTTPEnabled: true})
 	request := artifacts.Request{Artifact: artifact("http/file", "no-auth-http-account", "", server), Caller: "slow"}
 	for range 3 {
 		closeContent, err := open(t, accounts, request, soon)

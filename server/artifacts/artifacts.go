@@ -32,14 +32,14 @@ type Request struct {
 	Caller string
 }
 
-// source is an account with the means to fetch its artifacts.
-type source interface {
+// fetcher is an account with the means to fetch its artifacts.
+type fetcher interface {
 	account() Account
 	handles(artifactType string) bool
 	fetch(ctx context.Context, r Request) (io.ReadCloser, error)
 }
 
-// lister is a source that knows its artifacts.
+// lister is a fetcher that knows its artifacts.
 type lister interface {
 	names(ctx context.Context) ([]string, error)
 	versions(ctx context.Context, name string) ([]string, error)
@@ -47,17 +47,17 @@ type lister interface {
 
 // Accounts are all artifact accounts of a server.
 type Accounts struct {
-	sources []source
-	store   *objectStore
-	places  *fair.Line
-	memory  *fair.Line
-	enabled bool
+	fetchers []fetcher
+	store    *objectStore
+	places   *fair.Line
+	memory   *fair.Line
+	enabled  bool
 }
 
 // List returns all accounts: configured ones first, then those that exist without configuration.
 func (a *Accounts) List() []Account {
 	list := []Account{}
-	for _, s := range a.sources {
+	for _, s := range a.fetchers {
 		list = append(list, s.account())
 	}
 	return list
@@ -73,7 +73,7 @@ func (a *Accounts) Fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 	if err != nil {
 		return nil, err
 	}
-	if needsNothing(s, r.Artifact) {
+	if needsNoRequest(s, r.Artifact) {
 		content, err := s.fetch(ctx, r)
 		if err != nil {
 			return nil, publicError(ctx, r.Artifact, err)
@@ -92,12 +92,12 @@ func (a *Accounts) Fetch(ctx context.Context, r Request) (io.ReadCloser, error) 
 	return &admittedContent{ReadCloser: content, place: place}, nil
 }
 
-// needsNothing reports whether an artifact is fetched from nowhere. Then it does not wait for others.
-func needsNothing(s source, artifact manifest.Artifact) bool {
+// needsNoRequest reports whether an artifact is fetched without a request to another service. Then it does not wait for others.
+func needsNoRequest(s fetcher, artifact manifest.Artifact) bool {
 	switch s.(type) {
-	case namedSource:
+	case namedFetcher:
 		return true
-	case embeddedSource:
+	case embeddedFetcher:
 		return !isStored(artifact)
 	}
 	return false
@@ -105,22 +105,17 @@ func needsNothing(s source, artifact manifest.Artifact) bool {
 
 // Names returns the names of an account's artifacts.
 func (a *Accounts) Names(ctx context.Context, account, artifactType string) ([]string, error) {
-	l, err := a.findLister(account, artifactType, "names")
-	if err != nil {
-		return nil, err
-	}
-	place, err := a.admit(ctx, listCaller)
-	if err != nil {
-		return nil, err
-	}
-	defer place.Release()
-	names, err := l.names(ctx)
-	return names, listError(ctx, account, "names", err)
+	return a.list(ctx, account, artifactType, "names", func(l lister) ([]string, error) { return l.names(ctx) })
 }
 
 // Versions returns the versions of one of an account's artifacts.
 func (a *Accounts) Versions(ctx context.Context, account, artifactType, name string) ([]string, error) {
-	l, err := a.findLister(account, artifactType, "versions")
+	return a.list(ctx, account, artifactType, "versions", func(l lister) ([]string, error) { return l.versions(ctx, name) })
+}
+
+// list returns what read returns, which are the names or the versions that the account has.
+func (a *Accounts) list(ctx context.Context, account, artifactType, what string, read func(lister) ([]string, error)) ([]string, error) {
+	l, err := a.findLister(account, artifactType, what)
 	if err != nil {
 		return nil, err
 	}
@@ -129,19 +124,19 @@ func (a *Accounts) Versions(ctx context.Context, account, artifactType, name str
 		return nil, err
 	}
 	defer place.Release()
-	versions, err := l.versions(ctx, name)
-	return versions, listError(ctx, account, "versions", err)
+	list, err := read(l)
+	return list, listError(ctx, account, what, err)
 }
 
-func (a *Accounts) find(name, artifactType string) (source, error) {
+func (a *Accounts) find(name, artifactType string) (fetcher, error) {
 	if name == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "An artifact account must be supplied to download this artifact: set artifactAccount")
 	}
-	i := slices.IndexFunc(a.sources, func(s source) bool { return s.account().Name == name && s.handles(artifactType) })
+	i := slices.IndexFunc(a.fetchers, func(s fetcher) bool { return s.account().Name == name && s.handles(artifactType) })
 	if i < 0 {
 		return nil, &MissingError{name, artifactType}
 	}
-	return a.sources[i], nil
+	return a.fetchers[i], nil
 }
 
 func (a *Accounts) findLister(name, artifactType, what string) (lister, error) {
@@ -165,7 +160,6 @@ type admittedContent struct {
 	place *fair.Grant
 }
 
-// Close closes the content.
 func (c *admittedContent) Close() error {
 	defer c.place.Release()
 	return c.ReadCloser.Close()

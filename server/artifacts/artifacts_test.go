@@ -69,7 +69,7 @@ func expectError(t *testing.T, what string, err error, kind vedette.ErrorKind, t
 	}
 }
 
-func TestUnknownAccounts(t *testing.T) {
+func TestUnknownAccountsAreMissing(t *testing.T) {
 	accounts := newAccounts(artifacts.Config{GitHub: []artifacts.GitHubAccount{{Name: "gh"}}})
 	var missing *artifacts.MissingError
 	for _, a := range []manifest.Artifact{artifact("github/file", "other", "", ""), artifact("gitlab/file", "gh", "", ""), artifact("", "gh", "", "")} {
@@ -85,7 +85,7 @@ func TestUnknownAccounts(t *testing.T) {
 	expectError(t, "versions of files", err, "", "Artifact versions are not supported for artifact types that 'gh' account handles")
 }
 
-func TestDisabled(t *testing.T) {
+func TestDisabledArtifactsFetchNothing(t *testing.T) {
 	accounts := artifacts.New(artifacts.Config{Disabled: true, HTTPEnabled: true})
 	if list := accounts.List(); list == nil || len(list) != 0 {
 		t.Errorf("got accounts %v, want an empty list", list)
@@ -97,8 +97,8 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestDeniedAddress checks that the message says what an operator can do.
-func TestDeniedAddress(t *testing.T) {
+// TestDeniedAddressNamesTheSetting checks that the message says what an operator can do.
+func TestDeniedAddressNamesTheSetting(t *testing.T) {
 	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("got a request, want none") })
 	accounts := artifacts.New(artifacts.Config{HTTPEnabled: true})
 	for _, reference := range []string{server, strings.Replace(server, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest/meta-data/"} {

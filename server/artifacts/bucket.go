@@ -10,20 +10,20 @@ import (
 	"github.com/vedette-io/vedette/internal/bucket"
 )
 
-// bucketSource fetches objects of buckets. Its references are like s3://BUCKET/PATH, with or
+// bucketFetcher fetches objects of buckets. Its references are like s3://BUCKET/PATH, with or
 // without the scheme.
-type bucketSource struct {
+type bucketFetcher struct {
 	Account
 	scheme string
 	open   func(ctx context.Context, o bucket.Object) (io.ReadCloser, error)
 }
 
-func (s bucketSource) account() Account { return s.Account }
-func (s bucketSource) handles(artifactType string) bool {
+func (s bucketFetcher) account() Account { return s.Account }
+func (s bucketFetcher) handles(artifactType string) bool {
 	return slices.Contains(s.Types, artifactType)
 }
 
-func (s bucketSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s bucketFetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	name, path, ok := strings.Cut(strings.TrimPrefix(r.Artifact.Reference, s.scheme), "/")
 	if !ok || name == "" || path == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "references of type %.100s must be of the format %s<bucket>/<file-path>", r.Artifact.Type, s.scheme)

@@ -30,7 +30,7 @@ func FuzzBucketReference(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reference string) {
 		for host, locate := range locate {
-			source := bucketSource{scheme: "s3://", open: func(_ context.Context, o bucket.Object) (io.ReadCloser, error) {
+			fetcher := bucketFetcher{scheme: "s3://", open: func(_ context.Context, o bucket.Object) (io.ReadCloser, error) {
 				u, err := locate(o)
 				if err != nil {
 					return nil, err
@@ -48,7 +48,7 @@ func FuzzBucketReference(f *testing.F) {
 				}
 				return nil, errors.New("found")
 			}}
-			_, _ = source.fetch(t.Context(), Request{Artifact: manifest.Artifact{Reference: reference}})
+			_, _ = fetcher.fetch(t.Context(), Request{Artifact: manifest.Artifact{Reference: reference}})
 		}
 	})
 }

@@ -23,7 +23,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/artifacts"
+	"github.com/vedette-io/vedette/server/manifest"
 )
 
 // s3Server is a bucket that checks signatures as AWS describes them.
@@ -91,12 +93,12 @@ func (s s3Server) verify(r *http.Request) error {
 	return nil
 }
 
-func TestS3(t *testing.T) {
+func TestObjectsAreFetchedFromS3(t *testing.T) {
 	server := serve(t, s3Server{secret: "s3cret", region: "eu-1", objects: map[string]string{
 		"/bucket/k8s/web.yaml": "kind: Deployment\n", "/bucket/a b+c/ü%2F~'(!).yaml": "escaped", "/dotted.bucket/x": "dotted"}}.ServeHTTP)
-	account := artifacts.S3Account{Name: "s3", Endpoint: server, Region: "eu-1", AccessKeyID: "AKID", SecretKey: artifacts.Text("s3cret")}
+	account := artifacts.S3Account{Name: "s3", Endpoint: server, Region: "eu-1", AccessKeyID: "AKID", SecretKey: configfile.NewSecret("s3cret")}
 	wrong := account
-	wrong.Name, wrong.SecretKey = "wrong", artifacts.Text("x")
+	wrong.Name, wrong.SecretKey = "wrong", configfile.NewSecret("x")
 	accounts := newAccounts(artifacts.Config{S3: []artifacts.S3Account{account, wrong}})
 	for reference, want := range map[string]string{
 		"s3://bucket/k8s/web.yaml": "kind: Deployment\n", "bucket/k8s/web.yaml": "kind: Deployment\n",
@@ -162,7 +164,7 @@ func newTokenServer(t *testing.T, key *rsa.PrivateKey) string {
 	})
 }
 
-func TestGCS(t *testing.T) {
+func TestObjectsAreFetchedFromGCS(t *testing.T) {
 	key, text := newKey(t)
 	path := filepath.Join(t.TempDir(), "key.json")
 	account, _ := json.Marshal(map[string]string{"type": "service_account", "client_email": "a@example.com", "private_key_id": "1",
@@ -173,7 +175,7 @@ func TestGCS(t *testing.T) {
 		case r.Header.Get("Authorization") != "Bearer acc3ss":
 			http.Error(w, "no token", http.StatusUnauthorized)
 		case strings.Contains(r.URL.Path, "missing"):
-			http.NotFound(w, r)
+			writeNotFound(w, "No such object: bucket/missing")
 		default:
 			fmt.Fprint(w, r.RequestURI)
 		}
@@ -200,7 +202,7 @@ func TestGCS(t *testing.T) {
 
 var oracleAuthorization = regexp.MustCompile(`^Signature version="1",keyId="tenancy/user/fi:ng",algorithm="rsa-sha256",headers="date \(request-target\) host",signature="([^"]+)"$`)
 
-func TestOracle(t *testing.T) {
+func TestObjectsAreFetchedFromOracle(t *testing.T) {
 	key, text := newKey(t)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		m := oracleAuthorization.FindStringSubmatch(r.Header.Get("Authorization"))
@@ -216,7 +218,7 @@ func TestOracle(t *testing.T) {
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "missing") {
-			http.NotFound(w, r)
+			writeNotFound(w, `{"code":"ObjectNotFound","message":"The object was not found"}`)
 			return
 		}
 		fmt.Fprint(w, r.RequestURI)
@@ -233,7 +235,7 @@ func TestOracle(t *testing.T) {
 	cfg := artifacts.Config{}
 	for _, name := range []string{"pkcs8", "pkcs1", "encrypted", "garbage"} {
 		cfg.Oracle = append(cfg.Oracle, artifacts.OracleAccount{Name: name, Namespace: "ns", UserID: "user", TenancyID: "tenancy", Fingerprint: "fi:ng",
-			PrivateKeyPath: dir + "/" + name, PrivateKeyPassphrase: artifacts.Text("pass"), Endpoint: server})
+			PrivateKeyPath: dir + "/" + name, PrivateKeyPassphrase: configfile.NewSecret("pass"), Endpoint: server})
 	}
 	accounts := newAccounts(cfg)
 	for _, name := range []string{"pkcs8", "pkcs1", "encrypted"} {
@@ -248,11 +250,49 @@ func TestOracle(t *testing.T) {
 	expectError(t, "no key", err, "", "is not a PEM file")
 }
 
-func TestFront50(t *testing.T) {
+// writeNotFound answers 404 as a service does.
+func writeNotFound(w http.ResponseWriter, body string) {
+	w.WriteHeader(http.StatusNotFound)
+	fmt.Fprint(w, body)
+}
+
+// TestGatewaysDoNotSayMissing checks that the 404 of something else at the address of a service is a failure, and does not mean that
+// an artifact is missing.
+func TestGatewaysDoNotSayMissing(t *testing.T) {
+	key, text := newKey(t)
+	tokens := newTokenServer(t, key)
+	dir := t.TempDir()
+	account, _ := json.Marshal(map[string]string{"type": "service_account", "client_email": "a@example.com", "private_key_id": "1",
+		"private_key": text, "token_uri": tokens})
+	writeFile(t, dir+"/gcs", string(account))
+	writeFile(t, dir+"/oracle", text)
+	for name, body := range map[string]string{"a page": "<html><title>404 Not Found</title></html>", "a text": "404 page not found", "nothing": "", "JSON": `{"message":"no route"}`} {
+		server := serve(t, func(w http.ResponseWriter, _ *http.Request) { writeNotFound(w, body) })
+		base, _ := url.Parse(server)
+		accounts := newAccounts(artifacts.Config{
+			S3:         []artifacts.S3Account{{Name: "s3", Endpoint: server, EndpointRegion: "eu-1", AccessKeyID: "AKID", SecretKey: configfile.NewSecret("s3cret")}},
+			GCS:        []artifacts.GCSAccount{{Name: "gcs", JSONPath: dir + "/gcs", Endpoint: server}},
+			Oracle:     []artifacts.OracleAccount{{Name: "oracle", PrivateKeyPath: dir + "/oracle", Endpoint: server}},
+			Front50URL: base,
+			Store: artifacts.StoreConfig{Type: "s3", S3: artifacts.StoreBucket{Bucket: "store", URL: server, Region: "eu-1", AccessKey: "AKID",
+				SecretKey: configfile.NewSecret("s3cret"), ForcePathStyle: true}},
+		})
+		for _, a := range []manifest.Artifact{
+			artifact("s3/object", "s3", "", "s3://bucket/x"), artifact("gcs/object", "gcs", "", "gs://bucket/x"),
+			artifact("oracle/object", "oracle", "", "oci://bucket/x"), artifact("front50/pipelineTemplate", "front50ArtifactCredentials", "", "spinnaker://x"),
+			artifact("remote/base64", "embedded-artifact", "", "ref://shop/x"),
+		} {
+			_, err := fetch(t, accounts, a)
+			expectError(t, name+" for "+a.Type, err, "", "check the address")
+		}
+	}
+}
+
+func TestTemplatesAreFetchedFromFront50(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "missing"):
-			http.NotFound(w, r)
+			writeNotFound(w, `{"status":404,"error":"Not Found","message":"Could not find pipeline template"}`)
 		case r.URL.Query().Get("scopes") == "global":
 			fmt.Fprint(w, `[{"id":"a"},{"id":"b"},{"id":"a"}]`)
 		default:

@@ -19,14 +19,14 @@ const (
 	remoteType   = "remote/base64"
 )
 
-// embeddedSource decodes the content of artifacts that contain it.
-type embeddedSource struct{ store *objectStore }
+// embeddedFetcher decodes the content of artifacts that contain it.
+type embeddedFetcher struct{ store *objectStore }
 
-func (embeddedSource) account() Account {
+func (embeddedFetcher) account() Account {
 	return Account{"embedded-artifact", []string{embeddedType, remoteType}, "artifacts-embedded"}
 }
 
-func (embeddedSource) handles(artifactType string) bool {
+func (embeddedFetcher) handles(artifactType string) bool {
 	return strings.HasPrefix(artifactType, "embedded/") || strings.HasPrefix(artifactType, "remote/")
 }
 
@@ -35,7 +35,7 @@ func isStored(a manifest.Artifact) bool {
 	return a.Type == remoteType && strings.HasPrefix(a.Reference, referenceScheme)
 }
 
-func (s embeddedSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s embeddedFetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	switch {
 	case r.Artifact.Type != embeddedType && r.Artifact.Type != remoteType:
 		return nil, &DownloadError{Message: "Embedded type '" + r.Artifact.Type + "' is not handled."}
@@ -50,26 +50,28 @@ func (s embeddedSource) fetch(ctx context.Context, r Request) (io.ReadCloser, er
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// namedSource is an account whose artifacts are only names: editors of pipelines offer them, and
+// namedFetcher is an account whose artifacts are only names: editors of pipelines offer them, and
 // clusters fetch what they stand for.
-type namedSource struct {
+type namedFetcher struct {
 	Account
 	reason string
 }
 
-// namedSources exist in every Clouddriver with Kubernetes.
-var namedSources = []source{
-	namedSource{Account{"docker-registry", []string{"docker/image"}, "artifacts-docker"},
+// namedFetchers exist in every Clouddriver with Kubernetes.
+var namedFetchers = []fetcher{
+	namedFetcher{Account{"docker-registry", []string{"docker/image"}, "artifacts-docker"},
 		"Docker references are passed on to cloud platforms who retrieve images directly"},
-	namedSource{Account{"kubernetes",
+	namedFetcher{Account{"kubernetes",
 		[]string{"kubernetes/configMap", "kubernetes/deployment", "kubernetes/replicaSet", "kubernetes/secret"}, "artifacts-kubernetes"},
 		"Kubernetes artifacts are retrieved by kubernetes directly"},
-	namedSource{Account{"custom-artifact", []string{"custom/object"}, "artifacts-custom"},
+	namedFetcher{Account{"custom-artifact", []string{"custom/object"}, "artifacts-custom"},
 		"Custom references are passed on to cloud platforms to handle or process"},
 }
 
-func (s namedSource) account() Account                 { return s.Account }
-func (s namedSource) handles(artifactType string) bool { return slices.Contains(s.Types, artifactType) }
-func (s namedSource) fetch(context.Context, Request) (io.ReadCloser, error) {
+func (s namedFetcher) account() Account { return s.Account }
+func (s namedFetcher) handles(artifactType string) bool {
+	return slices.Contains(s.Types, artifactType)
+}
+func (s namedFetcher) fetch(context.Context, Request) (io.ReadCloser, error) {
 	return nil, &DownloadError{Message: s.reason}
 }

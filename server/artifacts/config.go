@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/membudget"
@@ -27,102 +28,87 @@ type Config struct {
 	Oracle      []OracleAccount
 	// Front50URL is the address of Front50, for pipeline templates. Nil means none.
 	Front50URL *url.URL
-	// Store is the artifact store of Spinnaker's other services; nil means none.
-	Store *StoreConfig
+	// Store is the artifact store of Spinnaker's other services.
+	Store StoreConfig
 
 	Policy egress.Policy
-	Limits egress.Limits
-	// MaxIndexBytes is the size of a Helm repository's index; 0 means 64 MiB.
-	MaxIndexBytes int64
-	// MaxGitObjectBytes is the size of a file in a Git repository; 0 means 64 MiB.
-	MaxGitObjectBytes int64
-	// MaxConcurrent is the number of artifacts that are fetched at the same time; 0 means 16.
-	MaxConcurrent int
+	Limits Limits
 	// Memory is how many bytes this process may take; 0 means that nobody knows.
 	Memory int64
-	// TempDir holds clones of Git repositories while they are archived. Empty means the system's.
-	TempDir string
 }
 
 // New returns the accounts of a configuration.
 func New(cfg Config) *Accounts {
-	if cfg.MaxConcurrent == 0 {
-		cfg.MaxConcurrent = 16
-	}
-	if cfg.MaxIndexBytes == 0 {
-		cfg.MaxIndexBytes = 64 << 20
-	}
-	if cfg.MaxGitObjectBytes == 0 {
-		cfg.MaxGitObjectBytes = 64 << 20
-	}
-	a := &Accounts{places: newPlaces(cfg.MaxConcurrent), memory: newMemory(membudget.Fit(memoryBytes, cfg.Memory)), enabled: !cfg.Disabled}
+	cfg.Limits = configfile.WithDefaults(cfg.Limits)
+	a := &Accounts{places: newPlaces(cfg.Limits.MaxConcurrent), enabled: !cfg.Disabled,
+		memory: newMemory(membudget.Fit(memoryBytes, cfg.Memory))}
 	if cfg.Disabled {
 		return a
 	}
-	client := egress.New(cfg.Policy, cfg.Limits)
+	client := egress.New(cfg.Policy, cfg.Limits.egress())
 	// Addresses that only the operator names need no policy.
-	trusting := egress.New(egress.Policy{Allowed: everywhere}, cfg.Limits)
+	trusting := egress.New(egress.Policy{Allowed: everywhere}, cfg.Limits.egress())
 	a.store = newObjectStore(cfg.Store, trusting)
-	a.sources = append(a.sources, fileSources(cfg, client)...)
-	a.sources = append(a.sources, repositorySources(cfg, client, a.memory)...)
-	a.sources = append(a.sources, bucketSources(cfg, client, trusting)...)
-	a.sources = append(a.sources, embeddedSource{a.store})
+	a.fetchers = append(a.fetchers, fileFetchers(cfg, client)...)
+	a.fetchers = append(a.fetchers, repositoryFetchers(cfg, client, a.memory)...)
+	a.fetchers = append(a.fetchers, bucketFetchers(cfg, client, trusting)...)
+	a.fetchers = append(a.fetchers, embeddedFetcher{a.store})
 	if cfg.Front50URL != nil {
-		a.sources = append(a.sources, front50Source{cfg.Front50URL, trusting})
+		a.fetchers = append(a.fetchers, front50Fetcher{cfg.Front50URL, trusting})
 	}
-	a.sources = append(a.sources, namedSources...)
+	a.fetchers = append(a.fetchers, namedFetchers...)
 	return a
 }
 
-// fileSources returns the accounts of services that serve single files.
-func fileSources(cfg Config, client *egress.Client) []source {
-	var sources []source
+// fileFetchers returns the accounts of services that serve single files.
+func fileFetchers(cfg Config, client *egress.Client) []fetcher {
+	var fetchers []fetcher
 	for _, account := range cfg.GitHub {
-		sources = append(sources, account.source(account.Restrictions.client(cfg, client)))
+		fetchers = append(fetchers, account.fetcher(cfg, client))
 	}
 	for _, account := range cfg.GitLab {
-		sources = append(sources, account.source(account.Restrictions.client(cfg, client)))
+		fetchers = append(fetchers, account.fetcher(cfg, client))
 	}
 	for _, account := range cfg.Bitbucket {
-		sources = append(sources, account.source(account.Restrictions.client(cfg, client)))
+		fetchers = append(fetchers, account.fetcher(cfg, client))
 	}
 	for _, account := range withNoAuth(cfg) {
-		sources = append(sources, account.source(account.Restrictions.client(cfg, client)))
+		fetchers = append(fetchers, account.fetcher(cfg, client))
 	}
-	return sources
+	return fetchers
 }
 
-func repositorySources(cfg Config, client *egress.Client, memory *fair.Line) []source {
-	var sources []source
+func repositoryFetchers(cfg Config, client *egress.Client, memory *fair.Line) []fetcher {
+	var fetchers []fetcher
 	disk := newDisk(client.Limits().MaxBytes)
 	for _, account := range cfg.Git {
-		sources = append(sources, account.source(cfg, client, memory, disk))
+		fetchers = append(fetchers, account.fetcher(cfg, client, memory, disk))
 	}
 	for _, account := range cfg.Helm {
-		sources = append(sources, account.source(cfg, client, memory))
+		fetchers = append(fetchers, account.fetcher(cfg, client, memory))
 	}
-	return sources
+	return fetchers
 }
 
-// bucketSources returns the accounts of buckets. Their references name a bucket and a path; the
+// bucketFetchers returns the accounts of buckets. Their references name a bucket and a path; the
 // host is the operator's choice.
-func bucketSources(cfg Config, client, trusting *egress.Client) []source {
-	var sources []source
+func bucketFetchers(cfg Config, client, trusting *egress.Client) []fetcher {
+	var fetchers []fetcher
 	for _, account := range cfg.GCS {
 		// The API redirects, so that the policy counts unless the operator chose another host.
 		if account.Endpoint != "" {
-			sources = append(sources, account.source(trusting))
+			fetchers = append(fetchers, account.fetcher(trusting))
 			continue
 		}
-		sources = append(sources, account.source(client))
+		fetchers = append(fetchers, account.fetcher(client))
 	}
 	for _, account := range cfg.S3 {
-		sources = append(sources, account.source(trusting))
+		fetchers = append(fetchers, account.fetcher(trusting))
 	}
 	for _, account := range cfg.Oracle {
-		sources = append(sources, account.source(trusting))
+		fetchers = append(fetchers, account.fetcher(trusting))
 	}
-	return sources
+	return fetchers
 }
 
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}

@@ -11,26 +11,28 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // Credential returns a secret when it is needed, so that a rotated file counts without a restart.
 // It is a function because fmt cannot print what a function returns. Nil means that there is none.
 type Credential func() (string, error)
 
-// Text is a credential from the configuration; nil if the text is empty.
-func Text(text string) Credential {
-	if text == "" {
+// text is a credential from the configuration; nil if it is empty.
+func text(secret configfile.Secret) Credential {
+	if secret.Reveal() == "" {
 		return nil
 	}
-	return func() (string, error) { return text, nil }
+	return func() (string, error) { return secret.Reveal(), nil }
 }
 
 // maxCredentialBytes bounds the size of a file with a credential.
 const maxCredentialBytes = 64 << 10
 
-// File is a credential from a file, without line breaks; nil if the path is empty. Like in
+// file is a credential from a file, without line breaks; nil if the path is empty. Like in
 // Spring, the path may start with "file:".
-func File(path string) Credential {
+func file(path string) Credential {
 	path = strings.TrimPrefix(path, "file:")
 	if path == "" {
 		return nil
@@ -44,8 +46,8 @@ func File(path string) Credential {
 // commandTimeout is the time that a program has to print a credential.
 const commandTimeout = 10 * time.Second
 
-// Command is a credential that a program prints, without line breaks; nil if the path is empty.
-func Command(path string) Credential {
+// command is a credential that a program prints, without line breaks; nil if the path is empty.
+func command(path string) Credential {
 	if path == "" {
 		return nil
 	}
@@ -72,8 +74,7 @@ func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		// The text of an os.PathError names the path twice with this one.
-		var pathError *fs.PathError
-		if errors.As(err, &pathError) {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathError.Err
 		}
 		return nil, fmt.Errorf("read the file %s of the account: %w", path, err)
@@ -81,48 +82,83 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Login is how an account authenticates with a service. A token is used if there is one.
-type Login struct {
-	Username string
-	Password Credential
-	// UsernamePassword gives "user:password". It is used instead of Username and Password.
-	UsernamePassword Credential
-	Token            Credential
+// BasicLogin has the keys of accounts with a user and a password.
+type BasicLogin struct {
+	// User, with password.
+	Username string `config:"username"`
+	// Password of the user.
+	Password configfile.Secret `config:"password"`
+	// File with user:password.
+	UsernamePasswordFile string `config:"usernamePasswordFile"`
 }
 
-// IsEmpty reports whether the account has no credentials.
-func (l Login) IsEmpty() bool {
-	return l.Username == "" && l.Password == nil && l.UsernamePassword == nil && l.Token == nil
+// TokenLogin has the keys of accounts that may have a token besides a password.
+type TokenLogin struct {
+	// Access token. It is used instead of a password.
+	Token configfile.Secret `config:"token"`
+	// File with an access token. It is used instead of token.
+	TokenFile string `config:"tokenFile"`
+}
+
+// credential returns the token; nil if there is none.
+func (t TokenLogin) credential() Credential {
+	if t.TokenFile != "" {
+		return file(t.TokenFile)
+	}
+	return text(t.Token)
+}
+
+// login is how an account authenticates with a service. A token is used if there is one.
+type login struct {
+	username string
+	password Credential
+	// usernamePassword gives "user:password". It is used instead of username and password.
+	usernamePassword Credential
+	token            Credential
+}
+
+func newLogin(b BasicLogin, t TokenLogin) login {
+	return login{username: b.Username, password: text(b.Password), usernamePassword: file(b.UsernamePasswordFile), token: t.credential()}
+}
+
+// isEmpty reports whether the account has no credentials.
+func (l login) isEmpty() bool {
+	return l.username == "" && !l.hasSecret()
+}
+
+// hasSecret reports whether the account has anything but the name of a user.
+func (l login) hasSecret() bool {
+	return l.password != nil || l.usernamePassword != nil || l.token != nil
 }
 
 // basic returns the value of an Authorization header; "" if there are no credentials.
-func (l Login) basic() (string, error) {
-	text := ""
+func (l login) basic() (string, error) {
+	credentials := ""
 	switch {
-	case l.UsernamePassword != nil:
-		value, err := l.UsernamePassword()
+	case l.usernamePassword != nil:
+		value, err := l.usernamePassword()
 		if err != nil {
 			return "", err
 		}
-		text = value
-	case l.Username != "" && l.Password != nil:
-		password, err := l.Password()
+		credentials = value
+	case l.username != "" && l.password != nil:
+		password, err := l.password()
 		if err != nil {
 			return "", err
 		}
-		text = l.Username + ":" + password
+		credentials = l.username + ":" + password
 	default:
 		return "", nil
 	}
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)), nil
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials)), nil
 }
 
 // header returns the headers of a request. Token is the form in which the service wants a token:
-// the name of a header and what stands before the token in it.
-func (l Login) header(tokenName, tokenPrefix string) (http.Header, error) {
+// the name of a header and what precedes the token in it.
+func (l login) header(tokenName, tokenPrefix string) (http.Header, error) {
 	header := http.Header{}
-	if l.Token != nil {
-		token, err := l.Token()
+	if l.token != nil {
+		token, err := l.token()
 		if err != nil {
 			return nil, err
 		}

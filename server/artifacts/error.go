@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/manifest"
 )
@@ -29,7 +31,6 @@ func (e *DownloadError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *DownloadError) Unwrap() error { return e.Err }
 
-// publicError adds the artifact to an error.
 func publicError(ctx context.Context, artifact manifest.Artifact, err error) error {
 	what := fmt.Sprintf("Unable to download the contents of artifact %.300q of type %.100s with account %.300s",
 		nameOf(artifact), artifact.Type, artifact.ArtifactAccount)
@@ -57,6 +58,19 @@ func classify(ctx context.Context, what string, err error) error {
 		return vedette.Errorf(public.Kind, "%s: %w", what, err)
 	}
 	return &DownloadError{Message: what + ": " + err.Error(), Err: err}
+}
+
+// asNotFound returns the error for something that a service, by its own 404, says that it does not have. Any other 404 stays a failure
+// of the service, because a gateway sends it too.
+func asNotFound(err error, isNotFound notfound.Rule, format string, args ...any) error {
+	var status *egress.StatusError
+	switch {
+	case !errors.As(err, &status) || status.Status != http.StatusNotFound:
+		return err
+	case isNotFound(status.Body):
+		return vedette.Errorf(vedette.NotFound, format, args...)
+	}
+	return fmt.Errorf("%s answered with status 404, %s", status.Host, notfound.Hint)
 }
 
 // nameOf returns what users know an artifact by. References may contain passwords and tokens, so

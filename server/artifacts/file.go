@@ -9,25 +9,26 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// fileSource fetches artifacts whose references are URLs.
-type fileSource struct {
+// fileFetcher fetches artifacts whose references are URLs.
+type fileFetcher struct {
 	Account
 	client       *egress.Client
-	restrictions *Restrictions
+	restrictions *restrictions
 	header       func() (http.Header, error)
 	// locate returns the URL of the content. Nil means that it is the reference.
 	locate func(ctx context.Context, artifact manifest.Artifact) (*url.URL, error)
 }
 
-func (s fileSource) account() Account                 { return s.Account }
-func (s fileSource) handles(artifactType string) bool { return slices.Contains(s.Types, artifactType) }
+func (s fileFetcher) account() Account                 { return s.Account }
+func (s fileFetcher) handles(artifactType string) bool { return slices.Contains(s.Types, artifactType) }
 
-func (s fileSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s fileFetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	locate := s.locate
 	if locate == nil {
 		locate = func(_ context.Context, artifact manifest.Artifact) (*url.URL, error) { return parseReference(artifact) }
@@ -40,7 +41,7 @@ func (s fileSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error)
 }
 
 // get requests a URL with the account's credentials, and with the id of the caller's request.
-func (s fileSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
+func (s fileFetcher) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
 	header, err := s.header()
 	if err != nil {
 		return nil, err
@@ -83,51 +84,69 @@ func versionOf(artifact manifest.Artifact, ifMissing string) string {
 	return *artifact.Version
 }
 
-// GitLabAccount fetches files from GitLab.
+// GitLabAccount is an account of GitLab.
 type GitLabAccount struct {
-	Name         string
-	Login        Login
-	Restrictions *Restrictions
+	// Name of the account.
+	Name string `config:"name"`
+	// Access token.
+	Token configfile.Secret `config:"token"`
+	// File with an access token. It is used instead of token.
+	TokenFile string `config:"tokenFile"`
+	// Rules for the hosts that references may name. Default: none besides artifacts.network.
+	URLRestrictions *URLRestrictions `config:"urlRestrictions"`
 }
 
-func (a GitLabAccount) source(client *egress.Client) source {
-	return fileSource{
-		Account: Account{a.Name, []string{"gitlab/file"}, "artifacts-gitlab"}, client: client, restrictions: a.Restrictions,
-		header: func() (http.Header, error) { return a.Login.header("Private-Token", "") },
+func (a GitLabAccount) login() login { return newLogin(BasicLogin{}, TokenLogin{a.Token, a.TokenFile}) }
+
+func (a GitLabAccount) fetcher(cfg Config, client *egress.Client) fetcher {
+	credentials, rules := a.login(), a.URLRestrictions.compile()
+	return fileFetcher{
+		Account: Account{a.Name, []string{"gitlab/file"}, "artifacts-gitlab"}, client: rules.client(cfg, client), restrictions: rules,
+		header: func() (http.Header, error) { return credentials.header("Private-Token", "") },
 		locate: func(_ context.Context, artifact manifest.Artifact) (*url.URL, error) { return withRef(artifact) },
 	}
 }
 
-// BitbucketAccount fetches files from Bitbucket.
+// BitbucketAccount is an account of Bitbucket Cloud or Server.
 type BitbucketAccount struct {
-	Name         string
-	Login        Login
-	Restrictions *Restrictions
+	// Name of the account.
+	Name string `config:"name"`
+	BasicLogin
+	TokenLogin
+	// Rules for the hosts that references may name. Default: none besides artifacts.network.
+	URLRestrictions *URLRestrictions `config:"urlRestrictions"`
 }
 
-func (a BitbucketAccount) source(client *egress.Client) source {
+func (a BitbucketAccount) login() login { return newLogin(a.BasicLogin, a.TokenLogin) }
+
+func (a BitbucketAccount) fetcher(cfg Config, client *egress.Client) fetcher {
+	credentials, rules := a.login(), a.URLRestrictions.compile()
 	header := func() (http.Header, error) {
-		header, err := a.Login.header("Authorization", "Bearer ")
-		if err == nil && a.Login.Token != nil {
+		header, err := credentials.header("Authorization", "Bearer ")
+		if err == nil && credentials.token != nil {
 			header.Set("Accept", "application/json")
 		}
 		return header, err
 	}
-	return fileSource{Account: Account{a.Name, []string{"bitbucket/file"}, "artifacts-bitbucket"}, client: client,
-		restrictions: a.Restrictions, header: header}
+	return fileFetcher{Account: Account{a.Name, []string{"bitbucket/file"}, "artifacts-bitbucket"}, client: rules.client(cfg, client),
+		restrictions: rules, header: header}
 }
 
-// HTTPAccount fetches files from any web server.
+// HTTPAccount is an account of a web server. Clouddriver has no tokens for it.
 type HTTPAccount struct {
-	Name         string
-	Login        Login
-	Restrictions *Restrictions
+	// Name of the account.
+	Name string `config:"name"`
+	BasicLogin
+	// Rules for the hosts that references may name. Default: none besides artifacts.network.
+	URLRestrictions *URLRestrictions `config:"urlRestrictions"`
 }
 
-func (a HTTPAccount) source(client *egress.Client) source {
-	a.Login.Token = nil // Clouddriver has no tokens here
-	return fileSource{Account: Account{a.Name, []string{"http/file"}, "artifacts-http"}, client: client, restrictions: a.Restrictions,
-		header: func() (http.Header, error) { return a.Login.header("Authorization", "") }}
+func (a HTTPAccount) login() login { return newLogin(a.BasicLogin, TokenLogin{}) }
+
+func (a HTTPAccount) fetcher(cfg Config, client *egress.Client) fetcher {
+	credentials, rules := a.login(), a.URLRestrictions.compile()
+	return fileFetcher{Account: Account{a.Name, []string{"http/file"}, "artifacts-http"}, client: rules.client(cfg, client),
+		restrictions: rules, header: func() (http.Header, error) { return credentials.header("Authorization", "") }}
 }
 
 // noAuthAccount is the account for URLs that need no credentials.
@@ -136,7 +155,7 @@ const noAuthAccount = "no-auth-http-account"
 // withNoAuth returns the accounts of http. As in Clouddriver, one without credentials is among
 // them, unless an account with credentials is configured.
 func withNoAuth(cfg Config) []HTTPAccount {
-	hasLogin := slices.ContainsFunc(cfg.HTTP, func(a HTTPAccount) bool { return !a.Login.IsEmpty() })
+	hasLogin := slices.ContainsFunc(cfg.HTTP, func(a HTTPAccount) bool { return !a.login().isEmpty() })
 	if !cfg.HTTPEnabled || hasLogin {
 		return cfg.HTTP
 	}

@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
-// TestGitHub serves the contents API and, on another host, the content.
-func TestGitHub(t *testing.T) {
+// TestFilesAreFetchedFromGitHub serves the contents API and, on another host, the content.
+func TestFilesAreFetchedFromGitHub(t *testing.T) {
 	raw := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("token") != "temporary" || r.Header.Get("Authorization") != "" {
 			http.Error(w, "unexpected credentials", http.StatusForbidden)
@@ -31,7 +32,7 @@ func TestGitHub(t *testing.T) {
 		case r.Header.Get("Authorization") != "token t0ken":
 			http.Error(w, "{}", http.StatusNotFound) // GitHub hides private repositories
 		case r.URL.Path != "/repos/o/r/contents/web.yaml":
-			fmt.Fprint(w, `[{"name":"web.yaml"}]`) // a folder
+			fmt.Fprint(w, `[{"name":"web.yaml"}]`) // a directory
 		case r.URL.Query().Get("ref") == "empty":
 			fmt.Fprint(w, `{"download_url":null}`)
 		case r.Header.Get("Accept") == "application/vnd.github.v3.raw":
@@ -40,9 +41,9 @@ func TestGitHub(t *testing.T) {
 			fmt.Fprintf(w, `{"download_url":%q}`, raw+"/o/r/"+r.URL.Query().Get("ref")+"/web.yaml?token=temporary")
 		}
 	})
-	token := artifacts.Login{Token: artifacts.Text("t0ken")}
+	token := artifacts.TokenLogin{Token: configfile.NewSecret("t0ken")}
 	accounts := newAccounts(artifacts.Config{GitHub: []artifacts.GitHubAccount{
-		{Name: "gh", Login: token}, {Name: "content", Login: token, UseContentAPI: true}, {Name: "anonymous"}}})
+		{Name: "gh", TokenLogin: token}, {Name: "content", TokenLogin: token, UseContentAPI: true}, {Name: "anonymous"}}})
 	file := api + "/repos/o/r/contents/web.yaml"
 	if got, want := mustFetch(t, accounts, artifact("github/file", "gh", "web.yaml", file)), "kind: Deployment\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -55,9 +56,9 @@ func TestGitHub(t *testing.T) {
 		t.Errorf("a branch: got %q, want %q", got, want)
 	}
 	_, err := fetch(t, accounts, artifact("github/file", "anonymous", "web.yaml", file))
-	expectError(t, "no credentials", err, "", "answered with status 404")
-	_, err = fetch(t, accounts, artifact("github/file", "gh", "", api+"/repos/o/r/contents/folder"))
-	expectError(t, "a folder", err, "", "must be a URL of the contents API")
+	expectError(t, "no credentials", err, "", "answered with status 404: what the URL names does not exist there, or the credentials")
+	_, err = fetch(t, accounts, artifact("github/file", "gh", "", api+"/repos/o/r/contents/directory"))
+	expectError(t, "a directory", err, "", "must be a URL of the contents API")
 	_, err = fetch(t, accounts, withVersion(artifact("github/file", "gh", "", file), "empty"))
 	expectError(t, "no download URL", err, "", "without a download URL")
 }
@@ -72,13 +73,13 @@ func TestGitHubPointsInside(t *testing.T) {
 	expectError(t, "metadata", err, vedette.Invalid, "link-local")
 }
 
-func TestGitLab(t *testing.T) {
+func TestFilesAreFetchedFromGitLab(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s", r.RequestURI, r.Header.Get("Private-Token"))
 	})
 	path := filepath.Join(t.TempDir(), "token")
 	writeFile(t, path, "first\n")
-	accounts := newAccounts(artifacts.Config{GitLab: []artifacts.GitLabAccount{{Name: "gl", Login: artifacts.Login{Token: artifacts.File("file:" + path)}}}})
+	accounts := newAccounts(artifacts.Config{GitLab: []artifacts.GitLabAccount{{Name: "gl", TokenFile: "file:" + path}}})
 	a := withVersion(artifact("gitlab/file", "gl", "", server+"/api/v4/projects/1/repository/files/k8s%2Fweb.yaml/raw"), "v1.0")
 	const uri = "/api/v4/projects/1/repository/files/k8s%2Fweb.yaml/raw?ref=v1.0 "
 	if got := mustFetch(t, accounts, a); got != uri+"first" {
@@ -102,9 +103,9 @@ func TestBitbucketAndHTTP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "login")
 	writeFile(t, path, "file:pass\n")
 	accounts := newAccounts(artifacts.Config{
-		Bitbucket: []artifacts.BitbucketAccount{{Name: "token", Login: artifacts.Login{Token: artifacts.Text("t")}},
-			{Name: "basic", Login: artifacts.Login{Username: "u", Password: artifacts.Text("p")}}},
-		HTTP: []artifacts.HTTPAccount{{Name: "file", Login: artifacts.Login{UsernamePassword: artifacts.File(path)}}},
+		Bitbucket: []artifacts.BitbucketAccount{{Name: "token", TokenLogin: artifacts.TokenLogin{Token: configfile.NewSecret("t")}},
+			{Name: "basic", BasicLogin: artifacts.BasicLogin{Username: "u", Password: configfile.NewSecret("p")}}},
+		HTTP: []artifacts.HTTPAccount{{Name: "file", BasicLogin: artifacts.BasicLogin{UsernamePasswordFile: path}}},
 	})
 	basic := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 	for _, tt := range []struct{ artifactType, account, want string }{
@@ -125,7 +126,7 @@ func TestBitbucketAndHTTP(t *testing.T) {
 // TestNoAuthAccount checks that it exists unless another account has credentials, like in
 // Clouddriver.
 func TestNoAuthAccount(t *testing.T) {
-	login := artifacts.Login{Username: "u", Password: artifacts.Text("p")}
+	login := artifacts.BasicLogin{Username: "u", Password: configfile.NewSecret("p")}
 	for _, tt := range []struct {
 		name string
 		cfg  artifacts.Config
@@ -134,7 +135,7 @@ func TestNoAuthAccount(t *testing.T) {
 		{"not enabled", artifacts.Config{}, ""},
 		{"no accounts", artifacts.Config{HTTPEnabled: true}, "no-auth-http-account"},
 		{"accounts without credentials", artifacts.Config{HTTPEnabled: true, HTTP: []artifacts.HTTPAccount{{Name: "a"}}}, "a no-auth-http-account"},
-		{"accounts with credentials", artifacts.Config{HTTPEnabled: true, HTTP: []artifacts.HTTPAccount{{Name: "a", Login: login}}}, "a"},
+		{"accounts with credentials", artifacts.Config{HTTPEnabled: true, HTTP: []artifacts.HTTPAccount{{Name: "a", BasicLogin: login}}}, "a"},
 	} {
 		var names []string
 		for _, account := range artifacts.New(tt.cfg).List() {

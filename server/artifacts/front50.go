@@ -2,7 +2,6 @@ package artifacts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,25 +11,26 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// front50Source fetches templates of pipelines from Front50. Its client has no policy for
+// front50Fetcher fetches templates of pipelines from Front50. Its client has no policy for
 // addresses, because the operator named the address.
-type front50Source struct {
+type front50Fetcher struct {
 	base   *url.URL
 	client *egress.Client
 }
 
 const front50Type = "front50/pipelineTemplate"
 
-func (front50Source) account() Account {
+func (front50Fetcher) account() Account {
 	return Account{"front50ArtifactCredentials", []string{front50Type}, "artifacts-front50"}
 }
-func (front50Source) handles(artifactType string) bool { return artifactType == front50Type }
+func (front50Fetcher) handles(artifactType string) bool { return artifactType == front50Type }
 
-func (s front50Source) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s front50Fetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	const scheme = "spinnaker://"
 	id, ok := strings.CutPrefix(r.Artifact.Reference, scheme)
 	if !ok || id == "" {
@@ -50,21 +50,18 @@ func (s front50Source) fetch(ctx context.Context, r Request) (io.ReadCloser, err
 	return s.get(ctx, "/v2/pipelineTemplates/"+url.PathEscape(id), query)
 }
 
-func (s front50Source) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+func (s front50Fetcher) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	u, err := bucket.WithEscapedPath(s.base, strings.TrimSuffix(s.base.EscapedPath(), "/")+path)
 	if err != nil {
 		return nil, err
 	}
 	u.RawQuery = query.Encode()
-	body, err := s.client.Get(ctx, egress.Request{URL: u, Header: http.Header{"X-Spinnaker-Anonymous": {"anonymous"}}})
-	var status *egress.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return nil, vedette.Errorf(vedette.NotFound, "Front50 does not have it")
-	}
-	return body, err
+	header := http.Header{"X-Spinnaker-Anonymous": {"anonymous"}, "Accept": {"application/json"}}
+	body, err := s.client.Get(ctx, egress.Request{URL: u, Header: header})
+	return body, asNotFound(err, notfound.Spring, "Front50 does not have it")
 }
 
-func (s front50Source) names(ctx context.Context) ([]string, error) {
+func (s front50Fetcher) names(ctx context.Context) ([]string, error) {
 	body, err := s.get(ctx, "/v2/pipelineTemplates", url.Values{"scopes": {"global"}})
 	if err != nil {
 		return nil, err
@@ -93,7 +90,6 @@ const (
 	maxAnswerMemory = 64 << 20
 )
 
-// decodeAnswer decodes an answer in JSON.
 func decodeAnswer(body io.Reader, into any) error {
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswerBytes+1))
 	if err != nil {
@@ -106,6 +102,6 @@ func decodeAnswer(body io.Reader, into any) error {
 }
 
 //nolint:unparam // the interface has the result
-func (s front50Source) versions(context.Context, string) ([]string, error) {
+func (s front50Fetcher) versions(context.Context, string) ([]string, error) {
 	return nil, &DownloadError{Message: "Artifact versions are not supported for artifact types that 'front50ArtifactCredentials' account handles"}
 }

@@ -2,28 +2,28 @@ package artifacts
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
+	"strings"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// GCSAccount fetches objects of Google Cloud Storage.
+// GCSAccount is an account of Google Cloud Storage.
 type GCSAccount struct {
-	Name string
-	// JSONPath is a file with the key of a service account. Empty means the credentials of the
-	// environment, the user or the machine.
-	JSONPath string
-	// Endpoint replaces https://storage.googleapis.com.
-	Endpoint string
+	// Name of the account.
+	Name string `config:"name"`
+	// File with the key of a service account. Default: the credentials of the environment or the machine.
+	JSONPath string `config:"jsonPath"`
+	// URL of a server with the same API. Default: https://storage.googleapis.com.
+	Endpoint string `config:"endpoint"`
 }
 
-func (a GCSAccount) source(client *egress.Client) source {
+func (a GCSAccount) fetcher(client *egress.Client) fetcher {
 	c := newGCSClient(a, client)
-	return bucketSource{Account: Account{a.Name, []string{"gcs/object"}, "artifacts-gcs"}, scheme: "gs://", open: c.open}
+	return bucketFetcher{Account: Account{a.Name, []string{"gcs/object"}, "artifacts-gcs"}, scheme: "gs://", open: c.open}
 }
 
 type gcsClient struct {
@@ -32,9 +32,10 @@ type gcsClient struct {
 }
 
 func newGCSClient(a GCSAccount, client *egress.Client) *gcsClient {
-	cfg := bucket.GCSConfig{Endpoint: a.Endpoint, KeyPath: a.JSONPath, Timeout: client.Limits().StallTimeout}
-	if a.JSONPath != "" {
-		cfg.Key = func() ([]byte, error) { return readFile(a.JSONPath) }
+	path := strings.TrimPrefix(a.JSONPath, "file:")
+	cfg := bucket.GCSConfig{Endpoint: a.Endpoint, KeyPath: path, Timeout: client.Limits().StallTimeout}
+	if path != "" {
+		cfg.Key = func() ([]byte, error) { return readFile(path) }
 	}
 	return &gcsClient{gcs: bucket.NewGCS(cfg), client: client}
 }
@@ -49,9 +50,5 @@ func (c *gcsClient) open(ctx context.Context, o bucket.Object) (io.ReadCloser, e
 		return nil, err
 	}
 	body, err := c.client.Get(ctx, egress.Request{URL: u, Header: http.Header{"Authorization": {"Bearer " + token}}})
-	var status *egress.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return nil, vedette.Errorf(vedette.NotFound, "gs://%.300s/%.300s not found", o.Bucket, o.Path)
-	}
-	return body, err
+	return body, asNotFound(err, notfound.GCS, "gs://%.300s/%.300s not found", o.Bucket, o.Path)
 }

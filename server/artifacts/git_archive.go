@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
@@ -69,14 +70,14 @@ func writeArchive(w io.Writer, a *archiver) error {
 	return errors.Join(a.tar.Close(), compressed.Close())
 }
 
-// Limits of folders. go-git reads a folder into memory, which takes up to treeCost times its size, and all
-// folders on the way to an entry are in memory together. A folder of 10,000 files has half a megabyte.
+// Limits of directories. go-git reads a directory into memory, which takes up to treeCost times its size, and all
+// directories on the way to an entry are in memory together. A directory of 10,000 files has half a megabyte.
 const (
 	maxPathTreeBytes  = 4 << 20
 	maxArchiveEntries = 1_000_000 // Linux has 100,000
 )
 
-// archiver writes the entries of an archive. What it holds does not grow with the repository: the folders
+// archiver writes the entries of an archive. What it holds does not grow with the repository: the directories
 // and the rules on the way to one entry, within limits.
 type archiver struct {
 	ctx     context.Context //nolint:containedctx // it is that of the one archive
@@ -84,26 +85,26 @@ type archiver struct {
 	storage storer.EncodedObjectStorer
 	commit  *object.Commit
 	subPath string
-	// remaining is the size that the archive may still grow by, uncompressed. Folders of a few
+	// remaining is the size that the archive may still grow by, uncompressed. Directories of a few
 	// bytes that contain each other many times would otherwise make it endless.
 	remaining, limit int64
 	entries          int   // that were visited
-	treeBytes        int64 // of the folders that are in memory
+	treeBytes        int64 // of the directories that are in memory
 	attributes       exportAttributes
 	rules            map[plumbing.Hash][]exportRule // of .gitattributes files below the root
 }
 
-// readTree reads a folder. Release must be called when it is no longer needed.
+// readTree reads a directory. Release must be called when it is no longer needed.
 func (a *archiver) readTree(id plumbing.Hash) (tree *object.Tree, release func(), err error) {
 	size, err := a.storage.EncodedObjectSize(id)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the folder: %w", err)
+		return nil, nil, fmt.Errorf("read the directory: %w", err)
 	}
 	if a.treeBytes+size > maxPathTreeBytes {
-		return nil, nil, fmt.Errorf("the folder and those above it have more than %s of names", sizeText(maxPathTreeBytes))
+		return nil, nil, fmt.Errorf("the directory and those above it have more than %s of names", bytesize.Text(maxPathTreeBytes))
 	}
 	if tree, err = object.GetTree(a.storage, id); err != nil {
-		return nil, nil, fmt.Errorf("read the folder: %w", err)
+		return nil, nil, fmt.Errorf("read the directory: %w", err)
 	}
 	a.treeBytes += size
 	return tree, func() { a.treeBytes -= size }, nil
@@ -115,29 +116,29 @@ func (a *archiver) wants(name string) bool {
 	return a.subPath == "" || name == a.subPath || strings.HasPrefix(name, a.subPath+"/") || strings.HasPrefix(a.subPath, name+"/")
 }
 
-// writeTree writes a folder. The rules are those of the folders above.
+// writeTree writes a directory. The rules are those of the directories above.
 func (a *archiver) writeTree(id plumbing.Hash, prefix string, rules *exportRules) error {
 	tree, release, err := a.readTree(id)
 	if err != nil {
-		return fmt.Errorf("folder %.300q: %w", prefix, err)
+		return fmt.Errorf("directory %.300q: %w", prefix, err)
 	}
 	defer release()
 	if rules, err = a.withRulesOf(tree, prefix, rules); err != nil {
-		return fmt.Errorf("folder %.300q: %w", prefix, err)
+		return fmt.Errorf("directory %.300q: %w", prefix, err)
 	}
 	for _, entry := range tree.Entries {
 		if a.ctx.Err() != nil { // entries that are left out write nothing that could fail
 			return context.Cause(a.ctx)
 		}
 		if a.entries++; a.entries > maxArchiveEntries {
-			return fmt.Errorf("the repository has more than %d files and folders", maxArchiveEntries)
+			return fmt.Errorf("the repository has more than %d files and directories", maxArchiveEntries)
 		}
 		if !isEntryName(entry.Name) {
-			return fmt.Errorf("folder %.300q has an entry %.100q, which is not a valid name", prefix, entry.Name)
+			return fmt.Errorf("directory %.300q has an entry %.100q, which is not a valid name", prefix, entry.Name)
 		}
 		name := path.Join(prefix, entry.Name)
 		if len(name) > maxPathBytes {
-			return fmt.Errorf("folder %.300q: a path is longer than %d bytes", prefix, maxPathBytes)
+			return fmt.Errorf("directory %.300q: a path is longer than %d bytes", prefix, maxPathBytes)
 		}
 		if !a.wants(name) {
 			continue
@@ -154,13 +155,13 @@ func (a *archiver) writeTree(id plumbing.Hash, prefix string, rules *exportRules
 	return nil
 }
 
-// isEntryName reports whether Git accepts a name in a folder. With others, whoever unpacks the archive
-// could write outside of his folder, and folders could contain each other without end.
+// isEntryName reports whether Git accepts a name in a directory. With others, whoever unpacks the archive
+// could write outside of his directory, and directories could contain each other without end.
 func isEntryName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.EqualFold(name, ".git") && !strings.ContainsAny(name, "/\x00")
 }
 
-// writeEntry writes an entry with all that it contains. Errors name the innermost path only, because folders
+// writeEntry writes an entry with all that it contains. Errors name the innermost path only, because directories
 // can be nested thousands of times.
 func (a *archiver) writeEntry(tree *object.Tree, entry object.TreeEntry, name string, rules *exportRules) error {
 	if entry.Mode != filemode.Dir {
@@ -231,7 +232,7 @@ const tarBlock = 512
 // maxHeaderText is the length of a path that fits into a header.
 const maxHeaderText = 100
 
-// maxPathBytes is the limit of Linux. It bounds how deep folders are nested.
+// maxPathBytes is the limit of Linux. It bounds how deep directories are nested.
 const maxPathBytes = 4096
 
 func (a *archiver) writeHeader(h tar.Header) error {
@@ -242,7 +243,9 @@ func (a *archiver) writeHeader(h tar.Header) error {
 	if a.remaining -= size; a.remaining < 0 {
 		return &egress.SizeError{Limit: a.limit}
 	}
-	h.ModTime, h.Uname, h.Gname = a.commit.Committer.When, "root", "root"
+	h.ModTime = a.commit.Committer.When
+	h.Uname = "root"
+	h.Gname = "root"
 	if err := a.tar.WriteHeader(&h); err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
@@ -252,7 +255,7 @@ func (a *archiver) writeHeader(h tar.Header) error {
 // maxKnownAttributes bounds how many .gitattributes files without rules are known not to have some.
 const maxKnownAttributes = 1000
 
-// withRulesOf adds the rules that a folder has of its own.
+// withRulesOf adds the rules that a directory has of its own.
 func (a *archiver) withRulesOf(tree *object.Tree, prefix string, above *exportRules) (*exportRules, error) {
 	i := slices.IndexFunc(tree.Entries, func(e object.TreeEntry) bool { return e.Name == ".gitattributes" })
 	if i < 0 || !tree.Entries[i].Mode.IsFile() || tree.Entries[i].Mode == filemode.Symlink {

@@ -49,11 +49,11 @@ func (r memoryRepository) archive(root plumbing.Hash, visited int) error {
 	return writeArchive(io.Discard, a)
 }
 
-// TestArchiveLimits checks repositories that are small where they are sent and large where they are archived.
-func TestArchiveLimits(t *testing.T) {
+// TestRepositoriesThatExpandAreRejected checks repositories that are small where they are sent and large where they are archived.
+func TestRepositoriesThatExpandAreRejected(t *testing.T) {
 	r := memoryRepository{t, memory.NewStorage()}
 	blob := r.blob("x")
-	folder := func(name string, id plumbing.Hash) object.TreeEntry {
+	directory := func(name string, id plumbing.Hash) object.TreeEntry {
 		return object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: id}
 	}
 	wide := func(files int) []object.TreeEntry {
@@ -67,17 +67,17 @@ func TestArchiveLimits(t *testing.T) {
 	for range 10 {
 		var entries []object.TreeEntry
 		for i := range 10 {
-			entries = append(entries, folder(fmt.Sprint(i), repeated))
+			entries = append(entries, directory(fmt.Sprint(i), repeated))
 		}
 		repeated = r.tree(entries...)
 	}
 	stacked := r.tree(wide(30_000)...)
 	for range 3 {
-		stacked = r.tree(append([]object.TreeEntry{folder("d", stacked)}, wide(30_000)...)...)
+		stacked = r.tree(append([]object.TreeEntry{directory("d", stacked)}, wide(30_000)...)...)
 	}
 	deep := r.tree(object.TreeEntry{Name: "x", Mode: filemode.Regular, Hash: blob})
 	for range 3000 {
-		deep = r.tree(folder("d", deep))
+		deep = r.tree(directory("d", deep))
 	}
 	stars := r.blob("*" + strings.Repeat("a*", 1000) + "b export-ignore\n")
 	slow := []object.TreeEntry{{Name: ".gitattributes", Mode: filemode.Regular, Hash: stars}}
@@ -91,14 +91,14 @@ func TestArchiveLimits(t *testing.T) {
 		visited int
 		want    string
 	}{
-		{"one folder many times", repeated, maxArchiveEntries - 20_000, "more than 1000000 files and folders"},
-		{"one folder that is large", r.tree(wide(150_000)...), 0, "more than 4 MiB of names"},
-		{"large folders in each other", stacked, 0, "more than 4 MiB of names"},
+		{"one directory many times", repeated, maxArchiveEntries - 20_000, "more than 1000000 files and directories"},
+		{"one directory that is large", r.tree(wide(150_000)...), 0, "more than 4 MiB of names"},
+		{"large directories in each other", stacked, 0, "more than 4 MiB of names"},
 		{"thirty thousand files", r.tree(wide(30_000)...), 0, ""},
-		{"deep folders", deep, 0, "a path is longer than 4096 bytes"},
+		{"deep directories", deep, 0, "a path is longer than 4096 bytes"},
 		{"slow patterns", r.tree(slow...), 0, "take too long to compare"},
 		{"a long link", r.tree(longLink), 0, "longer than 4096 bytes"},
-		{"no folder", blob, 0, "read the folder"},
+		{"no directory", blob, 0, "read the directory"},
 	} {
 		err := r.archive(tt.root, tt.visited)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

@@ -48,7 +48,7 @@ func TestPanicOfArchiver(t *testing.T) {
 	}
 }
 
-func TestEntryNames(t *testing.T) {
+func TestEntryNamesStayInTheirDirectory(t *testing.T) {
 	for name, want := range map[string]bool{"a": true, "..a": true, ".gitignore": true, "a b": true, `a\b`: true,
 		"": false, ".": false, "..": false, "a/b": false, ".git": false, ".Git": false} {
 		if got := isEntryName(name); got != want {

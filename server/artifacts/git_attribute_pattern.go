@@ -8,10 +8,10 @@ import (
 // attributePattern is the pattern of a line in a .gitattributes file. It replaces that of go-git, which
 // panics at patterns that end in a slash, and takes memory for each part.
 type attributePattern struct {
-	text       string // without the slashes at its start and its end
-	anyFolder  bool   // it has no slash, and is compared with the last part of a path
-	folderOnly bool   // it ends in a slash
-	isLiteral  bool   // it has no special characters
+	text          string // without the slashes at its start and its end
+	anyDirectory  bool   // it has no slash, and is compared with the last part of a path
+	directoryOnly bool   // it ends in a slash
+	isLiteral     bool   // it has no special characters
 }
 
 // parseAttributePattern reports false for patterns that Git ignores.
@@ -20,8 +20,8 @@ func parseAttributePattern(text string) (attributePattern, bool) {
 		return attributePattern{}, false
 	}
 	p := attributePattern{}
-	text, p.folderOnly = strings.CutSuffix(text, "/")
-	p.anyFolder = !strings.Contains(text, "/")
+	text, p.directoryOnly = strings.CutSuffix(text, "/")
+	p.anyDirectory = !strings.Contains(text, "/")
 	text = strings.TrimPrefix(text, "/")
 	p.isLiteral = !strings.ContainsAny(text, `*?[\`)
 	p.text = strings.Clone(text)
@@ -48,12 +48,12 @@ func withGoClasses(text string) string {
 	return out.String()
 }
 
-// matches compares the pattern with a path that is relative to the folder of its file.
-func (p attributePattern) matches(name string, isFolder bool) bool {
-	if p.folderOnly && !isFolder {
+// matches compares the pattern with a path that is relative to the directory of its file.
+func (p attributePattern) matches(name string, isDirectory bool) bool {
+	if p.directoryOnly && !isDirectory {
 		return false
 	}
-	if p.anyFolder {
+	if p.anyDirectory {
 		name = name[strings.LastIndexByte(name, '/')+1:]
 	}
 	if p.isLiteral {
@@ -65,14 +65,18 @@ func (p attributePattern) matches(name string, isFolder bool) bool {
 // matchParts compares parts with each other. Two stars stand for any number of parts. The last two stars
 // of a pattern decide alone where the rest begins, so that nothing is tried twice.
 func matchParts(pattern, name string) bool {
-	retryPattern, retryName, mayRetry := "", "", false
+	retryPattern := ""
+	retryName := ""
+	mayRetry := false
 	for {
 		part, rest, more := strings.Cut(pattern, "/")
 		switch {
 		case part == "**" && !more:
 			return true
 		case part == "**":
-			retryPattern, retryName, mayRetry = rest, name, true
+			retryPattern = rest
+			retryName = name
+			mayRetry = true
 			pattern = rest
 			continue
 		}

@@ -41,12 +41,12 @@ type exportRule struct {
 	values  []attributeValue
 }
 
-// exportRules are those of one folder and of the folders above. The rules of a file are shared by all
-// folders that have it, because patterns are relative to the folder: a tree of a few kilobytes can have
-// the same file in millions of folders.
+// exportRules are those of one directory and of the directories above. The rules of a file are shared by all
+// directories that have it, because patterns are relative to the directory: a tree of a few kilobytes can have
+// the same file in millions of directories.
 type exportRules struct {
 	above *exportRules
-	depth int          // of the folder: the number of parts that its path has
+	depth int          // of the directory: the number of parts that its path has
 	rules []exportRule // later ones override earlier ones
 }
 
@@ -187,7 +187,7 @@ func isAttributeName(name string) bool {
 
 // ignores reports whether archives leave a path out. As in Git, the last line that matches decides, an
 // attribute that was decided is not decided again by a macro, and of one line the last attribute counts.
-func (a *exportAttributes) ignores(rules *exportRules, name string, isFolder bool) (bool, error) {
+func (a *exportAttributes) ignores(rules *exportRules, name string, isDirectory bool) (bool, error) {
 	decided := map[string]byte{}
 	for ; rules != nil; rules = rules.above {
 		relative := cutParts(name, rules.depth)
@@ -195,7 +195,7 @@ func (a *exportAttributes) ignores(rules *exportRules, name string, isFolder boo
 			if a.steps += rule.pattern.cost(relative); a.steps > maxMatchSteps {
 				return false, errMatchSteps
 			}
-			if !rule.pattern.matches(relative, isFolder) {
+			if !rule.pattern.matches(relative, isDirectory) {
 				continue
 			}
 			a.decide(decided, rule.values)

@@ -39,7 +39,7 @@ func (r gitRepository) setBranch(t *testing.T, branch, tree string) {
 	git(t, bare, "update-ref", "refs/heads/"+branch, git(t, bare, "commit-tree", "-m", branch, tree))
 }
 
-// nested makes a branch of nested folders that all have the same .gitattributes.
+// nested makes a branch of nested directories that all have the same .gitattributes.
 func (r gitRepository) nested(t *testing.T, branch string, depth int, attributes string) {
 	t.Helper()
 	blob := r.makeBlob(t, attributes)
@@ -59,12 +59,12 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestGitAttributesOfManyFolders checks that the attributes of a repository of a few kilobytes do not multiply
-// along its folders.
-func TestGitAttributesOfManyFolders(t *testing.T) {
+// TestGitAttributesOfManyDirectories checks that the attributes of a repository of a few kilobytes do not multiply
+// along its directories.
+func TestGitAttributesOfManyDirectories(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 	for _, tt := range []struct {
 		name, line string
 		lines      int
@@ -97,11 +97,11 @@ func TestGitAttributesOfManyFolders(t *testing.T) {
 	}
 }
 
-// TestGitSharedAttributes checks that a file with many rules counts once, and has an effect in each folder.
+// TestGitSharedAttributes checks that a file with many rules counts once, and has an effect in each directory.
 func TestGitSharedAttributes(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 	var lines strings.Builder
 	for i := range 2500 {
 		fmt.Fprintf(&lines, "f%d export-ignore\n", i)
@@ -109,7 +109,7 @@ func TestGitSharedAttributes(t *testing.T) {
 	r.nested(t, "shared", 40, lines.String()+".gitattributes export-ignore\n")
 	got := entries(t, mustFetch(t, accounts, withVersion(artifact("git/repo", "git", "", server), "shared")))
 	if strings.Contains(got, ".gitattributes") || strings.Count(got, "\n5 ") != 40 {
-		t.Errorf("got:\n%s\nwant 40 folders and no file", got)
+		t.Errorf("got:\n%s\nwant 40 directories and no file", got)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestGitSharedAttributes(t *testing.T) {
 func TestGitExportIgnore(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 	blob := r.makeBlob(t, "x\n")
 	for i, tt := range []struct{ root, below string }{
 		{"docs export-ignore", ""},

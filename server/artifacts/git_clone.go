@@ -23,12 +23,22 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/tempdir"
 )
 
-// gitClone is a bare repository in a folder. It keeps objects on disk, so that the size of a
+// gitClone is a bare repository in a directory. It keeps objects on disk, so that the size of a
 // repository does not count as memory.
+//
+// Clouddriver can keep clones for later fetches. Here each fetch clones anew, so the keys cloneRetention… have no effect:
+// without history a clone takes one request and little more than the files, and a kept clone needs locks, a size limit and a
+// disk that survives.
+//
+// A version is looked for among branches, then tags, then IDs. A complete ID is requested by itself if the server allows it
+// (GitHub and GitLab do); otherwise, and for abbreviated IDs, everything is fetched. The archive is what git archive writes;
+// tests compare both, with attributes, links, submodules, modes and times. Its size is limited too, because directories of a few
+// bytes can contain each other many times.
 type gitClone struct {
 	dir     *tempdir.Dir
 	storage *filesystem.Storage
@@ -244,7 +254,6 @@ type diskReader struct {
 	pack  io.Reader
 }
 
-// Read implements io.Reader.
 func (r diskReader) Read(p []byte) (int, error) {
 	n, err := r.pack.Read(p)
 	c := r.clone
@@ -258,8 +267,8 @@ func (r diskReader) Read(p []byte) (int, error) {
 		diskErr = c.disk.Grow(r.ctx, 2*diskPart)
 	}
 	if diskErr != nil {
-		return n, vedette.Errorf(vedette.Unavailable, "clones of Git repositories use all %d MiB of disk that they may use together: "+
-			"retry later, or fetch smaller repositories: %w", c.budget.capacity>>20, diskErr)
+		return n, vedette.Errorf(vedette.Unavailable, "clones of Git repositories use all %s of disk that they may use together: "+
+			"retry later, or fetch smaller repositories: %w", bytesize.Text(c.budget.capacity), diskErr)
 	}
 	return n, err
 }

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -20,7 +21,7 @@ type gitSession interface {
 }
 
 // connect opens a session for one fetch.
-func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
+func (s gitFetcher) connect(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
 	if endpoint.Protocol == "ssh" {
 		return s.connectSSH(ctx, endpoint, refs)
 	}
@@ -38,29 +39,27 @@ func (s gitSource) connect(ctx context.Context, endpoint *transport.Endpoint, re
 
 // httpAuth returns the login, nil if there is none. With a token and no user, the user is
 // "token", as Clouddriver has it.
-func (s gitSource) httpAuth() (transport.AuthMethod, error) {
-	login, secret := s.config.Login, s.config.Login.Token
-	if login.UsernamePassword != nil {
-		text, err := login.UsernamePassword()
+func (s gitFetcher) httpAuth() (transport.AuthMethod, error) {
+	login := s.config.login()
+	secret := login.token
+	if login.usernamePassword != nil {
+		text, err := login.usernamePassword()
 		user, password, _ := strings.Cut(text, ":")
 		return &githttp.BasicAuth{Username: user, Password: password}, err
 	}
-	if login.Username != "" && login.Password != nil {
-		secret = login.Password
+	if login.username != "" && login.password != nil {
+		secret = login.password
 	}
 	if secret == nil {
 		return nil, nil //nolint:nilnil // no login is a valid one
 	}
 	text, err := secret()
-	if login.Username == "" {
-		login.Username = "token"
-	}
-	return &githttp.BasicAuth{Username: login.Username, Password: text}, err
+	return &githttp.BasicAuth{Username: cmp.Or(login.username, "token"), Password: text}, err
 }
 
 // checkRedirect rejects redirects to hosts that references may not name either. go-git removes
 // credentials for other hosts.
-func (s gitSource) checkRedirect(next *http.Request, _ []*http.Request) error {
+func (s gitFetcher) checkRedirect(next *http.Request, _ []*http.Request) error {
 	if !s.allowsHost(next.URL.Hostname()) {
 		return vedette.Errorf(vedette.Invalid, "redirect to host '%.300s', which is not in the allowed hosts list of the account", next.URL.Hostname())
 	}

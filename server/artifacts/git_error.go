@@ -15,8 +15,7 @@ import (
 // gitError hides what may contain a password in an error of HTTP: the URL, which may be that of a redirect, and
 // the body of an answer, which go-git quotes.
 func gitError(endpoint *transport.Endpoint, err error) error {
-	var answer *githttp.Err
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*githttp.Err](err); ok {
 		return fmt.Errorf("clone from %s: the server answered with status %d", endpoint.Host, answer.StatusCode())
 	}
 	for _, known := range []error{transport.ErrAuthenticationRequired, transport.ErrAuthorizationFailed, transport.ErrRepositoryNotFound} {
@@ -24,8 +23,7 @@ func gitError(endpoint *transport.Endpoint, err error) error {
 			return fmt.Errorf("clone from %s: %w", endpoint.Host, known)
 		}
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("clone from %s: %w", endpoint.Host, err)
@@ -33,7 +31,7 @@ func gitError(endpoint *transport.Endpoint, err error) error {
 
 // hideLogin masks the account's login in an error, because servers quote in the protocol what they like.
 // It returns err itself if it has none.
-func (s gitSource) hideLogin(err error) error {
+func (s gitFetcher) hideLogin(err error) error {
 	auth, authErr := s.httpAuth()
 	login, isBasic := auth.(*githttp.BasicAuth)
 	if authErr != nil || !isBasic || login.Password == "" {

@@ -11,11 +11,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // TestGitErrorsWithoutLogin checks that errors say what failed without what servers quote of the login.
 func TestGitErrorsWithoutLogin(t *testing.T) {
-	s := gitSource{config: GitAccount{Login: Login{Username: "me", Password: Text("s3cr3t-password")}}}
+	s := gitFetcher{config: GitAccount{Username: "me", Password: configfile.NewSecret("s3cr3t-password")}}
 	redirected, err := url.Parse("https://elsewhere/s3cr3t-path?token=s3cr3t-query")
 	if err != nil {
 		t.Fatal(err)

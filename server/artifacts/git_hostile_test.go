@@ -15,7 +15,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/artifacts"
-	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
 // TestGitSSHStalls checks a server that accepts connections and says nothing.
@@ -27,7 +26,7 @@ func TestGitSSHStalls(t *testing.T) {
 	t.Cleanup(func() { listener.Close() })
 	dir := t.TempDir()
 	writeSSHKey(t, dir+"/key", "")
-	accounts := artifacts.New(artifacts.Config{TempDir: t.TempDir(), Policy: local, Limits: egress.Limits{StallTimeout: 50 * time.Millisecond},
+	accounts := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: t.TempDir(), StallTimeout: 50 * time.Millisecond},
 		Git: []artifacts.GitAccount{{Name: "git", SSHKeyPath: dir + "/key", TrustUnknownHosts: true}}})
 	_, err = fetch(t, accounts, artifact("git/repo", "git", "", "ssh://git@"+listener.Addr().String()+"/repo.git"))
 	expectError(t, "a silent server", err, "", "the server sent nothing more after 50ms")
@@ -48,7 +47,7 @@ func TestGitSSHEndlessReferences(t *testing.T) {
 			}
 		}
 	})
-	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{{Name: "git", SSHKeyPath: dir + "/key", TrustUnknownHosts: true}}})
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{TempDir: t.TempDir()}, Git: []artifacts.GitAccount{{Name: "git", SSHKeyPath: dir + "/key", TrustUnknownHosts: true}}})
 	_, err := fetch(t, accounts, artifact("git/repo", "git", "", "ssh://git@"+address+"/repo.git"))
 	expectError(t, "endless branches", err, "", "larger than the limit of 32 MiB")
 }
@@ -58,7 +57,7 @@ func TestGitSSHSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	r := newGitRepository(t)
 	address, _ := r.serveSSH(t, writeSSHKey(t, dir+"/key", ""))
-	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{{Name: "git", SSHKeyPath: dir + "/key", TrustUnknownHosts: true}}})
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{TempDir: t.TempDir()}, Git: []artifacts.GitAccount{{Name: "git", SSHKeyPath: dir + "/key", TrustUnknownHosts: true}}})
 	_, err := fetch(t, accounts, artifact("git/repo", "git", "", "ssh://git@"+address+"/missing.git"))
 	expectError(t, "no repository", err, "", "does not appear to be a git repository")
 }
@@ -70,7 +69,7 @@ func TestGitRedirectToAnotherHost(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere+"/info/refs?"+r.URL.RawQuery, http.StatusFound)
 	})
-	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{TempDir: t.TempDir()}, Git: []artifacts.GitAccount{
 		{Name: "git"}, {Name: "hosts", AllowedHosts: []string{"127.0.0.1"}}}})
 	mustFetch(t, accounts, artifact("git/repo", "git", "", server+"/repo.git"))
 	_, err := fetch(t, accounts, artifact("git/repo", "hosts", "", server+"/repo.git"))
@@ -78,7 +77,7 @@ func TestGitRedirectToAnotherHost(t *testing.T) {
 }
 
 // pushTree makes a branch whose tree has the entries of a text in the form of "git ls-tree", which
-// Git itself would not accept from a folder.
+// Git itself would not accept from a directory.
 func (r gitRepository) pushTree(t *testing.T, branch string, raw []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tree")
@@ -98,17 +97,17 @@ func treeEntry(t *testing.T, mode, name, id string) []byte {
 	return append([]byte(mode+" "+name+"\x00"), hash...)
 }
 
-// TestGitHostileNames checks names with which an archive would reach out of the folder into which
-// it is unpacked, or that make folders nest without their paths growing.
+// TestGitHostileNames checks names with which an archive would reach out of the directory into which
+// it is unpacked, or that make directories nest without their paths growing.
 func TestGitHostileNames(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 	bare := filepath.Join(r.root, "repo.git")
-	blob, folder := git(t, bare, "rev-parse", "master:README.md"), git(t, bare, "rev-parse", "master:k8s")
+	blob, directory := git(t, bare, "rev-parse", "master:README.md"), git(t, bare, "rev-parse", "master:k8s")
 	for i, tt := range []struct{ mode, name, id string }{
-		{"100644", "..", blob}, {"40000", "..", folder}, {"40000", ".", folder}, {"100644", "../x", blob},
-		{"100644", "/etc/passwd", blob}, {"40000", ".git", folder}, {"40000", ".GIT", folder},
+		{"100644", "..", blob}, {"40000", "..", directory}, {"40000", ".", directory}, {"100644", "../x", blob},
+		{"100644", "/etc/passwd", blob}, {"40000", ".git", directory}, {"40000", ".GIT", directory},
 	} {
 		branch := fmt.Sprintf("names%d", i)
 		r.pushTree(t, branch, treeEntry(t, tt.mode, tt.name, tt.id))
@@ -139,7 +138,7 @@ func TestGitListsShareMemory(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	accounts := artifacts.New(artifacts.Config{TempDir: t.TempDir(), Policy: local, Limits: egress.Limits{StallTimeout: 5 * time.Second}, Git: []artifacts.GitAccount{{Name: "git"}}})
+	accounts := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: t.TempDir(), StallTimeout: time.Minute}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	var all sync.WaitGroup
 	var refused atomic.Int64
 	for range 8 {

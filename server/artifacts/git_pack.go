@@ -12,12 +12,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
 // packLimits bound what unpacking costs. go-git holds an object in memory while it unpacks it, and
 // several copies of one that is stored as a difference: a pack of 600 KB took 5.8 GB. The sizes
 // that a pack announces are therefore checked before go-git sees it.
+//
+// A pack is received into a file, and one pass reads the sizes that it announces, differences included. Objects that are
+// stored as differences may have a quarter of objectBytes: two files of 60 MB took 540 MB. The price is that packs are
+// decompressed twice.
 type packLimits struct {
 	bytes       int64 // of the pack
 	objectBytes int64 // of one object
@@ -43,7 +48,7 @@ const (
 	unpackedObject  = 64       // for each object of a clone
 	unpackingObject = 450      // for each object while it is unpacked
 	deltaCacheBytes = 96 << 20 // for what differences are to, while they are resolved
-	cloneBytes      = 32 << 20 // for the folders of an archive, the cache of objects, and buffers
+	cloneBytes      = 32 << 20 // for the directories of an archive, the cache of objects, and buffers
 )
 
 // unpacking returns the memory that a pack takes while it is unpacked.
@@ -64,13 +69,11 @@ func (s *packSize) add(object packObject) {
 	s.largestDelta = max(s.largestDelta, object.delta)
 }
 
-// packObject is the size of an object of a pack.
 type packObject struct {
 	size  int64 // as it is in the pack
 	delta int64 // the larger one of the two objects that it is a difference between; 0 for none
 }
 
-// savePack writes a pack to a file and checks it.
 func savePack(ctx context.Context, path string, pack io.Reader, limits packLimits) (*os.File, packSize, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -147,7 +150,7 @@ func checkPackObject(scanner *packfile.Scanner, limits packLimits) (packObject, 
 	case isDelta && header.Length > limits.objectBytes/deltaCost:
 		return object, deltaTooLarge(uint64(header.Length), limits) //nolint:gosec // it is not negative
 	case (header.Type == plumbing.CommitObject || header.Type == plumbing.TagObject) && header.Length > maxCommitBytes:
-		return object, fmt.Errorf("the repository has a commit or a tag of %s, and the limit is %s", sizeText(header.Length), sizeText(maxCommitBytes))
+		return object, fmt.Errorf("the repository has a commit or a tag of %s, and the limit is %s", bytesize.Text(header.Length), bytesize.Text(maxCommitBytes))
 	}
 	content := &announcedContent{remaining: header.Length}
 	if _, _, err := scanner.NextObject(content); err != nil {
@@ -167,7 +170,7 @@ func checkPackObject(scanner *packfile.Scanner, limits packLimits) (packObject, 
 
 func deltaTooLarge(size uint64, limits packLimits) error {
 	return fmt.Errorf("the repository has a file of %s that is stored as a difference to another one: "+
-		"for these, the limit is a quarter of artifacts.limits.maxGitObjectBytes, %s", sizeText(int64(min(size, 1<<62))), sizeText(limits.objectBytes/deltaCost))
+		"for these, the limit is a quarter of artifacts.limits.maxGitObjectBytes, %s", bytesize.Text(int64(min(size, 1<<62))), bytesize.Text(limits.objectBytes/deltaCost))
 }
 
 // maxCommitBytes bounds commits and tags, which are decoded into several times their size.
@@ -177,14 +180,7 @@ const maxCommitBytes = 1 << 20
 const deltaCost = 4
 
 func objectTooLarge(size int64, limits packLimits) error {
-	return fmt.Errorf("the repository has a file of %s, and the limit artifacts.limits.maxGitObjectBytes is %s", sizeText(size), sizeText(limits.objectBytes))
-}
-
-func sizeText(size int64) string {
-	if size >= 1<<20 {
-		return fmt.Sprintf("%d MiB", size>>20)
-	}
-	return fmt.Sprintf("%d bytes", size)
+	return fmt.Errorf("the repository has a file of %s, and the limit artifacts.limits.maxGitObjectBytes is %s", bytesize.Text(size), bytesize.Text(limits.objectBytes))
 }
 
 // announcedContent fails if an object is larger than announced. It keeps the start of the object.

@@ -22,7 +22,7 @@ func FuzzCheckPack(f *testing.F) {
 	})
 }
 
-func TestCheckPack(t *testing.T) {
+func TestInvalidPacksAreRejected(t *testing.T) {
 	valid, _ := hex.DecodeString(emptyBlobPack)
 	tooMany := append([]byte(nil), valid...)
 	tooMany[8] = 0xff // the number of objects

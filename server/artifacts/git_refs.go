@@ -29,7 +29,6 @@ type refList struct {
 	err    error // why reading ended; go-git hides it
 }
 
-// limit returns a reader of the list.
 func (l *refList) limit(list io.Reader) io.Reader { return refReader{l, list} }
 
 func (l *refList) release() {
@@ -71,7 +70,6 @@ type refTransport struct {
 	refs *refList
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t refTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
 	if err == nil && strings.HasSuffix(r.URL.Path, "/info/refs") {

@@ -53,14 +53,14 @@ func sshSigner(a GitAccount) (ssh.Signer, error) {
 		return nil, err
 	}
 	var signer ssh.Signer
-	if a.SSHKeyPassphrase == nil {
+	if passphrase := a.passphrase(); passphrase == nil {
 		signer, err = ssh.ParsePrivateKey(key)
 	} else {
-		passphrase, secretErr := a.SSHKeyPassphrase()
+		phrase, secretErr := passphrase()
 		if secretErr != nil {
 			return nil, secretErr
 		}
-		signer, err = ssh.ParsePrivateKeyWithPassphrase(key, []byte(passphrase))
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(key, []byte(phrase))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the file %s is not a usable SSH key: %w", path, err)

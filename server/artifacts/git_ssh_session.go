@@ -26,7 +26,8 @@ type sshSession struct {
 }
 
 // connectSSH starts a session. It ends with ctx.
-func (s gitSource) connectSSH(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
+func (s gitFetcher) connectSSH(ctx context.Context, endpoint *transport.Endpoint, refs *refList) (gitSession, error) {
+	//nolint:contextcheck // credentials have a timeout of their own
 	auth, err := newSSHAuth(s.config, s.client.Limits().ConnectTimeout, endpoint)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,6 @@ func (s *sshSession) exitError() error {
 	return fmt.Errorf("the server sent nothing: %w", err)
 }
 
-// UploadPack requests objects.
 func (s *sshSession) UploadPack(_ context.Context, request *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
 	err := errors.Join(request.UploadRequest.Encode(s.stdin), request.UploadHaves.Encode(s.stdin, true),
 		pktline.NewEncoder(s.stdin).EncodeString("done\n"), s.stdin.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/test/tcpserver"
 )
@@ -99,7 +100,7 @@ func serveSSHConn(conn net.Conn, config *ssh.ServerConfig, run func(command stri
 	}
 }
 
-func TestGitSSH(t *testing.T) {
+func TestSSHChecksKeysAndHosts(t *testing.T) {
 	r := newGitRepository(t)
 	dir := t.TempDir()
 	public := writeSSHKey(t, dir+"/key", "")
@@ -117,17 +118,17 @@ func TestGitSSH(t *testing.T) {
 	trusting := account("trusting", "key", "empty")
 	trusting.TrustUnknownHosts = true
 	passphrase := account("passphrase", "encrypted", "known_hosts")
-	passphrase.SSHKeyPassphrase = artifacts.Text("passphrase")
+	passphrase.SSHKeyPassphrase = configfile.NewSecret("passphrase")
 	script := dir + "/askpass"
 	writeFile(t, script, "#!/bin/sh\necho passphrase\n")
 	if err := os.Chmod(script, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	program := account("program", "encrypted", "known_hosts")
-	program.SSHKeyPassphrase = artifacts.Command(script)
+	program.SSHKeyPassphraseCommand = script
 	noProgram := account("noprogram", "encrypted", "known_hosts")
-	noProgram.SSHKeyPassphrase = artifacts.Command(dir + "/missing")
-	accounts := newAccounts(artifacts.Config{TempDir: t.TempDir(), Git: []artifacts.GitAccount{trusting, passphrase, program, noProgram,
+	noProgram.SSHKeyPassphraseCommand = dir + "/missing"
+	accounts := newAccounts(artifacts.Config{Limits: artifacts.Limits{TempDir: t.TempDir()}, Git: []artifacts.GitAccount{trusting, passphrase, program, noProgram,
 		account("known", "key", "known_hosts"), account("unknown", "key", "empty"), account("changed", "key", "changed"),
 		account("stranger", "stranger", "known_hosts"), account("nopassphrase", "encrypted", "known_hosts")}})
 	for _, tt := range []struct{ name, address, want string }{

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/artifacts"
-	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
 // gitRepository is a repository that git itself serves.
@@ -131,17 +131,17 @@ func entries(t *testing.T, archive string) string {
 	}
 }
 
-// TestGitArchive compares archives with those of git itself.
-func TestGitArchive(t *testing.T) {
+// TestArchivesEqualThoseOfGit compares archives with those of git itself.
+func TestArchivesEqualThoseOfGit(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: t.TempDir()})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 	for _, tt := range []struct{ name, version, subPath string }{
 		{"no version", "", ""},
 		{"a branch", "feature/x", ""},
 		{"an annotated tag", "v1.0", ""},
 		{"a tag", "light", "k8s"},
-		{"a folder", "master", "k8s/base"},
+		{"a directory", "master", "k8s/base"},
 		{"a file", "master", "k8s/base/web.yaml"},
 		{"the ID of a tip", r.tip, "k8s"},
 		{"the ID of another commit", r.first, ""},
@@ -174,29 +174,32 @@ func TestGitArchive(t *testing.T) {
 func TestGitSubPathInMetadata(t *testing.T) {
 	server := newGitRepository(t).serveHTTP(t, "")
 	dir := t.TempDir()
-	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, TempDir: dir})
+	accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git"}}, Limits: artifacts.Limits{TempDir: dir}})
 	a := artifact("git/repo", "git", "", server)
 	a.Metadata = map[string]any{"subPath": "k8s-other"}
 	if got := entries(t, mustFetch(t, accounts, a)); !strings.Contains(got, "k8s-other/x.yaml") || strings.Contains(got, "README") {
 		t.Errorf("got:\n%s\nwant only k8s-other", got)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("got %v, %v in the folder for clones, want nothing", left, err)
+		t.Errorf("got %v, %v in the directory for clones, want nothing", left, err)
 	}
 }
 
-func TestGitLogin(t *testing.T) {
+func TestEachGitLoginIsUsed(t *testing.T) {
 	r := newGitRepository(t)
+	file := t.TempDir() + "/login"
+	writeFile(t, file, "u:p:q")
 	for _, tt := range []struct {
 		name, secret string
-		login        artifacts.Login
+		account      artifacts.GitAccount
 	}{
-		{"user and password", "u:p", artifacts.Login{Username: "u", Password: artifacts.Text("p")}},
-		{"user and token", "u:t", artifacts.Login{Username: "u", Token: artifacts.Text("t")}},
-		{"token", "token:t", artifacts.Login{Token: artifacts.Text("t")}},
-		{"user and password in one file", "u:p:q", artifacts.Login{UsernamePassword: artifacts.Text("u:p:q")}},
+		{"user and password", "u:p", artifacts.GitAccount{Username: "u", Password: configfile.NewSecret("p")}},
+		{"user and token", "u:t", artifacts.GitAccount{Username: "u", Token: configfile.NewSecret("t")}},
+		{"token", "token:t", artifacts.GitAccount{Token: configfile.NewSecret("t")}},
+		{"user and password in one file", "u:p:q", artifacts.GitAccount{UsernamePasswordFile: file}},
 	} {
-		accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{{Name: "git", Login: tt.login}, {Name: "anonymous"}}, TempDir: t.TempDir()})
+		tt.account.Name = "git"
+		accounts := newAccounts(artifacts.Config{Git: []artifacts.GitAccount{tt.account, {Name: "anonymous"}}, Limits: artifacts.Limits{TempDir: t.TempDir()}})
 		server := r.serveHTTP(t, tt.secret)
 		if got := entries(t, mustFetch(t, accounts, artifact("git/repo", "git", "", server))); !strings.Contains(got, r.tip) {
 			t.Errorf("%s: got:\n%s\nwant commit %s", tt.name, got, r.tip)
@@ -208,11 +211,11 @@ func TestGitLogin(t *testing.T) {
 	}
 }
 
-func TestGitFails(t *testing.T) {
+func TestFailedClonesLeaveNothing(t *testing.T) {
 	r := newGitRepository(t)
 	server := r.serveHTTP(t, "")
 	dir := t.TempDir()
-	accounts := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{MaxBytes: 1 << 20}, Git: []artifacts.GitAccount{
+	accounts := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: dir, MaxBytes: 1 << 20}, Git: []artifacts.GitAccount{
 		{Name: "git"}, {Name: "hosts", AllowedHosts: []string{"example.com"}}, {Name: "ssh", SSHKeyPath: dir + "/missing"}}})
 	redirect := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "http://169.254.169.254/info/refs?service=git-upload-pack")
@@ -263,17 +266,17 @@ func TestGitFails(t *testing.T) {
 		_, err := fetch(t, accounts, withVersion(artifact("git/repo", tt.account, "", tt.reference), tt.version))
 		expectError(t, tt.name, err, tt.kind, tt.want)
 	}
-	small := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{MaxBytes: 1 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
+	small := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: dir, MaxBytes: 1 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	_, err := fetch(t, small, artifact("git/repo", "git", "", server))
 	expectError(t, "a large repository", err, "", "larger than the limit of 1024 bytes")
-	expanding := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{MaxBytes: 100 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
+	expanding := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: dir, MaxBytes: 100 << 10}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	_, err = fetch(t, expanding, artifact("git/repo", "git", "", server))
 	expectError(t, "a repository that expands", err, "", "larger than the limit of 819200 bytes")
-	largeFile := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, MaxGitObjectBytes: 1 << 20, Git: []artifacts.GitAccount{{Name: "git"}}})
+	largeFile := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: dir, MaxGitObjectBytes: 1 << 20}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	_, err = fetch(t, largeFile, artifact("git/repo", "git", "", server))
-	expectError(t, "a large file", err, "", "has a file of 3 MiB, and the limit artifacts.limits.maxGitObjectBytes is 1 MiB")
+	expectError(t, "a large file", err, "", "has a file of 3125 KiB, and the limit artifacts.limits.maxGitObjectBytes is 1 MiB")
 	// A file that is nearly the same as another one is sent as a difference.
-	similar := newAccounts(artifacts.Config{TempDir: dir, MaxGitObjectBytes: 5 << 20, Git: []artifacts.GitAccount{{Name: "git"}}})
+	similar := newAccounts(artifacts.Config{Limits: artifacts.Limits{TempDir: dir, MaxGitObjectBytes: 5 << 20}, Git: []artifacts.GitAccount{{Name: "git"}}})
 	git(t, r.root+"/work", "checkout", "-qb", "similar", "master")
 	text, err := os.ReadFile(r.root + "/work/k8s/large.bin")
 	if err != nil {
@@ -292,12 +295,12 @@ func TestGitFails(t *testing.T) {
 	_, err = fetch(t, accounts, missing)
 	expectError(t, "a path that does not exist", err, vedette.NotFound, `"k8s/missing" does not exist`)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("got %v, %v in the folder for clones, want nothing", left, err)
+		t.Errorf("got %v, %v in the directory for clones, want nothing", left, err)
 	}
 }
 
-// TestGitStalls checks servers that stop in the middle of each answer.
-func TestGitStalls(t *testing.T) {
+// TestStalledClonesEnd checks servers that stop in the middle of each answer.
+func TestStalledClonesEnd(t *testing.T) {
 	r := newGitRepository(t)
 	response, err := http.Get(r.serveHTTP(t, "") + "/info/refs?service=git-upload-pack")
 	if err != nil {
@@ -323,7 +326,7 @@ func TestGitStalls(t *testing.T) {
 		dir := t.TempDir()
 		stall := 100 * time.Millisecond
 		fetchStalling := func() error {
-			accounts := artifacts.New(artifacts.Config{TempDir: dir, Policy: local, Limits: egress.Limits{StallTimeout: stall},
+			accounts := artifacts.New(artifacts.Config{Policy: local, Limits: artifacts.Limits{TempDir: dir, StallTimeout: stall},
 				Git: []artifacts.GitAccount{{Name: "git"}}})
 			_, err := fetch(t, accounts, artifact("git/repo", "git", "", proxy+"/repo.git"))
 			return err
@@ -335,7 +338,7 @@ func TestGitStalls(t *testing.T) {
 		}
 		expectError(t, stalling, err, "", fmt.Sprintf("the server sent nothing more after %v", stall))
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-			t.Errorf("%s: got %v, %v in the folder for clones, want nothing", stalling, err, left)
+			t.Errorf("%s: got %v, %v in the directory for clones, want nothing", stalling, err, left)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 	"github.com/vedette-io/vedette/server/manifest"
 )
@@ -14,37 +15,43 @@ import (
 // GitHubAccount fetches files from GitHub, or from an installation of its own. References are
 // URLs of the contents API.
 type GitHubAccount struct {
-	Name         string
-	Login        Login
-	Restrictions *Restrictions
-	// UseContentAPI asks the API for the content itself. Otherwise the API is asked for the URL
-	// of the content.
-	UseContentAPI bool
-	APIVersion    string // "v3" if empty; used with UseContentAPI
+	// Name of the account.
+	Name string `config:"name"`
+	BasicLogin
+	TokenLogin
+	// Get contents from the contents API itself. Needed for files of private repositories in some installations of GitHub Enterprise.
+	UseContentAPI bool `config:"useContentAPI,alias=useContentApi" default:"false"`
+	// Version of the contents API, for useContentAPI.
+	APIVersion string `config:"githubAPIVersion,alias=githubApiVersion" default:"v3"`
+	// The server does not ask for tokens of GitHub Apps. Set tokenFile to a file that another program renews.
+	GitHubApp configfile.Ignored `config:"githubApp,ignored,warn"`
+	// Rules for the hosts that references may name. Default: none besides artifacts.network.
+	URLRestrictions *URLRestrictions `config:"urlRestrictions"`
 }
 
-func (a GitHubAccount) source(client *egress.Client) source {
-	if a.APIVersion == "" {
-		a.APIVersion = "v3"
-	}
+func (a GitHubAccount) login() login { return newLogin(a.BasicLogin, a.TokenLogin) }
+
+func (a GitHubAccount) fetcher(cfg Config, client *egress.Client) fetcher {
+	a = configfile.WithDefaults(a)
+	credentials, rules := a.login(), a.URLRestrictions.compile()
 	header := func() (http.Header, error) {
-		header, err := a.Login.header("Authorization", "token ")
+		header, err := credentials.header("Authorization", "token ")
 		if err == nil && a.UseContentAPI {
 			header.Set("Accept", "application/vnd.github."+a.APIVersion+".raw")
 		}
 		return header, err
 	}
-	s := fileSource{Account: Account{a.Name, []string{"github/file"}, "artifacts-github"}, client: client,
-		restrictions: a.Restrictions, header: header}
+	s := fileFetcher{Account: Account{a.Name, []string{"github/file"}, "artifacts-github"}, client: rules.client(cfg, client),
+		restrictions: rules, header: header}
 	s.locate = func(_ context.Context, artifact manifest.Artifact) (*url.URL, error) { return withRef(artifact) }
 	if a.UseContentAPI {
 		return s
 	}
-	return gitHubSource{s}
+	return gitHubFetcher{s}
 }
 
-// gitHubSource asks the API where the content is.
-type gitHubSource struct{ fileSource }
+// gitHubFetcher asks the API where the content is.
+type gitHubFetcher struct{ fileFetcher }
 
 // contentMetadata is what the contents API says of a file. The API embeds files of up to 1 MB.
 type contentMetadata struct {
@@ -53,7 +60,7 @@ type contentMetadata struct {
 
 const maxMetadataBytes = 4 << 20
 
-func (s gitHubSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s gitHubFetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	metadataURL, err := withRef(r.Artifact)
 	if err != nil {
 		return nil, err
@@ -70,7 +77,7 @@ func (s gitHubSource) fetch(ctx context.Context, r Request) (io.ReadCloser, erro
 	return s.client.Get(ctx, egress.Request{URL: downloadURL, Check: s.restrictions.Check})
 }
 
-func (s gitHubSource) downloadURL(ctx context.Context, metadataURL *url.URL) (*url.URL, error) {
+func (s gitHubFetcher) downloadURL(ctx context.Context, metadataURL *url.URL) (*url.URL, error) {
 	body, err := s.get(ctx, metadataURL, maxMetadataBytes)
 	if err != nil {
 		return nil, err

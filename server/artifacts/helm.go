@@ -18,12 +18,16 @@ import (
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// HelmAccount fetches charts, and the index, of a Helm repository.
+// HelmAccount is a Helm repository, of which charts and the index are fetched.
 type HelmAccount struct {
-	Name       string
-	Repository string // URL
-	Login      Login
+	// Name of the account.
+	Name string `config:"name"`
+	// URL of the repository, without index.yaml.
+	Repository string `config:"repository"`
+	BasicLogin
 }
+
+func (a HelmAccount) login() login { return newLogin(a.BasicLogin, TokenLogin{}) }
 
 const (
 	chartType = "helm/chart"
@@ -33,27 +37,27 @@ const (
 // maxChartURLs bounds how many servers one fetch tries. Each may take its whole time limit.
 const maxChartURLs = 8
 
-// helmSource reads the index anew for each chart: charts are released at any time, and a pipeline
+// helmFetcher reads the index anew for each chart: charts are released at any time, and a pipeline
 // that was triggered by one expects to find it.
-type helmSource struct {
+type helmFetcher struct {
 	config   HelmAccount
 	client   *egress.Client
 	maxIndex int64
 	memory   *fair.Line
 }
 
-func (a HelmAccount) source(cfg Config, client *egress.Client, memory *fair.Line) source {
-	return helmSource{config: a, client: client, maxIndex: cfg.MaxIndexBytes, memory: memory}
+func (a HelmAccount) fetcher(cfg Config, client *egress.Client, memory *fair.Line) fetcher {
+	return helmFetcher{config: a, client: client, maxIndex: cfg.Limits.MaxIndexBytes, memory: memory}
 }
 
-func (s helmSource) account() Account {
+func (s helmFetcher) account() Account {
 	return Account{s.config.Name, []string{chartType, indexType}, "artifacts-helm"}
 }
-func (helmSource) handles(artifactType string) bool {
+func (helmFetcher) handles(artifactType string) bool {
 	return artifactType == chartType || artifactType == indexType
 }
 
-func (s helmSource) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (s helmFetcher) fetch(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if r.Artifact.Type == indexType {
 		return s.index(ctx)
 	}
@@ -88,7 +92,7 @@ func urlsOf(charts []chart, wanted string) []string {
 }
 
 // index requests the index of the repository.
-func (s helmSource) index(ctx context.Context) (io.ReadCloser, error) {
+func (s helmFetcher) index(ctx context.Context) (io.ReadCloser, error) {
 	base, err := s.base()
 	if err != nil {
 		return nil, err
@@ -98,7 +102,7 @@ func (s helmSource) index(ctx context.Context) (io.ReadCloser, error) {
 
 // base returns the URL of the repository with a slash at its end, to which URLs of charts are
 // relative.
-func (s helmSource) base() (*url.URL, error) {
+func (s helmFetcher) base() (*url.URL, error) {
 	base, err := url.Parse(s.config.Repository)
 	if err != nil || base.Host == "" {
 		return nil, errors.New("the account's repository is not a URL")
@@ -109,8 +113,8 @@ func (s helmSource) base() (*url.URL, error) {
 	return base, nil
 }
 
-func (s helmSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
-	header, err := s.config.Login.header("", "")
+func (s helmFetcher) get(ctx context.Context, u *url.URL, maxBytes int64) (io.ReadCloser, error) {
+	header, err := s.config.login().header("", "")
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +124,7 @@ func (s helmSource) get(ctx context.Context, u *url.URL, maxBytes int64) (io.Rea
 
 // getChart requests a chart. Credentials go to the host of the repository only: an index can name
 // any other host, and charts there are public.
-func (s helmSource) getChart(ctx context.Context, location string) (io.ReadCloser, error) {
+func (s helmFetcher) getChart(ctx context.Context, location string) (io.ReadCloser, error) {
 	base, err := s.base()
 	if err != nil {
 		return nil, err
@@ -135,8 +139,7 @@ func (s helmSource) getChart(ctx context.Context, location string) (io.ReadClose
 	return s.client.Get(ctx, egress.Request{URL: u, Header: http.Header{}})
 }
 
-// charts returns all versions of a chart.
-func (s helmSource) charts(ctx context.Context, caller, name string) ([]chart, error) {
+func (s helmFetcher) charts(ctx context.Context, caller, name string) ([]chart, error) {
 	if name == "" {
 		return nil, vedette.Errorf(vedette.Invalid, "Artifact name field should not be empty")
 	}
@@ -164,7 +167,7 @@ func (s helmSource) charts(ctx context.Context, caller, name string) ([]chart, e
 	return charts, err
 }
 
-func (s helmSource) names(ctx context.Context) ([]string, error) {
+func (s helmFetcher) names(ctx context.Context) ([]string, error) {
 	names := []string{}
 	held := &arrivals{memory: s.memory, caller: listCaller}
 	defer held.release()
@@ -176,7 +179,7 @@ func (s helmSource) names(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-func (s helmSource) versions(ctx context.Context, name string) ([]string, error) {
+func (s helmFetcher) versions(ctx context.Context, name string) ([]string, error) {
 	charts, err := s.charts(ctx, listCaller, name)
 	if err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func (l *listLimit) add(text string) error {
 }
 
 // scan visits the charts of the index. What arrives of one takes memory from held.
-func (s helmSource) scan(ctx context.Context, held *arrivals, visit func(indexEntry) error) error {
+func (s helmFetcher) scan(ctx context.Context, held *arrivals, visit func(indexEntry) error) error {
 	body, err := s.index(ctx)
 	if err != nil {
 		return err

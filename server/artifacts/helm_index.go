@@ -101,7 +101,6 @@ type entryReader struct {
 // buffers that grow by doubling.
 const entryCopies = 4
 
-// Read implements io.Reader.
 func (r *entryReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if r.read += n; r.read > r.paidFor {

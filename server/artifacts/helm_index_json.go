@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-io/vedette/internal/yamlcount"
 )
 
-// scanJSONIndex is scanIndex for JSON.
 func scanJSONIndex(r io.Reader, paid *entryReader, visit func(indexEntry) error) error {
 	limited := &limitedEntry{from: r, paid: paid, left: maxEntryBytes}
 	decoder := json.NewDecoder(limited)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/artifacts"
 )
 
@@ -42,11 +43,11 @@ func readTestdata(t *testing.T, name string) string {
 }
 
 func helmAccounts(repository string) *artifacts.Accounts {
-	login := artifacts.Login{Username: "u", Password: artifacts.Text("p")}
-	return newAccounts(artifacts.Config{Helm: []artifacts.HelmAccount{{Name: "charts", Repository: repository + "/stable", Login: login}}})
+	login := artifacts.BasicLogin{Username: "u", Password: configfile.NewSecret("p")}
+	return newAccounts(artifacts.Config{Helm: []artifacts.HelmAccount{{Name: "charts", Repository: repository + "/stable", BasicLogin: login}}})
 }
 
-func TestHelm(t *testing.T) {
+func TestChartsAreFetchedByVersion(t *testing.T) {
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "other %s", r.Header.Get("Authorization"))
 	})
@@ -110,8 +111,8 @@ func TestHelmRepositoryFails(t *testing.T) {
 	accounts := newAccounts(artifacts.Config{Helm: []artifacts.HelmAccount{{Name: "charts", Repository: newRepository(t, "")}}})
 	_, err := accounts.Names(t.Context(), "charts", "helm/chart")
 	expectError(t, "no credentials", err, "", "answered with status 401")
-	small := newAccounts(artifacts.Config{MaxIndexBytes: 10, Helm: []artifacts.HelmAccount{{Name: "charts",
-		Repository: newRepository(t, "apiVersion: v1\n") + "/stable", Login: artifacts.Login{Username: "u", Password: artifacts.Text("p")}}}})
+	small := newAccounts(artifacts.Config{Limits: artifacts.Limits{MaxIndexBytes: 10}, Helm: []artifacts.HelmAccount{{Name: "charts",
+		Repository: newRepository(t, "apiVersion: v1\n") + "/stable", BasicLogin: artifacts.BasicLogin{Username: "u", Password: configfile.NewSecret("p")}}}})
 	_, err = small.Names(t.Context(), "charts", "helm/chart")
 	expectError(t, "an index that is too large", err, "", "larger than the limit of 10 bytes")
 }

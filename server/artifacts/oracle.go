@@ -16,27 +16,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// OracleAccount fetches objects of Oracle Cloud's Object Storage.
+// OracleAccount is an account of Oracle Cloud, whose Object Storage has the objects.
 type OracleAccount struct {
-	Name                                              string
-	Namespace, Region, UserID, Fingerprint, TenancyID string
-	PrivateKeyPath                                    string
-	PrivateKeyPassphrase                              Credential
-	// Endpoint replaces https://objectstorage.REGION.oraclecloud.com.
+	// Name of the account.
+	Name string `config:"name"`
+	// Namespace of Object Storage.
+	Namespace string `config:"namespace"`
+	// Region, for example us-phoenix-1.
+	Region string `config:"region"`
+	// OCID of the user.
+	UserID string `config:"userId"`
+	// Fingerprint of the key.
+	Fingerprint string `config:"fingerprint"`
+	// File with the private key.
+	PrivateKeyPath string `config:"sshPrivateKeyFilePath"`
+	// Passphrase of the private key.
+	PrivateKeyPassphrase configfile.Secret `config:"privateKeyPassphrase"`
+	// OCID of the tenancy.
+	TenancyID string `config:"tenancyId"`
+
+	// Endpoint replaces https://objectstorage.REGION.oraclecloud.com in tests.
 	Endpoint string
 }
 
-func (a OracleAccount) source(client *egress.Client) source {
+func (a OracleAccount) fetcher(client *egress.Client) fetcher {
 	if a.Endpoint == "" {
 		a.Endpoint = "https://objectstorage." + a.Region + ".oraclecloud.com"
 	}
 	c := oracleClient{a, client}
-	return bucketSource{Account: Account{a.Name, []string{"oracle/object"}, "artifacts-oracle"}, scheme: "oci://", open: c.open}
+	return bucketFetcher{Account: Account{a.Name, []string{"oracle/object"}, "artifacts-oracle"}, scheme: "oci://", open: c.open}
 }
 
 type oracleClient struct {
@@ -50,11 +64,7 @@ func (c oracleClient) open(ctx context.Context, o bucket.Object) (io.ReadCloser,
 		return nil, err
 	}
 	body, err := c.client.Get(ctx, egress.Request{URL: u, Sign: c.sign})
-	var status *egress.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return nil, vedette.Errorf(vedette.NotFound, "Object not found (key: %.300s)", o.Path)
-	}
-	return body, err
+	return body, asNotFound(err, notfound.Oracle, "Object not found (key: %.300s)", o.Path)
 }
 
 func (c oracleClient) locate(o bucket.Object) (*url.URL, error) {
@@ -95,23 +105,15 @@ func (c oracleClient) sign(r *http.Request) error {
 
 func (c oracleClient) privateKey() (*rsa.PrivateKey, error) {
 	path := strings.TrimPrefix(c.account.PrivateKeyPath, "file:")
-	text, err := readFile(path)
+	content, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode(text)
+	block, _ := pem.Decode(content)
 	if block == nil {
 		return nil, fmt.Errorf("the file %s is not a PEM file", path)
 	}
-	var passphrase []byte
-	if c.account.PrivateKeyPassphrase != nil {
-		secret, err := c.account.PrivateKeyPassphrase()
-		if err != nil {
-			return nil, err
-		}
-		passphrase = []byte(secret)
-	}
-	key, err := parseRSAKey(block, passphrase)
+	key, err := parseRSAKey(block, []byte(c.account.PrivateKeyPassphrase.Reveal()))
 	if err != nil {
 		return nil, fmt.Errorf("the file %s is not a usable RSA key: %w", path, err)
 	}

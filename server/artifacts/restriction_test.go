@@ -1,23 +1,13 @@
-package artifacts_test
+package artifacts
 
 import (
 	"net/url"
-	"regexp"
 	"testing"
-
-	"github.com/vedette-io/vedette/server/artifacts"
 )
 
-// TestRestrictions checks names of hosts as they can be written.
-func TestRestrictions(t *testing.T) {
-	pattern := func(expression string) *regexp.Regexp {
-		p, err := artifacts.CompilePattern(expression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	r := &artifacts.Restrictions{AllowedHostnames: pattern(`.*\..+`), ExcludedPatterns: []*regexp.Regexp{pattern(`.*\.(local|spinnaker)`)}, RejectIPs: true}
+// TestHostnamesAreRestrictedInEachForm checks names of hosts as they can be written.
+func TestHostnamesAreRestrictedInEachForm(t *testing.T) {
+	r := (&URLRestrictions{AllowedHostnamesRegex: `.*\..+`, ExtraExcludedPatterns: []string{`.*\.(local|spinnaker)`}, RejectVerbatimIPs: true}).compile()
 	for reference, want := range map[string]bool{
 		"https://example.com/x": true, "https://EXAMPLE.com./x": true,
 		"http://spin-clouddriver.spinnaker:7002/": false, "http://spin-clouddriver.spinnaker.:7002/": false,

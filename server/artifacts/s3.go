@@ -1,39 +1,47 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 
-	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// S3Account fetches objects of S3, or of a service with the same API.
+// S3Account is an account of S3 or of a service with the same API. Without an access key, requests have the credentials of the
+// environment, ~/.aws, the pod's service account or the machine's role, as in other programs for AWS.
 type S3Account struct {
-	Name string
-	// Endpoint is the URL of a service with the API of S3. Empty means AWS.
-	Endpoint string
-	// Region defaults to that of the environment, and then to us-east-1.
-	Region string
-	// AccessKeyID and SecretKey are those of an account. If they are empty, they come from the
-	// environment, ~/.aws, the pod's service account or the machine's role, as in other programs
-	// for AWS.
-	AccessKeyID string
-	SecretKey   Credential
-	// Profile selects a profile of ~/.aws; empty means the default.
-	Profile string
-	// Anonymous sends requests without a signature.
-	Anonymous bool
-	// VirtualHosts puts the bucket into the name of the host though Endpoint is set.
-	VirtualHosts bool
+	// Name of the account.
+	Name string `config:"name"`
+	// URL of a service with the API of S3. Default: that of AWS.
+	Endpoint string `config:"apiEndpoint"`
+	// Region, with apiEndpoint.
+	EndpointRegion string `config:"apiRegion"`
+	// Region, without apiEndpoint. Default: that of the environment.
+	Region string `config:"region"`
+	// Access key. Default: credentials of the environment, ~/.aws, the pod's service account or the machine.
+	AccessKeyID string `config:"awsAccessKeyId"`
+	// Secret of the access key.
+	SecretKey configfile.Secret `config:"awsSecretAccessKey"`
+	// Requests have signatures of version 4.
+	SignerOverride string `config:"signerOverride,ignored"`
 }
 
-func (a S3Account) source(client *egress.Client) source {
-	c := newS3Client(a, client)
-	return bucketSource{Account: Account{a.Name, []string{"s3/object"}, "artifacts-s3"}, scheme: "s3://", open: c.open}
+func (a S3Account) bucketConfig() bucket.S3Config {
+	cfg := bucket.S3Config{Endpoint: a.Endpoint, Region: a.Region, AccessKeyID: a.AccessKeyID, SecretKey: text(a.SecretKey)}
+	if a.Endpoint != "" {
+		cfg.Region = cmp.Or(a.EndpointRegion, a.Region)
+	}
+	return cfg
+}
+
+func (a S3Account) fetcher(client *egress.Client) fetcher {
+	c := &s3Client{s3: bucket.NewS3(a.bucketConfig()), client: client}
+	return bucketFetcher{Account: Account{a.Name, []string{"s3/object"}, "artifacts-s3"}, scheme: "s3://", open: c.open}
 }
 
 // s3Client sends signed requests.
@@ -42,20 +50,9 @@ type s3Client struct {
 	client *egress.Client
 }
 
-func newS3Client(a S3Account, client *egress.Client) *s3Client {
-	return &s3Client{client: client, s3: bucket.NewS3(bucket.S3Config{
-		Endpoint: a.Endpoint, Region: a.Region, AccessKeyID: a.AccessKeyID, SecretKey: a.SecretKey,
-		Profile: a.Profile, Anonymous: a.Anonymous, VirtualHosts: a.VirtualHosts,
-	})}
-}
-
 func (c *s3Client) open(ctx context.Context, o bucket.Object) (io.ReadCloser, error) {
 	body, err := c.get(ctx, o, "")
-	var status *egress.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return nil, vedette.Errorf(vedette.NotFound, "s3://%.300s/%.300s not found", o.Bucket, o.Path)
-	}
-	return body, err
+	return body, asNotFound(err, notfound.S3, "s3://%.300s/%.300s not found", o.Bucket, o.Path)
 }
 
 // get requests an object, or what a query says of it.

@@ -8,20 +8,62 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-// StoreConfig is the artifact store, in which Spinnaker's other services keep large artifacts
-// (artifact-store.s3).
+// StoreConfig is the artifact store, in which Spinnaker's other services keep large artifacts (artifact-store).
 type StoreConfig struct {
-	S3     S3Account
-	Bucket string
+	// s3, or empty for no store.
+	Type string `config:"type"`
+	// Bucket of the store.
+	S3 StoreBucket `config:"s3"`
+}
+
+// StoreBucket is a bucket with artifacts.
+type StoreBucket struct {
+	// artifact-store.type alone decides.
+	Enabled bool `config:"enabled,ignored"`
+	// Name of the bucket. Required with type s3.
+	Bucket string `config:"bucket"`
+	// Region of the bucket. Default: that of the environment.
+	Region string `config:"region"`
+	// URL of a service with the API of S3. Default: that of AWS.
+	URL string `config:"url"`
+	// Access key. Default: as for accounts of S3; none if url is set.
+	AccessKey string `config:"accessKey,alias=access-key"`
+	// Secret of the access key.
+	SecretKey configfile.Secret `config:"secretKey,alias=secret-key"`
+	// Profile of ~/.aws.
+	Profile string `config:"profile"`
+	// Put the bucket into the path of URLs, not into the host.
+	ForcePathStyle bool `config:"forcePathStyle,alias=force-path-style" default:"true"`
+}
+
+func (b StoreBucket) bucketConfig() bucket.S3Config {
+	return bucket.S3Config{Endpoint: b.URL, Region: b.Region, AccessKeyID: b.AccessKey, SecretKey: text(b.SecretKey), Profile: b.Profile,
+		Anonymous: b.AccessKey == "" && b.Profile == "" && b.URL != "", VirtualHosts: !b.ForcePathStyle}
+}
+
+// Check reports what is wrong with the settings.
+func (s StoreConfig) Check(c configfile.Checker) {
+	switch s.Type {
+	case "":
+		return
+	case "s3":
+	default:
+		c.Problem("type", " must be s3, got %q", s.Type)
+	}
+	if s.S3.Bucket == "" {
+		c.Problem("type", " is s3, but %q is missing", c.Path("s3.bucket"))
+	}
+	checkURL(c, "s3.url", s.S3.URL, false)
 }
 
 // referenceScheme begins references to the store. They are ref://APPLICATION/HASH.
@@ -36,11 +78,11 @@ type objectStore struct {
 	client *s3Client
 }
 
-func newObjectStore(cfg *StoreConfig, client *egress.Client) *objectStore {
-	if cfg == nil {
+func newObjectStore(cfg StoreConfig, client *egress.Client) *objectStore {
+	if cfg.Type == "" {
 		return nil
 	}
-	return &objectStore{bucket: cfg.Bucket, client: newS3Client(cfg.S3, client)}
+	return &objectStore{bucket: cfg.S3.Bucket, client: &s3Client{s3: bucket.NewS3(cfg.S3.bucketConfig()), client: client}}
 }
 
 // Stored returns the content at an address of the artifact store, in base64.
@@ -132,9 +174,5 @@ func (s *objectStore) checkTag(ctx context.Context, object bucket.Object, mayRea
 }
 
 func notFound(err error) error {
-	var status *egress.StatusError
-	if errors.As(err, &status) && status.Status == http.StatusNotFound {
-		return vedette.Errorf(vedette.NotFound, "the artifact store does not have it: %w", err)
-	}
-	return err
+	return asNotFound(err, notfound.S3Object, "the artifact store does not have it")
 }

@@ -2,7 +2,6 @@ package assignment
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 // buffers take about as much memory as some hundred objects in flight.
 const baseWeight = 100
 
-// BalanceConfig configures a Balancer. A zero value means the default, which is at the end of each
+// BalanceConfig says when accounts are moved to balance agents. A zero value means the default, which is at the end of each
 // comment.
 type BalanceConfig struct {
 	// Settle is how long an agent must be connected before it gets or loses accounts, so that one
@@ -27,15 +26,8 @@ type BalanceConfig struct {
 }
 
 func (c BalanceConfig) withDefaults() BalanceConfig {
-	for _, d := range []struct {
-		value    *time.Duration
-		fallback time.Duration
-	}{{&c.Settle, 30 * time.Second}, {&c.Tenure, 2 * time.Minute}, {&c.Pause, 3 * time.Second}} {
-		if *d.value <= 0 {
-			*d.value = d.fallback
-		}
-	}
-	return c
+	return BalanceConfig{Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
+		Pause: cmp.Or(max(0, c.Pause), 3*time.Second)}
 }
 
 // Moves begin when two agents differ by more than startPercent of what they have together, for
@@ -46,10 +38,10 @@ const (
 	stopPercent  = 10
 )
 
-// move is the move of an account from its cacher to a standby.
-type move struct {
-	slot     *slot
-	from, to *Member
+// plannedMove is the move of an account from its cacher to a standby.
+type plannedMove struct {
+	account  *account
+	from, to *member
 	gain     float64 // by how much it lowers the sum of the squares of the loads
 	at       time.Time
 	denied   map[vedette.Feed]bool // what the cluster denied from
@@ -58,75 +50,68 @@ type move struct {
 // planMoves returns the moves that make the loads of two agents more equal, best first. Each of them
 // lowers the sum of the squares of the loads. So moves end, and an account never moves in a circle
 // while the counts stay.
-func (c BalanceConfig) planMoves(slots []*slot, percent int64, now time.Time) []move {
-	var moves []move
-	for _, s := range slots {
-		moves = append(moves, c.movesOf(s, percent, now)...)
+func (f *Fleet) planMoves(percent int64) []plannedMove {
+	var moves []plannedMove
+	for _, a := range f.accounts {
+		moves = append(moves, f.movesOf(a, percent)...)
 	}
-	slices.SortFunc(moves, func(a, b move) int {
-		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.slot.account, b.slot.account), cmp.Compare(a.to.ID, b.to.ID))
+	slices.SortFunc(moves, func(a, b plannedMove) int {
+		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.account.name, b.account.name), cmp.Compare(a.to.ID, b.to.ID),
+			cmp.Compare(a.to.id, b.to.id))
 	})
 	return moves
 }
 
-// movesOf returns the moves of one account.
-func (c BalanceConfig) movesOf(s *slot, percent int64, now time.Time) (moves []move) {
-	s.mu.Lock()
-	from, weight, canMove := s.cacher, s.weight, len(s.queue) > 1 && now.Sub(s.assignedAt) >= c.Tenure && !now.Before(s.stayUntil)
-	s.mu.Unlock()
-	if from == nil || !canMove || !c.isSettled(from, now) {
+func (f *Fleet) movesOf(a *account, percent int64) (moves []plannedMove) {
+	from := f.members[a.cacher]
+	if from == nil || len(a.candidates) < 2 || f.now.Sub(a.assignedAt) < f.balancer.cfg.Tenure || f.now.Before(a.stayUntil) ||
+		!f.isSettled(from) {
 		return nil
 	}
-	for _, to := range s.queued() {
-		have, has := from.load.Load(), to.load.Load()
-		if to == from || weight >= have-has || (have-has)*100 <= (have+has)*percent || !c.isSettled(to, now) || !to.canReplace(from, s.account) {
+	for _, to := range a.candidates {
+		if to == from || a.weight >= from.load-to.load || (from.load-to.load)*100 <= (from.load+to.load)*percent || !f.isSettled(to) ||
+			!to.canReplace(from, a.name) {
 			continue
 		}
-		moves = append(moves, move{slot: s, from: from, to: to, gain: float64(weight) * float64(have-has-weight)})
+		moves = append(moves, plannedMove{account: a, from: from, to: to, gain: float64(a.weight) * float64(from.load-to.load-a.weight)})
 	}
 	return moves
 }
 
 // isSettled reports whether the agent has been connected, and was not silent, for long enough.
-func (c BalanceConfig) isSettled(m *Member, now time.Time) bool {
-	return !m.isSilent() && now.Sub(m.joinedAt) >= c.Settle && now.Sub(m.lastReturned()) >= c.Settle
+func (f *Fleet) isSettled(m *member) bool {
+	settle := f.balancer.cfg.Settle
+	return !m.liveness.isSilent() && f.now.Sub(m.joinedAt) >= settle && f.now.Sub(m.liveness.returnedAt) >= settle
 }
 
 // canReplace reports whether an account may move from another agent to this one while both are
 // there. That must change nothing for users. So the agents must be in the same zone, must have
 // registered the account alike, and this one must not report an error.
-func (m *Member) canReplace(from *Member, name vedette.AccountName) bool {
-	if m.ZoneID != from.ZoneID || m.hasAccountError(name) {
+func (m *member) canReplace(from *member, name vedette.AccountName) bool {
+	if m.ZoneID != from.ZoneID || m.failing[name] {
 		return false
 	}
-	a, b := from.registration(name), m.registration(name)
-	return a.Shape == b.Shape && reflect.DeepEqual(a.Properties, b.Properties)
-}
-
-func (m *Member) hasAccountError(name vedette.AccountName) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.errors[name].Message != ""
+	a, b := from.registered[name], m.registered[name]
+	return a.Shape == b.Shape && a.prepared.equals(b.prepared)
 }
 
 // byLoad returns the agents of an account in the order in which they take over: those in the zone of
 // the one that registered first, by their load, then the others, and last those that are silent.
-func byLoad(queue []*Member) []*Member {
-	if len(queue) == 0 {
+func (f *Fleet) byLoad(candidates []*member) []*member {
+	if len(candidates) == 0 {
 		return nil
 	}
-	zone := queue[0].ZoneID
-	distance := func(m *Member) int {
+	zone := candidates[0].ZoneID
+	distance := func(m *member) int {
 		switch {
-		case m.isSilent():
+		case m.liveness.isSilent():
 			return 2
 		case m.ZoneID != zone:
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(queue, func(a, b *Member) int {
-		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.load.Load(), b.load.Load()))
+	return slices.SortedStableFunc(slices.Values(candidates), func(a, b *member) int {
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a.load, b.load))
 	})
-	return queue
 }

@@ -1,12 +1,8 @@
 package assignment
 
 import (
-	"context"
 	"slices"
 	"time"
-
-	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
 )
 
 const (
@@ -14,152 +10,178 @@ const (
 	moveTimeout   = time.Minute      // after which an account that is not live again moves back
 	retryMove     = 10 * time.Second // after which an account that could not be moved is considered again
 	stayAfterFail = time.Hour        // for which an account stays after its move failed
-	maxAttempts   = 20               // accounts that are examined in one step, each with one read of the store
+	maxAttempts   = 20               // accounts that are examined in a row, each with one read of the store
 )
 
-// counter is the part of the store that counts objects.
-type counter interface {
-	AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error)
-	Marks(ctx context.Context, account vedette.AccountName) ([]store.FeedStatus, error)
-}
-
-// Balancer moves accounts between the agents that serve them, so that each has about as many
+// balancer moves accounts between the agents that serve them, so that each has about as many
 // objects. It moves one account at a time, and only if the account is live, apart from what its
 // cluster denies, and has no operation.
 // The new cacher continues from the stored marks, so a move costs no list.
-type Balancer struct {
-	cfg      BalanceConfig
-	registry *Registry
-	store    counter
-	isBusy   func(vedette.AccountName) bool
+type balancer struct {
+	enabled bool
+	cfg     BalanceConfig
 
-	// Owned by Run:
-	countedAt time.Time
-	active    bool  // moves have begun and not ended
-	last      *move // nil if the account is live again
+	countedAt  time.Time
+	isCounting bool
+	isActive   bool         // moves have begun and not ended
+	last       *plannedMove // nil if the account is live again
+	examining  Attempt      // of last, or of the first in next; 0 for none
+	next       []plannedMove
+	isMoving   bool // last, or the first in next, is being moved
 }
 
-// NewBalancer returns a Balancer. isBusy reports whether an operation of an account runs.
-func NewBalancer(cfg BalanceConfig, r *Registry, c counter, isBusy func(vedette.AccountName) bool) *Balancer {
-	return &Balancer{cfg: cfg.withDefaults(), registry: r, store: c, isBusy: isBusy}
-}
-
-// Run moves accounts until ctx ends.
-func (b *Balancer) Run(ctx context.Context) error {
-	runEvery(ctx, time.Second, func() { b.step(ctx, time.Now()) })
-	return nil
-}
-
-func (b *Balancer) step(ctx context.Context, now time.Time) {
-	if now.Sub(b.countedAt) >= countInterval && b.registry.hasShared() {
-		b.count(ctx, now)
-	}
-	if !b.finishLast(ctx, now) {
+// balance continues to balance agents. It is called each second.
+func (f *Fleet) balance() {
+	b := &f.balancer
+	if !b.enabled || b.isCounting || b.examining != 0 || b.isMoving {
 		return
 	}
-	percent := int64(startPercent)
-	if b.active {
-		percent = stopPercent
-	}
-	moves := b.cfg.planMoves(b.registry.allSlots(), percent, now)
-	b.active = len(moves) > 0
-	for _, m := range moves[:min(len(moves), maxAttempts)] {
-		if b.try(ctx, m, now) {
-			return
-		}
-	}
-}
-
-// count sets the weights of all accounts.
-func (b *Balancer) count(ctx context.Context, now time.Time) {
-	b.countedAt = now
-	counts, err := b.store.AccountSizes(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			b.registry.log.Warn("cannot count objects, balancing agents by earlier counts", "error", err)
-		}
+	if f.now.Sub(b.countedAt) >= countInterval && f.hasShared() {
+		b.countedAt, b.isCounting = f.now, true
+		f.emit(CountObjects{})
 		return
 	}
-	for _, s := range b.registry.allSlots() {
-		s.setWeight(baseWeight + counts[s.account])
-	}
+	f.finishLast()
 }
 
 // hasShared reports whether an account has several agents. Otherwise objects need not be counted,
 // which reads all feeds.
-func (r *Registry) hasShared() bool {
-	return slices.ContainsFunc(r.allSlots(), func(s *slot) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.queue) > 1
-	})
-}
-
-// finishLast waits until the account that was moved last is live again, and reports whether the next
-// one may move. If the account does not become live, for example because the cluster denies the
-// agent what it allows the other one, it moves back.
-func (b *Balancer) finishLast(ctx context.Context, now time.Time) bool {
-	m := b.last
-	if m == nil {
-		return true
+func (f *Fleet) hasShared() bool {
+	for _, a := range f.accounts {
+		if len(a.candidates) > 1 {
+			return true
+		}
 	}
-	if now.Sub(m.at) < b.cfg.Pause {
-		return false
-	}
-	cacher, _ := m.slot.current()
-	if cacher != m.to || b.isLiveAgain(ctx, m) {
-		b.last = nil
-		return true
-	}
-	if now.Sub(m.at) < moveTimeout {
-		return false
-	}
-	b.last = nil
-	m.slot.stay(now.Add(stayAfterFail))
-	moved := m.slot.move(ctx, m.to, m.from, BalancedBack)
-	b.registry.log.Warn("an account is not up to date since it was moved between agents: see its feeds", "account", m.slot.account,
-		"agent", m.to.ID, "former", m.from.ID, "back", moved)
 	return false
 }
 
-// try moves an account if nothing is in the way.
-func (b *Balancer) try(ctx context.Context, m move, now time.Time) bool {
-	denied, isLive := b.readFeeds(ctx, m.slot.account)
-	if !isLive || b.isBusy(m.slot.account) || !m.slot.move(ctx, m.from, m.to, Balancing) {
-		m.slot.stay(now.Add(retryMove))
-		return false
-	}
-	m.at, m.denied = now, denied
-	b.last = &m
-	b.registry.log.Info("account moved to balance agents", "account", m.slot.account, "from", m.from.ID, "agent", m.to.ID)
-	return true
-}
-
-// isLiveAgain reports whether an account that was moved is live, and its new agent is denied nothing
-// that the former one could read.
-func (b *Balancer) isLiveAgain(ctx context.Context, m *move) bool {
-	denied, isLive := b.readFeeds(ctx, m.slot.account)
-	for feed := range denied {
-		isLive = isLive && m.denied[feed]
-	}
-	return isLive
-}
-
-// readFeeds returns which feeds of an account its cluster denies, and whether there are others, and all
-// of these are live and can be continued from a mark.
-func (b *Balancer) readFeeds(ctx context.Context, name vedette.AccountName) (denied map[vedette.Feed]bool, isLive bool) {
-	feeds, err := b.store.Marks(ctx, name)
-	if err != nil {
-		return nil, false
-	}
-	denied = map[vedette.Feed]bool{}
-	for _, f := range feeds {
-		switch {
-		case f.State == vedette.FeedDenied:
-			denied[f.Feed] = true
-		case f.State != vedette.FeedLive || f.Mark == "":
-			return nil, false
+// counted sets the weights of all accounts.
+func (f *Fleet) counted(e Counted) {
+	f.balancer.isCounting = false
+	if e.Err != nil {
+		f.log.Warn("cannot count objects, balancing agents by earlier counts", "error", e.Err)
+	} else {
+		for _, a := range f.accounts {
+			f.setWeight(a, baseWeight+e.Sizes[a.name])
 		}
 	}
-	return denied, len(denied) < len(feeds)
+	f.finishLast()
+}
+
+// finishLast waits until the account that was moved last is live again. Then the next one may move.
+func (f *Fleet) finishLast() {
+	b := &f.balancer
+	switch {
+	case b.last == nil:
+		f.beginMoves()
+	case f.now.Sub(b.last.at) < b.cfg.Pause:
+	case b.last.account.cacher != b.last.to.id:
+		b.last = nil
+		f.beginMoves()
+	default:
+		f.examine(b.last)
+	}
+}
+
+// beginMoves examines the best moves, one after the other, until one is made.
+func (f *Fleet) beginMoves() {
+	b := &f.balancer
+	percent := int64(startPercent)
+	if b.isActive {
+		percent = stopPercent
+	}
+	b.next = f.planMoves(percent)
+	b.isActive = len(b.next) > 0
+	b.next = b.next[:min(len(b.next), maxAttempts)]
+	f.examineNext()
+}
+
+func (f *Fleet) examineNext() {
+	if len(f.balancer.next) > 0 {
+		f.examine(&f.balancer.next[0])
+	}
+}
+
+func (f *Fleet) examine(m *plannedMove) {
+	f.attempts++
+	f.balancer.examining = f.attempts
+	f.emit(Examine{Account: m.account.name, Attempt: f.attempts})
+}
+
+func (f *Fleet) examined(e Examined) {
+	b := &f.balancer
+	if b.examining == 0 || b.examining != e.Attempt {
+		return
+	}
+	b.examining = 0
+	if b.last != nil {
+		f.checkLast(e)
+		return
+	}
+	m := &b.next[0]
+	m.denied = e.Denied
+	a := m.account
+	if !e.IsLive || e.IsBusy || !a.isAtRest() || a.cacher != m.from.id || !a.has(m.to) {
+		f.skipMove()
+		return
+	}
+	b.isMoving = true
+	f.move(a, m.to, ReasonBalance)
+}
+
+// skipMove leaves an account where it is for now, and examines the next one.
+func (f *Fleet) skipMove() {
+	b := &f.balancer
+	b.next[0].account.stayUntil = f.now.Add(retryMove)
+	b.next = slices.Delete(b.next, 0, 1)
+	f.examineNext()
+}
+
+// checkLast ends the move of an account that is live again, and whose new agent is denied nothing
+// that the former one could read. If the account does not become live, for example because the cluster denies the
+// agent what it allows the other one, it moves back.
+func (f *Fleet) checkLast(e Examined) {
+	b, m := &f.balancer, f.balancer.last
+	isLive := e.IsLive
+	for feed := range e.Denied {
+		isLive = isLive && m.denied[feed]
+	}
+	a := m.account
+	switch {
+	case isLive || a.cacher != m.to.id:
+		b.last = nil
+		f.beginMoves()
+		return
+	case f.now.Sub(m.at) < moveTimeout:
+		return
+	}
+	a.stayUntil = f.now.Add(stayAfterFail)
+	if !a.isAtRest() || !a.has(m.from) {
+		f.endReturn(false)
+		return
+	}
+	b.isMoving = true
+	f.move(a, m.from, ReasonReturned)
+}
+
+func (f *Fleet) endBalanceMove(a *account, j job, hasMoved bool) {
+	b := &f.balancer
+	b.isMoving = false
+	switch {
+	case j.reason == ReasonReturned:
+		f.endReturn(hasMoved)
+	case !hasMoved:
+		f.skipMove()
+	default:
+		m := b.next[0]
+		m.at = f.now
+		b.last, b.next = &m, nil
+		f.log.Info("account moved to balance agents", "account", a.name, "from", m.from.ID, "agent", m.to.ID)
+	}
+}
+
+func (f *Fleet) endReturn(hasMoved bool) {
+	m := f.balancer.last
+	f.balancer.last = nil
+	f.log.Warn("an account is not up to date since it was moved between agents: see its feeds", "account", m.account.name, "agent", m.to.ID, "former", m.from.ID, "back", hasMoved)
 }

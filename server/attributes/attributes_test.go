@@ -19,7 +19,7 @@ var (
 	setKind        = vedette.Kind{Group: "apps", Name: "ReplicaSet"}
 )
 
-func TestOf(t *testing.T) {
+func TestAttributesFollowTheKind(t *testing.T) {
 	labels := map[string]string{"app": "web"}
 	for _, c := range []struct {
 		name, annotations, summary string
@@ -48,13 +48,13 @@ func TestOf(t *testing.T) {
 			summary: `{"replicas":3}`, want: Attributes{Labels: labels}},
 	} {
 		o := vedette.Object{Key: vedette.Key{Kind: c.kind, Name: "web"}, Labels: labels, Summary: []byte(c.summary)}
-		if got := Of(&o); !reflect.DeepEqual(got, c.want) {
+		if got := FromObject(&o); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
 }
 
-func TestAnnotations(t *testing.T) {
+func TestAnnotationsSetAttributes(t *testing.T) {
 	for _, c := range []struct {
 		annotation, value string
 		want              Attributes
@@ -69,7 +69,7 @@ func TestAnnotations(t *testing.T) {
 		{loadBalancersAnnotation, `service web`, Attributes{}},
 	} {
 		o := vedette.Object{Key: vedette.Key{Kind: podKind}, Annotations: map[string]string{c.annotation: c.value}}
-		if got := Of(&o); !reflect.DeepEqual(got, c.want) {
+		if got := FromObject(&o); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s=%s: got %+v, want %+v", c.annotation, c.value, got, c.want)
 		}
 	}
@@ -131,7 +131,7 @@ func examplePod() vedette.Object {
 }
 
 func encodeExample(o *vedette.Object) []byte {
-	a, m := Of(o), vedette.MonikerOf(o.Key, o.Annotations)
+	a, m := FromObject(o), vedette.MonikerOf(o.Key, o.Annotations)
 	return Append(nil, o.Name, &a, &m, 0)
 }
 
@@ -142,7 +142,7 @@ func TestSizeOfPod(t *testing.T) {
 	}
 }
 
-func TestDecodeDamaged(t *testing.T) {
+func TestDamagedAttributesAreRecognized(t *testing.T) {
 	o := examplePod()
 	b := encodeExample(&o)
 	var a Attributes
@@ -191,7 +191,7 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, summary []byte, kind, annotation string) {
 		o := vedette.Object{Key: vedette.Key{Kind: vedette.Kind{Name: kind}, Name: "web"}, Summary: summary,
 			Annotations: map[string]string{loadBalancersAnnotation: annotation, ignoreAnnotation: annotation}}
-		a, m := Of(&o), vedette.MonikerOf(o.Key, o.Annotations)
+		a, m := FromObject(&o), vedette.MonikerOf(o.Key, o.Annotations)
 		var got Attributes
 		var moniker vedette.Moniker
 		if _, _, err := Decode(Append(nil, o.Name, &a, &m, 0), o.Name, &got, &moniker); err != nil {
@@ -224,7 +224,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestMembersEndAtBrokenJSON(t *testing.T) {
 	for input, want := range map[string]string{
 		``: ``, `{}`: ``, `null`: ``, `[]`: ``, `{"a":1}`: `a=1;`, ` { "a" : 1 , "b" : [ {"c":"]"} ] } `: `a=1;b=[ {"c":"]"} ];`,
 		`{"a":"x\"}","b":{}}`: `a="x\"}";b={};`, `{"a":1`: ``, `{"a":"x`: ``, `{"a":[1}`: `a=[1};`, `{"a"}`: ``, `{"a":}`: ``, `{"a":1,}`: `a=1;`,
@@ -262,7 +262,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-func TestTrimSummary(t *testing.T) {
+func TestPrivateFieldsAreTrimmed(t *testing.T) {
 	for input, want := range map[string]string{
 		``: ``, `{"a":1,"b":[2]}`: `{"a":1,"b":[2]}`, `{"_a":{"_b":1},"b":{"_c":"_d"},"_e":2}`: `{"b":{"_c":"_d"}}`, `{"_a":1}`: ``,
 		`{ "a": 1, "_b": 2 }`: `{"a":1}`, `{"_a":1`: `{"_a":1`, `["_a"]`: `["_a"]`, `"_a"`: `"_a"`,

@@ -35,7 +35,9 @@ func Decode(b []byte, name string, a *Attributes, m *vedette.Moniker) (rest, own
 	a.Created = r.varint()
 	m.Cluster = r.cluster()
 	if flags&flagOwner != 0 {
-		a.Owner.Kind.Group, a.Owner.Kind.Name, a.Owner.Name = r.text(), r.text(), r.text()
+		a.Owner.Kind.Group = r.text()
+		a.Owner.Kind.Name = r.text()
+		a.Owner.Name = r.text()
 		ownerBytes = r.uvarint()
 	}
 	m.Stack, m.Detail = r.textIf(flags&flagStack), r.textIf(flags&flagDetail)

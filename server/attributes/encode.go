@@ -145,7 +145,6 @@ func (w *writer) text(s string) {
 	w.b = append(w.b, s...)
 }
 
-// texts writes a text if its flag is set.
 func (w *writer) texts(flags, flag uint64, s string) {
 	if flags&flag != 0 {
 		w.text(s)

@@ -1,10 +1,11 @@
 // Package authorize decides which accounts and applications a caller may read and change. It asks
 // Fiat. If Fiat is not configured, it uses the accounts that Gate has found the user entitled to.
-// If a permission cannot be determined, access is denied.
+// If a permission cannot be determined, access is denied, and the error says whether asking again may help.
 package authorize
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -83,7 +84,6 @@ func (a *Authorizer) Readable(ctx context.Context, c Caller) (func(vedette.Accou
 	}, nil
 }
 
-// isAllowedBy reports whether permissions allow access to an account.
 func (a *Authorizer) isAllowedBy(ctx context.Context, p *permissions, account vedette.AccountName, access Access) (bool, error) {
 	if p.byGate != nil {
 		return a.isEntitled(ctx, *p.byGate, account)
@@ -144,7 +144,7 @@ func (a *Authorizer) isAccountAllowed(ctx context.Context, c Caller, account ved
 
 // toError returns the error for a decision, and logs a denial. Every err denies access. Only two
 // are returned to the caller, because they do not reveal permissions: the account does not exist,
-// or the database is unavailable.
+// or the permissions cannot be looked up now, because the database or Fiat does not answer.
 func (a *Authorizer) toError(ctx context.Context, allowed bool, err error, c Caller, subject slog.Attr, access Access) error {
 	kind := vedette.KindOf(err)
 	switch {
@@ -158,9 +158,20 @@ func (a *Authorizer) toError(ctx context.Context, allowed bool, err error, c Cal
 		a.cfg.Log.Info("access denied", slog.Any("caller", c), subject, slog.Any("access", access))
 	default:
 		a.cfg.Log.Warn("access denied: permissions could not be determined",
-			slog.Any("caller", c), subject, slog.Any("access", access), slog.Any("error", err))
+			slog.Any("caller", c), subject, slog.Any("access", access), slog.Any("error", causeOf(err)))
+	}
+	if kind == vedette.Unavailable {
+		return err
 	}
 	return &vedette.Error{Kind: vedette.Denied, Message: denialMessage(subject, access), Err: err}
+}
+
+// causeOf returns why permissions are unknown: for operators, and not for callers.
+func causeOf(err error) error {
+	if e, ok := errors.AsType[*vedette.Error](err); ok && e.Kind == vedette.Unavailable && e.Err != nil {
+		return e.Err
+	}
+	return err
 }
 
 // denialMessage returns Clouddriver's message, which names the account or the application, unless

@@ -38,7 +38,7 @@ func hasSimilarName(_ context.Context, account vedette.AccountName) (bool, error
 	return strings.EqualFold(string(account), "lab"), nil
 }
 
-func TestWithoutFiat(t *testing.T) {
+func TestAccountPermissionsCountWithoutFiat(t *testing.T) {
 	for _, tt := range []struct {
 		name, account, header string
 		access                Access
@@ -164,7 +164,7 @@ func TestDenialsAreLogged(t *testing.T) {
 	}
 }
 
-func TestDenialMessage(t *testing.T) {
+func TestDenialNamesTheAccount(t *testing.T) {
 	withFiat, err := New(Config{Fiat: &FiatConfig{BaseURL: "http://fiat"}})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/vedette-io/vedette"
 )
 
 // permissionCache caches the permissions of users. Concurrent requests for one user share one
@@ -45,7 +47,7 @@ func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions,
 			return p, nil
 		}
 		// Do not cancel when this caller leaves, because others may wait for the same answer.
-		// Fiat.RetryMaxElapsed limits the time.
+		// FiatRetry.MaxElapsed limits the time.
 		p, err := c.client.fetch(context.WithoutCancel(ctx), caller)
 		if err == nil {
 			c.add(caller.User, p)
@@ -64,11 +66,15 @@ func (c *permissionCache) get(ctx context.Context, caller Caller) (*permissions,
 }
 
 // onFailure returns the permissions of a caller if Fiat is unreachable. They depend on the request
-// and not only on the user, so they are not cached.
+// and not only on the user, so they are not cached. The error is vedette.Unavailable if asking again may help.
 func (c *permissionCache) onFailure(caller Caller, err error) (*permissions, error) {
 	var permanent *finalError
-	if !c.client.LegacyFallback || errors.As(err, &permanent) {
+	switch {
+	case errors.As(err, &permanent):
 		return nil, err
+	case !c.client.LegacyFallback:
+		return nil, &vedette.Error{Kind: vedette.Unavailable, Err: err,
+			Message: fmt.Sprintf("the permissions of %.300s cannot be looked up now, because Fiat does not answer as it should: try again", caller.User)}
 	}
 	c.log.Warn("Fiat unreachable, using the accounts in the request", "caller", caller, "accounts", caller.Accounts, "error", err)
 	return fallbackPermissions(caller), nil
@@ -98,11 +104,11 @@ func (c *permissionCache) add(user string, p *permissions) {
 }
 
 func (c *permissionCache) isFull() bool {
-	return c.order.Len() > c.client.CacheSize || c.bytes > maxCachedBytes
+	return c.order.Len() > c.client.Cache.MaxEntries || c.bytes > maxCachedBytes
 }
 
 func (c *permissionCache) isExpired(element *list.Element) bool {
-	return time.Since(element.Value.(*entry).readAt) >= c.client.CacheTTL
+	return time.Since(element.Value.(*entry).readAt) >= c.client.Cache.TTL
 }
 
 func (c *permissionCache) evict(element *list.Element) {

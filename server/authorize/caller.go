@@ -6,6 +6,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/vedette-io/vedette"
 )
 
 // Access is a kind of access, by Fiat's names.
@@ -25,6 +27,8 @@ const Anonymous = "anonymous"
 // verified: every client that can reach the server can claim any user.
 type Caller struct {
 	User string // Anonymous if the request names none
+	// Requester is who sent it, for the history and for logs.
+	Requester vedette.Requester
 	// Accounts are the accounts that Gate found the user entitled to. They are used if Fiat is not
 	// configured, or if it is unreachable and Fiat.LegacyFallback is on.
 	Accounts []string
@@ -38,7 +42,7 @@ const headerPrefix = "X-Spinnaker-"
 // CallerOf returns the sender of a request. Spaces and tabs around a header are not part of it, also if HTTP/2
 // has left them there. Other white space, for example a no-break space, belongs to names.
 func CallerOf(r *http.Request) Caller {
-	c := Caller{User: textproto.TrimString(r.Header.Get(headerPrefix + "User")), Header: http.Header{}}
+	c := Caller{User: textproto.TrimString(r.Header.Get(headerPrefix + "User")), Requester: RequesterOf(r), Header: http.Header{}}
 	if c.User == "" {
 		c.User = Anonymous
 	}
@@ -58,9 +62,12 @@ func CallerOf(r *http.Request) Caller {
 	return c
 }
 
-// LogValue returns the user and the execution.
+// LogValue returns who it is and the execution.
 func (c Caller) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("user", c.User)}
+	attrs := c.Requester.LogValue().Group()
+	if len(attrs) == 0 { // not of a request
+		attrs = []slog.Attr{slog.String("user", c.User)}
+	}
 	for key, header := range map[string]string{"execution": "Execution-Id", "request": "Request-Id", "application": "Application"} {
 		if value := c.Header.Get(headerPrefix + header); value != "" {
 			attrs = append(attrs, slog.String(key, value))

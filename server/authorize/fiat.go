@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,27 +15,43 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/answer"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
-// FiatConfig configures requests to Fiat, Spinnaker's authorization service. Zero values mean
-// Clouddriver's defaults, given at each field.
+// FiatConfig configures requests to Fiat, Spinnaker's authorization service. Numbers that are zero have the defaults of
+// their tags, which are Clouddriver's.
 type FiatConfig struct {
-	BaseURL string // for example "http://spin-fiat:7003"
-
-	CacheTTL  time.Duration // how long an answer is cached; 20 s
-	CacheSize int           // how many users are cached; 1000
-
-	RetryInitialInterval time.Duration // wait after the first failure; 500 ms
-	RetryMultiplier      float64       // factor between two waits; 1.5
-	RetryMaxElapsed      time.Duration // total time before giving up; 10 s
-
-	// LegacyFallback allows callers the accounts in Caller.Accounts, and all applications, if Fiat
-	// is unreachable.
-	LegacyFallback bool
+	// URL of Fiat, for example http://spin-fiat:7003. Required if enabled.
+	BaseURL string `config:"baseUrl"`
+	// If Fiat does not answer, allow requests to use the accounts that they name in X-SPINNAKER-ACCOUNTS, and
+	// all applications. If false, they are denied.
+	LegacyFallback bool `config:"legacyFallback" default:"false"`
+	// Cache of users' permissions.
+	Cache FiatCache `config:"cache"`
+	// Retries of requests to Fiat.
+	Retry FiatRetry `config:"retry"`
 
 	Transport http.RoundTripper // nil means Go's default
+}
+
+// FiatCache configures the cache of users' permissions.
+type FiatCache struct {
+	// Maximum number of users whose permissions are cached.
+	MaxEntries int `config:"maxEntries" default:"1000" minimum:"1"`
+	// Time for which permissions are cached, in seconds. A user whose roles change keeps the old permissions for this time.
+	TTL time.Duration `config:"expiresAfterWriteSeconds" format:"seconds" default:"20" minimum:"1"`
+}
+
+// FiatRetry configures retries of requests to Fiat.
+type FiatRetry struct {
+	// Time after which the server stops trying and denies the request, in milliseconds.
+	MaxElapsed time.Duration `config:"maxBackoffMillis" format:"milliseconds" default:"10000" minimum:"1"`
+	// Pause after the first failure, in milliseconds.
+	InitialInterval time.Duration `config:"initialBackoffMillis" format:"milliseconds" default:"500" minimum:"1"`
+	// Factor between two pauses.
+	Multiplier float64 `config:"retryMultiplier" default:"1.5" minimum:"1"`
 }
 
 // attemptTimeout limits one request. A request that takes longer is retried.
@@ -48,30 +65,13 @@ func (f *FiatConfig) Validate() error {
 		return vedette.Errorf(vedette.Invalid, "the address of Fiat must be a URL like http://spin-fiat:7003, got %q", f.BaseURL)
 	case base.RawQuery != "" || base.Fragment != "":
 		return vedette.Errorf(vedette.Invalid, "the address of Fiat must not have a query or a fragment, got %q", f.BaseURL)
-	case f.RetryMultiplier != 0 && f.RetryMultiplier < 1:
-		return vedette.Errorf(vedette.Invalid, "the retry multiplier for Fiat must be 1 or more, got %g", f.RetryMultiplier)
-	case f.CacheTTL < 0 || f.CacheSize < 0 || f.RetryInitialInterval < 0 || f.RetryMaxElapsed < 0:
-		return vedette.Errorf(vedette.Invalid, "the durations and sizes for Fiat must not be negative")
 	}
 	return nil
 }
 
 func (f FiatConfig) withDefaults() FiatConfig {
 	f.BaseURL = strings.TrimRight(f.BaseURL, "/")
-	f.CacheTTL = orDefault(f.CacheTTL, 20*time.Second)
-	f.CacheSize = orDefault(f.CacheSize, 1000)
-	f.RetryInitialInterval = orDefault(f.RetryInitialInterval, 500*time.Millisecond)
-	f.RetryMultiplier = orDefault(f.RetryMultiplier, 1.5)
-	f.RetryMaxElapsed = orDefault(f.RetryMaxElapsed, 10*time.Second)
-	return f
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+	return configfile.WithDefaults(f)
 }
 
 // The limits of Fiat's answers. 10,000 applications of a user have about 600 KB, and become 9 MiB at most.
@@ -102,16 +102,16 @@ func newFiatClient(cfg FiatConfig) *fiatClient {
 	}}
 }
 
-// fetch requests the permissions of a caller. It retries until RetryMaxElapsed. An answer about the
+// fetch requests the permissions of a caller. It retries until Retry.MaxElapsed. An answer about the
 // request itself, for example that Fiat does not know the user, is final.
 func (f *fiatClient) fetch(ctx context.Context, c Caller) (*permissions, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.RetryMaxElapsed)
+	ctx, cancel := context.WithTimeout(ctx, f.Retry.MaxElapsed)
 	defer cancel()
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.Multiplier, wait.MaxInterval, wait.RandomizationFactor = f.RetryInitialInterval, f.RetryMultiplier,
-		f.RetryMaxElapsed, 0
+	wait.InitialInterval, wait.Multiplier = f.Retry.InitialInterval, f.Retry.Multiplier
+	wait.MaxInterval, wait.RandomizationFactor = f.Retry.MaxElapsed, 0
 	return backoff.Retry(ctx, func() (*permissions, error) { return f.fetchOnce(ctx, c) },
-		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(f.RetryMaxElapsed))
+		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(f.Retry.MaxElapsed))
 }
 
 func (f *fiatClient) fetchOnce(ctx context.Context, c Caller) (*permissions, error) {
@@ -150,9 +150,7 @@ func (f *fiatClient) newRequest(ctx context.Context, c Caller) (*http.Request, e
 	if err != nil {
 		return nil, fmt.Errorf("request the permissions of %s from Fiat: %w", c.User, err)
 	}
-	for name, values := range c.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, c.Header)
 	request.Header.Set(headerPrefix+"User", c.User)
 	request.Header.Set("Accept", "application/json")
 	requestid.SetHeader(ctx, request.Header)

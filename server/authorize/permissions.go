@@ -1,6 +1,9 @@
 package authorize
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // fiatResponse holds the fields of Fiat's /authorize/{user} that are used.
 type fiatResponse struct {
@@ -61,7 +64,7 @@ func fallbackPermissions(c Caller) *permissions {
 // isAccountAllowed compares names byte by byte: Fiat returns them as it read them from this server,
 // and another account whose name differs in case may be open to everyone.
 func (p *permissions) isAccountAllowed(name string, access Access) bool {
-	return p.admin || contains(p.accounts[name], access)
+	return p.admin || slices.Contains(p.accounts[name], access)
 }
 
 func (p *permissions) isApplicationAllowed(name string, access Access) bool {
@@ -72,14 +75,5 @@ func (p *permissions) isApplicationAllowed(name string, access Access) bool {
 	if !known && name != "" && p.unknownApplications {
 		return true
 	}
-	return contains(granted, access)
-}
-
-func contains(granted []Access, wanted Access) bool {
-	for _, access := range granted {
-		if access == wanted {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(granted, access)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestProbe(t *testing.T) {
+func TestProbeRecognizesFiat(t *testing.T) {
 	for status, want := range map[int]vedette.ErrorKind{200: "", 404: vedette.Invalid, 503: vedette.Unavailable, 302: vedette.Invalid} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/authorize/anonymous" {

@@ -42,7 +42,7 @@ func (g grants) check(c authorize.Caller, permission string) error {
 	return vedette.Errorf(vedette.Denied, "Access is denied")
 }
 
-func TestAuthorization(t *testing.T) {
+func TestManifestsNeedAccountAndApplication(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	w.Put("prod", readtest.Pod("shop", "web-0", "web"))

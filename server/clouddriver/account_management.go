@@ -4,35 +4,31 @@ import (
 	"net/http"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // accountManagementRoutes are those of CredentialsController that manage accounts in
 // Clouddriver's database.
-func accountManagementRoutes() []route {
-	return []route{
-		{"credentials/type/{type}", rejectAccountManagement},
-		{"POST credentials", rejectAccountManagement},
-		{"PUT credentials", rejectAccountManagement},
-		{"PUT credentials/{account}", rejectAccountManagement},
-		{"DELETE credentials/{account}", rejectAccountManagement},
-		{"credentials/{account}/history", rejectAccountManagement},
+func accountManagementRoutes() []web.Route {
+	return []web.Route{
+		web.Handle("credentials/type/{type}", rejectAccountManagement),
+		web.Handle("POST credentials", rejectAccountManagement),
+		web.Handle("PUT credentials", rejectAccountManagement),
+		web.Handle("PUT credentials/{account}", rejectAccountManagement),
+		web.Handle("DELETE credentials/{account}", rejectAccountManagement),
+		web.Handle("credentials/{account}/history", rejectAccountManagement),
 	}
 }
 
-// accountManagementError is Clouddriver's error if its account storage is not enabled. Here it
-// cannot be: the agents' configuration is the only source of accounts.
-type accountManagementError struct{}
-
-func (accountManagementError) Error() string {
-	return "Cannot use AccountDefinitionService endpoints without enabling AccountDefinitionService bean: agents register the accounts " +
-		"of this server. To add, change or remove an account, edit kubernetes.accounts in the armory-agent.yml of its agent; the agent " +
-		"reads the file again and registers the account"
-}
-
-// rejectAccountManagement does not read the body, because it may contain the credentials of a
-// cluster.
-func rejectAccountManagement(http.ResponseWriter, *http.Request, pathParams) error {
-	return accountManagementError{}
+// rejectAccountManagement returns Clouddriver's error if its account storage is not enabled. Here it
+// cannot be: the agents' configuration is the only source of accounts. It does not read the body, because it may contain the
+// credentials of a cluster.
+func rejectAccountManagement(http.ResponseWriter, *http.Request, web.Params) error {
+	return &web.Error{Status: http.StatusBadRequest, Exception: "com.netflix.spinnaker.kork.exceptions.ConfigurationException",
+		Message: "Cannot use AccountDefinitionService endpoints without enabling AccountDefinitionService bean: agents register the accounts " +
+			"of this server. To add, change or remove an account, edit kubernetes.accounts in the armory-agent.yml of its agent; the agent " +
+			"reads the file again and registers the account"}
 }
 
 // introspectionView describes what refreshes an account. Clouddriver has caching agents that run
@@ -46,17 +42,17 @@ type introspectionView struct {
 
 // listCachingAgents mirrors CacheController.getAgentIntrospections. It shows nothing of an account
 // but its name, and whether its agent is connected.
-func (a *api) listCachingAgents(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	rows, err := a.Store.Accounts(r.Context())
+func (a *api) listCachingAgents(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	settings, err := a.views.Settings(r.Context())
 	if err != nil {
 		return err
 	}
 	agents := []introspectionView{}
-	for _, row := range rows {
-		agents = append(agents, introspectionView{ID: string(row.Name) + "/KubernetesCoreCachingAgent[1/1]", Provider: "kubernetes",
-			Details: map[string]string{"connection": a.connectionState(row.Name)}})
+	for _, name := range settings.Accounts() {
+		agents = append(agents, introspectionView{ID: string(name) + "/KubernetesCoreCachingAgent[1/1]", Provider: "kubernetes",
+			Details: map[string]string{"connection": a.connectionState(name)}})
 	}
-	return writeJSON(w, r, agents)
+	return rest.WriteJSON(w, r, agents)
 }
 
 func (a *api) connectionState(account vedette.AccountName) string {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // emptyInventory is a store whose inventory lists nothing, as for accounts with too many clusters.
 type emptyInventory struct{ *store.Store }
 
-func (emptyInventory) Inventory(context.Context) (*store.Inventory, error) {
-	return &store.Inventory{}, nil
+func (emptyInventory) Inventory(context.Context) (*read.Inventory, error) {
+	return &read.Inventory{}, nil
 }
 
 // TestApplicationThatIsNotListedIsFound asks for an application that the list of all applications

@@ -28,7 +28,7 @@ func serveArtifacts(t *testing.T, handler http.HandlerFunc) (api, other string) 
 func newArtifactAccounts(url string) *artifacts.Accounts {
 	return artifacts.New(artifacts.Config{HTTPEnabled: true,
 		Helm:   []artifacts.HelmAccount{{Name: "charts", Repository: url}},
-		Store:  &artifacts.StoreConfig{Bucket: "store", S3: artifacts.S3Account{Endpoint: url, Region: "here", Anonymous: true}},
+		Store:  artifacts.StoreConfig{Type: "s3", S3: artifacts.StoreBucket{Bucket: "store", URL: url, Region: "here", ForcePathStyle: true}},
 		Policy: egress.Policy{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}})
 }
 
@@ -41,7 +41,8 @@ func serveRepository(t *testing.T) string {
 		case r.URL.Path == "/index.yaml":
 			fmt.Fprint(w, "entries:\n  web:\n  - version: 1.0.0\n  - version: 2.0.0\n")
 		case r.URL.Path != "/store/shop/abc":
-			http.NotFound(w, r)
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, "<Error><Code>NoSuchKey</Code></Error>")
 		case r.URL.Query().Has("tagging"):
 			fmt.Fprint(w, "<Tagging><TagSet><Tag><Key>application</Key><Value>shop</Value></Tag></TagSet></Tagging>")
 		default:
@@ -69,8 +70,8 @@ func fetchFile(t *testing.T, api, reference string) (*http.Response, []byte, err
 	return response, content, err
 }
 
-// TestFetchStreams checks that content is sent as it is, and not compressed a second time.
-func TestFetchStreams(t *testing.T) {
+// TestFetchedContentIsNotChanged checks that content is sent as it is, and not compressed a second time.
+func TestFetchedContentIsNotChanged(t *testing.T) {
 	want := make([]byte, 5<<20)
 	_, _ = rand.Read(want)
 	api, other := serveArtifacts(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(want) })
@@ -96,7 +97,7 @@ func TestFetchOfHalfAFile(t *testing.T) {
 	}
 }
 
-func TestFetchFails(t *testing.T) {
+func TestFailedFetchIsExplained(t *testing.T) {
 	api, other := serveArtifacts(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/cut":
@@ -127,7 +128,7 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-func TestArtifactLists(t *testing.T) {
+func TestArtifactNamesAndVersionsAreListed(t *testing.T) {
 	api := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Artifacts: newArtifactAccounts(serveRepository(t))})
 	for _, tt := range []struct {
 		path   string

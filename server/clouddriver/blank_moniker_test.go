@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestBlankMonikers checks that texts of monikers that annotations set to the empty text are shown as "" in all answers, and that invalid
-// ones are left out, as in Clouddriver.
-func TestBlankMonikers(t *testing.T) {
+// TestBlankMonikersAreShownAsEmpty checks that texts of monikers that annotations set to the empty text are shown as "" in all answers, and
+// that invalid ones are left out, as in Clouddriver.
+func TestBlankMonikersAreShownAsEmpty(t *testing.T) {
 	w := readtest.New(t)
 	w.Register(vedette.Account{Name: "prod", Properties: vedette.Properties{CacheAllRelationships: true}}, append(viewKinds(), "configmaps")...)
 	object := func(apiVersion, kind, name, annotations, more string) string {

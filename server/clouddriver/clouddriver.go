@@ -1,6 +1,9 @@
 // Package clouddriver implements the part of Clouddriver's REST API that Gate, Orca, Deck,
 // Fiat and Echo use. Answers come from the store and look like those of Clouddriver's
 // Kubernetes provider, including quirks that callers depend on.
+//
+// It answers requests about accounts, operations and artifacts. The families of endpoints with more code have packages of their own,
+// applications, manifests and search; package web has what all of them share.
 package clouddriver
 
 import (
@@ -12,66 +15,46 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/latest"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/clouddriver/applications"
+	"github.com/vedette-io/vedette/server/clouddriver/manifests"
+	"github.com/vedette-io/vedette/server/clouddriver/search"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// accountStore reads accounts and feeds.
+// accountStore reads what lists of accounts show.
 type accountStore interface {
-	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
-	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
-	credentialStore
-}
-
-// credentialStore reads many accounts at once.
-type credentialStore interface {
-	Accounts(ctx context.Context) ([]store.AccountRow, error)
-	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error)
+	accountlist.Store
 	Namespaces(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.AccountName][]string, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
-}
-
-// viewStore reads what list views show.
-type viewStore interface {
-	infrastructure.Store
-	Inventory(ctx context.Context) (*store.Inventory, error)
 }
 
 // knownApplications decides which applications views show.
 type knownApplications interface {
-	// Known returns a function that reports whether an application is shown, and a version that
+	// Snapshot returns a function that reports whether an application is shown, and a version that
 	// changes with what it reports.
-	Known() (known func(application string) bool, version uint64)
-}
-
-// objectStore reads objects.
-type objectStore interface {
-	Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error)
-	Objects(ctx context.Context, q store.Query) (store.Page, error)
-	Ping(ctx context.Context) error
+	Snapshot() (known func(application string) bool, version uint64)
 }
 
 type readStore interface {
+	infrastructure.Store
+	applications.Store
+	search.Store
+	manifests.Store
 	accountStore
-	objectStore
 	operationStore
-	viewStore
-	searchStore
+	healthStore
 }
 
-// authorizer decides who has access. Its errors are sent to the client unchanged.
-type authorizer interface {
-	CheckAccount(ctx context.Context, c authorize.Caller, account vedette.AccountName, access authorize.Access) error
-	CheckApplication(ctx context.Context, c authorize.Caller, application string, access authorize.Access) error
-	// Readable returns nil if the caller may read all accounts.
-	Readable(ctx context.Context, c authorize.Caller) (func(vedette.AccountName) bool, error)
-	// ReadableApplications returns nil if the caller may read all applications.
-	ReadableApplications(ctx context.Context, c authorize.Caller) (func(application string) bool, error)
+type projectStore interface {
+	applications.ProjectStore
+	search.ProjectStore
 }
 
 // taskService runs operations.
@@ -86,10 +69,12 @@ type taskService interface {
 // Config configures the API.
 type Config struct {
 	Store readStore
+	// Accounts are those in the store. If nil, it is a list for this API alone.
+	Accounts *accountlist.Cache
 	// Authorizer decides who has access. If nil, everyone has; only tests should do this.
-	Authorizer authorizer
+	Authorizer applications.Authorizer
 	// Dispatch executes operations in clusters. If nil, only the store answers.
-	Dispatch   dispatcher
+	Dispatch   manifests.Dispatcher
 	AgentCount func() int // number of connected agents; nil means none
 	// Connected reports whether an agent reports the account now. Nil means always.
 	Connected func(account vedette.AccountName) bool
@@ -114,8 +99,8 @@ type Config struct {
 	OnViewRead func(cached bool)
 	Log        *slog.Logger // nil discards the log
 
-	// Live is what can change while the server runs; nil for the defaults.
-	Live *Live
+	// Reloadable is what can change while the server runs; nil for the defaults.
+	Reloadable *Reloadable
 	// ConfigDetails is what /health shows about the server's configuration; nil for nothing.
 	ConfigDetails func() map[string]any
 	// OmitPodStatus leaves pods out of the views of Jobs (kubernetes.jobs.detailed-pod-status:
@@ -125,10 +110,8 @@ type Config struct {
 
 type api struct {
 	Config
-	credentials  *credentialCache
-	views        *infrastructure.Reader
-	applications applicationCache
-	rawResources rawResourceFilters
+	credentials latest.Value[credentialSet]
+	views       *infrastructure.Reader
 }
 
 // New returns the handler of Clouddriver's paths. It must not be registered with a ServeMux,
@@ -142,7 +125,7 @@ func New(cfg Config) http.Handler {
 		cfg.AgentCount = func() int { return 0 }
 	}
 	if cfg.Authorizer == nil {
-		cfg.Authorizer = allowAll{}
+		cfg.Authorizer = authorize.AllowAll{}
 	}
 	if cfg.Connected == nil {
 		cfg.Connected = func(vedette.AccountName) bool { return true }
@@ -150,66 +133,40 @@ func New(cfg Config) http.Handler {
 	if cfg.Artifacts == nil {
 		cfg.Artifacts = artifacts.New(artifacts.Config{})
 	}
-	if cfg.Live == nil {
-		cfg.Live = &Live{}
+	if cfg.Reloadable == nil {
+		cfg.Reloadable = &Reloadable{}
 	}
-	reader := infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes,
-		Applications: cfg.Applications, OnRead: cfg.OnViewRead})
-	a := &api{Config: cfg, views: reader}
-	a.credentials = newCredentialCache(a)
-	checked := middleware.CheckText(gzhttp.GzipHandler(a.router()), a.fail)
+	if cfg.Accounts == nil {
+		cfg.Accounts = accountlist.NewCache(cfg.Store)
+	}
+	a := &api{Config: cfg, views: infrastructure.NewReader(infrastructure.Config{Store: cfg.Store, Accounts: cfg.Accounts,
+		Limiter: cfg.ReadLimiter, Bytes: cfg.ViewBytes, Applications: cfg.Applications, OnRead: cfg.OnViewRead})}
+	checked := middleware.CheckText(gzhttp.GzipHandler(web.NewRouter(a.routes(), cfg.Log)), web.Fail(cfg.Log))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { checked.ServeHTTP(w, middleware.LiteralSemicolons(r)) })
 }
 
-// router returns the routes in the order in which they are matched. They mirror the
+// Routes returns the patterns of all routes with their methods, for example "POST {provider}/ops".
+func Routes() []string {
+	var patterns []string
+	for _, r := range (&api{Config: Config{Tasks: struct{ taskService }{}}}).routes() {
+		patterns = append(patterns, r.Method()+" "+r.Path())
+	}
+	return patterns
+}
+
+// routes returns the routes in the order in which they are matched. They mirror the
 // controllers in
 // https://github.com/spinnaker/clouddriver/tree/master/clouddriver-web/src/main/groovy/com/netflix/spinnaker/clouddriver/controllers
-func (a *api) router() router {
-	routes := []route{
-		{"health", a.health},
-		{"credentials", a.listCredentials},
-		{"credentials/{account}", a.getCredentials},
-		{"credentials/{account}/authorized", a.getAuthorizedCredentials},
-		{"manifests/{account}/{name}", a.getManifest},
-		{"manifests/{account}/{location}/{name}", a.getManifest},
-		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", a.listCluster},
-		{"manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", a.getDynamicManifest},
-		{"applications/{app}/jobs/{account}/{location}/{id}", a.getJob},
-		{"POST applications/{app}/jobs/{account}/{location}/{id}", a.getJob}, // used by Gate
-		{"DELETE applications/{app}/jobs/{account}/{location}/{id}", a.cancelJob},
-		{"applications/{app}/jobs/{account}/{location}/{id}/{container}", a.getJobProperties},
-		{"applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", a.getPodProperties},
-		{"instances/{account}/{location}/{id}/console", a.getConsole},
-		{"artifacts/credentials", a.listArtifactAccounts},
-		{"PUT artifacts/fetch", a.fetchArtifact},
-		{"artifacts/account/{account}/names", a.listArtifactNames},
-		{"artifacts/account/{account}/versions", a.listArtifactVersions},
-		{"artifacts/content-address/{app}/{hash}", a.getStoredArtifact},
-		{"armory/agent/operations", a.listOperations},
-		{"armory/agent/operations/{id}", a.getOperation},
-	}
-	routes = slices.Concat(otherProviderRoutes(), accountManagementRoutes(), a.infrastructureRoutes(), routes, a.viewRoutes())
-	if a.Tasks != nil {
-		routes = append(routes, a.taskRoutes()...)
-	}
-	return router{api: a, routes: routes}
-}
-
-// allowAll grants everything to everyone.
-type allowAll struct{}
-
-func (allowAll) CheckAccount(context.Context, authorize.Caller, vedette.AccountName, authorize.Access) error {
-	return nil
-}
-
-func (allowAll) CheckApplication(context.Context, authorize.Caller, string, authorize.Access) error {
-	return nil
-}
-
-func (allowAll) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
-	return nil, nil
-}
-
-func (allowAll) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
-	return nil, nil
+func (a *api) routes() []web.Route {
+	return slices.Concat(
+		otherProviderRoutes(),
+		accountManagementRoutes(),
+		applications.Routes(applications.Config{Store: a.Store, Views: a.views, Authorizer: a.Authorizer, Connected: a.Connected,
+			Projects: a.Projects, ReadLimiter: a.ReadLimiter}),
+		search.Routes(search.Config{Store: a.Store, Views: a.views, Authorizer: a.Authorizer, Projects: a.Projects,
+			ReadLimiter: a.ReadLimiter, Log: a.Log}),
+		manifests.Routes(manifests.Config{Store: a.Store, Authorizer: a.Authorizer, Dispatch: a.Dispatch, Connected: a.Connected,
+			ReadLimiter: a.ReadLimiter, OmitPodStatus: a.OmitPodStatus, Log: a.Log}),
+		a.credentialRoutes(), a.artifactRoutes(), a.adminRoutes(), a.operationRoutes(),
+	)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,12 +16,13 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the answers into testdata")
 
 var crontab = vedette.Resource{Kind: vedette.Kind{Group: "stable.example.com", Name: "CronTab"}, Version: "v1", Plural: "crontabs", Namespaced: true}
 
@@ -59,9 +59,9 @@ func get(t *testing.T, url string, headers ...string) (*http.Response, []byte) {
 	return response, body
 }
 
-// TestManifestFiles stores each testdata/x.input.json and compares the response with
+// TestManifestsAnswerAsRecorded stores each testdata/x.input.json and compares the response with
 // x.output.json.
-func TestManifestFiles(t *testing.T) {
+func TestManifestsAnswerAsRecorded(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.input.json")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("got no test cases, error %v", err)
@@ -83,7 +83,7 @@ func TestManifestFiles(t *testing.T) {
 			if response.StatusCode != http.StatusOK {
 				t.Fatalf("got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 			}
-			compare(t, strings.Replace(input, ".input.", ".output.", 1), indent(t, body))
+			golden.Compare(t, strings.Replace(input, ".input.", ".output.", 1), indent(t, body))
 		})
 	}
 }
@@ -96,25 +96,8 @@ func indent(t *testing.T, body []byte) string {
 	return b.String()
 }
 
-func compare(t *testing.T, file, got string) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-// TestManifestPaths requests the same objects by each form of their name that callers use.
-func TestManifestPaths(t *testing.T) {
+// TestManifestIsFoundByEachName requests the same objects by each form of their name that callers use.
+func TestManifestIsFoundByEachName(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", prodKinds()...)
 	w.Put("prod", readtest.Deployment("shop", "web.v1", 3), readtest.Node("node-1"),
@@ -180,7 +163,7 @@ func TestNamespaceOfTheContext(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsHaveClouddriversWords(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", prodKinds()...)
 	w.Account("new")
@@ -249,7 +232,7 @@ func TestMethodNotAllowedAndHead(t *testing.T) {
 	}
 }
 
-func TestNotModified(t *testing.T) {
+func TestUnchangedManifestIsNotSent(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	w.Put("prod", readtest.Pod("shop", "web-0", "web"))
@@ -265,7 +248,7 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestCredentialsAreAsRecorded(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("open", "pods")
 	w.Register(vedette.Account{Name: "prod", Namespaces: []string{"default", "kube-system", "shop"}, Properties: vedette.Properties{
@@ -278,24 +261,25 @@ func TestCredentials(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: w.Store})
 	for file, path := range map[string]string{"credentials": "/credentials", "credentials-expanded": "/credentials?expand=true", "credentials-prod": "/credentials/prod"} {
 		_, body := get(t, server+path)
-		compare(t, "testdata/"+file+".json", indent(t, body))
+		golden.Compare(t, "testdata/"+file+".json", indent(t, body))
 	}
 }
 
 // unavailableStore is a store whose database does not answer.
 type unavailableStore struct{ *store.Store }
 
-func (unavailableStore) Ping(context.Context) error { return errors.New("connection refused") }
+func (unavailableStore) Ping(context.Context) error       { return errors.New("connection refused") }
+func (unavailableStore) WriteProblem() sqldb.WriteProblem { return "" }
 
-func (unavailableStore) Accounts(context.Context) ([]store.AccountRow, error) {
+func (unavailableStore) Accounts(context.Context) ([]registry.Account, error) {
 	return nil, errors.New("secret text of a driver")
 }
 
-func (unavailableStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]store.AccountRow, error) {
+func (unavailableStore) AccountsNamed(context.Context, ...vedette.AccountName) ([]registry.Account, error) {
 	return nil, errors.New("secret text of a driver")
 }
 
-func TestHealth(t *testing.T) {
+func TestHealthFollowsTheDatabase(t *testing.T) {
 	s := readtest.New(t).Store
 	response, body := get(t, serve(t, clouddriver.Config{Store: s, AgentCount: func() int { return 3 }})+"/health")
 	if want := `{"status":"UP","components":{"agents":{"status":"UP","details":{"connected":3}},"db":{"status":"UP"}}}` + "\n"; response.StatusCode != 200 || string(body) != want {
@@ -307,8 +291,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestInternalError checks that internal details are logged but not sent to clients.
-func TestInternalError(t *testing.T) {
+// TestInternalErrorsAreLoggedNotSent checks that internal details are logged but not sent to clients.
+func TestInternalErrorsAreLoggedNotSent(t *testing.T) {
 	var log bytes.Buffer
 	server := serve(t, clouddriver.Config{Store: unavailableStore{readtest.New(t).Store}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	response, body := get(t, server+"/credentials")

@@ -1,15 +1,18 @@
 package clouddriver
 
 import (
-	"context"
+	"cmp"
 	"net/http"
 	"slices"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // credentialView is an account in the list without expand=true, which Fiat reads.
@@ -41,10 +44,19 @@ type expandedView struct {
 	SpinnakerKindMap map[string]string `json:"spinnakerKindMap"`
 }
 
+// credentialRoutes are those of CredentialsController that read accounts.
+func (a *api) credentialRoutes() []web.Route {
+	return []web.Route{
+		web.Handle("credentials", a.listCredentials),
+		web.Handle("credentials/{account}", a.getCredentials),
+		web.Handle("credentials/{account}/authorized", a.getAuthorizedCredentials),
+	}
+}
+
 // listCredentials mirrors CredentialsController.list. The list is not filtered by permissions,
 // because Gate and Fiat filter it.
-func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	list, err := a.credentials.list(r.Context(), singleParam(r.URL.Query(), "expand") == "true")
+func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	list, err := a.listAll(r.Context(), web.SingleParam(r.URL.Query(), "expand") == "true")
 	if err != nil {
 		return err
 	}
@@ -53,46 +65,41 @@ func (a *api) listCredentials(w http.ResponseWriter, r *http.Request, _ pathPara
 }
 
 // getCredentials mirrors CredentialsController.getAccount.
-func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) getCredentials(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	name := vedette.AccountName(p["account"])
-	views, err := a.readCredentials(r.Context(), []vedette.AccountName{name})
+	if err := a.Store.CheckLease(r.Context()); err != nil {
+		return err
+	}
+	accounts, err := a.Accounts.Current(r.Context())
 	if err != nil {
 		return err
 	}
-	if len(views) == 0 {
-		return a.asAccountNotFound(store.ErrNoAccount, name)
+	row := accounts.Row(name)
+	if row == nil {
+		return web.AccountNotFound(registry.ErrNoAccount, name)
 	}
-	return writeJSON(w, r, views[0])
+	namespaces, err := a.Store.Namespaces(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(w, r, a.newExpandedView(row, namespaces[name]))
 }
 
 // getAuthorizedCredentials mirrors CredentialsController.getAuthorizedAccount. Orca uses it to
 // check whether a user may use an account's credentials.
-func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) getAuthorizedCredentials(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if err := a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), vedette.AccountName(p["account"]), authorize.Write); err != nil {
-		return a.asAccountNotFound(err, vedette.AccountName(p["account"]))
+		return web.AccountNotFound(err, vedette.AccountName(p["account"]))
 	}
 	return a.getCredentials(w, r, p)
 }
 
-func (a *api) account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error) {
-	row, err := a.Store.Account(ctx, name)
-	return row, a.asAccountNotFound(err, name)
-}
-
-// asAccountNotFound replaces the error of an unknown account by Clouddriver's.
-func (a *api) asAccountNotFound(err error, name vedette.AccountName) error {
-	if vedette.KindOf(err) == vedette.NotFound {
-		return vedette.Errorf(vedette.NotFound, "Account does not exist (name: %s)", name)
-	}
-	return err
-}
-
-func (a *api) newCredentialView(row store.AccountRow) credentialView {
+func (a *api) newCredentialView(row *accountlist.Row) credentialView {
 	p := row.Properties
-	v := credentialView{Name: row.Name, Environment: orDefault(p.Environment, string(row.Name)),
-		AccountType:   orDefault(p.AccountType, string(row.Name)),
+	v := credentialView{Name: row.Name, Environment: cmp.Or(p.Environment, string(row.Name)),
+		AccountType:   cmp.Or(p.AccountType, string(row.Name)),
 		CloudProvider: "kubernetes", Type: "kubernetes", RequiredGroupMembership: []string{}, Permissions: newPermissionView(p.Permissions)}
-	rules := a.Live.CredentialRules()
+	rules := a.Reloadable.CredentialRules()
 	v.PrimaryAccount = slices.Contains(rules.PrimaryAccountTypes, v.AccountType)
 	v.ChallengeDestructiveActions = slices.Contains(rules.ChallengeEnvironments, v.Environment)
 	return v
@@ -105,7 +112,7 @@ func newPermissionView(p *vedette.Permissions) *permissionView {
 	return &permissionView{Read: nonNil(p.Read), Write: nonNil(p.Write), Execute: p.Execute}
 }
 
-func (a *api) newExpandedView(row store.AccountRow, namespaces []string) expandedView {
+func (a *api) newExpandedView(row *accountlist.Row, namespaces []string) expandedView {
 	return expandedView{credentialView: a.newCredentialView(row), CacheThreads: 1, Enabled: true,
 		Namespaces: visibleNamespaces(row, namespaces), DockerRegistries: []string{},
 		SpinnakerKindMap: spinnakerKindMap(row.Properties.CustomResources)}
@@ -114,7 +121,7 @@ func (a *api) newExpandedView(row store.AccountRow, namespaces []string) expande
 // visibleNamespaces returns the namespaces that the account is restricted to, or else all
 // namespaces of the cluster: those that are stored, or if the account does not cache Namespaces,
 // those that its agent found when it registered. Omitted namespaces are left out.
-func visibleNamespaces(row store.AccountRow, stored []string) []string {
+func visibleNamespaces(row *accountlist.Row, stored []string) []string {
 	if configured := row.Properties.Namespaces; len(configured) > 0 {
 		return configured
 	}
@@ -132,16 +139,9 @@ func visibleNamespaces(row store.AccountRow, stored []string) []string {
 func spinnakerKindMap(custom []vedette.CustomResource) map[string]string {
 	m := manifest.SpinnakerKinds()
 	for _, c := range custom {
-		m[kindName(vedette.ParseKind(c.KubernetesKind))] = orDefault(c.SpinnakerKind, manifest.Unclassified)
+		m[manifest.KindName(vedette.ParseKind(c.KubernetesKind))] = cmp.Or(c.SpinnakerKind, manifest.Unclassified)
 	}
 	return m
-}
-
-func orDefault(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // nonNil returns l, or an empty list if l is nil, so that JSON shows [].

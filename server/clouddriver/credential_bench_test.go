@@ -37,6 +37,7 @@ func BenchmarkCredentials(b *testing.B) {
 					}
 				}
 				do()
+				var cpu cpuMeter
 				for n := 0; b.Loop(); n++ {
 					b.StopTimer()
 					for i := range min(changed, 200) {
@@ -46,8 +47,11 @@ func BenchmarkCredentials(b *testing.B) {
 						handler = clouddriver.New(clouddriver.Config{Store: w.Store})
 					}
 					b.StartTimer()
+					cpu.start()
 					do()
+					cpu.stop()
 				}
+				cpu.report(b)
 			})
 		}
 	}

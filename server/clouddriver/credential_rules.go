@@ -23,16 +23,16 @@ func (r CredentialRules) withDefaults() *CredentialRules {
 	return &r
 }
 
-// Live holds what can change while the server runs. The zero value has the defaults.
-type Live struct {
+// Reloadable holds what can change while the server runs. The zero value has the defaults.
+type Reloadable struct {
 	rules atomic.Pointer[CredentialRules]
 }
 
 // SetCredentialRules replaces the rules.
-func (l *Live) SetCredentialRules(r CredentialRules) { l.rules.Store(r.withDefaults()) }
+func (l *Reloadable) SetCredentialRules(r CredentialRules) { l.rules.Store(r.withDefaults()) }
 
 // CredentialRules returns the rules. The pointer is another one after each change.
-func (l *Live) CredentialRules() *CredentialRules {
+func (l *Reloadable) CredentialRules() *CredentialRules {
 	if rules := l.rules.Load(); rules != nil {
 		return rules
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestRulesChange checks that changed rules apply to accounts whose answers are kept.
-func TestRulesChange(t *testing.T) {
-	w, live := readtest.New(t), &clouddriver.Live{}
+// TestChangedRulesApplyToKeptAnswers checks that changed rules apply to accounts whose answers are kept.
+func TestChangedRulesApplyToKeptAnswers(t *testing.T) {
+	w, reloadable := readtest.New(t), &clouddriver.Reloadable{}
 	w.Account("dev", "pods")
-	server := serve(t, clouddriver.Config{Store: w.Store, Live: live})
+	server := serve(t, clouddriver.Config{Store: w.Store, Reloadable: reloadable})
 	for _, tt := range []struct {
 		name  string
 		rules clouddriver.CredentialRules
@@ -23,7 +23,7 @@ func TestRulesChange(t *testing.T) {
 		{"a primary account", clouddriver.CredentialRules{PrimaryAccountTypes: []string{"dev"}}, []string{`"primaryAccount":true`, `"challengeDestructiveActions":false`}},
 		{"a challenge", clouddriver.CredentialRules{ChallengeEnvironments: []string{"dev"}}, []string{`"primaryAccount":false`, `"challengeDestructiveActions":true`}},
 	} {
-		live.SetCredentialRules(tt.rules)
+		reloadable.SetCredentialRules(tt.rules)
 		for _, path := range []string{"/credentials", "/credentials?expand=true", "/credentials/dev"} {
 			_, body := get(t, server+path)
 			for _, want := range tt.want {

@@ -7,9 +7,9 @@ import "net/http"
 func OtherProviderAnswers() map[string]int {
 	statuses := map[string]int{}
 	for _, answer := range otherProviderAnswers {
-		statuses[answer.pattern] = http.StatusOK
+		statuses[string(answer.pattern)] = http.StatusOK
 		if answer.body == "" {
-			statuses[answer.pattern] = http.StatusNotFound
+			statuses[string(answer.pattern)] = http.StatusNotFound
 		}
 	}
 	return statuses

@@ -41,7 +41,7 @@ func (c *fakeCluster) Execute(ctx context.Context, op vedette.Operation) vedette
 		name += fmt.Sprintf(" %s %s/%s %s %t %t", a.Kind, a.Namespace, a.Name, a.Propagation, a.MissingOK, a.NoWait)
 	}
 	c.mu.Lock()
-	c.received = append(c.received, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.User, time.Until(op.Deadline).Round(time.Second)))
+	c.received = append(c.received, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.Requester.User, time.Until(op.Deadline).Round(time.Second)))
 	c.mu.Unlock()
 	out, ok := c.answers[strings.TrimSpace(name)]
 	switch {
@@ -125,6 +125,7 @@ func prodWorld(t *testing.T) (*readtest.Fixture, *fakeCluster) {
 		"get ingress shop/mute":                             {State: vedette.Failed, Status: 500},
 		"get widget shop/odd":                               objectsOutcome(),
 		"get deployment shop/web":                           objectsOutcome(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop"}}`),
+		"events ConfigMap shop/settings-v001":               objectsOutcome(),
 		"events Pod shop/web-0":                             objectsOutcome(event("third", "null", `"2026-11-20T12:03:00Z"`), event("first", `"2026-11-20T12:01:00Z"`, "null"), event("second", `"2026-11-20T12:00:00Z"`, `"2026-11-20T12:02:00.5Z"`)),
 		"metrics shop/web-0":                                objectsOutcome(usage),
 		"list configMap shop":                               objectsOutcome(settings, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","labels":{"app":"web"}}}`),

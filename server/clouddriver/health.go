@@ -5,7 +5,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/vedette-io/vedette/server/clouddriver/web"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
+
+// healthStore tells whether the database can be used.
+type healthStore interface {
+	Ping(ctx context.Context) error
+	WriteProblem() sqldb.WriteProblem
+}
 
 type healthView struct {
 	Status     string                   `json:"status"`
@@ -19,10 +28,22 @@ type componentView struct {
 
 const pingTimeout = 2 * time.Second
 
-// health answers UP if the database responds. The number of connected agents has no effect,
+// databaseProblem returns why the database cannot be used; empty if it can.
+func (a *api) databaseProblem(ctx context.Context) string {
+	if err := a.Store.Ping(ctx); err != nil {
+		a.Log.WarnContext(ctx, "database does not answer", "error", err)
+		return "the database does not answer; see the server's log"
+	}
+	if problem := a.Store.WriteProblem(); problem != "" {
+		return problem.Message() + "; see the server's log"
+	}
+	return ""
+}
+
+// health answers UP if the database responds and takes writes. The number of connected agents has no effect,
 // because a new installation has no agents, and a server without agents still answers from the
 // store.
-func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error {
+func (a *api) health(w http.ResponseWriter, r *http.Request, _ web.Params) error {
 	ctx, cancel := context.WithTimeout(r.Context(), pingTimeout)
 	defer cancel()
 	view := healthView{Status: "UP", Components: map[string]componentView{
@@ -33,11 +54,9 @@ func (a *api) health(w http.ResponseWriter, r *http.Request, _ pathParams) error
 		view.Components["config"] = componentView{Status: "UP", Details: a.ConfigDetails()}
 	}
 	code := http.StatusOK
-	if err := a.Store.Ping(ctx); err != nil {
-		a.Log.WarnContext(ctx, "database does not answer", "error", err)
+	if problem := a.databaseProblem(ctx); problem != "" {
 		code, view.Status = http.StatusServiceUnavailable, "DOWN"
-		view.Components["db"] = componentView{Status: "DOWN",
-			Details: map[string]any{"error": "the database does not answer; see the server's log"}}
+		view.Components["db"] = componentView{Status: "DOWN", Details: map[string]any{"error": problem}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -10,28 +10,28 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // searchReads counts reads of the search, too.
 type searchReads struct{ *viewReads }
 
-func (s searchReads) Search(ctx context.Context, q store.SearchQuery) ([]store.SearchRow, error) {
+func (s searchReads) Search(ctx context.Context, q read.SearchQuery) ([]read.SearchRow, error) {
 	s.reads.Add(1)
 	return s.Store.Search(ctx, q)
 }
 
-func (s searchReads) CountSearch(ctx context.Context, q store.SearchQuery) (int64, error) {
+func (s searchReads) CountSearch(ctx context.Context, q read.SearchQuery) (int64, error) {
 	s.reads.Add(1)
 	return s.Store.CountSearch(ctx, q)
 }
 
-func (s searchReads) Inventory(ctx context.Context) (*store.Inventory, error) {
+func (s searchReads) Inventory(ctx context.Context) (*read.Inventory, error) {
 	s.reads.Add(1)
 	return s.Store.Inventory(ctx)
 }
 
-func (s searchReads) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (store.Row, error) {
+func (s searchReads) Object(ctx context.Context, account vedette.AccountName, key vedette.Key) (read.Row, error) {
 	s.reads.Add(1)
 	return s.Store.Object(ctx, account, key)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 )
@@ -41,8 +42,8 @@ func infrastructureWorld(t testing.TB) *readtest.Fixture {
 	return w
 }
 
-// TestInfrastructureFiles compares answers with files.
-func TestInfrastructureFiles(t *testing.T) {
+// TestInfrastructureAnswersAsRecorded compares answers with files.
+func TestInfrastructureAnswersAsRecorded(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: infrastructureWorld(t).Store})
 	for name, path := range map[string]string{
 		"load-balancers":           "/applications/shop/loadBalancers",
@@ -61,12 +62,12 @@ func TestInfrastructureFiles(t *testing.T) {
 			if response.StatusCode != http.StatusOK {
 				t.Fatalf("got %d %s, want 200", response.StatusCode, body)
 			}
-			compare(t, "testdata/infrastructure/"+name+".json", indent(t, body))
+			golden.Compare(t, "testdata/infrastructure/"+name+".json", indent(t, body))
 		})
 	}
 }
 
-func TestInfrastructureAnswers(t *testing.T) {
+func TestInfrastructureFollowsPathAndRegion(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: infrastructureWorld(t).Store})
 	const deny, other = `{"id":"networkPolicy shop-deny","name":"networkPolicy shop-deny","moniker":{}}`, `{"id":"networkPolicy other","name":"networkPolicy other","moniker":{}}`
 	for _, tt := range []struct {
@@ -146,8 +147,8 @@ func TestUnknownApplicationsAreHidden(t *testing.T) {
 	}
 }
 
-// TestHugeSearch sends 10 MB. A server in front of the handler accepts 1 MB of headers at most.
-func TestHugeSearch(t *testing.T) {
+// TestHugeSearchIsRejected sends 10 MB. A server in front of the handler accepts 1 MB of headers at most.
+func TestHugeSearchIsRejected(t *testing.T) {
 	handler := clouddriver.New(clouddriver.Config{Store: readtest.New(t).Store})
 	for _, query := range []string{"type=pod&q=" + strings.Repeat("x", 10<<20), "q=web" + strings.Repeat("&type=pod,replicaSet,x", 500_000),
 		"type=" + strings.Repeat("pod,", 2_500_000)} {

@@ -41,9 +41,7 @@ func TestReadLimitReturnsUnavailable(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", path, response.StatusCode, body, http.StatusOK)
 		}
 	}
-	if freeAfter, _ := readtest.Exhaust(reads); freeAfter != freeBefore {
-		t.Errorf("free memory: got %d bytes, want %d as before the requests", freeAfter, freeBefore)
-	}
+	readtest.AwaitFree(t, reads, freeBefore)
 }
 
 // TestListsOfClustersPayForLabels reads objects from a cluster whose labels take ten times more memory than their text.
@@ -65,10 +63,8 @@ func TestListsOfClustersPayForLabels(t *testing.T) {
 			}
 		}
 	}
-	freed, _ := readtest.Exhaust(reads)
-	if all, _ := readtest.Exhaust(readlimit.New(readlimit.Config{Wait: time.Millisecond})); freed != all {
-		t.Errorf("got %d bytes free after the requests, want %d", freed, all)
-	}
+	all, _ := readtest.Exhaust(readlimit.New(readlimit.Config{Wait: time.Millisecond}))
+	readtest.AwaitFree(t, reads, all)
 }
 
 // TestJobsPayForTheirPods reads a Job whose pods have 32 MiB of status, with a memory of 16 MiB.
@@ -93,9 +89,7 @@ func TestJobsPayForTheirPods(t *testing.T) {
 			t.Errorf("%s: got %d and %d bytes, want %d", name, response.StatusCode, len(body), want)
 		}
 	}
-	if freeAfter, _ := readtest.Exhaust(reads); freeAfter != freeBefore {
-		t.Errorf("free memory: got %d bytes, want %d as before the requests", freeAfter, freeBefore)
-	}
+	readtest.AwaitFree(t, reads, freeBefore)
 }
 
 // TestManifestsPayForWhatTheyBecome reads objects that take a hundred times more memory than their text.

@@ -13,18 +13,19 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestLiveFiles compares responses with testdata/live, and checks the requests to the cluster.
-func TestLiveFiles(t *testing.T) {
+// TestLiveAnswersAreAsRecorded compares responses with testdata/live, and checks the requests to the cluster.
+func TestLiveAnswersAreAsRecorded(t *testing.T) {
 	for _, tt := range []struct {
 		file, path string
 		requests   []string
 	}{
-		{"manifest-that-is-not-cached", "/manifests/prod/shop/configMap%20settings-v001", []string{"events ConfigMap shop/settings-v001 in prod for dev within 2s", "get configMap shop/settings-v001 in prod for dev within 10s"}},
-		{"manifest-of-a-pod", "/manifests/prod/shop/pod%20web-0", []string{"events Pod shop/web-0 in prod for dev within 2s", "metrics shop/web-0 in prod for dev within 2s"}},
+		{"manifest-that-is-not-cached", "/manifests/prod/shop/configMap%20settings-v001", []string{"events ConfigMap shop/settings-v001 in prod for dev within 5s", "get configMap shop/settings-v001 in prod for dev within 10s"}},
+		{"manifest-of-a-pod", "/manifests/prod/shop/pod%20web-0", []string{"events Pod shop/web-0 in prod for dev within 5s", "metrics shop/web-0 in prod for dev within 5s"}},
 		{"manifest-alone", "/manifests/prod/shop/pod%20web-0?includeEvents=false", nil},
 		{"cluster", "/manifests/prod/shop/replicaSet/cluster/web/replicaSet%20web", nil},
 		{"cluster-that-is-not-cached", "/manifests/prod/shop/configMap/cluster/web/configMap%20settings", []string{"list configMap shop in prod for dev within 10s"}},
@@ -47,7 +48,7 @@ func TestLiveFiles(t *testing.T) {
 			if response.StatusCode != http.StatusOK {
 				t.Fatalf("got %d %s, want %d", response.StatusCode, body, http.StatusOK)
 			}
-			compare(t, "testdata/live/"+tt.file+".json", indent(t, body))
+			golden.Compare(t, "testdata/live/"+tt.file+".json", indent(t, body))
 			if got := c.requests(); !slices.Equal(got, tt.requests) {
 				t.Errorf("requests to the cluster: got %q, want %q", got, tt.requests)
 			}
@@ -98,7 +99,7 @@ func TestOmitPodStatus(t *testing.T) {
 	}
 }
 
-func TestDynamicCriteria(t *testing.T) {
+func TestCriteriaChooseTheManifest(t *testing.T) {
 	w, c := prodWorld(t)
 	server := serve(t, clouddriver.Config{Store: w.Store, Dispatch: c})
 	for _, tt := range []struct {
@@ -127,7 +128,7 @@ func TestDynamicCriteria(t *testing.T) {
 	}
 }
 
-func TestLiveErrors(t *testing.T) {
+func TestLiveErrorsSayWhatFailed(t *testing.T) {
 	w, c := prodWorld(t)
 	w.Account("away", "pods")
 	w.Fleet.Disconnect("away")
@@ -184,18 +185,19 @@ func TestLiveErrors(t *testing.T) {
 }
 
 // TestEventsAndMetricsTimeout checks that events and metrics can neither delay a manifest
-// beyond their timeout nor make it fail.
+// beyond their timeout nor make it fail, and that a warning says if the events are missing.
 func TestEventsAndMetricsTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		events, metrics vedette.Outcome
 		took            time.Duration
+		warning         string // a part; "" for none
 	}{
-		{"both hang", hangingOutcome, hangingOutcome, 2 * time.Second},
-		{"events hang", hangingOutcome, objectsOutcome(usage), 2 * time.Second},
-		{"both fail", failedOutcome(403, "no"), failedOutcome(404, "no metrics server"), 0},
-		{"metrics of another format", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0},
-		{"no metrics object", objectsOutcome(), objectsOutcome(), 0},
+		{"both hang", hangingOutcome, hangingOutcome, 5 * time.Second, "account prod: read the events of Pod shop/web-0: "},
+		{"events hang", hangingOutcome, objectsOutcome(usage), 5 * time.Second, "no events are shown"},
+		{"both fail", failedOutcome(403, "no"), failedOutcome(404, "no metrics server"), 0, ": no: no events are shown"},
+		{"metrics of another format", objectsOutcome(), objectsOutcome(`{"containers":[{"usage":{"cpu":"much"}}]}`), 0, ""},
+		{"no metrics object", objectsOutcome(), objectsOutcome(), 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -203,9 +205,15 @@ func TestEventsAndMetricsTimeout(t *testing.T) {
 				c.answers["events Pod shop/web-0"], c.answers["metrics shop/web-0"] = tt.events, tt.metrics
 				recorder, start := httptest.NewRecorder(), time.Now()
 				clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c}).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/manifests/prod/shop/pod%20web-0", nil))
-				var got struct{ Events, Metrics []any }
+				var got struct {
+					Events, Metrics []any
+					Warnings        []string
+				}
 				if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || recorder.Code != 200 || got.Events == nil || len(got.Events) != 0 || got.Metrics == nil {
 					t.Errorf("got %d %s, want %d", recorder.Code, recorder.Body, 200)
+				}
+				if isWarned := strings.Contains(strings.Join(got.Warnings, "\n"), tt.warning); !isWarned || (tt.warning == "") != (len(got.Warnings) == 0) {
+					t.Errorf("got the warnings %q, want one with %q", got.Warnings, tt.warning)
 				}
 				if took := time.Since(start); took != tt.took {
 					t.Errorf("duration: got %s, want %s", took, tt.took)
@@ -228,8 +236,8 @@ func TestMetricsAreSetPerAccount(t *testing.T) {
 	}
 }
 
-// TestLiveAuthorization checks the permissions that routes to live clusters require.
-func TestLiveAuthorization(t *testing.T) {
+// TestLiveRoutesNeedPermission checks the permissions that routes to live clusters require.
+func TestLiveRoutesNeedPermission(t *testing.T) {
 	w, c := prodWorld(t)
 	for _, tt := range []struct {
 		method, path string

@@ -2,36 +2,43 @@ package clouddriver
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
-	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/decodelimit"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/readlimit"
+	"github.com/vedette-io/vedette/server/rest"
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// taskRoutes returns the routes of OperationsController, FeaturesController and
-// CacheController. "task/{id}:resume" comes before "task/{id}", which matches its path too.
-func (a *api) taskRoutes() []route {
-	return []route{
-		{"POST ops", a.submit},
-		{"POST ops/{name}", a.submitOne},
-		{"POST {provider}/ops", a.submit},
-		{"POST {provider}/ops/{name}", a.submitOne},
-		{"task", a.listTasks},
-		{"POST task/{id}:resume", a.resumeTask},
-		{"task/{id}", a.getTask},
-		{"PATCH {provider}/task/{id}", a.patchTask},
-		{"{provider}/task/{id}/owner", a.getOwner},
-		{"POST {provider}/task/{id}/restart", a.restartTask},
-		{"features/stages", a.listStages},
-		{"POST cache/{provider}/{type}", a.refreshCache},
-		{"cache/{provider}/{type}", a.listRefreshes},
+// operationRoutes returns the routes of OperationsController, FeaturesController and
+// CacheController, and those of the Scale Agent's history. "task/{id}:resume" comes before "task/{id}", which matches its
+// path too.
+func (a *api) operationRoutes() []web.Route {
+	history := []web.Route{
+		web.Handle("armory/agent/operations", a.listOperations),
+		web.Handle("armory/agent/operations/{id}", a.getOperation),
 	}
+	if a.Tasks == nil {
+		return history
+	}
+	return append(history,
+		web.Handle("POST ops", a.submit),
+		web.Handle("POST ops/{name}", a.submitOne),
+		web.Handle("POST {provider}/ops", a.submit),
+		web.Handle("POST {provider}/ops/{name}", a.submitOne),
+		web.Handle("task", a.listTasks),
+		web.Handle("POST task/{id}:resume", a.resumeTask),
+		web.Handle("task/{id}", a.getTask),
+		web.Handle("PATCH {provider}/task/{id}", a.patchTask),
+		web.Handle("{provider}/task/{id}/owner", a.getOwner),
+		web.Handle("POST {provider}/task/{id}/restart", a.restartTask),
+		web.Handle("features/stages", a.listStages),
+		web.Handle("POST cache/{provider}/{type}", a.refreshCache),
+		web.Handle("cache/{provider}/{type}", a.listRefreshes),
+	)
 }
 
 // maxBodyBytes bounds a request body, which contains the manifests of a deployment.
@@ -44,21 +51,11 @@ type taskRef struct {
 }
 
 func writeTaskRef(w http.ResponseWriter, r *http.Request, id string) error {
-	return writeJSON(w, r, taskRef{id, "/task/" + id})
+	return rest.WriteJSON(w, r, taskRef{id, "/task/" + id})
 }
 
-// readBody reads a body of JSON, and reserves memory for what it becomes.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "read the request body: %w", err)
-	}
-	// encoding/json would silently replace invalid UTF-8, and the manifest would name another
-	// object.
-	if err := textcheck.UTF8(raw); err != nil {
-		return nil, vedette.Errorf(vedette.Invalid, "the body must not contain %w", err)
-	}
-	return raw, decodelimit.Reserve(r.Context(), raw)
+	return rest.ReadBody(w, r, "body", maxBodyBytes)
 }
 
 // taskOptions returns the options of a task from the headers and the query.
@@ -71,8 +68,9 @@ func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 		MayReadApplication: func(ctx context.Context, application string) error {
 			return a.Authorizer.CheckApplication(ctx, caller, application, authorize.Read)
 		},
-		RequestID: singleParam(r.URL.Query(), "clientRequestId"), Provider: provider,
-		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"), Source: readlimit.CallerOf(r).Source,
+		RequestID: web.SingleParam(r.URL.Query(), "clientRequestId"), Provider: provider,
+		Application: r.Header.Get("X-SPINNAKER-APPLICATION"), User: r.Header.Get("X-SPINNAKER-USER"),
+		Requester: caller.Requester, Source: readlimit.CallerOf(r).Source,
 	}
 	if a.Remote != nil {
 		o.Remote = a.Remote(r, provider)
@@ -81,7 +79,7 @@ func (a *api) taskOptions(r *http.Request, provider string) task.Options {
 }
 
 // submit mirrors OperationsController.cloudProviderOperations and operations.
-func (a *api) submit(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) submit(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	requests, err := readRequests(w, r)
 	if err != nil {
 		return err
@@ -98,7 +96,7 @@ func readRequests(w http.ResponseWriter, r *http.Request) ([]task.Request, error
 }
 
 // submitOne mirrors OperationsController.cloudProviderOperation and operation.
-func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	raw, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -110,7 +108,7 @@ func (a *api) submitOne(w http.ResponseWriter, r *http.Request, p pathParams) er
 	return a.submitRequests(w, r, p, requests)
 }
 
-func (a *api) submitRequests(w http.ResponseWriter, r *http.Request, p pathParams, requests []task.Request) error {
+func (a *api) submitRequests(w http.ResponseWriter, r *http.Request, p web.Params, requests []task.Request) error {
 	id, err := a.Tasks.Submit(r.Context(), requests, a.taskOptions(r, p["provider"]))
 	if err != nil {
 		return err
@@ -119,7 +117,7 @@ func (a *api) submitRequests(w http.ResponseWriter, r *http.Request, p pathParam
 }
 
 // restartTask mirrors OperationsController.restartCloudProviderTask.
-func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if err := checkProvider(p); err != nil {
 		return err
 	}
@@ -134,7 +132,7 @@ func (a *api) restartTask(w http.ResponseWriter, r *http.Request, p pathParams) 
 }
 
 // patchTask mirrors OperationsController.updateTask.
-func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if err := checkProvider(p); err != nil {
 		return err
 	}
@@ -157,18 +155,12 @@ func (a *api) patchTask(w http.ResponseWriter, r *http.Request, p pathParams) er
 	return writeTaskRef(w, r, p["id"])
 }
 
-// unsupportedProviderError is the error for tasks of other cloud providers. Clouddriver
-// answers them with 500.
-type unsupportedProviderError struct{ name string }
-
-func (e *unsupportedProviderError) Error() string {
-	return "updating Task information not supported via this endpoint for cloudprovider: " + e.name +
-		". Supported cloudproviders are: [kubernetes]"
-}
-
-func checkProvider(p pathParams) error {
+// checkProvider rejects tasks of other cloud providers like Clouddriver.
+func checkProvider(p web.Params) error {
 	if p["provider"] != "kubernetes" {
-		return &unsupportedProviderError{p["provider"]}
+		return &web.Error{Status: http.StatusInternalServerError, Exception: "java.lang.UnsupportedOperationException",
+			Message: "updating Task information not supported via this endpoint for cloudprovider: " + p["provider"] +
+				". Supported cloudproviders are: [kubernetes]"}
 	}
 	return nil
 }
@@ -179,21 +171,21 @@ type stageView struct {
 }
 
 // listStages mirrors FeaturesController.stages.
-func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ pathParams) error {
+func (a *api) listStages(w http.ResponseWriter, r *http.Request, _ web.Params) error {
 	var stages []stageView
 	for _, name := range task.Operations() {
 		stages = append(stages, stageView{name, true})
 	}
-	return writeJSON(w, r, stages)
+	return rest.WriteJSON(w, r, stages)
 }
 
 // refreshCache mirrors CacheController.handleOnDemand for a provider without on-demand
 // caching. It reports the refresh as done, because older versions of Orca wait for it.
-func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	return writeJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
+func (a *api) refreshCache(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	return rest.WriteJSON(w, r, map[string]any{"cachedIdentifiersByType": map[string]any{}})
 }
 
 // listRefreshes mirrors CacheController.pendingOnDemands.
-func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	return writeJSON(w, r, []string{})
+func (a *api) listRefreshes(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	return rest.WriteJSON(w, r, []string{})
 }

@@ -2,20 +2,23 @@ package clouddriver
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
-// operationStore reads the history of operations.
 type operationStore interface {
-	Operation(ctx context.Context, id vedette.OperationID) (store.OperationRow, error)
-	Operations(ctx context.Context, q store.OperationQuery) ([]store.OperationRow, string, error)
+	Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error)
+	Operations(ctx context.Context, q history.Query) ([]history.Operation, string, error)
 }
 
 // operationRecord is an operation in the format of the Scale Agent. All times are in
@@ -58,7 +61,7 @@ type resultView struct {
 	DurationMs int64 `json:"durationMs"`
 }
 
-func newOperationRecord(row store.OperationRow) operationRecord {
+func newOperationRecord(row history.Operation) operationRecord {
 	rec := operationRecord{OperationID: row.ID, OperationType: row.Verb, Account: row.Account, StartTime: row.Accepted.UnixMilli(),
 		Received: serverStep{row.Server, row.Accepted.UnixMilli()}}
 	wasSent := row.Agent != "" && !row.Sent.IsZero()
@@ -66,7 +69,7 @@ func newOperationRecord(row store.OperationRow) operationRecord {
 		rec.Processed = &serverStep{row.Server, row.Sent.UnixMilli()}
 		rec.Sent = &agentStep{row.Agent, row.Sent.UnixMilli()}
 	}
-	if row.State == store.Pending || row.Ended.IsZero() {
+	if row.State == history.Pending || row.Ended.IsZero() {
 		return rec
 	}
 	rec.FinalOutcome, rec.EndTime = row.State, row.Ended.UnixMilli()
@@ -84,25 +87,25 @@ func durationMs(from, to time.Time) *int64 {
 }
 
 // getOperation mirrors the Scale Agent's GET /armory/agent/operations/{opId}.
-func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) getOperation(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	row, err := a.Store.Operation(r.Context(), vedette.OperationID(p["id"]))
 	if err != nil {
 		return err
 	}
 	err = a.Authorizer.CheckAccount(r.Context(), authorize.CallerOf(r), row.Account, authorize.Read)
 	if vedette.KindOf(err) == vedette.Denied {
-		return store.NoOperation(row.ID)
+		return history.NoOperation(row.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, newOperationRecord(row))
+	return rest.WriteJSON(w, r, newOperationRecord(row))
 }
 
 // listOperations mirrors the Scale Agent's GET /armory/agent/operations. The newest operation
 // comes first, and pages count from 1. Operations that the caller may not read have no place in them, because a
 // hole would tell when others change something.
-func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParams) error {
+func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ web.Params) error {
 	items, page, err := parsePage(r.URL.Query())
 	if err != nil {
 		return err
@@ -111,7 +114,7 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParam
 	if err != nil {
 		return err
 	}
-	rows, err := a.readOperationPage(r.Context(), store.OperationQuery{Accounts: accounts, Limit: items}, page)
+	rows, err := a.readOperationPage(r.Context(), history.Query{Accounts: accounts, Limit: items}, page)
 	if err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (a *api) listOperations(w http.ResponseWriter, r *http.Request, _ pathParam
 	for _, row := range rows {
 		records = append(records, newOperationRecord(row))
 	}
-	return writeJSON(w, r, records)
+	return rest.WriteJSON(w, r, records)
 }
 
 // historyAccounts returns the accounts that the caller may read, or nil for all.
@@ -143,7 +146,7 @@ func (a *api) historyAccounts(r *http.Request) ([]vedette.AccountName, error) {
 
 // readOperationPage reads all pages up to the requested one, because each page starts at the
 // cursor of the previous one.
-func (a *api) readOperationPage(ctx context.Context, q store.OperationQuery, page int) ([]store.OperationRow, error) {
+func (a *api) readOperationPage(ctx context.Context, q history.Query, page int) ([]history.Operation, error) {
 	for n := 1; ; n++ {
 		rows, next, err := a.Store.Operations(ctx, q)
 		if err != nil || n == page {
@@ -165,13 +168,14 @@ const (
 
 func parsePage(query url.Values) (items, page int, err error) {
 	items, page = defaultItems, 1
-	for name, field := range map[string]*int{"items": &items, "page": &page} {
-		value := singleParam(query, name)
+	fields := map[string]*int{"items": &items, "page": &page}
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // the same error each time
+		value := web.SingleParam(query, name)
 		if value == "" {
 			continue
 		}
-		*field, err = strconv.Atoi(value)
-		if err != nil || *field < 1 {
+		*fields[name], err = strconv.Atoi(value)
+		if err != nil || *fields[name] < 1 {
 			return 0, 0, vedette.Errorf(vedette.Invalid, "invalid %s %.40q: must be a number greater than 0", name, value)
 		}
 	}

@@ -8,38 +8,39 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
-// TestOperationRecords shows operations in the Scale Agent's format: one that is done, one
+// TestOperationsHaveScaleAgentsFormat shows operations in the Scale Agent's format: one that is done, one
 // that the cluster rejected, one that is lost, one without an agent, and one that is running.
-func TestOperationRecords(t *testing.T) {
+func TestOperationsHaveScaleAgentsFormat(t *testing.T) {
 	w := readtest.New(t)
-	for i, end := range []store.OperationRow{
+	for i, end := range []history.Operation{
 		{State: vedette.Done, Status: 200, Agent: "agent-1"}, {State: vedette.Failed, Status: 403, Agent: "agent-1"},
-		{State: vedette.Lost, Status: 504, Agent: "agent-1"}, {State: vedette.Failed, Status: 503}, {State: store.Pending},
+		{State: vedette.Lost, Status: 504, Agent: "agent-1"}, {State: vedette.Failed, Status: 503}, {State: history.Pending},
 	} {
 		end.ID, end.Account, end.Server, end.Verb = vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i)), "prod", "server-1", vedette.VerbScale
 		end.Accepted = time.UnixMilli(1_000_000)
 		if err := w.Store.BeginOperation(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
-		if end.State == store.Pending {
+		if end.State == history.Pending {
 			continue
 		}
 		if end.Agent != "" {
 			end.Sent = time.UnixMilli(1_000_004)
 		}
 		end.Ended = time.UnixMilli(1_000_050)
-		if err := w.Store.EndOperations(t.Context(), []store.OperationRow{end}); err != nil {
+		if err := w.Store.EndOperations(t.Context(), []history.Operation{end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	url := serve(t, clouddriver.Config{Store: w.Store})
 	_, body := get(t, url+"/armory/agent/operations")
-	compare(t, "testdata/operations.json", indent(t, body))
+	golden.Compare(t, "testdata/operations.json", indent(t, body))
 	_, one := get(t, url+"/armory/agent/operations/01J00000000000000000000000")
 	if !strings.Contains(string(body), strings.TrimSpace(string(one))) {
 		t.Errorf("got %s, want the same as in the list", one)
@@ -52,6 +53,11 @@ func TestOperationRecords(t *testing.T) {
 	for _, query := range []string{"?items=0", "?page=x", "?items=1001", "?page=2001"} {
 		if response, body := get(t, url+"/armory/agent/operations"+query); response.StatusCode != 400 {
 			t.Errorf("%s: got %d %s, want %d", query, response.StatusCode, body, 400)
+		}
+	}
+	for range 100 { // the same error each time
+		if _, body := get(t, url+"/armory/agent/operations?page=x&items=0"); !strings.Contains(string(body), "invalid items") {
+			t.Fatalf("got %s, want an error about the first parameter by name", body)
 		}
 	}
 	if response, _ := get(t, url+"/armory/agent/operations/01J00000000000000000000009"); response.StatusCode != 404 {

@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -48,7 +48,7 @@ func (s *fakeTasks) Get(_ context.Context, id string) (task.Task, error) {
 	if id != taskID {
 		return task.Task{}, vedette.Errorf(vedette.NotFound, "Task not found (id: %s)", id)
 	}
-	return task.Task{ID: id, Owner: "7f3a@vedette-0", State: store.TaskRetryable, Started: time.UnixMilli(1763640000000),
+	return task.Task{ID: id, Owner: "7f3a@vedette-0", State: tasks.Retryable, Started: time.UnixMilli(1763640000000),
 		History: []task.HistoryEntry{{Phase: "ORCHESTRATION", Status: "Initializing Orchestration Task"}},
 		Results: []json.RawMessage{json.RawMessage(`{"manifests":[{"spec":{"replicas":2}}],"createdArtifacts":[]}`)}}, nil
 }
@@ -58,13 +58,13 @@ func (s *fakeTasks) List(ctx context.Context) ([]task.Task, error) {
 	return []task.Task{t}, err
 }
 
-func TestOperationPaths(t *testing.T) {
+func TestEachOperationPathIsSubmitted(t *testing.T) {
 	const taskRefJSON = `{"id":"` + taskID + `","resourceUri":"/task/` + taskID + `"}`
 	const taskJSON = `{"id":"` + taskID + `","ownerId":"7f3a@vedette-0","status":{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task","complete":true,"completed":true,"failed":true,"retryable":true},` +
 		`"history":[{"phase":"ORCHESTRATION","status":"Initializing Orchestration Task"}],"resultObjects":[{"manifests":[{"spec":{"replicas":2.0}}],"createdArtifacts":[]}],` +
 		`"outputs":[],"sagaIds":[],"retryable":true,"startTimeMs":1763640000000}`
 	const ops = `[{"a":{"x":1}},{"b":{},"c":{}}]`
-	const callerSuffix = " Application:web User:ann Source:127.0.0.1 MayWrite:<nil> MayReadApplication:<nil> Remote:<nil>}"
+	const callerSuffix = " Application:web User:ann Requester:{User:ann Claimed:ann Proven: Service: Address:127.0.0.1} Source:127.0.0.1 MayWrite:<nil> MayReadApplication:<nil> Remote:<nil>}"
 	for _, tt := range []struct {
 		name, method, path, body string
 		code                     int
@@ -136,8 +136,8 @@ func send(t *testing.T, method, url string, body io.Reader) (code int, answer st
 	return response.StatusCode, string(raw), response.Header
 }
 
-// TestStages checks the 13 stages that Deck and Orca know by these names.
-func TestStages(t *testing.T) {
+// TestAllStagesAreFeatures checks the 13 stages that Deck and Orca know by these names.
+func TestAllStagesAreFeatures(t *testing.T) {
 	_, body := get(t, serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: &fakeTasks{}})+"/features/stages")
 	var stages []struct {
 		Name    string
@@ -158,7 +158,7 @@ func (spaceReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestLargeBody(t *testing.T) {
+func TestTooLargeBodyIsRejected(t *testing.T) {
 	s := &fakeTasks{}
 	url := serve(t, clouddriver.Config{Store: readtest.New(t).Store, Tasks: s}) + "/kubernetes/ops"
 	const maxBytes = 32 << 20
@@ -194,9 +194,9 @@ func (denyingAuthorizer) CheckApplication(context.Context, authorize.Caller, str
 	return nil
 }
 
-// TestSubmitDenied checks that an operation requires WRITE of its account, and that Orca gets
+// TestDeniedSubmitIsAValidationError checks that an operation requires WRITE of its account, and that Orca gets
 // a denial in the same form as other validation errors.
-func TestSubmitDenied(t *testing.T) {
+func TestDeniedSubmitIsAValidationError(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	s := task.New(task.Config{Store: w.Store, Accounts: w.Store})

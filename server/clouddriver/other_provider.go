@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // otherProviderAnswer is the answer of an endpoint for resources that Kubernetes does not have. A
 // Clouddriver with no other provider gives the same.
 type otherProviderAnswer struct {
-	pattern string
+	pattern web.Pattern
 	body    string // the JSON of status 200; empty for status 404
 	// notFound is the message of status 404. A name in braces stands for that part of the path.
 	notFound string
@@ -63,23 +65,23 @@ var otherProviderAnswers = []otherProviderAnswer{
 	{pattern: "v1/data/static/{id}", notFound: "No data available (id: {id})"},
 }
 
-func otherProviderRoutes() []route {
-	routes := []route{{"servicebroker/{account}/services", listBrokeredServices}}
+func otherProviderRoutes() []web.Route {
+	routes := []web.Route{web.Handle("servicebroker/{account}/services", listBrokeredServices)}
 	for _, answer := range otherProviderAnswers {
-		routes = append(routes, route{answer.pattern, answer.handle})
+		routes = append(routes, web.Handle(answer.pattern, answer.handle))
 	}
 	return routes
 }
 
-func (o otherProviderAnswer) handle(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (o otherProviderAnswer) handle(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if o.body == "" {
 		return vedette.Errorf(vedette.NotFound, "%s", o.message(p))
 	}
-	return writeJSON(w, r, json.RawMessage(o.body))
+	return rest.WriteJSON(w, r, json.RawMessage(o.body))
 }
 
 // message fills the parts of the path into the message of a 404.
-func (o otherProviderAnswer) message(p pathParams) string {
+func (o otherProviderAnswer) message(p web.Params) string {
 	var pairs []string
 	for name, value := range p {
 		pairs = append(pairs, "{"+name+"}", value)
@@ -88,14 +90,9 @@ func (o otherProviderAnswer) message(p pathParams) string {
 }
 
 // listBrokeredServices mirrors ServiceBrokerController.listServices, which requires cloudProvider.
-func listBrokeredServices(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	if !r.URL.Query().Has("cloudProvider") {
-		return missingParameter("cloudProvider")
+func listBrokeredServices(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	if _, err := web.RequiredParam(r.URL.Query(), "cloudProvider"); err != nil {
+		return err
 	}
-	return writeJSON(w, r, json.RawMessage(emptyList))
-}
-
-// missingParameter is the error for a request without a parameter of the query.
-func missingParameter(name string) error {
-	return vedette.Errorf(vedette.Invalid, "Required request parameter '%s' for method parameter type String is not present", name)
+	return rest.WriteJSON(w, r, json.RawMessage(emptyList))
 }

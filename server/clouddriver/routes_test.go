@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/authorize/authorizetest"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/front50"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -123,7 +123,7 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-v005","uid":"a0000000-0000-4000-8000-000000000005"}]}}`)
 	w.Put("prod", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop"},"spec":{}}`,
 		`{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"web","namespace":"shop"}}`)
-	row := store.OperationRow{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
+	row := history.Operation{ID: "01J00000000000000000000001", Account: "prod", Server: "s", Verb: vedette.VerbScale, Accepted: time.Now()}
 	if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}

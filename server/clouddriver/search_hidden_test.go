@@ -14,6 +14,8 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // searchableWorld has objects of the application open, and, between them, some that others may see.
@@ -64,7 +66,7 @@ func TestHiddenObjectsDoNotChangeSearches(t *testing.T) {
 // beginOperations stores an operation of each account, the newest last.
 func beginOperations(t *testing.T, w *readtest.Fixture, accounts ...vedette.AccountName) {
 	for i, account := range accounts {
-		row := store.OperationRow{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i)), Account: account, Server: "server-1",
+		row := history.Operation{ID: vedette.OperationID(fmt.Sprintf("01J0000000000000000000000%d", i)), Account: account, Server: "server-1",
 			Verb: vedette.VerbScale, Accepted: time.UnixMilli(1_000_000)}
 		if err := w.Store.BeginOperation(t.Context(), row); err != nil {
 			t.Fatal(err)
@@ -87,11 +89,11 @@ type manyObjects struct {
 	searched bool
 }
 
-func (*manyObjects) CountSearch(context.Context, store.SearchQuery) (int64, error) {
+func (*manyObjects) CountSearch(context.Context, read.SearchQuery) (int64, error) {
 	return 50_001, nil
 }
 
-func (m *manyObjects) Search(ctx context.Context, q store.SearchQuery) ([]store.SearchRow, error) {
+func (m *manyObjects) Search(ctx context.Context, q read.SearchQuery) ([]read.SearchRow, error) {
 	m.searched = true
 	return m.Store.Search(ctx, q)
 }

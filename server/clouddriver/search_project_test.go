@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestSearchProjects searches in a Front50 that has the project "shop", and fails for "broken".
-func TestSearchProjects(t *testing.T) {
+// TestSearchFindsProjectsOfFront50 searches in a Front50 that has the project "shop", and fails for "broken".
+func TestSearchFindsProjectsOfFront50(t *testing.T) {
 	projects := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {

@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 )
 
-// TestTargets chooses among server groups of one cluster: v000 is the oldest and largest, v001 and
+// TestTargetIsChosenAmongServerGroups chooses among server groups of one cluster: v000 is the oldest and largest, v001 and
 // v002 were made in the same second and have a Pod less, and v002 is disabled. Namespace "one" has
 // only one.
-func TestTargets(t *testing.T) {
+func TestTargetIsChosenAmongServerGroups(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", viewKinds()...)
 	group := func(namespace, name, created, annotations string, pods int) {

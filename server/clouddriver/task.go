@@ -1,6 +1,7 @@
 package clouddriver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/rest"
+	"github.com/vedette-io/vedette/server/store/tasks"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -44,13 +47,13 @@ func newTaskView(t task.Task) taskView {
 	}
 	v.Outputs = append(v.Outputs, t.Outputs...)
 	for _, raw := range t.Results {
-		v.ResultObjects = append(v.ResultObjects, asGson(raw))
+		v.ResultObjects = append(v.ResultObjects, web.AsGson(raw))
 	}
 	return v
 }
 
 // getTask mirrors OperationsController.get.
-func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) getTask(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	t, release, err := readlimit.Read(r.Context(), a.ReadLimiter, readlimit.CallerOf(r), func() (task.Task, int64, error) {
 		t, err := a.readTask(r, p["id"])
 		return t, taskCost(t), err
@@ -59,7 +62,7 @@ func (a *api) getTask(w http.ResponseWriter, r *http.Request, p pathParams) erro
 		return err
 	}
 	defer release()
-	return writeJSON(w, r, newTaskView(t))
+	return rest.WriteJSON(w, r, newTaskView(t))
 }
 
 // taskCost is the memory that a task needs in a response. Its results contain manifests, and its history and
@@ -74,13 +77,13 @@ func taskCost(t task.Task) (bytes int64) {
 	for _, o := range t.Outputs {
 		bytes += int64(len(o.Manifest) + len(o.Phase) + len(o.StdOut) + len(o.StdError))
 	}
-	return objectCopies * bytes
+	return web.ObjectCopies * bytes
 }
 
 // listTasks mirrors OperationsController.list. Tasks that the caller may not read are left
 // out.
-func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ pathParams) error {
-	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), store.MaxTaskBytes)
+func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ web.Params) error {
+	release, err := a.ReadLimiter.Acquire(r.Context(), readlimit.CallerOf(r), tasks.MaxBytes)
 	if err != nil {
 		return err
 	}
@@ -93,11 +96,11 @@ func (a *api) listTasks(w http.ResponseWriter, r *http.Request, _ pathParams) er
 	for _, t := range all {
 		views = append(views, newTaskView(t))
 	}
-	return writeJSON(w, r, views)
+	return rest.WriteJSON(w, r, views)
 }
 
 // getOwner mirrors OperationsController.getOwnerName.
-func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if err := checkProvider(p); err != nil {
 		return err
 	}
@@ -105,11 +108,11 @@ func (a *api) getOwner(w http.ResponseWriter, r *http.Request, p pathParams) err
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, map[string]string{"name": task.OwnerHost(t.Owner)})
+	return rest.WriteJSON(w, r, map[string]string{"name": task.OwnerHost(t.Owner)})
 }
 
 // resumeTask mirrors OperationsController.resumeTask. Tasks of Kubernetes have no sagas.
-func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p pathParams) error {
+func (a *api) resumeTask(w http.ResponseWriter, r *http.Request, p web.Params) error {
 	if _, err := a.readTask(r, p["id"]); err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func (a *api) readTask(r *http.Request, id string) (task.Task, error) {
 }
 
 func isSubmitter(t task.Task, c authorize.Caller) bool {
-	return orDefault(t.User, authorize.Anonymous) == c.User
+	return cmp.Or(t.User, authorize.Anonymous) == c.User
 }
 
 // readableTasks returns the running tasks that the caller may read.

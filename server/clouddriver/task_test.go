@@ -21,9 +21,9 @@ func (blockingDispatcher) Execute(ctx context.Context, op vedette.Operation) ved
 	return vedette.Outcome{ID: op.ID, State: vedette.Lost, Status: 504, Message: "given up"}
 }
 
-// TestTaskAuthorization checks who may read and cancel a task: the submitter and users with
+// TestOnlyPermittedUsersSeeTasks checks who may read and cancel a task: the submitter and users with
 // READ of its account may read it, and only users with WRITE may cancel it.
-func TestTaskAuthorization(t *testing.T) {
+func TestOnlyPermittedUsersSeeTasks(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", "pods")
 	taskService := task.New(task.Config{Store: w.Store, Accounts: w.Store, Dispatch: blockingDispatcher{}})

@@ -20,6 +20,8 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // viewReads is a store that counts reads of rows.
@@ -28,52 +30,52 @@ type viewReads struct {
 	reads atomic.Int64
 }
 
-func (s *viewReads) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.ApplicationAttributes(ctx, application, kinds)
 }
 
-func (s *viewReads) OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.OwnedAttributes(ctx, application, owners, kinds)
 }
 
-func (s *viewReads) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.NeighborAttributes(ctx, application, of, kinds)
 }
 
-func (s *viewReads) AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) AttributesOwnedBy(ctx context.Context, owners []read.OwnerRef, kinds []vedette.Kind) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.AttributesOwnedBy(ctx, owners, kinds)
 }
 
-func (s *viewReads) KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error) {
+func (s *viewReads) KindAttributes(ctx context.Context, q read.AttributesQuery) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.KindAttributes(ctx, q)
 }
 
-func (s *viewReads) Accounts(ctx context.Context) ([]store.AccountRow, error) {
+func (s *viewReads) Accounts(ctx context.Context) ([]registry.Account, error) {
 	s.reads.Add(1)
 	return s.Store.Accounts(ctx)
 }
 
-func (s *viewReads) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
+func (s *viewReads) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]registry.Account, error) {
 	s.reads.Add(1)
 	return s.Store.AccountsNamed(ctx, names...)
 }
 
-func (s *viewReads) AttributesOf(ctx context.Context, objects []store.ObjectRef) ([]store.AttributesRow, error) {
+func (s *viewReads) AttributesOf(ctx context.Context, objects []read.ObjectRef) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.AttributesOf(ctx, objects)
 }
 
-func (s *viewReads) NamespaceAttributes(ctx context.Context, namespaces []store.NamespaceRef, kind vedette.Kind) ([]store.AttributesRow, error) {
+func (s *viewReads) NamespaceAttributes(ctx context.Context, namespaces []read.NamespaceRef, kind vedette.Kind) ([]read.AttributesRow, error) {
 	s.reads.Add(1)
 	return s.Store.NamespaceAttributes(ctx, namespaces, kind)
 }
 
-func (s *viewReads) Objects(ctx context.Context, q store.Query) (store.Page, error) {
+func (s *viewReads) Objects(ctx context.Context, q read.Query) (read.Page, error) {
 	s.reads.Add(1)
 	return s.Store.Objects(ctx, q)
 }
@@ -236,9 +238,9 @@ func TestChangesOfPodsAndServicesShow(t *testing.T) {
 	}
 }
 
-// TestConcurrentViews changes an application while several callers read it. Each answer must show
+// TestViewsShowWhatWasStoredBefore changes an application while several callers read it. Each answer must show
 // at least what was stored before its request.
-func TestConcurrentViews(t *testing.T) {
+func TestViewsShowWhatWasStoredBefore(t *testing.T) {
 	w := viewWorld(t)
 	handler := clouddriver.New(clouddriver.Config{Store: w.Store})
 	var stored atomic.Int64
@@ -264,8 +266,8 @@ func TestConcurrentViews(t *testing.T) {
 	group.Wait()
 }
 
-// TestVisibleAccounts checks that answers to callers who see different accounts are not mixed up.
-func TestVisibleAccounts(t *testing.T) {
+// TestAnswersOfCallersAreNotMixed checks that answers to callers who see different accounts are not mixed up.
+func TestAnswersOfCallersAreNotMixed(t *testing.T) {
 	url := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Authorizer: grants{"application shop READ", "dev READ"}})
 	for range 2 {
 		_, all := get(t, serve(t, clouddriver.Config{Store: viewWorld(t).Store})+"/applications/shop/serverGroupManagers")
@@ -304,7 +306,7 @@ func TestLargeViewsAreCompressed(t *testing.T) {
 // onlyZebra shows one application.
 type onlyZebra struct{}
 
-func (onlyZebra) Known() (func(string) bool, uint64) {
+func (onlyZebra) Snapshot() (func(string) bool, uint64) {
 	return func(name string) bool { return name == "zebra" }, 1
 }
 
@@ -324,9 +326,9 @@ func TestOnlyKnownApplicationsAreShown(t *testing.T) {
 	}
 }
 
-// TestApplicationList changes some of many applications, and compares the list with the one of a
+// TestKeptListEqualsAFreshOne changes some of many applications, and compares the list with the one of a
 // server that has just started.
-func TestApplicationList(t *testing.T) {
+func TestKeptListEqualsAFreshOne(t *testing.T) {
 	w := readtest.New(t)
 	w.Account("prod", viewKinds()...)
 	w.Account("dev", viewKinds()...)

@@ -17,8 +17,11 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
-	"github.com/vedette-io/vedette/server/views/viewstest"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/tables"
+	"github.com/vedette-io/vedette/server/tables/tablestest"
 )
 
 var (
@@ -92,7 +95,7 @@ type randomFleet struct {
 	store    *store.Store
 	terms    map[vedette.AccountName]vedette.Term
 	clusters map[vedette.AccountName]int // how often the account was registered with another cluster
-	feeds    []store.DeclaredFeed
+	feeds    []commit.DeclaredFeed
 	version  int
 	denials  denials
 }
@@ -151,9 +154,9 @@ func newRandomFleet(t *testing.T, seed uint64) *randomFleet {
 	f := &randomFleet{t: t, random: rand.New(rand.NewPCG(seed, 1)), store: viewWorld(t).Store, //nolint:gosec // not secret
 		terms: map[vedette.AccountName]vedette.Term{}, clusters: map[vedette.AccountName]int{}}
 	for _, kind := range append(viewKinds(), "configmaps") {
-		r, err := views.FindResource(nil, kind.(string))
+		r, err := tables.FindResource(nil, kind.(string))
 		f.check(err)
-		f.feeds = append(f.feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		f.feeds = append(f.feeds, commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	for _, account := range randomAccounts {
 		f.check(f.store.RemoveAccount(t.Context(), account))
@@ -215,7 +218,7 @@ func (f *randomFleet) register(account vedette.AccountName) string {
 	}
 	_, err := f.store.Register(f.t.Context(), a)
 	f.check(err)
-	f.terms[account], err = f.store.Acquire(f.t.Context(), account, store.Holder{Agent: "agent", Server: "server-1", Account: &a})
+	f.terms[account], err = f.store.Acquire(f.t.Context(), account, registry.CacherClaim{Agent: "agent", Server: "server-1", Account: &a})
 	f.check(err)
 	_, err = f.store.Declare(f.t.Context(), account, f.terms[account], f.feeds, nil)
 	f.check(err)
@@ -249,8 +252,8 @@ func (f *randomFleet) retire(account vedette.AccountName) string {
 // declare withdraws a kind with all of its objects, and declares it again.
 func (f *randomFleet) declare(account vedette.AccountName) string {
 	at := f.random.IntN(len(f.feeds))
-	others := append(append([]store.DeclaredFeed{}, f.feeds[:at]...), f.feeds[at+1:]...)
-	for _, feeds := range [][]store.DeclaredFeed{others, f.feeds} {
+	others := append(append([]commit.DeclaredFeed{}, f.feeds[:at]...), f.feeds[at+1:]...)
+	for _, feeds := range [][]commit.DeclaredFeed{others, f.feeds} {
 		_, err := f.store.Declare(f.t.Context(), account, f.terms[account], feeds, nil)
 		f.check(err)
 	}
@@ -260,7 +263,7 @@ func (f *randomFleet) declare(account vedette.AccountName) string {
 // drop removes what a snapshot did not find: about half of the objects of a kind.
 func (f *randomFleet) drop(account vedette.AccountName) string {
 	feed := f.feeds[f.random.IntN(len(f.feeds))].Feed
-	page, err := f.store.Objects(f.t.Context(), store.Query{Accounts: []vedette.AccountName{account}, Kinds: []vedette.Kind{feed.Kind}, Limit: 100})
+	page, err := f.store.Objects(f.t.Context(), read.Query{Accounts: []vedette.AccountName{account}, Kinds: []vedette.Kind{feed.Kind}, Limit: 100})
 	f.check(err)
 	var digests []uint64
 	for _, o := range page.Items {
@@ -268,19 +271,19 @@ func (f *randomFleet) drop(account vedette.AccountName) string {
 			digests = append(digests, vedette.Digest(o.Namespace, o.Name, o.UID, o.ResourceVersion))
 		}
 	}
-	f.write(store.Batch{Account: account, Drops: []store.Drop{{Feed: feed, Digests: digests}}})
+	f.write(commit.Batch{Account: account, Drops: []commit.Drop{{Feed: feed, Digests: digests}}})
 	return fmt.Sprintf("drop %d of %d objects of %s of %s", len(digests), len(page.Items), feed, account)
 }
 
 // commit stores and deletes a few objects.
 func (f *randomFleet) commit(account vedette.AccountName) string {
-	b, seen := store.Batch{Account: account}, map[vedette.Key]bool{}
+	b, seen := commit.Batch{Account: account}, map[vedette.Key]bool{}
 	for range 1 + f.random.IntN(4) {
 		o := f.object()
 		switch {
 		case seen[o.Key]:
 		case f.random.IntN(4) == 0:
-			b.Deletes = append(b.Deletes, store.Deletion{Key: o.Key})
+			b.Deletes = append(b.Deletes, commit.Deletion{Key: o.Key})
 		default:
 			b.Upserts = append(b.Upserts, o)
 		}
@@ -290,7 +293,7 @@ func (f *randomFleet) commit(account vedette.AccountName) string {
 	return fmt.Sprintf("commit to %s: put %v, delete %v", account, describeObjects(b.Upserts), b.Deletes)
 }
 
-func (f *randomFleet) write(b store.Batch) {
+func (f *randomFleet) write(b commit.Batch) {
 	b.Term = f.terms[b.Account]
 	_, err := f.store.Commit(f.t.Context(), b)
 	f.check(err)
@@ -304,7 +307,7 @@ func (f *randomFleet) writeThrough(account vedette.AccountName) string {
 		f.check(err)
 		return "write through to " + string(account) + ": " + describeObjects([]vedette.Object{o})[0]
 	}
-	uid, err := f.store.UID(f.t.Context(), account, o.Key)
+	uid, _, err := f.store.UID(f.t.Context(), account, o.Key)
 	f.check(err)
 	_, _, err = f.store.RemoveThrough(f.t.Context(), account, f.terms[account], o.Key, uid, nil)
 	f.check(err)
@@ -351,7 +354,7 @@ func (f *randomFleet) object() vedette.Object {
 	text, err := json.Marshal(map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata, "spec": f.spec(kind, labels),
 		"status": map[string]any{"phase": f.oneOf("Running", "Pending")}})
 	f.check(err)
-	return viewstest.Object(f.t, string(text))
+	return tablestest.Object(f.t, string(text))
 }
 
 func (f *randomFleet) spec(kind string, labels map[string]string) map[string]any {

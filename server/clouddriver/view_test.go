@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/readtest"
@@ -65,9 +66,9 @@ func (fakeProjects) SearchProjects(context.Context, url.Values, int, http.Header
 	return nil, nil
 }
 
-// TestViews sends the requests in testdata/views/requests.txt, and compares status and body with
+// TestViewsAnswerAsRecorded sends the requests in testdata/views/requests.txt, and compares status and body with
 // answers.txt. Errors are shown by their message.
-func TestViews(t *testing.T) {
+func TestViewsAnswerAsRecorded(t *testing.T) {
 	server := serve(t, clouddriver.Config{Store: viewWorld(t).Store, Projects: fakeProjects{}})
 	file, err := os.Open("testdata/views/requests.txt")
 	if err != nil {
@@ -89,5 +90,5 @@ func TestViews(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "%s\n%d %s\n\n", path, response.StatusCode, bytes.TrimSpace(body))
 	}
-	compare(t, "testdata/views/answers.txt", got.String())
+	golden.Compare(t, "testdata/views/answers.txt", got.String())
 }

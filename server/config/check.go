@@ -1,66 +1,85 @@
 package config
 
 import (
-	"fmt"
+	"net/netip"
 	"strings"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/settings"
 )
 
-// validate checks values whose types are right already.
+// validate checks what the tags of the settings do not say.
 func (c *Config) validate() {
-	c.checkPort("server.port", c.Server.Port)
-	c.checkPort("grpc.server.port", c.GRPC.Server.Port)
-	c.checkPort("prometheus.port", c.Prometheus.Port)
+	all := c.Report.Checker()
+	c.Management.Check(c.Server.Port, all.At("management"))
 	c.checkPortsDiffer()
-	c.Server.SSL.Check("server.ssl", c.keyStoreHint(), c.reporter())
-	c.checkGRPC(c.GRPC.Server.Security)
-	c.checkX509(c.GRPC.Auth.X509)
-	c.checkAgents(c.Agents)
-	c.checkFiat(c.Fiat)
-	c.checkFront50(c.Front50)
-	c.checkUpstream(c.Upstream)
-	c.checkTasks(c.Tasks, c.Manifests)
-	c.checkHistory(c.History)
-	c.checkOperations(c.Kubesvc.Operations)
-	c.checkCache(c.Cache)
-	c.checkArtifacts(c.Artifacts)
-	c.checkArtifactStore(c.ArtifactStore)
-	c.Logging.Check(c.addProblem)
-	c.checkPrometheus(c.Prometheus)
-	c.checkPprof()
-	c.checkTracing(c.Tracing)
+	c.Server.SSL.Check(settings.KeyStoreHint(c.Report), all.At("server.ssl"))
+	c.GRPC.Server.Security.check(all.At("grpc.server.security"))
+	c.checkOpenPort(all)
+	c.checkX509(all.At("grpc.auth.x509"))
+	c.checkTrustedCallers(all)
+	c.Agents.check(all.At("agents"))
+	c.Fiat.check(all.At("services.fiat"))
+	c.Front50.check(all, c.Cache.CheckApplicationInFront50)
+	c.Upstream.check(all.At("upstream"))
+	c.Manifests.check(all.At("manifests"))
+	c.History.check(all.At("history"))
+	c.Cache.check(all)
+	c.Secrets.Check(all.At("secrets"))
+	c.Artifacts.Check(all.At("artifacts"))
+	c.ArtifactStore.Check(all.At("artifact-store"))
+	c.Logging.Check(all.At("logging"))
+	c.Prometheus.SSL.Check("", all.At("prometheus.ssl"))
+	if err := c.Server.Guard(nil).Check(); err != nil {
+		all.Problem("server.adminToken", ": %s", err)
+	}
+	c.Tracing.Check(all.At("tracing"))
 }
 
-// reporter adds problems and notices to the configuration.
-func (c *Config) reporter() settings.Reporter {
-	return settings.Reporter{Problem: c.addProblem, Notice: c.addNotice}
-}
-
-func (c *Config) checkGRPC(s Security) {
-	const prefix = "grpc.server.security."
+func (s Security) check(c configfile.Checker) {
 	if s.Enabled && s.CertificateChain == "" {
-		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"certificateChain")
+		c.Problem("enabled", " is true, but %q is missing", c.Path("certificateChain"))
 	}
 	if s.Enabled && s.PrivateKey == "" {
-		c.addProblem(prefix+"enabled", "%q is true, but %q is missing", prefix+"enabled", prefix+"privateKey")
+		c.Problem("enabled", " is true, but %q is missing", c.Path("privateKey"))
 	}
-	c.checkFile(prefix+"certificateChain", s.CertificateChain)
-	c.checkFile(prefix+"privateKey", s.PrivateKey)
-	c.checkFile(prefix+"trustCertCollection", s.TrustCertCollection)
-	c.checkProtocols(prefix+"protocols", s.Protocols)
+	settings.CheckFile("certificateChain", s.CertificateChain, c)
+	settings.CheckFile("privateKey", s.PrivateKey, c)
+	settings.CheckFile("trustCertCollection", s.TrustCertCollection, c)
+	for _, protocol := range s.Protocols {
+		switch strings.ToLower(protocol) {
+		case "tlsv1.2", "tlsv1.3":
+		case "tlsv1", "tlsv1.1":
+			c.Notice("protocols", "%s is insecure and is not accepted", protocol)
+		default:
+			c.Problem("protocols", " must name TLSv1.2 or TLSv1.3, got %q", protocol)
+		}
+	}
 	if !s.Enabled && s.CertificateChain != "" {
-		c.addNotice(prefix+"certificateChain",
+		c.Notice("certificateChain",
 			"grpc.server.security.certificateChain is set, but grpc.server.security.enabled is not true: agents connect in plaintext")
 	}
-	settings.ClientAuth{Key: prefix + "clientAuth", Value: s.ClientAuth, EnabledKey: prefix + "enabled", Enabled: s.Enabled,
-		TrustKey: prefix + "trustCertCollection", Trust: s.TrustCertCollection}.Check(c.reporter())
-	c.checkOpenPort()
+	settings.ClientAuth{Value: s.ClientAuth, Enabled: s.Enabled, TrustKey: "trustCertCollection", Trust: s.TrustCertCollection}.Check(c)
+}
+
+// checkTrustedCallers notes addresses without effect: if each request has a certificate, only the certificate identifies the caller.
+func (c *Config) checkTrustedCallers(all configfile.Checker) {
+	if !c.Server.SSL.Authenticates() {
+		return
+	}
+	for _, caller := range c.Server.TrustedCallers {
+		_, addressErr := netip.ParseAddr(caller)
+		_, networkErr := netip.ParsePrefix(caller)
+		if addressErr == nil || networkErr == nil {
+			all.Notice("server.trustedCallers", "server.trustedCallers has %s, which has no effect, because server.ssl.clientAuth is need: "+
+				"name services by their certificates", caller)
+		}
+	}
 }
 
 // checkOpenPort rejects a configuration in which any client may register accounts, unless the user
 // has asked for it.
-func (c *Config) checkOpenPort() {
+func (c *Config) checkOpenPort(all configfile.Checker) {
 	s, l := c.GRPC.Server, c.GRPCListen()
 	if l.Warning == "" || s.AllowUnauthenticated {
 		return
@@ -69,68 +88,12 @@ func (c *Config) checkOpenPort() {
 	if s.Address == "" {
 		key = "grpc.server.security.enabled"
 	}
-	c.addProblem(key, "%q lets agents connect to %s from other machines without authentication: set %q to REQUIRE and %q to the agents' authorities, "+
-		"or set %q to true if the network protects the port (see docs/securing.md)",
-		key, l.Address, "grpc.server.security.clientAuth", "grpc.server.security.trustCertCollection", "grpc.server.allowUnauthenticated")
+	all.Problem(key, " lets agents connect to %s from other machines without authentication: set %q to REQUIRE and %q to the agents' authorities, "+
+		"or set %q to true if the network protects the port (see docs/securing.md)", l.Address, "grpc.server.security.clientAuth", "grpc.server.security.trustCertCollection", "grpc.server.allowUnauthenticated")
 }
 
-func (c *Config) checkProtocols(key string, protocols []string) {
-	for _, protocol := range protocols {
-		switch strings.ToLower(protocol) {
-		case "tlsv1.2", "tlsv1.3":
-		case "tlsv1", "tlsv1.1":
-			c.addNotice(key, fmt.Sprintf("%s is insecure and is not accepted", protocol))
-		default:
-			c.addProblem(key, "%q must name TLSv1.2 or TLSv1.3, got %q", key, protocol)
-		}
+func (s Cache) check(all configfile.Checker) {
+	if s.All && len(s.OmitKinds) > 0 {
+		all.Problem("cache.omitKinds", " cannot be combined with %q: set omitKinds of the accounts, or cache.kinds", "cache.all")
 	}
-}
-
-// checkFile rejects locations that only Spring can load.
-func (c *Config) checkFile(key, file string) { settings.CheckFile(key, file, c.reporter()) }
-
-func (c *Config) checkAgents(a Agents) {
-	if a.HeartbeatSeconds < 1 || a.HeartbeatSeconds > 300 {
-		c.addProblem("agents.pulseSeconds", "%q must be from 1 to 300, got %d", "agents.pulseSeconds", a.HeartbeatSeconds)
-	}
-	if a.CreditBytes < 64<<10 || a.CreditBytes > 1<<30 {
-		c.addProblem("agents.creditBytes", "%q must be from 64KiB to 1GiB, got %s", "agents.creditBytes", a.CreditBytes)
-	}
-	if a.IngestBytes < a.CreditBytes {
-		c.addProblem("agents.ingestBytes", "%q must be at least agents.creditBytes, got %s", "agents.ingestBytes", a.IngestBytes)
-	}
-	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
-		c.addProblem("agents.memoryBytes", "%q must be 0, or at least 80MiB because one large object may take that much, got %s",
-			"agents.memoryBytes", a.MemoryBytes)
-	}
-}
-
-func (c *Config) checkCache(cache Cache) {
-	if cache.All && len(cache.OmitKinds) > 0 {
-		c.addProblem("cache.omitKinds", "%q cannot be combined with %q: set omitKinds of the accounts, or cache.kinds", "cache.omitKinds", "cache.all")
-	}
-}
-
-func (c *Config) checkPort(path string, port int) {
-	if port < 0 || port > 65535 {
-		c.addProblem(path, "%q must be a port from 0 to 65535, got %d", path, port)
-	}
-}
-
-// keyStoreHint says what to do with the keystore of a file that was copied from Clouddriver.
-func (c *Config) keyStoreHint() string {
-	if !c.Report.HasUnknownKey("server.ssl.keyStore") {
-		return ""
-	}
-	return ": server.ssl.keyStore cannot be read, because only Java reads keystores: convert it to PEM with openssl pkcs12"
-}
-
-// addProblem adds an error about a setting.
-func (c *Config) addProblem(path, format string, args ...any) {
-	c.Report.Add(c.Report.PositionOf(path), path, format, args...)
-}
-
-// addNotice adds a notice about a setting that is valid but unusual.
-func (c *Config) addNotice(path, text string) {
-	c.notices = append(c.notices, fmt.Sprintf("%s: %s", c.Report.PositionOf(path), text))
 }

@@ -4,12 +4,14 @@ package config
 
 import (
 	"slices"
-	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configload"
 	"github.com/vedette-io/vedette/internal/secret/engines"
 	"github.com/vedette-io/vedette/internal/settings"
+	"github.com/vedette-io/vedette/server/accounts"
+	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/ingest"
 )
 
 // Config is the configuration of a server. Load returns one.
@@ -36,37 +38,43 @@ type Config struct {
 	ArtifactStore ArtifactStore    `config:"artifact-store,alias=artifactStore"`
 	Logging       settings.Logging `config:"logging"`
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
-	Secrets     engines.Settings `config:"secrets"`
-	Pprof       Pprof            `config:"pprof"`
-	Tracing     Tracing          `config:"tracing"`
-	Prometheus  Prometheus       `config:"prometheus"`
-	Kubesvc     Kubesvc          `config:"kubesvc"`
-	Spring      Spring           `config:"spring"`
-	Clouddriver                  // Clouddriver's other groups
+	Secrets    engines.Settings `config:"secrets"`
+	Pprof      Pprof            `config:"pprof"`
+	Tracing    Tracing          `config:"tracing"`
+	Prometheus Prometheus       `config:"prometheus"`
+	// A port without client certificates for probes and metrics.
+	Management  settings.Management `config:"management"`
+	Kubesvc     Kubesvc             `config:"kubesvc"`
+	Spring      settings.Spring     `config:"spring"`
+	Clouddriver                     // Clouddriver's other groups
 
 	// Path is the file that was read first; empty if none was found.
 	Path string
 
 	configload.Loaded
 	database DatabaseURL
-	notices  []string
-	source   source
+	location location
 }
 
-// InactiveSettings lists those of the unused keys whose missing effect a user may
-// rely on, as "kubesvc.dynamicAccounts".
-func (c *Config) InactiveSettings() []string { return configfile.InactiveSettings(c, c.Report) }
+// InactiveSettings lists the keys that are set to something other than their default and have no effect,
+// as "kubesvc.dynamicAccounts".
+func (c *Config) InactiveSettings() []configfile.Inactive {
+	return configfile.InactiveSettings(c, c.Report, settings.Reasons(reasons))
+}
+
+// Unused returns the keys that are set but have no effect in this version, with the reasons.
+func (c *Config) Unused() []string { return c.Report.Unused(settings.Reasons(reasons)) }
 
 // Notices are facts about the configuration that an operator should know and
 // that are not errors.
 func (c *Config) Notices() []string {
-	return c.Report.Hide(slices.Concat(c.Report.Notices, c.notices,
+	return c.Report.Hide(slices.Concat(c.Report.Notices, configfile.WithoutEffect(c, c.Report, c.switches()),
 		nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice)))
 }
 
 // Warnings are settings that weaken security.
 func (c *Config) Warnings() []string {
-	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning))
+	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning()))
 }
 
 func nonEmpty(texts ...string) []string {
@@ -93,35 +101,30 @@ type Cache struct {
 
 // Accounts configures how long accounts are kept.
 type Accounts struct {
-	// Time until an account is removed after its last agent has disconnected. Only time in which this server
-	// runs and its database answers counts, so that an outage does not remove accounts.
-	GracePeriod configfile.Duration `config:"gracePeriod" default:"10m"`
+	accounts.Config
 	// Remove the account's objects with it. Otherwise the objects stay hidden, and show again when an agent of
 	// the same cluster registers the account.
 	RemoveData bool `config:"removeData" default:"true"`
 }
 
-// Grace returns GracePeriod.
-func (a Accounts) Grace() time.Duration { return time.Duration(a.GracePeriod) }
-
 // Agents limits what agents cost the server.
 type Agents struct {
-	// Time between two heartbeats, in seconds, in both directions. Three missed heartbeats end a connection.
-	HeartbeatSeconds int `config:"pulseSeconds" default:"3"`
-	// Unacknowledged changes that one agent may send.
-	CreditBytes configfile.Bytes `config:"creditBytes" default:"4MiB"`
-	// Memory for changes of all agents that wait for the database. The agents of one host get a quarter of it.
-	IngestBytes configfile.Bytes `config:"ingestBytes" default:"64MiB"`
+	Server agentserver.Config `config:",inline"`
+	Ingest ingest.Config      `config:",inline"`
 	// Memory for everything else that agents make the server hold: 64 KiB for each agent, 1 MiB for each that
 	// sends changes, and large objects and answers in transit. If it is used up, the largest answer of the host that uses
 	// the most is lost, or its largest agent must reconnect. One answer may have two fifths of it, and at most 48 MiB. 0 means
 	// a fifth of the memory that the server may use, and at least 80MiB.
-	MemoryBytes configfile.Bytes `config:"memoryBytes" default:"0"`
+	MemoryBytes int64 `config:"memoryBytes" format:"bytes" default:"0"`
 }
 
-// HeartbeatInterval returns the interval between two heartbeats.
-func (a Agents) HeartbeatInterval() time.Duration {
-	return time.Duration(a.HeartbeatSeconds) * time.Second
+func (a Agents) check(c configfile.Checker) {
+	if a.Ingest.MaxBytes < int64(a.Server.CreditBytes) {
+		c.Problem("ingestBytes", " must be at least agents.creditBytes, got %s", configfile.Bytes(a.Ingest.MaxBytes))
+	}
+	if a.MemoryBytes != 0 && a.MemoryBytes < 80<<20 {
+		c.Problem("memoryBytes", " must be 0, or at least 80MiB because one large object may take that much, got %s", configfile.Bytes(a.MemoryBytes))
+	}
 }
 
 // Credentials configures how Spinnaker sees accounts.
@@ -132,19 +135,4 @@ type Credentials struct {
 	ChallengeDestructiveActionsEnvironments []string `config:"challengeDestructiveActionsEnvironments" default:"default"`
 	// New accounts are visible at once; nothing polls for them.
 	Poller configfile.Ignored `config:"poller,ignored"`
-}
-
-// Spring holds the keys of Spring that have an effect.
-type Spring struct {
-	Config struct {
-		// Other files to read. Their settings override those of the file that imports them, and later files
-		// override earlier ones. Paths are relative to the folder of the importing file. The prefix file: may be left
-		// out. With the prefix optional: a file may be missing.
-		Import configfile.Imports `config:"import"`
-		// Profiles for which a further YAML document of a file applies. Only in such documents.
-		Activate configfile.Ignored `config:"activate,ignored"`
-	} `config:"config"`
-	// Profiles for which a further YAML document of a file applies, in an older form. Active profiles come from the
-	// environment only.
-	Profiles configfile.Ignored `config:"profiles,ignored"`
 }

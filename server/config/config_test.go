@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configfile/configtest"
 	"github.com/vedette-io/vedette/internal/configfile/reference"
 	"github.com/vedette-io/vedette/internal/golden"
@@ -20,9 +21,9 @@ func testEnv(name string) (string, bool) {
 	return value, ok
 }
 
-// TestFiles loads each testdata/*.yml and compares the result with the .txt file beside it. The
+// TestFilesLoadAsRecorded loads each testdata/*.yml and compares the result with the .txt file beside it. The
 // result must not contain a password.
-func TestFiles(t *testing.T) {
+func TestFilesLoadAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no test files", err)
@@ -68,7 +69,7 @@ func describe(c *Config, err error) string {
 	return out.String()
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultsApplyWithoutAFile(t *testing.T) {
 	c, err := loadFrom(t.TempDir(), "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -76,15 +77,15 @@ func TestDefaults(t *testing.T) {
 	if !slices.Equal(c.Cache.Kinds, vedette.DefaultKinds) {
 		t.Errorf("the default of cache.kinds differs from vedette.DefaultKinds: %v", c.Cache.Kinds)
 	}
-	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace() != 10*time.Minute || c.Agents.HeartbeatInterval() != 3*time.Second {
-		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace(), c.Agents.HeartbeatInterval())
+	if c.Database().Reveal() != "sqlite:/var/lib/vedette/vedette.db" || c.Accounts.Grace != 10*time.Minute || c.Agents.Server.Heartbeat != 3*time.Second {
+		t.Errorf("got %s, %s, %s", c.Database(), c.Accounts.Grace, c.Agents.Server.Heartbeat)
 	}
 	if len(c.Notices()) != 3 || len(c.Warnings()) != 0 {
 		t.Errorf("got notices %q and warnings %q, want a notice about the missing file and one about each port", c.Notices(), c.Warnings())
 	}
 }
 
-func TestSearch(t *testing.T) {
+func TestLaterFilesTakePrecedence(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "opt/vedette/config")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -110,9 +111,9 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestPluginPrefixes checks that the keys of the predecessor's plugin mean the same below armory.kubesvc,
+// TestPrefixesOfPluginKeysAreEqual checks that the keys of the predecessor's plugin mean the same below armory.kubesvc,
 // below kubesvc and without a prefix.
-func TestPluginPrefixes(t *testing.T) {
+func TestPrefixesOfPluginKeysAreEqual(t *testing.T) {
 	const plugin = `
 cluster: local
 cluster-kubernetes.useDNS: true
@@ -131,18 +132,18 @@ runtime.defaults.onlySpinnakerManaged: true
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		timeout, _, _ := c.Tasks.Durations()
+		timeout := c.Tasks.Timeout
 		switch {
-		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace() != time.Minute, c.Accounts.RemoveData,
+		case c.GRPC.Server.Port != 9092, timeout != 45*time.Second, c.Accounts.Grace != time.Minute, c.Accounts.RemoveData,
 			!slices.Equal(c.Cache.Kinds, []string{"Pod"}), !slices.Equal(c.Kubesvc.Cache.CacheDefaults, []string{"Job"}),
-			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.Retention() != 3*7*24*time.Hour,
+			c.Kubesvc.Operations.AgentWait() != 4500*time.Millisecond, c.History.KeepHistory != 3*7*24*time.Hour,
 			len(c.UnknownKeys()) > 0:
 			t.Errorf("%s: got %+v, unknown keys %q", name, c, c.UnknownKeys())
 		}
 	}
 }
 
-func TestPluginProblems(t *testing.T) {
+func TestWrongPluginKeysAreNamed(t *testing.T) {
 	for file, want := range map[string]string{
 		"cache: {cacheAll: true, cacheOmitKinds: [Pod]}":     `c.yml:1:41: "cache.omitKinds" cannot be combined with "cache.all"`,
 		"kubesvc.cache.operationWaitMs: 5s":                  "",
@@ -151,6 +152,7 @@ func TestPluginProblems(t *testing.T) {
 		"{cache.operationWaitMs: 5000, tasks.timeout: 5s}":   `"tasks.timeout" is set twice`,
 		"kubesvc.operations.retry: {maxRetries: -1}":         `"kubesvc.operations.retry.maxRetries" must be from 0 to 1000, got -1`,
 		"kubesvc.operations.retry: {backoffMs: 9999999}":     `"kubesvc.operations.retry.backoffMs" must be from 0 to 600000`,
+		"history.maxBytes: 1MiB":                             `"history.maxBytes" must be 16MiB or more, got 1048576 bytes`,
 		"jobs.operation-history.purge.weeks: 0":              `"history.keep" must be 1h or more, got 0s`,
 		"jobs.operation-history.purge.weeks: 99999999999999": `"history.keep" must be a duration`,
 		"kubesvc.cache.cacheKindz: []":                       `unknown key "kubesvc.cache.cacheKindz"`,
@@ -174,9 +176,9 @@ func TestGroupsOfOtherProducts(t *testing.T) {
 	}
 }
 
-// TestWrongValues sets each key to values of a wrong type, range or unit. A group is not wrong where
+// TestWrongValuesAreReported sets each key to values of a wrong type, range or unit. A group is not wrong where
 // Spring has one.
-func TestWrongValues(t *testing.T) {
+func TestWrongValuesAreReported(t *testing.T) {
 	for _, wrong := range configtest.WrongValues(Config{}) {
 		c, err := parse("c.yml", []byte(wrong.File), nil)
 		if err == nil && slices.Contains(c.UnknownKeys(), wrong.Path+".x") {
@@ -200,7 +202,7 @@ func TestKeyStoreHint(t *testing.T) {
 	}
 }
 
-func TestListen(t *testing.T) {
+func TestPlaintextListensOnLoopback(t *testing.T) {
 	const (
 		restTLS         = "server.ssl: {enabled: true, certFile: c}\n"
 		grpcTLS         = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k}\n"
@@ -230,8 +232,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestOpenPorts checks that a configuration does not let any client register accounts by mistake.
-func TestOpenPorts(t *testing.T) {
+// TestOpenPortsNeedAuthentication checks that a configuration does not let any client register accounts by mistake.
+func TestOpenPortsNeedAuthentication(t *testing.T) {
 	const tls = "grpc.server.security: {enabled: true, certificateChain: c, privateKey: k, "
 	for _, tt := range []struct {
 		name, file string
@@ -256,7 +258,7 @@ func TestOpenPorts(t *testing.T) {
 	}
 }
 
-func TestDatabaseURL(t *testing.T) {
+func TestDatabaseURLsAreConvertedAndMasked(t *testing.T) {
 	tests := []struct{ name, raw, want, printed, err string }{
 		{"our form is unchanged", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:hunter2@h:5432/d?sslmode=require", "postgres://u:********@h:5432/d?sslmode=require", ""},
 		{"a password in a parameter", "postgres://u@h/d?sslmode=hunter2&sslpassword=hunter2", "postgres://u:p%40ss@h/d?sslmode=hunter2&sslpassword=hunter2", "postgres://u:********@h/d?********", ""},
@@ -310,14 +312,13 @@ func FuzzDatabaseURL(f *testing.F) {
 
 // TestReference checks that docs/config-server.md matches the structs.
 func TestReference(t *testing.T) {
-	page, err := reference.Markdown(reference.Page{
+	page := reference.Page{
 		Title:   "Configuration of vedette-server",
 		Program: "vedette-server",
-		Dir:     ".",
-		More:    []string{"../../internal/secret/engines", "../../internal/settings"},
+		Root:    "../..",
 		Intro: "`vedette-server` reads the YAML file that `--config` names, or `/opt/vedette/config/vedette-server.yaml` or `.yml`, with overlays\n" +
 			"for profiles and with imported files: [which files, and in which order](configuration.md). Without a file, the defaults apply.\n\n" +
-			"- `vedette-server check --config FILE` prints every setting with its effective value and its origin, and reports all problems.\n" +
+			"- `vedette-server check --config FILE` reports all problems, and what has no effect. With `--effective` it also prints every setting with its value and its origin.\n" +
 			"- Keys may be nested (`server: {port: 7002}`) or written with dots (`server.port: 7002`).\n" +
 			"- [Unknown keys](configuration.md#unknown-keys) of other products are ignored with a warning; others are errors.\n" +
 			"- Environment variables override the files: `" + EnvPrefix + "SQL_PASSWORD` sets `sql.password`.\n" +
@@ -326,9 +327,20 @@ func TestReference(t *testing.T) {
 			"- The server uses [changes of some settings](configuration.md#changes-while-a-server-runs) at once; others need a restart.\n" +
 			"- The file may be Clouddriver's or one of the [predecessor's plugin](configuration.md#the-plugins-keys).\n\n" +
 			"Sizes are bytes, or have a unit (`8MiB`, `4MB`; both are powers of 1024). Durations have a unit (`30s`, `10m`, `14d`, `2w`, `PT30S`) or are seconds.",
-	}, Config{})
+	}
+	text, err := reference.Markdown(page, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, "../../docs/config-server.md", page)
+	golden.Compare(t, "../../docs/config-server.md", text)
+	source, err := reference.Reasons(page, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "reasons.go", source)
+}
+
+// parse reads a configuration from data.
+func parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
+	return decode(configfile.ReadData(name, data, options(env), Config{}), nil).finish()
 }

@@ -3,13 +3,13 @@ package config
 import (
 	"net/url"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/front50"
 )
 
 // Front50 is Spinnaker's store of applications and projects.
 type Front50 struct {
-	// URL of Front50, for example http://spin-front50:8080. Without it, Spinnaker's project dashboards show no clusters.
-	BaseURL string `config:"baseUrl"`
+	front50.Config
 
 	// baseUrl alone decides.
 	Enabled bool `config:"enabled,ignored"`
@@ -28,19 +28,18 @@ func (f Front50) Client() *front50.Client {
 	if f.BaseURL == "" {
 		return nil
 	}
-	return front50.New(front50.Config{BaseURL: f.BaseURL})
+	return front50.New(f.Config)
 }
 
-func (c *Config) checkFront50(f Front50) {
+func (f Front50) check(c configfile.Checker, checkApplications bool) {
+	if f.BaseURL == "" && checkApplications {
+		c.Problem("cache.checkApplicationInFront50", " is true, but %q is missing", "services.front50.baseUrl")
+	}
 	if f.BaseURL == "" {
-		if c.Cache.CheckApplicationInFront50 {
-			c.addProblem("cache.checkApplicationInFront50", "%q is true, but %q is missing", "cache.checkApplicationInFront50",
-				"services.front50.baseUrl")
-		}
 		return
 	}
-	if err := (&front50.Config{BaseURL: f.BaseURL}).Validate(); err != nil {
-		c.addProblem("services.front50.baseUrl", "%q: %s", "services.front50.baseUrl", err)
+	if err := f.Validate(); err != nil {
+		c.Problem("services.front50.baseUrl", ": %s", err)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFront50(t *testing.T) {
+func TestFront50ChecksNeedItsURL(t *testing.T) {
 	for _, tt := range []struct {
 		file, problem string
 		client, check bool

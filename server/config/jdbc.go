@@ -19,8 +19,8 @@ var (
 // URL has none, and returns the names of the JDBC parameters that it dropped. Its errors do not
 // quote the URL, because any part of it may be a password.
 func databaseURL(raw, user, password string) (_ DatabaseURL, dropped []string, _ error) {
-	if strings.HasPrefix(raw, "sqlite:") {
-		if strings.TrimPrefix(raw, "sqlite:") == "" {
+	if after, ok := strings.CutPrefix(raw, "sqlite:"); ok {
+		if after == "" {
 			return DatabaseURL{}, nil, errNoName
 		}
 		return NewDatabaseURL(raw), nil, nil
@@ -62,7 +62,6 @@ var schemes = map[string]string{
 	"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql",
 }
 
-// userinfo adds user and password if the URL has none.
 func userinfo(existing *url.Userinfo, user, password string) *url.Userinfo {
 	user = cmp.Or(existing.Username(), user)
 	if p, ok := existing.Password(); ok {

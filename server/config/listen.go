@@ -16,7 +16,7 @@ import (
 // Server configures the REST API.
 type Server struct {
 	// Port of the REST API.
-	Port int `config:"port" default:"7002"`
+	Port int `config:"port" format:"port" default:"7002"`
 	// Address to listen on; * for all. Default: all addresses if server.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
 	// Host names under which clients may call a server that listens on a loopback address, for example those of
@@ -29,10 +29,12 @@ type Server struct {
 	AdminTokenFile string `config:"adminTokenFile"`
 	// Services that send requests of many users, such as Gate: addresses, networks like 10.1.2.0/24, or names
 	// in verified client certificates. Limits then count each user in X-SPINNAKER-USER as a client of its own. Name
-	// nothing that users can reach the server from. Otherwise all users of an address or certificate share one client's limits.
+	// nothing that users can reach the server from. The history of operations believes these services about their users.
+	// Addresses and networks count for requests without a client certificate: name services that have one by their certificates.
+	// Otherwise all users of an address or certificate share one client's limits.
 	TrustedCallers []string `config:"trustedCallers"`
 	// Memory for all answers to readers. One client may use half of it. A request that gets none within 10 seconds fails with status 503.
-	ReadBytes configfile.Bytes `config:"readBytes" default:"64MiB"`
+	ReadBytes int64 `config:"readBytes" format:"bytes" default:"64MiB"`
 	// Security of the REST API.
 	SSL settings.SSL `config:"ssl"`
 }
@@ -48,7 +50,7 @@ type GRPC struct {
 // GRPCServer configures the port for agents.
 type GRPCServer struct {
 	// Port for agents.
-	Port int `config:"port" default:"9091"`
+	Port int `config:"port" format:"port" default:"9091"`
 	// Address to listen on; * for all. Default: all addresses if grpc.server.security.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
 	// Let agents connect from other machines without a certificate. Anyone who can reach the port can then
@@ -80,7 +82,7 @@ type Security struct {
 	Protocols []string `config:"protocols"`
 	// Go chooses the cipher suites; none of them is known to be weak.
 	Ciphers []string `config:"ciphers,ignored,warn"`
-	// agents.pulseSeconds is used instead.
+	// agents.heartbeatSeconds is used instead.
 	KeepAliveHeartbeatSeconds int `config:"keepAliveHeartbeatSeconds,ignored"`
 	// Three missed heartbeats end a connection.
 	KeepAliveTimeOutSeconds int `config:"keepAliveTimeOutSeconds,ignored"`

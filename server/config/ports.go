@@ -5,11 +5,31 @@ import "net"
 // checkPortsDiffer rejects two ports that are the same, because the second could not be opened.
 // Port 0 is a free port that the system chooses.
 func (c *Config) checkPortsDiffer() {
+	c.checkManagementPort()
 	if c.Server.Port != c.GRPC.Server.Port || c.Server.Port == 0 || !overlap(c.RESTListen().Address, c.GRPCListen().Address) {
 		return
 	}
-	c.addProblem("grpc.server.port", "%q and %q are both %d: choose another port for one of them", "server.port", "grpc.server.port",
+	c.Report.AddAt("grpc.server.port", "%q and %q are both %d: choose another port for one of them", "server.port", "grpc.server.port",
 		c.Server.Port)
+}
+
+// checkManagementPort rejects a port for probes that is another port, too.
+func (c *Config) checkManagementPort() {
+	m := c.Management
+	for _, p := range []struct {
+		key, address string
+		port         int
+		open         bool
+	}{
+		{"grpc.server.port", c.GRPCListen().Address, c.GRPC.Server.Port, true},
+		{"prometheus.port", c.MetricsListen().Address, c.Prometheus.Port, c.Prometheus.Enabled},
+		{"pprof.port", c.Profiles(nil, nil).Address(), c.Pprof.Port, c.Pprof.Enabled},
+	} {
+		if m.IsEnabled() && p.open && p.port == m.Server.Port && p.port != 0 && overlap(p.address, m.ListenAddress()) {
+			const key = "management.server.port"
+			c.Report.AddAt(key, "%q and %q are both %d: choose another port for one of them", p.key, key, p.port)
+		}
+	}
 }
 
 // overlap reports whether two addresses include the same one. An empty host means all addresses.

@@ -14,7 +14,7 @@ type Pprof struct {
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for profiles. It is open on the loopback address only, unless there is a token for operators; then it
 	// is open on the addresses of the REST API, with its certificate.
-	Port int `config:"port" default:"6060"`
+	Port int `config:"port" format:"port" default:"6060"`
 }
 
 // Guard returns who may see profiles.
@@ -26,11 +26,4 @@ func (s Server) Guard(log *slog.Logger) admin.Guard {
 func (c *Config) Profiles(tlsConfig *tls.Config, log *slog.Logger) admin.Profiles {
 	host, _, _ := net.SplitHostPort(c.RESTListen().Address) // RESTListen has joined them
 	return admin.Profiles{Host: host, Port: c.Pprof.Port, TLS: tlsConfig, Guard: c.Server.Guard(log)}
-}
-
-func (c *Config) checkPprof() {
-	c.checkPort("pprof.port", c.Pprof.Port)
-	if err := c.Server.Guard(nil).Check(); err != nil {
-		c.addProblem("server.adminToken", "%q: %s", "server.adminToken", err)
-	}
 }

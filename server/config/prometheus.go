@@ -12,19 +12,14 @@ type Prometheus struct {
 	// namespace, an object or a user.
 	Enabled bool `config:"enabled" default:"false"`
 	// Port for metrics.
-	Port int `config:"port" default:"8008"`
+	Port int `config:"port" format:"port" default:"8008"`
 	// Address to listen on; * for all. Default: all addresses if prometheus.ssl.enabled is true, otherwise the loopback address.
 	Address string `config:"address"`
 	// How many accounts have metrics of their own, with a label account: the first ones by name; 0 for none. Each
 	// has eight series.
-	MaxAccounts int `config:"maxAccounts" default:"0"`
+	MaxAccounts int `config:"maxAccounts" default:"0" minimum:"0" maximum:"20000"`
 	// Security of the port for metrics.
 	SSL settings.SSL `config:"ssl"`
-}
-
-func (c *Config) checkPrometheus(p Prometheus) {
-	settings.CheckMaxAccounts(p.MaxAccounts, c.addProblem)
-	p.SSL.Check("prometheus.ssl", "", c.reporter())
 }
 
 // MetricsListen returns the address of the port for metrics. The address is empty if metrics are not

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNext changes the file of a configuration step by step.
-func TestNext(t *testing.T) {
+// TestReloadNamesRestartKeys changes the file of a configuration step by step.
+func TestReloadNamesRestartKeys(t *testing.T) {
 	dir := t.TempDir()
 	file, overlay := filepath.Join(dir, "vedette-server.yml"), filepath.Join(dir, "vedette-server-local.yml")
 	write := func(path, text string) {
@@ -31,8 +31,8 @@ func TestNext(t *testing.T) {
 	}{
 		{"kinds and level", "cache: {kinds: [Job], omitKinds: [Pod], all: false}\nlogging.level: debug\n", "", "", nil},
 		{"how accounts are shown", "credentials.primaryAccountTypes: [a]\nkubesvc.cache.cacheDefaults: [Job]\n", "", "", nil},
-		{"an overlay", "cache.kinds: [Pod]\n", "agents.pulseSeconds: 9\ncache.checkApplicationInFront50: true\nservices.front50.baseUrl: http://front50\n", "",
-			[]string{"agents.pulseSeconds", "cache.checkApplicationInFront50", "services.front50.baseUrl"}},
+		{"an overlay", "cache.kinds: [Pod]\n", "agents.heartbeatSeconds: 9\ncache.checkApplicationInFront50: true\nservices.front50.baseUrl: http://front50\n", "",
+			[]string{"agents.heartbeatSeconds", "cache.checkApplicationInFront50", "services.front50.baseUrl"}},
 		{"the password of the database", "sql: {url: 'postgres://u:hunter2@h/d'}\n", "# nothing\nsql.password: x\n", "", []string{"sql"}},
 		{"half of a file", "cache: {kinds: [Po", "x: y\n", "this is not valid YAML", nil},
 		{"an empty file", "", "", "vedette-server.yml has become empty", nil},
@@ -59,7 +59,7 @@ func TestNext(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.restart)
 		}
 		if next.DataDir != "/data" {
-			t.Errorf("%s: got %s, want the folder of the command line", tt.name, next.DataDir)
+			t.Errorf("%s: got %s, want the directory of the command line", tt.name, next.DataDir)
 		}
 		if err := next.Close(); err != nil {
 			t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/internal/configfile/configtest"
 )
 
-// TestSecretReferences checks that references count in the server's file and in its environment variables.
-func TestSecretReferences(t *testing.T) {
+// TestReferencesCountInFileAndEnvironment checks that references count in the server's file and in its environment variables.
+func TestReferencesCountInFileAndEnvironment(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	env := func(name string) (string, bool) {
 		value, ok := map[string]string{"VEDETTE_SERVER_UPSTREAM_PASSWORD": "encrypted:noop!hunter3"}[name]

@@ -94,8 +94,8 @@ func (DatabaseURL) Hidden() {}
 // ConfigTypeName implements configfile's name of a type.
 func (DatabaseURL) ConfigTypeName() string { return "URL" }
 
-// String returns the URL with its password masked, and only a mask where the
-// URL is no URL. Of the parameters it shows those about TLS.
+// String returns the URL with its password masked, or only a mask if the text is not a URL. It shows
+// only the parameters about TLS.
 func (u DatabaseURL) String() string {
 	text := u.Reveal()
 	if text == "" || strings.HasPrefix(text, "sqlite:") {
@@ -160,10 +160,10 @@ func (u DatabaseURL) LogValue() slog.Value { return slog.StringValue(u.String())
 // MarshalText returns the masked form.
 func (u DatabaseURL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UseDataDir sets the folder of the embedded database, for a command-line flag. It has no effect if
+// UseDataDir sets the directory of the embedded database, for a command-line flag. It has no effect if
 // another database is configured.
 func (c *Config) UseDataDir(dir string) {
-	c.DataDir, c.source.dataDir = dir, dir
+	c.DataDir, c.location.dataDir = dir, dir
 	if _, pool := c.SQL.pool(); pool == "" && c.SQL.URL.Reveal() == "" {
 		c.chooseDatabase()
 	}
@@ -178,10 +178,13 @@ func (c *Config) Database() DatabaseURL { return c.database }
 // chooseDatabase sets the database from the form that the user has chosen. Problems do not quote
 // the URL.
 func (c *Config) chooseDatabase() {
-	key, raw, user, password := "sql.url", c.SQL.URL.Reveal(), c.SQL.User, c.SQL.Password.Reveal()
+	key := "sql.url"
+	raw := c.SQL.URL.Reveal()
+	user := c.SQL.User
+	password := c.SQL.Password.Reveal()
 	if pool, name := c.SQL.pool(); name != "" {
 		if raw != "" {
-			c.addProblem("sql.url", "%q and %q both name a database: remove one of them", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
+			c.Report.AddAt("sql.url", "%q and %q both name a database: remove one of them", "sql.url", "sql.connectionPools."+name+".jdbcUrl")
 			return
 		}
 		key, raw = "sql.connectionPools."+name+".jdbcUrl", pool.JDBCURL.Reveal()
@@ -193,13 +196,12 @@ func (c *Config) chooseDatabase() {
 	}
 	found, dropped, err := databaseURL(raw, user, password)
 	if err != nil {
-		c.addProblem(key, "%q: %s", key, err)
+		c.Report.Checker().Problem(key, ": %s", err)
 		return
 	}
 	c.database = found
 	if len(dropped) > 0 {
-		c.notices = append(c.notices, fmt.Sprintf("%s: JDBC parameters without a counterpart are ignored: %s", c.Report.PositionOf(key),
-			strings.Join(dropped, ", ")))
+		c.Report.Checker().Notice(key, "JDBC parameters without a counterpart are ignored: %s", strings.Join(dropped, ", "))
 	}
 }
 

@@ -2,22 +2,15 @@ package config
 
 import (
 	"strings"
-	"time"
 
 	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/manifest"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // Tasks configures Spinnaker's tasks.
 type Tasks struct {
-	// Maximum time of one operation in a cluster.
-	Timeout configfile.Duration `config:"timeout" default:"30s"`
-	// Maximum time until a deleted object is gone, in addition to its grace period.
-	DeleteTimeout configfile.Duration `config:"deleteTimeout" default:"10m"`
-	// Time for which finished tasks can be read.
-	Retention configfile.Duration `config:"keep" default:"96h"`
-	// Maximum number of tasks that run at the same time. All together have 256 MiB for their manifests,
-	// and those of one client have half. Further tasks are rejected, and Orca tries them again.
-	MaxTasks int `config:"most" default:"2000"`
+	task.Config
 	// Keep the output of each change with its task, as Clouddriver keeps the output of kubectl, for accounts
 	// with debug: true. Costs up to 1 MiB per task: the newest 500 outputs, 2 KiB each. Outputs do not contain objects.
 	PersistOutput bool `config:"persistOutput" default:"false"`
@@ -25,9 +18,15 @@ type Tasks struct {
 	PersistOutputForAllAccounts bool `config:"persistOutputForAllAccounts" default:"false"`
 }
 
-// Durations returns Timeout, DeleteTimeout and Retention.
-func (t Tasks) Durations() (timeout, deleteTimeout, retention time.Duration) {
-	return time.Duration(t.Timeout), time.Duration(t.DeleteTimeout), time.Duration(t.Retention)
+// OutputPolicy returns which accounts' outputs are kept.
+func (t Tasks) OutputPolicy() task.OutputPolicy {
+	switch {
+	case !t.PersistOutput:
+		return task.OutputNone
+	case t.PersistOutputForAllAccounts:
+		return task.OutputAll
+	}
+	return task.OutputDebug
 }
 
 // Manifests configures how deployments change manifests.
@@ -48,25 +47,19 @@ type Jobs struct {
 	DetailedPodStatus bool `config:"detailedPodStatus" default:"true"`
 }
 
-const matchNameOnly = "match-name-only"
+// Rules returns the rules of deployments.
+func (m Manifests) Rules() manifest.Rules {
+	return manifest.Rules{SkipAppLabels: !m.AppLabels, ManagedBySuffix: m.ManagedBySuffix,
+		MatchNameOnly: strings.EqualFold(m.DockerImages, matchNameOnly)}
+}
 
-// MatchNameOnly reports whether artifacts replace only images without a tag.
-func (m Manifests) MatchNameOnly() bool { return strings.EqualFold(m.DockerImages, matchNameOnly) }
+const (
+	matchNameOnly   = "match-name-only"
+	matchNameAndTag = "match-name-and-tag"
+)
 
-func (c *Config) checkTasks(t Tasks, m Manifests) {
-	for _, d := range []struct {
-		path  string
-		value configfile.Duration
-	}{{"tasks.timeout", t.Timeout}, {"tasks.deleteTimeout", t.DeleteTimeout}, {"tasks.keep", t.Retention}} {
-		if time.Duration(d.value) < time.Second {
-			c.addProblem(d.path, "%q must be 1s or more, got %s", d.path, time.Duration(d.value))
-		}
-	}
-	if t.MaxTasks < 1 {
-		c.addProblem("tasks.most", "%q must be 1 or more, got %d", "tasks.most", t.MaxTasks)
-	}
-	if !m.MatchNameOnly() && !strings.EqualFold(m.DockerImages, "match-name-and-tag") {
-		c.addProblem("manifests.dockerImages", "%q must be match-name-and-tag or match-name-only, got %q", "manifests.dockerImages",
-			m.DockerImages)
+func (m Manifests) check(c configfile.Checker) {
+	if !strings.EqualFold(m.DockerImages, matchNameOnly) && !strings.EqualFold(m.DockerImages, matchNameAndTag) {
+		c.Problem("dockerImages", " must be match-name-and-tag or match-name-only, got %q", m.DockerImages)
 	}
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"net"
-
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/tracing/otlp"
 	"github.com/vedette-io/vedette/internal/version"
@@ -13,25 +11,17 @@ import (
 type Tracing struct {
 	// Record and export traces.
 	Enabled bool `config:"enabled" default:"false"`
-	// Host and port of the collector's receiver for OTLP over gRPC.
-	Endpoint string `config:"endpoint" default:"localhost:4317"`
-	// Connect to the collector without TLS.
-	Insecure bool `config:"insecure" default:"false"`
+	otlp.Config
 	// Share of the REST requests that are traced, from 0 to 1. Requests whose caller decided that, by a header traceparent, do not count.
-	SampleRatio float64 `config:"sampleRatio" default:"1"`
+	SampleRatio float64 `config:"sampleRatio" default:"1" minimum:"0" maximum:"1"`
 }
 
 // TraceExport returns the configuration of the export of traces.
 func (c *Config) TraceExport(id vedette.ServerID) otlp.Config {
-	return otlp.Config{Endpoint: c.Tracing.Endpoint, Insecure: c.Tracing.Insecure, SampleRatio: c.Tracing.SampleRatio,
-		Service: "vedette-server", Instance: string(id), Version: version.String()}
-}
-
-func (c *Config) checkTracing(t Tracing) {
-	if host, port, err := net.SplitHostPort(t.Endpoint); err != nil || host == "" || port == "" {
-		c.addProblem("tracing.endpoint", "%q must be a host and a port, for example collector:4317, got %q", "tracing.endpoint", t.Endpoint)
-	}
-	if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) { // also not a number
-		c.addProblem("tracing.sampleRatio", "%q must be from 0 to 1, got %g", "tracing.sampleRatio", t.SampleRatio)
-	}
+	export := c.Tracing.Config
+	export.SampleRatio = c.Tracing.SampleRatio
+	export.Service = "vedette-server"
+	export.Instance = string(id)
+	export.Version = version.String()
+	return export
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/internal/tracing/otlp"
 )
 
-// TestTraceExport checks the conversion of the settings, and which are rejected.
-func TestTraceExport(t *testing.T) {
+// TestTracingSettingsAreConverted checks the conversion of the settings, and which are rejected.
+func TestTracingSettingsAreConverted(t *testing.T) {
 	for text, want := range map[string]otlp.Config{
 		"": {Endpoint: "localhost:4317", SampleRatio: 1},
 		"tracing: {enabled: true, endpoint: 'c:1', insecure: true, sampleRatio: 0.25}": {Endpoint: "c:1", Insecure: true, SampleRatio: 0.25},
@@ -34,8 +34,8 @@ func TestTraceExport(t *testing.T) {
 	}
 }
 
-// TestProfiles checks where profiles are served, and which tokens are rejected.
-func TestProfiles(t *testing.T) {
+// TestProfilesUseTheAdminToken checks where profiles are served, and which tokens are rejected.
+func TestProfilesUseTheAdminToken(t *testing.T) {
 	c, err := parseText("{server.address: 10.1.2.3, server.adminToken: a-token-of-20-letters, pprof: {enabled: true, port: 7070}}")
 	if err != nil {
 		t.Fatal(err)

@@ -23,14 +23,14 @@ func loadText(t *testing.T, content string) *Config {
 	return c
 }
 
-func TestUpstreamConfig(t *testing.T) {
+func TestUpstreamSettingsAreConverted(t *testing.T) {
 	if got, err := loadText(t, "server.port: 1").Upstream.UpstreamConfig(); got != nil || err != nil {
 		t.Errorf("without an upstream: got %+v %v, want nil", got, err)
 	}
 	c := loadText(t, "upstream: {baseUrl: 'https://a/b', username: u, password: p, headers: {X-Token: t}, mergeTimeout: 2s, timeout: 30s, mergeBytes: 2MiB, "+
 		"refreshInterval: 9s, maxStale: 2h, partial: true}")
 	got, err := c.Upstream.UpstreamConfig()
-	if err != nil || got.BaseURL != "https://a/b" || got.Username != "u" || got.Password != "p" || got.Headers["X-Token"] != "t" || got.MergeTimeout != 2*time.Second ||
+	if err != nil || got.BaseURL != "https://a/b" || got.Username != "u" || got.Password.Reveal() != "p" || got.Headers["X-Token"].Reveal() != "t" || got.MergeTimeout != 2*time.Second ||
 		got.Timeout != 30*time.Second || got.MergeBytes != 2<<20 || got.RefreshInterval != 9*time.Second || got.MaxStale != 2*time.Hour || !got.Partial || got.TLS == nil {
 		t.Errorf("got %+v %v", got, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // X509 accepts agents by the subjects of their certificates, in addition to the authority that signed them.
@@ -20,25 +21,23 @@ type X509 struct {
 	Filters []string `config:"filters"`
 }
 
-func (c *Config) checkX509(x X509) {
-	const path = "grpc.auth.x509."
+func (c *Config) checkX509(to configfile.Checker) {
+	x := c.GRPC.Auth.X509
 	if !x.Enabled {
 		if len(x.Filters) > 0 {
-			c.addNotice(path+"filters", path+"filters are set, but "+path+"enabled is not true: the subjects of certificates are not compared")
+			to.Notice("filters", "%s are set, but %s is not true: the subjects of certificates are not compared", to.Path("filters"), to.Path("enabled"))
 		}
 		return
 	}
 	if !c.GRPC.Server.Security.authenticates() {
-		c.addProblem(path+"enabled", "%q is true, but %q is not REQUIRE: agents without a certificate would be accepted", path+"enabled",
-			"grpc.server.security.clientAuth")
+		to.Problem("enabled", " is true, but %q is not REQUIRE: agents without a certificate would be accepted", "grpc.server.security.clientAuth")
 	}
 	if len(x.Filters) == 0 {
-		c.addProblem(path+"enabled", "%q is true, but %q is empty: no agent could connect", path+"enabled", path+"filters")
+		to.Problem("enabled", " is true, but %q is empty: no agent could connect", to.Path("filters"))
 	}
 	for i, filter := range x.Filters {
 		if _, err := regexp.Compile(wholeSubject(filter)); err != nil {
-			c.addProblem(path+"filters", "%q[%d] must be a regular expression of RE2, which has no lookahead, got %.100q: %s", path+"filters", i,
-				filter, err)
+			to.Problem("filters", "[%d] must be a regular expression of RE2, which has no lookahead, got %.100q: %s", i, filter, err)
 		}
 	}
 }

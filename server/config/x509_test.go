@@ -106,8 +106,8 @@ func TestX509FiltersInHandshakes(t *testing.T) {
 	}
 }
 
-// TestGRPCSecurity checks the files and the versions of TLS of the port for agents.
-func TestGRPCSecurity(t *testing.T) {
+// TestSecurityOfAgentPortIsConverted checks the files and the versions of TLS of the port for agents.
+func TestSecurityOfAgentPortIsConverted(t *testing.T) {
 	const secured = "grpc.server.security: {enabled: true, certificateChain: 'file:/c', privateKey: 'file:/k', privateKeyPassword: p, " +
 		"clientAuth: REQUIRE, trustCertCollection: /t"
 	for text, version := range map[string]uint16{

@@ -97,7 +97,7 @@ func Reserve(ctx context.Context, body []byte) error {
 	if held.measured {
 		return nil
 	}
-	// The names of an object are in memory while it is measured, because none may stand twice.
+	// The names of an object are in memory while it is measured, because none may occur twice.
 	if err := held.hold(ctx, measuring*int64(len(body))); err != nil {
 		return err
 	}
@@ -109,7 +109,6 @@ func Reserve(ctx context.Context, body []byte) error {
 	return held.hold(ctx, size.Bytes+copies*int64(len(body)))
 }
 
-// mayBecome returns what one body may become.
 func (l *Limiter) mayBecome() int64 {
 	if l == nil {
 		return MaxBytes
@@ -118,8 +117,7 @@ func (l *Limiter) mayBecome() int64 {
 }
 
 func (l *Limiter) measureError(body []byte, err error) error {
-	var large *exactjson.LimitError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*exactjson.LimitError](err); ok {
 		if l.mayBecome() < MaxBytes {
 			return vedette.Errorf(vedette.Invalid, "the body is too large for the memory that this server has: %w: send less at a time, "+
 				"or give the server 1.5 GiB", err)

@@ -5,7 +5,8 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/assigner"
+	"github.com/vedette-io/vedette/server/dispatch/lifecycle"
 )
 
 // AgentStream sends to a connected agent. Its methods do not wait, and messages arrive in
@@ -20,14 +21,19 @@ type AgentStream interface {
 // AttachedAgent is an agent whose operation stream is open.
 type AttachedAgent struct {
 	dispatcher *Dispatcher
-	member     *assignment.Member
+	member     *assigner.Member
 	process    string
 	stream     AgentStream
 	detached   chan struct{} // closed by Detach
 }
 
+// describe returns what the life of an operation depends on.
+func (a *AttachedAgent) describe() lifecycle.Agent {
+	return lifecycle.Agent{ID: a.member.ID, Version: a.member.Version, Process: a.process}
+}
+
 // Attach makes an agent's process available for operations until Detach.
-func (d *Dispatcher) Attach(m *assignment.Member, process string, l AgentStream) *AttachedAgent {
+func (d *Dispatcher) Attach(m *assigner.Member, process string, l AgentStream) *AttachedAgent {
 	a := &AttachedAgent{dispatcher: d, member: m, process: process, stream: l, detached: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -35,6 +36,18 @@ func TestAnswersAreCountedUntilTheyAreWritten(t *testing.T) {
 			}
 			if out := held(second.Context(), reads, small); len(out.Objects) != 1 {
 				t.Errorf("got %d objects, want a small answer", len(out.Objects))
+			}
+		})
+		within("192.0.2.1:4", func(fourth *http.Request) { // all that an agent may send counts
+			long := strings.Repeat("x", 3<<20)
+			for what, out := range map[string]vedette.Outcome{"message": {Message: long}, "reason": {Reason: long}, "warning": {Warnings: []string{long}},
+				"key": {Keys: []vedette.Key{{Name: long}}}, "uid": {UIDs: []string{long}}, "object to store": {CacheObject: &vedette.Object{Body: []byte(long)}}} {
+				if got := held(fourth.Context(), reads, out); got.Reason != "Busy" {
+					t.Errorf("a long %s of a read: got %.100q, want that it finds no memory", what, got.Reason)
+				}
+				if got := held(fourth.Context(), changes, out); answerSize(&got) > freeAnswerBytes || len(got.Warnings) == 0 || len(got.Keys) != len(out.Keys) {
+					t.Errorf("a long %s of a change: got %d bytes, want what matters", what, answerSize(&got))
+				}
 			}
 		})
 		within("192.0.2.2:1", func(other *http.Request) {

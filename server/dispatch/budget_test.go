@@ -48,7 +48,7 @@ func TestOperationsUnderWayAreBounded(t *testing.T) {
 		go func() {
 			other <- s.Execute(s.t.Context(), vedette.Operation{ID: "other", Account: "prdo", Args: large})
 		}()
-		if out := <-other; out.Status != 404 {
+		if out := <-other; out.Reason != vedette.ReasonNoAccount {
 			t.Errorf("another account: got %+v, want that it is not found", out)
 		}
 		time.Sleep(time.Minute) // past all deadlines

@@ -6,9 +6,9 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestBusyAccounts checks from when to when an account is busy: from the acceptance of an operation,
+// TestAccountIsBusyUntilTheOutcome checks from when to when an account is busy: from the acceptance of an operation,
 // even if no agent is there, until its outcome. A stream of logs does not make it busy.
-func TestBusyAccounts(t *testing.T) {
+func TestAccountIsBusyUntilTheOutcome(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		expect := func(step string, want bool) {
 			t.Helper()

@@ -1,12 +1,6 @@
 // Package dispatch sends operations to agents and waits for their outcomes. It owns an
-// operation from its acceptance until it is answered or lost:
-//
-//	accepted ──an agent serves the account──> sent ──outcome──> answered
-//	    │                                      │ ↑
-//	    │                                  link│ │the same process is back, or it may be
-//	    │no agent in time                  lost│ │done twice: sent again
-//	    ↓                                      ↓ │
-//	  failed: nothing was done               waiting ──another process, or the deadline──> lost
+// operation from its acceptance until it is answered or lost. Package lifecycle decides what happens to it
+// meanwhile.
 //
 // Guarantees:
 //
@@ -22,6 +16,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,15 +28,18 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/tracing"
-	"github.com/vedette-io/vedette/server/assignment"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/assigner"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
-// Config has the time limits of operations. Zero values mean the defaults.
+// Config has the limits of operations and of their history. Zero values mean the defaults.
 type Config struct {
 	Server vedette.ServerID
 	// Timeout is the time limit of an operation without a deadline; 30 s.
@@ -51,20 +49,25 @@ type Config struct {
 	AgentWait time.Duration
 	// Grace is how long the server waits for an outcome after the deadline; 3 s.
 	Grace time.Duration
-	// KeepHistory is how long the history of operations is kept; 14 days.
-	KeepHistory time.Duration
+	// Time for which operations can be read, at least 1h. An operation that is sent again with its id within
+	// this time is not executed again.
+	KeepHistory time.Duration `config:"keep" default:"30d" minimum:"1h"`
+	// What the history of all accounts together may take of the database, about, at least 16MiB. The oldest operations are deleted before,
+	// of whatever account, but never those of the last hour.
+	MaxHistory int64 `config:"maxBytes" format:"bytes" default:"1GiB"`
 	// MaxBytes is the memory of all operations under way; 128 MiB.
 	MaxBytes int64
 }
 
 func (c *Config) defaults() {
+	*c = configfile.WithDefaults(*c)
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 128 << 20
 	}
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Timeout, 30 * time.Second}, {&c.AgentWait, 10 * time.Second}, {&c.Grace, 3 * time.Second}, {&c.KeepHistory, 14 * 24 * time.Hour}} {
+	}{{&c.Timeout, 30 * time.Second}, {&c.AgentWait, 10 * time.Second}, {&c.Grace, 3 * time.Second}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -73,26 +76,26 @@ func (c *Config) defaults() {
 
 // assignments returns which agent serves an account, and the cluster that the agent registered.
 type assignments interface {
-	Cacher(vedette.AccountName) (*assignment.Member, vedette.Term)
-	Registered(*assignment.Member, vedette.AccountName) vedette.Cluster
+	Cacher(vedette.AccountName) (*assigner.Member, vedette.Term)
+	Registered(*assigner.Member, vedette.AccountName) vedette.Cluster
 	OnAssigned(func())
 }
 
 // operationStore stores the history and the objects that operations write.
 type operationStore interface {
 	historyStore
-	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
+	Account(ctx context.Context, name vedette.AccountName) (registry.Account, error)
 	Prioritize(account vedette.AccountName) (end func())
 	WriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, o vedette.Object,
-		end *store.OperationRow) (changes []store.Change, ended bool, err error)
+		end *history.Operation) (changes []commit.Change, ended bool, err error)
 	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
-		end *store.OperationRow) (changes []store.Change, ended bool, err error)
+		end *history.Operation) (changes []commit.Change, ended bool, err error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
-	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (string, error)
+	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (uid, version string, err error)
 }
 
 // publisher sends stored changes to subscribers.
-type publisher interface{ Publish([]store.Change) }
+type publisher interface{ Publish([]commit.Change) }
 
 // Dispatcher executes operations. It is safe for concurrent use.
 type Dispatcher struct {
@@ -111,7 +114,7 @@ type Dispatcher struct {
 	running       sync.WaitGroup
 
 	mu       sync.Mutex
-	attached map[*assignment.Member]*AttachedAgent
+	attached map[*assigner.Member]*AttachedAgent
 	pending  map[vedette.OperationID]*pendingOutcome // operations without an outcome
 	changed  chan struct{}                           // closed and replaced by notifyLocked
 }
@@ -121,7 +124,7 @@ func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Log
 	cfg.defaults()
 	d := &Dispatcher{cfg: cfg, assignments: s, store: b, publisher: h, log: log, recorder: newRecorder(cfg, b, log),
 		budget:   newBudget(cfg.MaxBytes),
-		attached: map[*assignment.Member]*AttachedAgent{}, pending: map[vedette.OperationID]*pendingOutcome{}, changed: make(chan struct{})}
+		attached: map[*assigner.Member]*AttachedAgent{}, pending: map[vedette.OperationID]*pendingOutcome{}, changed: make(chan struct{})}
 	d.forgedOutcomes.Interval, d.lateOutcomes.Interval = time.Minute, time.Second
 	d.changesCtx, d.cancelChanges = context.WithCancel(context.Background())
 	s.OnAssigned(d.notify)
@@ -137,6 +140,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	recordCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var recorderRun sync.WaitGroup
 	recorderRun.Go(func() { d.recorder.run(recordCtx) })
+	recorderRun.Go(func() { d.recorder.runPurge(ctx) })
 	<-ctx.Done()
 	d.cancelChanges()
 	d.running.Wait() // operations that end meanwhile are recorded before they are answered
@@ -173,13 +177,14 @@ func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.
 	if err != nil {
 		return d.notAdmittedOutcome(op, err)
 	}
-	op.User, op.Origin = vedette.CleanText(op.User, maxNote), vedette.CleanText(op.Origin, maxNote)
+	op.Requester, op.Origin = op.Requester.Clean(maxNote), vedette.CleanText(op.Origin, maxNote)
 	op.RequestID = requestid.Of(ctx)
 	ctx, span := startSpan(ctx, op)
 	op.TraceParent = tracing.Parent(ctx)
-	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args), maxNote), accepted: now}
+	object := objectOf(op.Args)
+	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args, object), maxNote), object: object, accepted: now}
 	if member, _ := d.assignments.Cacher(op.Account); member != nil {
-		f.acceptFor(d.assignments.Registered(member, op.Account))
+		f.op.Cluster = cmp.Or(f.op.Cluster, d.assignments.Registered(member, op.Account))
 	}
 	endPriority := d.prioritize(f)
 	if op.Reads() {
@@ -259,8 +264,7 @@ func (d *Dispatcher) refusedOutcome(ctx context.Context, f *inflight, err error)
 // publicReason returns the part of an error of the store that callers may see, for example that the
 // disk is full.
 func publicReason(err error) string {
-	var public *vedette.Error
-	if errors.As(err, &public) && public.Kind == vedette.Unavailable {
+	if public, ok := errors.AsType[*vedette.Error](err); ok && public.Kind == vedette.Unavailable {
 		return public.Message
 	}
 	return "internal error, see the server's log"
@@ -277,6 +281,9 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
 		"duration", time.Since(f.accepted))
 	defer func() { f.endSpan(out) }()
+	out.Changes = boundChanges(out.Changes)
+	out.Undoes = d.recorder.findUndone(ctx, f, out)
+	f.setKnownVersion(&out)
 	row := d.recorder.finalRow(f, out)
 	if d.writeThrough(ctx, f, &out, &row) {
 		return out

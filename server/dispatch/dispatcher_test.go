@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // scenario is a Dispatcher with fakes around it, and a log of events.
@@ -24,23 +27,24 @@ type scenario struct {
 
 	mu             sync.Mutex
 	lines          []string
-	cachers        map[vedette.AccountName]*assignment.Member
-	rows           map[vedette.OperationID]store.OperationRow
+	cachers        map[vedette.AccountName]*assigner.Member
+	rows           map[vedette.OperationID]history.Operation
 	databaseDown   bool // the database
 	notifyAssigned func()
 	databaseHangs  bool // the database, until it is asked no more
 	prioritized    int  // what commits to prod make way for
 	uids           map[vedette.Key]string
 	uidDelay       time.Duration // to tell a uid
-	registered     map[*assignment.Member]vedette.Cluster
+	registered     map[*assigner.Member]vedette.Cluster
 	stored         vedette.Cluster // of prod
 	pause          time.Duration   // of the process, whenever it looks for the cacher
+	purgeDelay     time.Duration   // to purge the history
 }
 
 func runScenario(t *testing.T, test func(s *scenario)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{"prod": nil}, rows: map[vedette.OperationID]store.OperationRow{},
-			registered: map[*assignment.Member]vedette.Cluster{}}
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assigner.Member{"prod": nil}, rows: map[vedette.OperationID]history.Operation{},
+			registered: map[*assigner.Member]vedette.Cluster{}}
 		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -78,7 +82,7 @@ func (s *scenario) expectLog(lines ...string) {
 
 // scenario implements assignments, operationStore and publisher.
 
-func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vedette.Term) {
+func (s *scenario) Cacher(account vedette.AccountName) (*assigner.Member, vedette.Term) {
 	time.Sleep(s.pause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,22 +91,22 @@ func (s *scenario) Cacher(account vedette.AccountName) (*assignment.Member, vede
 
 func (s *scenario) OnAssigned(f func()) { s.notifyAssigned = f }
 
-func (s *scenario) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
+func (s *scenario) Account(_ context.Context, name vedette.AccountName) (registry.Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.cachers[name]; !ok {
-		return store.AccountRow{}, store.ErrNoAccount
+		return registry.Account{}, registry.ErrNoAccount
 	}
-	return store.AccountRow{Account: vedette.Account{Cluster: s.stored}}, nil
+	return registry.Account{Account: vedette.Account{Cluster: s.stored}}, nil
 }
 
-func (s *scenario) Registered(m *assignment.Member, _ vedette.AccountName) vedette.Cluster {
+func (s *scenario) Registered(m *assigner.Member, _ vedette.AccountName) vedette.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.registered[m]
 }
 
-func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) error {
+func (s *scenario) BeginOperation(ctx context.Context, row history.Operation) error {
 	if err := s.checkDatabase(ctx); err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func (s *scenario) BeginOperation(ctx context.Context, row store.OperationRow) e
 	return nil
 }
 
-func (s *scenario) EndOperations(ctx context.Context, rows []store.OperationRow) error {
+func (s *scenario) EndOperations(ctx context.Context, rows []history.Operation) error {
 	if err := s.checkDatabase(ctx); err != nil {
 		return err
 	}
@@ -156,7 +160,7 @@ func (s *scenario) setDatabaseDown(down bool) {
 	s.databaseDown = down
 }
 
-func (s *scenario) row(id vedette.OperationID) store.OperationRow {
+func (s *scenario) row(id vedette.OperationID) history.Operation {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +172,7 @@ func (s *scenario) ExpireOperations(_ context.Context, due time.Time, message st
 	defer s.mu.Unlock()
 	n := 0
 	for id, row := range s.rows {
-		if row.State == store.Pending && row.Deadline.Before(due) {
+		if row.State == history.Pending && row.Deadline.Before(due) {
 			row.State, row.Message, row.Ended = vedette.Lost, message, at
 			s.rows[id] = row
 			n++
@@ -180,20 +184,47 @@ func (s *scenario) ExpireOperations(_ context.Context, due time.Time, message st
 func (s *scenario) MarkOperationsLost(context.Context, vedette.ServerID, string, time.Time) (int, error) {
 	return 0, nil
 }
-func (s *scenario) PurgeOperations(context.Context, time.Time, int) (int, error) { return 0, nil }
+func (s *scenario) PurgeOperations(ctx context.Context, _ time.Time, _ int) (int, int64, error) {
+	s.mu.Lock()
+	delay := s.purgeDelay
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+	}
+	return 0, 0, ctx.Err()
+}
+func (s *scenario) PurgeOperationsOf(context.Context, vedette.Verb, time.Time, int) (int, int64, error) {
+	return 0, 0, nil
+}
+func (s *scenario) HistoryBytesOf(context.Context, vedette.Verb) (int64, error) { return 0, nil }
+func (s *scenario) PurgeOrphans(context.Context, int) (int, error)              { return 0, nil }
+func (s *scenario) HistorySize(context.Context) (history.Size, error) {
+	return history.Size{}, nil
+}
+func (s *scenario) UndoneOperation(_ context.Context, _ vedette.AccountName, _ vedette.Key, template, _ string) (vedette.OperationID, error) {
+	for id, row := range s.rows {
+		for _, c := range row.Changes {
+			if c.TemplateAfter == template {
+				return id, nil
+			}
+		}
+	}
+	return "", nil
+}
 
-func (s *scenario) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *store.OperationRow) ([]store.Change, bool, error) {
+func (s *scenario) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *history.Operation) ([]commit.Change, bool, error) {
 	s.logf("stored %s at %s", o.Key, o.ResourceVersion)
-	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	err := s.EndOperations(ctx, []history.Operation{*end})
 	return nil, err == nil, err
 }
 
-func (s *scenario) RemoveThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string, end *store.OperationRow) ([]store.Change, bool, error) {
+func (s *scenario) RemoveThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, key vedette.Key, uid string, end *history.Operation) ([]commit.Change, bool, error) {
 	s.logf("removed %s %s", key, uid)
 	if end == nil {
 		return nil, false, nil
 	}
-	err := s.EndOperations(ctx, []store.OperationRow{*end})
+	err := s.EndOperations(ctx, []history.Operation{*end})
 	return nil, err == nil, err
 }
 
@@ -212,17 +243,18 @@ func (s *scenario) Resources(ctx context.Context, _ ...vedette.AccountName) ([]v
 	if err := s.checkDatabase(ctx); err != nil {
 		return nil, err
 	}
-	return []vedette.Resource{{Kind: deployments, Version: "v1", Plural: "deployments", Namespaced: true}}, nil
+	return []vedette.Resource{{Kind: deployments, Version: "v1", Plural: "deployments", Namespaced: true},
+		{Kind: versionedGadget.Kind, Version: "v2", Plural: "gadgets", Namespaced: true}}, nil
 }
 
-func (s *scenario) UID(ctx context.Context, _ vedette.AccountName, key vedette.Key) (string, error) {
+func (s *scenario) UID(ctx context.Context, _ vedette.AccountName, key vedette.Key) (uid, version string, err error) {
 	if s.uidDelay > 0 {
 		time.Sleep(s.uidDelay)
 	}
-	return s.uids[key], s.checkDatabase(ctx)
+	return s.uids[key], "v7", s.checkDatabase(ctx)
 }
 
-func (s *scenario) Publish([]store.Change) {}
+func (s *scenario) Publish([]commit.Change) {}
 
 // fakeAgent is a connected agent's process.
 type fakeAgent struct {
@@ -277,7 +309,7 @@ var prodCluster = vedette.Cluster{Host: "https://prod", Fingerprint: "AA"}
 
 // connectTo is like connect, for an agent that registered a cluster.
 func (s *scenario) connectTo(cluster vedette.Cluster, id vedette.AgentID, process string) *fakeAgent {
-	m := &assignment.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
+	m := &assigner.Member{Agent: assignment.Agent{ID: id, Hostname: "host", Version: "1.0"}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
 	a.attached = s.Attach(m, process, a)
 	s.mu.Lock()
@@ -323,7 +355,7 @@ var (
 	get     = vedette.GetArgs{Target: web}
 )
 
-func TestOperation(t *testing.T) {
+func TestOutcomeIsStoredAndAnswered(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.start("op", scale)
@@ -370,7 +402,7 @@ func TestNoAgentForAccount(t *testing.T) {
 			t.Error(got)
 		}
 		out := s.Execute(s.t.Context(), vedette.Operation{Account: "prdo", Args: get})
-		if out.Status != 404 || !strings.Contains(out.Message, "no account prdo") {
+		if out.Status != 503 || !strings.Contains(out.Message, "no account prdo") {
 			t.Errorf("unknown account: got %+v", out)
 		}
 		s.start("later", get)
@@ -426,13 +458,13 @@ func TestOutcomeAfterReconnect(t *testing.T) {
 		s.disconnect(a)
 		s.takeLog()
 		b := &fakeAgent{scenario: s, name: "a/1"}
-		b.attached = s.Attach(&assignment.Member{Agent: assignment.Agent{ID: "a"}}, "1", b) // not registered yet: it holds no account
+		b.attached = s.Attach(&assigner.Member{Agent: assignment.Agent{ID: "a"}}, "1", b) // not registered yet: it holds no account
 		b.answerDone("op")
 		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
 
-func TestDeadlines(t *testing.T) {
+func TestMissedDeadlineIsLostOrFailed(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.start("w", scale)
@@ -456,7 +488,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-func TestCallerCancels(t *testing.T) {
+func TestOperationContinuesWithoutItsCaller(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		cancel := s.start("op", scale)
@@ -473,10 +505,10 @@ func TestCallerCancels(t *testing.T) {
 	})
 }
 
-func TestServerStops(t *testing.T) {
+func TestStoppingServerLosesItsOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scenario{t: t, cachers: map[vedette.AccountName]*assignment.Member{}, rows: map[vedette.OperationID]store.OperationRow{},
-			registered: map[*assignment.Member]vedette.Cluster{}}
+		s := &scenario{t: t, cachers: map[vedette.AccountName]*assigner.Member{}, rows: map[vedette.OperationID]history.Operation{},
+			registered: map[*assigner.Member]vedette.Cluster{}}
 		s.Dispatcher = New(Config{Server: "s1"}, s, s, s, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -516,7 +548,7 @@ func TestServerStandsStill(t *testing.T) {
 	})
 }
 
-func TestDatabaseUnavailable(t *testing.T) {
+func TestUnrecordedOperationDoesNothing(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
 		s.setDatabaseDown(true)
@@ -552,7 +584,7 @@ func TestOutcomesReachTheirCallers(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		for i := range 20 {
 			name := fmt.Sprint("agent-", i)
-			m := &assignment.Member{Agent: assignment.Agent{ID: vedette.AgentID(name)}}
+			m := &assigner.Member{Agent: assignment.Agent{ID: vedette.AgentID(name)}}
 			c := &echoAgent{name: name}
 			c.attached = s.Attach(m, "1", c)
 			s.cachers[vedette.AccountName(fmt.Sprint("account-", i))], s.registered[m] = m, prodCluster
@@ -577,10 +609,10 @@ func TestOutcomesReachTheirCallers(t *testing.T) {
 func TestExpiryOfStoppedServersOperations(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.mu.Lock()
-		s.rows["theirs"] = store.OperationRow{ID: "theirs", Server: "s2", State: store.Pending, Deadline: time.Now().Add(30 * time.Second)}
+		s.rows["theirs"] = history.Operation{ID: "theirs", Server: "s2", State: history.Pending, Deadline: time.Now().Add(30 * time.Second)}
 		s.mu.Unlock()
 		time.Sleep(3 * time.Minute)
-		if row := s.row("theirs"); row.State != store.Pending {
+		if row := s.row("theirs"); row.State != history.Pending {
 			t.Errorf("the operation ended too early: %+v", row)
 		}
 		time.Sleep(5 * time.Minute)

@@ -46,6 +46,24 @@ func TestEndIsRecordedAfterDatabaseOutage(t *testing.T) {
 	})
 }
 
+// TestEndIsRecordedDuringPurge checks that callers do not wait until a large history is purged.
+func TestEndIsRecordedDuringPurge(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.mu.Lock()
+		s.purgeDelay = time.Hour
+		s.mu.Unlock()
+		time.Sleep(11 * time.Minute)
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.takeLog()
+		a.answerDone("op")
+		s.expectLog("a/1: forget op", "op done 200 ")
+		if row := s.row("op"); row.State != vedette.Done {
+			t.Errorf("got %+v in the history", row)
+		}
+	})
+}
+
 func TestInvalidEndDoesNotBlockOthers(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
@@ -88,9 +106,9 @@ func TestRefusedOperationIsRecordedAsEnded(t *testing.T) {
 	})
 }
 
-// TestDatabaseHangs checks that a hanging database delays a caller no longer than the
+// TestHangingDatabaseEndsAtTheDeadline checks that a hanging database delays a caller no longer than the
 // operation may take.
-func TestDatabaseHangs(t *testing.T) {
+func TestHangingDatabaseEndsAtTheDeadline(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")
 		s.databaseHangs = true

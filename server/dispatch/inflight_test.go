@@ -34,9 +34,9 @@ func TestFailureAfterResendIsLost(t *testing.T) {
 	})
 }
 
-// TestDryRuns checks that a dry run stores nothing, may be sent to another process, is
+// TestDryRunStoresNothing checks that a dry run stores nothing, may be sent to another process, is
 // never lost and is marked in the history.
-func TestDryRuns(t *testing.T) {
+func TestDryRunStoresNothing(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.startDryRun("restart", vedette.RestartArgs{Target: web})

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
 // connectOther connects an agent that serves another account.
 func (s *scenario) connectOther(id vedette.AgentID, process string) *fakeAgent {
-	m := &assignment.Member{Agent: assignment.Agent{ID: id}}
+	m := &assigner.Member{Agent: assignment.Agent{ID: id}}
 	a := &fakeAgent{scenario: s, name: string(id) + "/" + process}
 	a.attached = s.Attach(m, process, a)
 	return a
@@ -67,9 +68,9 @@ func TestOutcomeOnAnotherConnection(t *testing.T) {
 	})
 }
 
-// TestClaims checks that an outcome is received only once at a time, and that only logs
+// TestOutcomeIsClaimedOnce checks that an outcome is received only once at a time, and that only logs
 // answers have a log.
-func TestClaims(t *testing.T) {
+func TestOutcomeIsClaimedOnce(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		a := s.connect("a", "1")
 		s.start("op", scale)

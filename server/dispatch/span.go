@@ -19,8 +19,8 @@ func startSpan(ctx context.Context, op vedette.Operation) (context.Context, trac
 // endSpan ends the span with the outcome. Messages of clusters are left out, because they can be long
 // and quote what was sent.
 func (f *inflight) endSpan(out vedette.Outcome) {
-	if f.lastDelivery != nil {
-		f.span.SetAttributes(attribute.String("vedette.agent", string(f.lastDelivery.agent)))
+	if last := f.lastDelivery(); last != nil {
+		f.span.SetAttributes(attribute.String("vedette.agent", string(last.Agent.ID)))
 	}
 	f.span.SetAttributes(attribute.String("vedette.state", string(out.State)), attribute.Int("vedette.status", out.Status))
 	if out.State != vedette.Done {

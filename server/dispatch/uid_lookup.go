@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // knownObject is the stored object that a deletion names; zero if there is none or for
 // other verbs.
 type knownObject struct {
-	key vedette.Key
-	uid string
+	key          vedette.Key
+	uid, version string
 }
 
 // maxUIDLookup is how long an operation waits for the lookup after it was recorded. It
@@ -35,16 +35,15 @@ func (d *Dispatcher) lookUpUID(ctx context.Context, op vedette.Operation) <-chan
 		if !ok {
 			return
 		}
-		uid, err := d.store.UID(ctx, op.Account, key)
+		uid, version, err := d.store.UID(ctx, op.Account, key)
 		if err != nil || uid == "" {
 			return // the agent reads it from its cluster
 		}
-		lookup <- knownObject{key, uid}
+		lookup <- knownObject{key, uid, version}
 	}()
 	return lookup
 }
 
-// applyUID adds the known uid to the deletion.
 func (f *inflight) applyUID(lookup <-chan knownObject) {
 	a, deletes := f.op.Args.(vedette.DeleteArgs)
 	if !deletes {
@@ -67,8 +66,11 @@ func (d *Dispatcher) keyOf(ctx context.Context, account vedette.AccountName, t v
 	if err != nil {
 		return vedette.Key{}, false
 	}
-	r, err := views.FindResource(resources, t.Kind)
-	if err != nil || t.APIVersion != "" && r.Kind.Group != groupOf(t.APIVersion) {
+	r, err := tables.FindResource(resources, t.Kind)
+	switch {
+	case err != nil, t.APIVersion != "" && r.Kind.Group != groupOf(t.APIVersion):
+		return vedette.Key{}, false
+	case t.APIVersion == "" && vedette.GroupHasVersion(r.Kind.Group): // only the cluster knows whether the name means another group
 		return vedette.Key{}, false
 	}
 	key := vedette.Key{Kind: r.Kind, Name: t.Name}

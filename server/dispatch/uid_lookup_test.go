@@ -7,7 +7,11 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-var webKey = vedette.Key{Kind: deployments, Namespace: "shop", Name: "web"}
+var (
+	webKey = vedette.Key{Kind: deployments, Namespace: "shop", Name: "web"}
+	// versionedGadget is of a group that reads as a version and a group.
+	versionedGadget = vedette.Key{Kind: vedette.Kind{Group: "v1.example.com", Name: "Gadget"}, Namespace: "shop", Name: "web"}
+)
 
 // TestDeleteUsesStoredUID checks which deletions include the stored uid.
 func TestDeleteUsesStoredUID(t *testing.T) {
@@ -27,16 +31,18 @@ func TestDeleteUsesStoredUID(t *testing.T) {
 		{"without a namespace, which only the agent knows", named(func(a *vedette.DeleteArgs) { a.Namespace = "" }), "a/1: execute op"},
 		{"of a group without the kind", named(func(a *vedette.DeleteArgs) { a.APIVersion = "example.com/v1" }), "a/1: execute op"},
 		{"of an unknown kind", named(func(a *vedette.DeleteArgs) { a.Kind = "widget" }), "a/1: execute op"},
+		{"in a version of a group, as far as only the cluster knows", named(func(a *vedette.DeleteArgs) { a.Kind = "gadgets.v1.example.com" }), "a/1: execute op"},
+		{"of a group that reads as a version", named(func(a *vedette.DeleteArgs) { a.Kind, a.APIVersion = "Gadget", "v1.example.com/v2" }), "a/1: execute op, uid u3"},
 		{"an object that is not stored", named(func(a *vedette.DeleteArgs) { a.Name = "api" }), "a/1: execute op"},
 		{"a uid from the caller", named(func(a *vedette.DeleteArgs) { a.Name, a.KnownUID = "api", "made-up" }), "a/1: execute op"},
 		{"by labels", named(func(a *vedette.DeleteArgs) { a.Name, a.LabelSelector = "", "app=web" }), "a/1: execute op"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
-				s.uids = map[vedette.Key]string{webKey: "u1", {Kind: deployments, Namespace: "default", Name: "web"}: "u2"}
+				s.uids = map[vedette.Key]string{webKey: "u1", {Kind: deployments, Namespace: "default", Name: "web"}: "u2", versionedGadget: "u3"}
 				a := s.connect("a", "1")
 				s.start("op", tt.args)
-				if got, want := s.takeLog(), "recorded op delete "+targetOf(tt.args)+"\n"+tt.want; got != want {
+				if got, want := s.takeLog(), "recorded op delete "+targetOf(tt.args, objectOf(tt.args))+"\n"+tt.want; got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 				}
 				a.answerDone("op")

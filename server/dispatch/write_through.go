@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // How long an outcome waits for the database. An object that is not stored by then comes
@@ -37,14 +39,14 @@ func (d *Dispatcher) prioritize(f *inflight) (end func()) {
 // caller receives the outcome, so that the caller reads its own writes. Commits of the
 // account have given way since the operation was accepted. It reports whether the end
 // of the operation was recorded in the same transaction.
-func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette.Outcome, end *store.OperationRow) (ended bool) {
+func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette.Outcome, end *history.Operation) (ended bool) {
 	if !f.needsWriteThrough() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
 	if out.CacheObject != nil {
-		return d.writeInTerm(ctx, f, func(term vedette.Term) ([]store.Change, bool, error) {
+		return d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
 			return d.store.WriteThrough(ctx, f.op.Account, term, *out.CacheObject, end)
 		})
 	}
@@ -56,11 +58,11 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		if out.UIDs[i] == f.known.uid && key != f.known.key {
 			continue // the cluster resolved the kind to another kind than keyOf: the known object was not deleted
 		}
-		var endRow *store.OperationRow // recorded with the last object, so that no reader sees the end before
+		var endRow *history.Operation // recorded with the last object, so that no reader sees the end before
 		if i == len(out.Keys)-1 {
 			endRow = end
 		}
-		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]store.Change, bool, error) {
+		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
 			return d.store.RemoveThrough(ctx, f.op.Account, term, key, out.UIDs[i], endRow)
 		})
 	}
@@ -70,19 +72,19 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 // writeInTerm writes in the term of the account's cacher and waits for a term if there
 // is none: an agent sends outcomes first on a new connection, before it is assigned its
 // accounts, and an outcome may arrive just before a connection is lost.
-func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(vedette.Term) ([]store.Change, bool, error)) (ended bool) {
+func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(vedette.Term) ([]commit.Change, bool, error)) (ended bool) {
 	for {
 		changed := d.nextChange() // before Cacher, so that no change is missed
-		err := store.ErrTerm
+		err := registry.ErrTerm
 		if member, term := d.assignments.Cacher(f.op.Account); member != nil {
-			var changes []store.Change
+			var changes []commit.Change
 			changes, ended, err = write(term)
 			d.publisher.Publish(changes)
 		}
-		if err == nil || errors.Is(err, store.ErrNoFeed) {
+		if err == nil || errors.Is(err, commit.ErrNoFeed) {
 			return ended // false if the object is not cached
 		}
-		if !errors.Is(err, store.ErrTerm) || ctx.Err() != nil {
+		if !errors.Is(err, registry.ErrTerm) || ctx.Err() != nil {
 			d.log.WarnContext(ctx, "write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account,
 				"error", err)
 			return false

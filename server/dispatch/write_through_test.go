@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
@@ -17,7 +18,7 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 		s.disconnect(a)
 		s.takeLog()
 		reconnected := &fakeAgent{scenario: s, name: "a/1"}
-		m := &assignment.Member{Agent: assignment.Agent{ID: "a"}}
+		m := &assigner.Member{Agent: assignment.Agent{ID: "a"}}
 		reconnected.attached = s.Attach(m, "1", reconnected)
 		reconnected.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: vedette.Key{Name: "web"}, ResourceVersion: "7"}})
 		time.Sleep(time.Second)

@@ -83,9 +83,9 @@ func equalSets(x, y map[string]bool) bool {
 	return true
 }
 
-// Known returns a function that reports whether an application exists in Front50, in any case, and
+// Snapshot returns a function that reports whether an application exists in Front50, in any case, and
 // a version that changes with what it reports.
-func (a *Applications) Known() (known func(application string) bool, version uint64) {
+func (a *Applications) Snapshot() (known func(application string) bool, version uint64) {
 	set := a.current.Load()
 	if set == nil {
 		return func(string) bool { return true }, 0

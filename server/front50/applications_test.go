@@ -19,8 +19,8 @@ type transport func(*http.Request) *http.Response
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
 
-// TestApplications lets minutes pass in which Front50 is away, knows applications, and changes.
-func TestApplications(t *testing.T) {
+// TestUnreachableFront50HidesNothing lets minutes pass in which Front50 is away, knows applications, and changes.
+func TestUnreachableFront50HidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answer atomic.Value
 		answer.Store("")
@@ -49,11 +49,11 @@ func TestApplications(t *testing.T) {
 			{"another application", `[{"name":"shop"},{"name":"x"}]`, false, true, true},
 			{"none", `[]`, false, false, true},
 		} {
-			_, before := applications.Known()
+			_, before := applications.Snapshot()
 			answer.Store(step.answer)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			known, version := applications.Known()
+			known, version := applications.Snapshot()
 			if known("web") != step.web || known("Shop") != step.shop || (version != before) != step.versionChanges {
 				t.Errorf("%s: got web %v, shop %v, version %d after %d; want %v, %v, changed %v", step.name, known("web"), known("Shop"), version, before,
 					step.web, step.shop, step.versionChanges)

@@ -5,6 +5,7 @@ package front50
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,13 +15,16 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/answer"
 	"github.com/vedette-io/vedette/internal/mask"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
 // Config configures requests to Front50.
 type Config struct {
-	BaseURL   string            // for example "http://spin-front50:8080"
+	// URL of Front50, for example http://spin-front50:8080. Without it, Spinnaker's project dashboards show no clusters.
+	BaseURL string `config:"baseUrl"`
+
 	Transport http.RoundTripper // nil means Go's default
 }
 
@@ -91,8 +95,8 @@ func New(cfg Config) *Client {
 }
 
 // Project returns a project by its name or id. header holds the caller's X-SPINNAKER headers. The
-// error is vedette.NotFound if there is no such project, and vedette.Unavailable if Front50 does
-// not answer.
+// error is vedette.NotFound if Front50 says that there is no such project, and vedette.Unavailable if it does
+// not answer, or something else answers.
 func (c *Client) Project(ctx context.Context, name string, header http.Header) (Project, error) {
 	if !textcheck.IsPathSegment(name) {
 		return Project{}, vedette.Errorf(vedette.NotFound, "%q is not the name of a project", name)
@@ -105,9 +109,7 @@ func (c *Client) Project(ctx context.Context, name string, header http.Header) (
 // SearchProjects returns at most limit projects that match all parameters, for example the name.
 func (c *Client) SearchProjects(ctx context.Context, parameters url.Values, limit int, header http.Header) ([]Project, error) {
 	query := url.Values{}
-	for name, values := range parameters {
-		query[name] = values
-	}
+	maps.Copy(query, parameters)
 	query.Set("pageSize", strconv.Itoa(limit))
 	var list []Project
 	err := c.get(ctx, "/v2/projects?"+query.Encode(), header, &list)
@@ -120,9 +122,7 @@ func (c *Client) get(ctx context.Context, path string, header http.Header, into 
 	if err != nil {
 		return fmt.Errorf("request %s from Front50: %w", path, err)
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Header.Set("Accept", "application/json")
 	requestid.SetHeader(ctx, request.Header)
 	response, err := c.client.Do(request)
@@ -131,8 +131,10 @@ func (c *Client) get(ctx context.Context, path string, header http.Header, into 
 	}
 	defer response.Body.Close()
 	switch {
-	case response.StatusCode == http.StatusNotFound:
+	case response.StatusCode == http.StatusNotFound && notfound.Spring(notfound.Read(response.Body)):
 		return vedette.Errorf(vedette.NotFound, "Front50 does not have %s", path)
+	case response.StatusCode == http.StatusNotFound:
+		return vedette.Errorf(vedette.Unavailable, "Front50 answered %s to GET %s, %s", response.Status, path, notfound.Hint)
 	case response.StatusCode != http.StatusOK:
 		return vedette.Errorf(vedette.Unavailable, "Front50 answered %s to GET %s", response.Status, path)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/server/front50"
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 func newClient(t *testing.T, handle http.HandlerFunc) *front50.Client {
@@ -20,7 +21,7 @@ func newClient(t *testing.T, handle http.HandlerFunc) *front50.Client {
 	return front50.New(front50.Config{BaseURL: server.URL + "/"})
 }
 
-func TestProject(t *testing.T) {
+func TestProjectIsReadForTheUser(t *testing.T) {
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.EscapedPath() != "/v2/projects/web%2Fshop" || r.Header.Get("X-Spinnaker-User") != "ann" || r.Header.Get(requestid.Header) != "r-1" {
 			t.Errorf("got a request of %s by %q", r.URL, r.Header.Get("X-Spinnaker-User"))
@@ -40,7 +41,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-func TestSearchProjects(t *testing.T) {
+func TestSearchReturnsNoMoreThanAsked(t *testing.T) {
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() != "/v2/projects?name=a+b&pageSize=2" {
 			t.Errorf("got a request of %s", r.URL)
@@ -53,7 +54,7 @@ func TestSearchProjects(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestFront50ErrorsAreExplained(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		project string
@@ -61,7 +62,12 @@ func TestErrors(t *testing.T) {
 		kind    vedette.ErrorKind
 		text    string
 	}{
-		{"an unknown project", "x", http.NotFound, vedette.NotFound, "does not have"},
+		{"an unknown project", "x", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"status":404,"error":"Not Found","message":"No project found"}`)
+		}, vedette.NotFound, "does not have"},
+		{"the 404 of a gateway", "x", http.NotFound, vedette.Unavailable, "check the address"},
+		{"a 404 without a body", "x", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, vedette.Unavailable, "check the address"},
 		{"a name that would change the path", "..", nil, vedette.NotFound, "is not the name"},
 		{"no name", "", nil, vedette.NotFound, "is not the name"},
 		{"an error", "x", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, vedette.Unavailable, "500"},
@@ -87,16 +93,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestUnreachable(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	_, err := front50.New(front50.Config{BaseURL: server.URL}).Project(t.Context(), "x", nil)
+func TestUnreachableFront50IsUnavailable(t *testing.T) {
+	_, err := front50.New(front50.Config{BaseURL: "http://" + ports.Unused(t)}).Project(t.Context(), "x", nil)
 	if vedette.KindOf(err) != vedette.Unavailable || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v, want unavailable", err)
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestInvalidURLsAreRejected(t *testing.T) {
 	for address, valid := range map[string]bool{"http://spin-front50:8080": true, "https://front50.example.com/base/": true, "": false,
 		"spin-front50:8080": false, "ftp://x": false, "http://x?a=b": false, "http://": false} {
 		if err := (&front50.Config{BaseURL: address}).Validate(); (err == nil) != valid {

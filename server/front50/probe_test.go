@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestProbe(t *testing.T) {
+func TestProbeNamesTheSetting(t *testing.T) {
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)

@@ -9,11 +9,11 @@ package infrastructure
 
 import (
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // Object is a stored object as list views show it.
-type Object = store.AttributesRow
+type Object = read.AttributesRow
 
 // Application is what list views show of an application. It and all it refers to are read-only,
 // because requests share it. Lists are sorted by account, namespace, kind and name.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // Balancers returns the load balancers of the application with their server groups. Services
@@ -60,7 +60,7 @@ func (s *CachedApplication) loadBalancers(ctx context.Context) ([]*LoadBalancer,
 // readWorkloads reads the workloads of other applications in the namespaces of the application's
 // Services, and the Pods of those that get traffic.
 func (s *CachedApplication) readWorkloads(ctx context.Context) (rows *Rows, err error) {
-	rows = &Rows{OnlyManaged: s.rows.OnlyManaged, Known: s.rows.Known}
+	rows = &Rows{Visibility: s.rows.Visibility}
 	if len(s.LoadBalancers) == 0 {
 		return rows, nil
 	}
@@ -78,11 +78,11 @@ func (s *CachedApplication) readWorkloads(ctx context.Context) (rows *Rows, err 
 }
 
 // keepWorkloads releases all workloads but the wanted ones.
-func (r *Rows) keepWorkloads(wanted []store.OwnerRef) {
-	set := make(map[store.OwnerRef]bool, len(wanted))
+func (r *Rows) keepWorkloads(wanted []read.OwnerRef) {
+	set := make(map[read.OwnerRef]bool, len(wanted))
 	for _, ref := range wanted {
 		set[ref] = true
 	}
-	isUnwanted := func(o Object) bool { return !set[store.OwnerRef{Account: o.Account, UID: o.UID}] }
+	isUnwanted := func(o Object) bool { return !set[read.OwnerRef{Account: o.Account, UID: o.UID}] }
 	r.Workloads = slices.Clone(slices.DeleteFunc(r.Workloads, isUnwanted))
 }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // sharedNamespace has an application with a Service that selects one of many workloads of another
@@ -43,8 +43,8 @@ func (s *sharedNamespace) NeighborAttributes(_ context.Context, _ string, _, kin
 	return slices.Clone(s.workloads), nil
 }
 
-func (s *sharedNamespace) AttributesOwnedBy(_ context.Context, owners []store.OwnerRef, _ []vedette.Kind) ([]Object, error) {
-	if !slices.Equal(owners, []store.OwnerRef{{Account: "prod", UID: "replicaSet shop/other"}}) {
+func (s *sharedNamespace) AttributesOwnedBy(_ context.Context, owners []read.OwnerRef, _ []vedette.Kind) ([]Object, error) {
+	if !slices.Equal(owners, []read.OwnerRef{{Account: "prod", UID: "replicaSet shop/other"}}) {
 		return nil, errors.New("asked for Pods of other workloads")
 	}
 	return []Object{object("pod shop/p", ownedBy("replicaSet shop/other"))}, nil
@@ -72,8 +72,8 @@ func balancedGroups(t *testing.T, a *CachedApplication) []string {
 // balancers, once per state of the application, and that those without traffic are not kept.
 func TestWorkloadsOfOthersAreReadForBalancers(t *testing.T) {
 	s := newSharedNamespace()
-	r := NewReader(Config{Store: s})
-	a := read(t, r, "web")
+	r := NewReader(configOf(s))
+	a := readApplication(t, r, "web")
 	if n := s.reads.Load(); n != 0 {
 		t.Errorf("got %d reads of workloads before anyone asked, want none", n)
 	}
@@ -92,7 +92,7 @@ func TestWorkloadsOfOthersAreReadForBalancers(t *testing.T) {
 	}
 	s.change(func() { s.namespaces++ })
 	s.workloads = nil
-	if got := balancedGroups(t, read(t, r, "web")); !slices.Equal(got, []string{"web to web-1"}) {
+	if got := balancedGroups(t, readApplication(t, r, "web")); !slices.Equal(got, []string{"web to web-1"}) {
 		t.Errorf("after a change: got %v, want web-1 only", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestReadsOfBalancersAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSharedNamespace()
 		s.proceed = make(chan error)
-		a := read(t, NewReader(Config{Store: s}), "web")
+		a := readApplication(t, NewReader(configOf(s)), "web")
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error)
 		ask := func(ctx context.Context) {

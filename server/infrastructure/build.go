@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // Rows are the objects from which an Application is built. An object may be in several lists.
@@ -23,16 +22,7 @@ type Rows struct {
 	// application share most of them with the next state, so they have no lists of their own.
 	own, pods, replicaSets, services []*Object
 
-	// OnlyManaged are the accounts that show only objects that Spinnaker deployed.
-	OnlyManaged map[vedette.AccountName]bool
-	// Known reports whether objects of an application are shown; nil means all. Pods are always
-	// shown.
-	Known func(application string) bool
-}
-
-// shows reports whether views show an object.
-func (r *Rows) shows(o *Object) bool {
-	return !o.Ignored && (o.Managed || !r.OnlyManaged[o.Account]) && (r.Known == nil || o.Kind == InstanceKinds[0] || r.Known(o.Moniker.App))
+	Visibility
 }
 
 // visible returns pointers to the objects that views show, without a copy.
@@ -41,7 +31,7 @@ func (r *Rows) visible(objects []Object) []*Object { return r.shown(pointers(obj
 func (r *Rows) shown(objects []*Object) []*Object {
 	list := make([]*Object, 0, len(objects))
 	for _, o := range objects {
-		if r.shows(o) {
+		if r.Shows(o) {
 			list = append(list, o)
 		}
 	}
@@ -53,7 +43,7 @@ func (r *Rows) referred() *Rows {
 	if r.own != nil {
 		return r
 	}
-	return &Rows{OnlyManaged: r.OnlyManaged, Known: r.Known,
+	return &Rows{Visibility: r.Visibility,
 		own: pointers(r.Own), pods: pointers(r.Pods), replicaSets: pointers(r.ReplicaSets), services: pointers(r.Services)}
 }
 
@@ -117,23 +107,23 @@ func (a *Application) balancedOthers(rows *Rows) []*ServerGroup {
 
 // OtherOwners returns the workloads of other applications that get traffic from the application's
 // Services. Their Pods are the rows WorkloadPods.
-func (a *Application) OtherOwners(rows *Rows) []store.OwnerRef {
-	var owners []store.OwnerRef
+func (a *Application) OtherOwners(rows *Rows) []read.OwnerRef {
+	var owners []read.OwnerRef
 	for _, g := range a.balancedOthers(rows) {
-		owners = append(owners, store.OwnerRef{Account: g.Account, UID: g.UID})
+		owners = append(owners, read.OwnerRef{Account: g.Account, UID: g.UID})
 	}
 	return owners
 }
 
 // otherServerGroups returns the workloads that are not among the server groups.
 func otherServerGroups(known []*ServerGroup, workloads []*Object) []*ServerGroup {
-	seen := make(map[store.OwnerRef]bool, len(known))
+	seen := make(map[read.OwnerRef]bool, len(known))
 	for _, g := range known {
-		seen[store.OwnerRef{Account: g.Account, UID: g.UID}] = true
+		seen[read.OwnerRef{Account: g.Account, UID: g.UID}] = true
 	}
 	var others []*ServerGroup
 	for _, w := range workloads {
-		if !seen[store.OwnerRef{Account: w.Account, UID: w.UID}] {
+		if !seen[read.OwnerRef{Account: w.Account, UID: w.UID}] {
 			others = append(others, &ServerGroup{Object: w, Manager: managerOf(w)})
 		}
 	}

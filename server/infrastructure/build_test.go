@@ -9,7 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // object returns an object of account prod from "kind namespace/name", for example
@@ -92,7 +92,7 @@ func objectNames(objects []*Object) []string {
 	return names
 }
 
-func TestBuild(t *testing.T) {
+func TestObjectsAreRelatedWithinTheirAccount(t *testing.T) {
 	inDev := func(o *Object) { o.Account = "dev" }
 	for _, tt := range []struct {
 		name string
@@ -158,7 +158,7 @@ func TestBuild(t *testing.T) {
 			Services: []Object{object("service shop/s", func(o *Object) { selecting("app=web")(o); o.Ignored = true })},
 		}, []string{`prod shop/replicaSet web: instances [q], balancers [], manager "", disabled false`}},
 		{"some accounts show only what Spinnaker deployed", Rows{
-			OnlyManaged: map[vedette.AccountName]bool{"prod": true},
+			Visibility: Visibility{OnlyManaged: map[vedette.AccountName]bool{"prod": true}},
 			Own: []Object{object("replicaSet shop/by-hand", nil), object("replicaSet shop/web", func(o *Object) { o.Managed = true }),
 				object("replicaSet shop/dev", inDev), object("networkPolicy shop/deny", func(o *Object) { o.Managed = true })},
 		}, []string{`dev shop/replicaSet dev: instances [], balancers [], manager "", disabled false`,
@@ -173,18 +173,18 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestOtherOwners(t *testing.T) {
+func TestOwnersOfOtherApplicationsAreNamed(t *testing.T) {
 	rows := Rows{Own: []Object{object("service shop/web", selecting("app=web")), object("replicaSet shop/own", labeled("app=web"))},
 		Workloads: []Object{object("replicaSet shop/own", labeled("app=web")), object("replicaSet shop/other", labeled("app=web")),
 			object("replicaSet shop/unrelated", labeled("app=x"))}}
-	want := []store.OwnerRef{{Account: "prod", UID: "replicaSet shop/other"}}
+	want := []read.OwnerRef{{Account: "prod", UID: "replicaSet shop/other"}}
 	if got := Build("web", &rows).OtherOwners(&rows); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
-// TestServiceIndex compares the index with a comparison of each Service with each ReplicaSet.
-func TestServiceIndex(t *testing.T) {
+// TestIndexFindsWhatSelectorsMatch compares the index with a comparison of each Service with each ReplicaSet.
+func TestIndexFindsWhatSelectorsMatch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	labels := func(most int) string {
 		var entries []string
@@ -243,7 +243,7 @@ func TestServicesOfAWorkloadAreLimited(t *testing.T) {
 	}
 }
 
-func TestClusters(t *testing.T) {
+func TestServerGroupsAreGroupedByCluster(t *testing.T) {
 	inCluster := func(name string) func(*Object) { return func(o *Object) { o.Moniker.Cluster = name } }
 	a := Build("web", &Rows{
 		Own: []Object{object("deployment shop/web", inCluster("deployment web")), object("replicaSet shop/web-1", func(o *Object) {
@@ -280,7 +280,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
+func TestHealthFollowsPhaseAndContainers(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		phase string
@@ -317,7 +317,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestFindKind(t *testing.T) {
+func TestOnlyShownKindsAreFound(t *testing.T) {
 	for name, want := range map[string]string{"replicaSet": "replicaSet", "RS": "replicaSet", "pod": "pod", "POD": "pod", "svc": "service",
 		"netpol": "networkPolicy", "cronjob": "cronJob", "deploy": "deployment", "configMap": "", "secret": "", "Deployment.example.com": "", "": ""} {
 		kind, ok := FindKind(name)

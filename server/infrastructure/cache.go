@@ -52,7 +52,7 @@ func (c *cache) put(s *CachedApplication) {
 // entryBytes is about what an empty application takes.
 const entryBytes = 1 << 10
 
-// grow adds the bytes of an answer to an application, if it is still kept.
+// grow adds the bytes of what was derived from an application to it, if it is still kept.
 func (c *cache) grow(s *CachedApplication, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

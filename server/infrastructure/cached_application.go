@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// CachedApplication is an application at one time, with answers that were made from it.
+// CachedApplication is an application at one time, with what was made from it.
 type CachedApplication struct {
 	*Application
 	reader   *Reader
@@ -21,12 +21,12 @@ type CachedApplication struct {
 	wholeBytes int64
 
 	flights   singleflight.Group // of balancers
-	encoding  singleflight.Group // of answers
+	deriving  singleflight.Group // of derived, by key
 	balancers atomic.Pointer[[]*LoadBalancer]
 
-	mu          sync.Mutex
-	answers     map[string]*Answer
-	answerBytes int64
+	mu           sync.Mutex
+	derived      map[string]Derived
+	derivedBytes int64
 }
 
 // state is the state of the store that an application shows.
@@ -58,67 +58,58 @@ func (s *CachedApplication) isCurrent(settings *Settings) bool {
 	return current.versions.isCurrent(s.reader.cfg.Store) && current.settings.sameViewsOf(settings, current.versions.namespaces)
 }
 
-// Answer is an encoded answer. It is read-only, because requests share it.
-type Answer struct {
-	Body       []byte
-	Compressed []byte // the body in gzip; nil if it is small
-	Tag        uint64 // a hash of the body
+// Derived is what was made from an application and is kept with it, for example an encoded response. It is read-only,
+// because requests share it.
+type Derived interface {
+	Bytes() int64 // memory that it takes
 }
 
-// Bytes is the memory that the answer takes.
-func (a *Answer) Bytes() int64 { return int64(len(a.Body) + len(a.Compressed)) }
+// maxDerived limits what is kept of one application, whose keys callers choose.
+const maxDerived = 64
 
-// maxAnswers limits the answers of one application, whose keys callers choose.
-const maxAnswers = 64
-
-// Answer returns the answer of a key: the one that was made before, or else a new one, which is
-// kept if the cache has memory for it. Callers with the same key must want the same answer.
-// Concurrent calls with one key share one answer, and few answers are made at a time: callers who
-// come together after a change would otherwise fill the memory with equal answers.
-func (s *CachedApplication) Answer(key string, encode func() (*Answer, error)) (*Answer, error) {
-	if answer := s.kept(key); answer != nil {
-		return answer, nil
+// Derive returns what belongs to a key: what was made before, or else what derive makes, which is
+// kept if the cache has memory for it. Callers with the same key must want the same.
+// Concurrent calls with one key share one call of derive, and few run at a time: callers who
+// come together after a change would otherwise fill the memory with equal results.
+func Derive[T Derived](s *CachedApplication, key string, derive func() (T, error)) (T, error) {
+	if kept, ok := s.kept(key).(T); ok {
+		return kept, nil
 	}
-	answer, err, _ := s.encoding.Do(key, func() (any, error) {
-		if answer := s.kept(key); answer != nil { // it was made in between
-			return answer, nil
+	made, err, _ := s.deriving.Do(key, func() (any, error) {
+		if kept := s.kept(key); kept != nil { // it was made in between
+			return kept, nil
 		}
-		return s.reader.encode(s, key, encode)
+		s.reader.deriving <- struct{}{}
+		defer func() { <-s.reader.deriving }()
+		made, err := derive()
+		if err == nil {
+			s.keep(key, made)
+		}
+		return made, err
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is the error of encode
+		var none T
+		return none, err //nolint:wrapcheck // it is the error of derive
 	}
-	return answer.(*Answer), nil
+	return made.(T), nil
 }
 
-// encode makes and keeps an answer as soon as few others are being made.
-func (r *Reader) encode(s *CachedApplication, key string, encode func() (*Answer, error)) (*Answer, error) {
-	r.encoding <- struct{}{}
-	defer func() { <-r.encoding }()
-	answer, err := encode()
-	if err != nil {
-		return nil, err
-	}
-	s.keep(key, answer)
-	return answer, nil
-}
-
-func (s *CachedApplication) kept(key string) *Answer {
+func (s *CachedApplication) kept(key string) Derived {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.answers[key]
+	return s.derived[key]
 }
 
-func (s *CachedApplication) keep(key string, answer *Answer) {
+func (s *CachedApplication) keep(key string, made Derived) {
 	s.mu.Lock()
-	size := int64(len(key)) + answer.Bytes()
+	size := int64(len(key)) + made.Bytes()
 	grown := size
-	if s.answers == nil || len(s.answers) >= maxAnswers {
-		grown -= s.answerBytes
-		s.answers, s.answerBytes = map[string]*Answer{}, 0
+	if s.derived == nil || len(s.derived) >= maxDerived {
+		grown -= s.derivedBytes
+		s.derived, s.derivedBytes = map[string]Derived{}, 0
 	}
-	s.answers[key] = answer
-	s.answerBytes += size
+	s.derived[key] = made
+	s.derivedBytes += size
 	s.mu.Unlock()
 	s.reader.cache.grow(s, grown)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // An application with thousands of Pods changes all the time, but only a few of its objects do at
@@ -15,8 +15,8 @@ import (
 // changeStore knows which objects have changed.
 type changeStore interface {
 	ChangeMark() uint64
-	ChangedObjects(since uint64, visit func(store.ObjectRef)) (now uint64, ok bool)
-	AttributesOf(ctx context.Context, objects []store.ObjectRef) ([]store.AttributesRow, error)
+	ChangedObjects(since uint64, visit func(read.ObjectRef)) (now uint64, ok bool)
+	AttributesOf(ctx context.Context, objects []read.ObjectRef) ([]read.AttributesRow, error)
 }
 
 // maxChangedObjects is how many objects are read by name. Reading thousands by name takes as long as
@@ -57,9 +57,9 @@ func (r *Reader) readChanges(ctx context.Context, previous *CachedApplication) (
 
 // changesOf returns the objects that have changed since a state and that may matter to the
 // application. It returns false if they are unknown or too many.
-func (r *Reader) changesOf(name string, since *state) (refs []store.ObjectRef, now uint64, ok bool) {
+func (r *Reader) changesOf(name string, since *state) (refs []read.ObjectRef, now uint64, ok bool) {
 	seen := map[objectKey]bool{}
-	now, ok = r.cfg.Store.ChangedObjects(since.mark, func(o store.ObjectRef) {
+	now, ok = r.cfg.Store.ChangedObjects(since.mark, func(o read.ObjectRef) {
 		key := objectKey{o.Account, o.Key}
 		_, inNamespace := since.versions.namespaces[namespaceKey{o.Account, o.Namespace}]
 		isPod := o.Kind == InstanceKinds[0]
@@ -74,7 +74,6 @@ func (r *Reader) changesOf(name string, since *state) (refs []store.ObjectRef, n
 	return refs, now, ok && len(refs) <= maxChangedObjects
 }
 
-// objectKey identifies an object.
 type objectKey struct {
 	account vedette.AccountName
 	vedette.Key
@@ -83,9 +82,9 @@ type objectKey struct {
 func keyOf(o *Object) objectKey { return objectKey{o.Account, o.Key} }
 
 // readObjects reads objects by name. Those that do not exist any more are nil.
-func (r *Reader) readObjects(ctx context.Context, refs []store.ObjectRef) (map[objectKey]*Object, error) {
+func (r *Reader) readObjects(ctx context.Context, refs []read.ObjectRef) (map[objectKey]*Object, error) {
 	changed := make(map[objectKey]*Object, len(refs))
-	var pods, others []store.ObjectRef // Pods have their labels if nothing else is read with them
+	var pods, others []read.ObjectRef // Pods have their labels if nothing else is read with them
 	for _, ref := range refs {
 		changed[objectKey{ref.Account, ref.Key}] = nil
 		if ref.Kind == InstanceKinds[0] {
@@ -94,7 +93,7 @@ func (r *Reader) readObjects(ctx context.Context, refs []store.ObjectRef) (map[o
 			others = append(others, ref)
 		}
 	}
-	for _, list := range [][]store.ObjectRef{pods, others} {
+	for _, list := range [][]read.ObjectRef{pods, others} {
 		if len(list) == 0 {
 			continue
 		}

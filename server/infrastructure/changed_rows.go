@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // changeEffect is what changed objects mean for an application.
@@ -20,8 +20,10 @@ const (
 // after returns the rows after objects have changed, which are nil if they are gone.
 func (r *Rows) after(changed map[objectKey]*Object, name string) (*Rows, changeEffect) {
 	c := rowChange{changed: changed, handled: map[objectKey]bool{}}
-	next := &Rows{OnlyManaged: r.OnlyManaged, Known: r.Known}
-	next.own, next.replicaSets, next.services = c.replace(r.own), c.replace(r.replicaSets), c.replace(r.services)
+	next := &Rows{Visibility: r.Visibility}
+	next.own = c.replace(r.own)
+	next.replicaSets = c.replace(r.replicaSets)
+	next.services = c.replace(r.services)
 	next.pods = c.replacePods(r.pods, ownersAmong(next.own))
 	if c.changesRelations || c.relatesOthers(next.own, name) {
 		return nil, changesRelations
@@ -69,9 +71,9 @@ func (c *rowChange) newer(before, after *Object) *Object {
 }
 
 // replacePods is replace for Pods, which come and go. Those that belong to the owners are added.
-func (c *rowChange) replacePods(list []*Object, owners map[store.OwnerRef]bool) []*Object {
+func (c *rowChange) replacePods(list []*Object, owners map[read.OwnerRef]bool) []*Object {
 	isOwned := func(o *Object) bool {
-		return o.Owner.UID != "" && owners[store.OwnerRef{Account: o.Account, UID: o.Owner.UID}]
+		return o.Owner.UID != "" && owners[read.OwnerRef{Account: o.Account, UID: o.Owner.UID}]
 	}
 	next := make([]*Object, 0, len(list)+len(c.changed))
 	for _, o := range list {
@@ -95,11 +97,11 @@ func (c *rowChange) replacePods(list []*Object, owners map[store.OwnerRef]bool) 
 }
 
 // ownersAmong identifies the server groups, which own Pods.
-func ownersAmong(own []*Object) map[store.OwnerRef]bool {
-	owners := make(map[store.OwnerRef]bool, len(own))
+func ownersAmong(own []*Object) map[read.OwnerRef]bool {
+	owners := make(map[read.OwnerRef]bool, len(own))
 	for _, o := range own {
 		if slices.Contains(ServerGroupKinds, o.Kind) {
-			owners[store.OwnerRef{Account: o.Account, UID: o.UID}] = true
+			owners[read.OwnerRef{Account: o.Account, UID: o.UID}] = true
 		}
 	}
 	return owners
@@ -107,17 +109,17 @@ func ownersAmong(own []*Object) map[store.OwnerRef]bool {
 
 // relatesOthers reports whether changed objects that are not among the rows belong there now.
 func (c *rowChange) relatesOthers(own []*Object, name string) bool {
-	managers := map[store.OwnerRef]bool{}
+	managers := map[read.OwnerRef]bool{}
 	for _, o := range own {
 		if slices.Contains(ManagerKinds, o.Kind) {
-			managers[store.OwnerRef{Account: o.Account, UID: o.UID}] = true
+			managers[read.OwnerRef{Account: o.Account, UID: o.UID}] = true
 		}
 	}
 	for key, row := range c.changed {
 		if row == nil || c.handled[key] || row.Kind == InstanceKinds[0] {
 			continue
 		}
-		if row.Moniker.App == name || row.Kind == service || managers[store.OwnerRef{Account: row.Account, UID: row.Owner.UID}] {
+		if row.Moniker.App == name || row.Kind == service || managers[read.OwnerRef{Account: row.Account, UID: row.Owner.UID}] {
 			return true
 		}
 	}

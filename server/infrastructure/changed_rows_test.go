@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // universe holds all objects of a store.
@@ -17,21 +17,21 @@ type universe map[objectKey]Object
 // rows returns what the store's methods would return for an application.
 func (u universe) rows(name string) *Rows {
 	rows := &Rows{}
-	owners, managers := map[store.OwnerRef]bool{}, map[store.OwnerRef]bool{}
+	owners, managers := map[read.OwnerRef]bool{}, map[read.OwnerRef]bool{}
 	selected := map[namespaceKey]bool{}
 	for _, o := range u {
 		if o.Moniker.App != name || !slices.Contains(LogicalKinds, o.Kind) {
 			continue
 		}
 		rows.Own = append(rows.Own, o)
-		ref := store.OwnerRef{Account: o.Account, UID: o.UID}
+		ref := read.OwnerRef{Account: o.Account, UID: o.UID}
 		owners[ref] = owners[ref] || slices.Contains(ServerGroupKinds, o.Kind)
 		managers[ref] = managers[ref] || o.Kind == deployment
 		key := namespaceKey{o.Account, o.Namespace}
 		selected[key] = selected[key] || slices.Contains(selectedKinds, o.Kind)
 	}
 	for _, o := range u {
-		ref := store.OwnerRef{Account: o.Account, UID: o.Owner.UID}
+		ref := read.OwnerRef{Account: o.Account, UID: o.Owner.UID}
 		switch {
 		case o.Kind == InstanceKinds[0] && owners[ref]:
 			rows.Pods = append(rows.Pods, o)

@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // TestLargeReadsFollowEachOther begins many reads at a time, of which half do not fit into the memory
 // of small ones.
 func TestLargeReadsFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewReader(Config{Store: newMemoryStore()})
+		r := NewReader(configOf(newMemoryStore()))
 		var small, large, mostSmall, mostLarge, done atomic.Int64
 		var group sync.WaitGroup
 		for i := range 40 {
@@ -32,7 +32,7 @@ func TestLargeReadsFollowEachOther(t *testing.T) {
 					defer running.Add(-1)
 					time.Sleep(time.Second)
 					if i%2 == 0 && tries == 1 {
-						return store.ErrRowBudget
+						return read.ErrRowBudget
 					}
 					done.Add(1)
 					return nil
@@ -50,16 +50,16 @@ func TestLargeReadsFollowEachOther(t *testing.T) {
 }
 
 func TestTooLargeReadsFail(t *testing.T) {
-	r := NewReader(Config{Store: newMemoryStore()})
+	r := NewReader(configOf(newMemoryStore()))
 	for range 2 * maxSmall {
-		if _, err := r.withMemory(t.Context(), func(context.Context) error { return store.ErrRowBudget }); !errors.Is(err, store.ErrRowBudget) {
-			t.Errorf("got %v, want %v", err, store.ErrRowBudget)
+		if _, err := r.withMemory(t.Context(), func(context.Context) error { return read.ErrRowBudget }); !errors.Is(err, read.ErrRowBudget) {
+			t.Errorf("got %v, want %v", err, read.ErrRowBudget)
 		}
 	}
 }
 
 func TestReadsWaitForMemoryNoLongerThanTheirCaller(t *testing.T) {
-	r := NewReader(Config{Store: newMemoryStore()})
+	r := NewReader(configOf(newMemoryStore()))
 	for range maxSmall {
 		r.small <- struct{}{}
 	}

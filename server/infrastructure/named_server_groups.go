@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // ServerGroup returns a server group, or nil if there is none. As in Clouddriver, every object
 // of LogicalKinds can be shown as one.
 func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, key vedette.Key) (*ServerGroup, error) {
-	groups, err := r.ServerGroups(ctx, []store.ObjectRef{{Account: account, Key: key}})
+	groups, err := r.ServerGroups(ctx, []read.ObjectRef{{Account: account, Key: key}})
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (r *Reader) ServerGroup(ctx context.Context, account vedette.AccountName, k
 
 // ServerGroups returns a server group for each of a few hundred names, or nil if there is none. The
 // number of statements does not depend on the number of names.
-func (r *Reader) ServerGroups(ctx context.Context, names []store.ObjectRef) ([]*ServerGroup, error) {
+func (r *Reader) ServerGroups(ctx context.Context, names []read.ObjectRef) ([]*ServerGroup, error) {
 	var groups []*ServerGroup
 	_, err := r.withMemory(ctx, func(ctx context.Context) (err error) {
 		groups, err = r.readServerGroups(ctx, names)
@@ -30,12 +30,12 @@ func (r *Reader) ServerGroups(ctx context.Context, names []store.ObjectRef) ([]*
 	return groups, err
 }
 
-func (r *Reader) readServerGroups(ctx context.Context, names []store.ObjectRef) ([]*ServerGroup, error) {
+func (r *Reader) readServerGroups(ctx context.Context, names []read.ObjectRef) ([]*ServerGroup, error) {
 	settings, err := r.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows := Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
+	rows := Rows{Visibility: settings.Visibility}
 	objects, err := r.readObjects(ctx, names)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *Reader) readServerGroups(ctx context.Context, names []store.ObjectRef) 
 	found := map[objectKey]*ServerGroup{}
 	for i, name := range names {
 		key := objectKey{name.Account, name.Key}
-		if o := objects[key]; found[key] == nil && o != nil && rows.shows(o) {
+		if o := objects[key]; found[key] == nil && o != nil && rows.Shows(o) {
 			found[key] = &ServerGroup{Object: o, Manager: managerOf(o)}
 		}
 		groups[i] = found[key]
@@ -57,12 +57,12 @@ func (r *Reader) relate(ctx context.Context, groups []*ServerGroup, rows *Rows) 
 	if len(groups) == 0 {
 		return nil
 	}
-	var owners []store.OwnerRef
-	selected := map[store.NamespaceRef]bool{}
+	var owners []read.OwnerRef
+	selected := map[read.NamespaceRef]bool{}
 	for _, g := range groups {
-		owners = append(owners, store.OwnerRef{Account: g.Account, UID: g.UID})
+		owners = append(owners, read.OwnerRef{Account: g.Account, UID: g.UID})
 		if slices.Contains(selectedKinds, g.Kind) {
-			selected[store.NamespaceRef{Account: g.Account, Name: g.Namespace}] = true
+			selected[read.NamespaceRef{Account: g.Account, Name: g.Namespace}] = true
 		}
 	}
 	rows.Pods, err = r.cfg.Store.AttributesOwnedBy(ctx, owners, InstanceKinds)

@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/readlimit"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // rowStore reads the rows of an application, each list in a constant number of statements.
 type rowStore interface {
-	ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]store.AttributesRow, error)
-	OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]store.AttributesRow, error)
-	NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]store.AttributesRow, error)
-	AttributesOwnedBy(ctx context.Context, owners []store.OwnerRef, kinds []vedette.Kind) ([]store.AttributesRow, error)
+	ApplicationAttributes(ctx context.Context, application string, kinds []vedette.Kind) ([]read.AttributesRow, error)
+	OwnedAttributes(ctx context.Context, application string, owners, kinds []vedette.Kind) ([]read.AttributesRow, error)
+	NeighborAttributes(ctx context.Context, application string, of, kinds []vedette.Kind) ([]read.AttributesRow, error)
+	AttributesOwnedBy(ctx context.Context, owners []read.OwnerRef, kinds []vedette.Kind) ([]read.AttributesRow, error)
 }
 
 // versionStore counts changes. A counter changes before the change is visible to its writer.
@@ -35,18 +36,18 @@ type Store interface {
 	rowStore
 	changeStore
 	versionStore
-	accountStore
 	objectStore
 }
 
 // Config configures a Reader. Zero values mean the defaults.
 type Config struct {
-	Store Store
+	Store    Store
+	Accounts *accountlist.Cache
 	// Applications decides which applications are shown. Nil means all.
 	Applications applicationSet
 	// Limiter bounds the memory of applications while they are read. Nil means no limit.
 	Limiter *readlimit.Limiter
-	// Bytes limits the memory of applications and answers that are kept, as estimated; 32 MiB.
+	// Bytes limits the memory of applications that are kept, and of what is derived from them, as estimated; 32 MiB.
 	Bytes int64
 	// OnRead is called for each application that is asked for, with whether it is in memory and
 	// current. It must not block; nil is for none.
@@ -60,14 +61,14 @@ type Reader struct {
 	order    atomic.Uint64 // of calls and reads
 	flights  singleflight.Group
 	cache    cache
-	encoding chan struct{} // has an element for each answer that is being made
+	deriving chan struct{} // has an element for each call of Derive that makes something
 	small    chan struct{} // has an element for each read that needs little memory
 	large    chan struct{} // has an element while a read needs much
 }
 
-// maxEncoding is how many answers are made at a time. Making one takes a processor, so more would
+// maxDeriving is how many results of Derive are made at a time. Making one takes a processor, so more would
 // not be done sooner.
-const maxEncoding = 4
+const maxDeriving = 4
 
 // NewReader returns a Reader without applications.
 func NewReader(cfg Config) *Reader {
@@ -80,8 +81,8 @@ func NewReader(cfg Config) *Reader {
 	if cfg.Applications == nil {
 		cfg.Applications = allApplications{}
 	}
-	return &Reader{cfg: cfg, settings: settingsCache{store: cfg.Store, applications: cfg.Applications}, cache: newCache(cfg.Bytes),
-		encoding: make(chan struct{}, maxEncoding), small: make(chan struct{}, maxSmall), large: make(chan struct{}, 1)}
+	return &Reader{cfg: cfg, settings: settingsCache{accounts: cfg.Accounts, applications: cfg.Applications}, cache: newCache(cfg.Bytes),
+		deriving: make(chan struct{}, maxDeriving), small: make(chan struct{}, maxSmall), large: make(chan struct{}, 1)}
 }
 
 // loadTimeout limits one read of an application, which does not end with the request that began
@@ -137,7 +138,6 @@ func limitKey(application string) readlimit.Caller {
 	return readlimit.Caller{Source: "applications", User: application}
 }
 
-// load reads an application and keeps it.
 func (r *Reader) load(ctx context.Context, name string) (*CachedApplication, error) {
 	previous := r.cache.get(name)
 	s, release, err := readlimit.Read(ctx, r.cfg.Limiter, limitKey(name), func() (*CachedApplication, int64, error) {
@@ -185,7 +185,7 @@ func (r *Reader) readAll(ctx context.Context, name string) (*CachedApplication, 
 		return nil, err
 	}
 	current.settings = settings
-	rows := &Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
+	rows := &Rows{Visibility: settings.Visibility}
 	rows.Own, err = r.cfg.Store.ApplicationAttributes(ctx, name, LogicalKinds)
 	if err != nil {
 		return nil, err

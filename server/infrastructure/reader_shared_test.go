@@ -15,10 +15,10 @@ func TestChangesDoNotDelayCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemoryStore()
 		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
-		r := NewReader(Config{Store: s})
+		r := NewReader(configOf(s))
 		const callers = 20
 		done := make(chan bool, callers+1)
-		ask := func() { read(t, r, "web"); done <- true }
+		ask := func() { readApplication(t, r, "web"); done <- true }
 		go ask()
 		<-s.entered
 		for range callers {
@@ -55,7 +55,9 @@ func TestReadsDoNotWaitForOneCaller(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		read(t, NewReader(Config{Store: newMemoryStore(), Limiter: limiter}), "web")
+		cfg := configOf(newMemoryStore())
+		cfg.Limiter = limiter
+		readApplication(t, NewReader(cfg), "web")
 		if took := time.Since(began); took > 0 {
 			t.Errorf("the read waited for %v", took)
 		}
@@ -65,8 +67,8 @@ func TestReadsDoNotWaitForOneCaller(t *testing.T) {
 // TestNothingIsAnsweredFromMemoryWithoutLease checks an application that is in memory.
 func TestNothingIsAnsweredFromMemoryWithoutLease(t *testing.T) {
 	s := newMemoryStore()
-	r := NewReader(Config{Store: s})
-	read(t, r, "web")
+	r := NewReader(configOf(s))
+	readApplication(t, r, "web")
 	s.change(func() { s.leaseErr = errors.New("another server has taken over") })
 	if _, err := r.Application(t.Context(), "web"); !errors.Is(err, s.leaseErr) {
 		t.Errorf("got %v, want %v", err, s.leaseErr)

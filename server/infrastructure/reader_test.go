@@ -12,9 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vedette-io/vedette/server/store/read"
+
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/attributes"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 func containerState(name string, ready bool) attributes.Container {
@@ -63,22 +66,22 @@ func (s *memoryStore) NeighborAttributes(context.Context, string, []vedette.Kind
 	return s.count()
 }
 
-func (s *memoryStore) AttributesOwnedBy(context.Context, []store.OwnerRef, []vedette.Kind) ([]Object, error) {
+func (s *memoryStore) AttributesOwnedBy(context.Context, []read.OwnerRef, []vedette.Kind) ([]Object, error) {
 	return s.count()
 }
 
-func (s *memoryStore) KindAttributes(context.Context, store.AttributesQuery) ([]Object, error) {
+func (s *memoryStore) KindAttributes(context.Context, read.AttributesQuery) ([]Object, error) {
 	return s.count()
 }
 
-func (s *memoryStore) Accounts(context.Context) ([]store.AccountRow, error) {
+func (s *memoryStore) Accounts(context.Context) ([]registry.Account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accountReads++
-	return []store.AccountRow{{Account: vedette.Account{Name: "prod", Properties: vedette.Properties{OnlySpinnakerManaged: s.onlyManaged}}}}, nil
+	return []registry.Account{{Account: vedette.Account{Name: "prod", Properties: vedette.Properties{OnlySpinnakerManaged: s.onlyManaged}}}}, nil
 }
 
-func (s *memoryStore) AccountsNamed(ctx context.Context, _ ...vedette.AccountName) ([]store.AccountRow, error) {
+func (s *memoryStore) AccountsNamed(ctx context.Context, _ ...vedette.AccountName) ([]registry.Account, error) {
 	return s.Accounts(ctx)
 }
 
@@ -95,13 +98,13 @@ func (s *memoryStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint
 func (s *memoryStore) ChangeMark() uint64 { return 0 }
 
 // ChangedObjects reports that it does not know them.
-func (s *memoryStore) ChangedObjects(uint64, func(store.ObjectRef)) (uint64, bool) { return 0, false }
+func (s *memoryStore) ChangedObjects(uint64, func(read.ObjectRef)) (uint64, bool) { return 0, false }
 
-func (s *memoryStore) AttributesOf(context.Context, []store.ObjectRef) ([]Object, error) {
+func (s *memoryStore) AttributesOf(context.Context, []read.ObjectRef) ([]Object, error) {
 	return s.count()
 }
 
-func (s *memoryStore) NamespaceAttributes(context.Context, []store.NamespaceRef, vedette.Kind) ([]Object, error) {
+func (s *memoryStore) NamespaceAttributes(context.Context, []read.NamespaceRef, vedette.Kind) ([]Object, error) {
 	return s.count()
 }
 
@@ -129,6 +132,14 @@ func (s *memoryStore) AccountsVersion() uint64 {
 	return s.accounts
 }
 
+// testStore is a memoryStore, or one that embeds it.
+type testStore interface {
+	Store
+	accountlist.Store
+}
+
+func configOf(s testStore) Config { return Config{Store: s, Accounts: accountlist.NewCache(s)} }
+
 // change changes the store, and then its versions.
 func (s *memoryStore) change(do func()) {
 	s.mu.Lock()
@@ -140,7 +151,7 @@ func newMemoryStore() *memoryStore {
 	return &memoryStore{own: map[string][]Object{"web": {object("replicaSet shop/web-1", nil)}}}
 }
 
-func read(t *testing.T, r *Reader, name string) *CachedApplication {
+func readApplication(t *testing.T, r *Reader, name string) *CachedApplication {
 	t.Helper()
 	s, err := r.Application(t.Context(), name)
 	if err != nil {
@@ -151,12 +162,12 @@ func read(t *testing.T, r *Reader, name string) *CachedApplication {
 
 func TestUnchangedApplicationIsNotReadAgain(t *testing.T) {
 	s := newMemoryStore()
-	r := NewReader(Config{Store: s})
-	first := read(t, r, "web")
+	r := NewReader(configOf(s))
+	first := readApplication(t, r, "web")
 	if s.reads != 4 {
 		t.Errorf("got %d reads, want 4", s.reads)
 	}
-	if again := read(t, r, "web"); again != first || s.reads != 4 || s.accountReads != 1 {
+	if again := readApplication(t, r, "web"); again != first || s.reads != 4 || s.accountReads != 1 {
 		t.Errorf("unchanged: got %d reads and %d of accounts, want none more than 4 and 1", s.reads, s.accountReads)
 	}
 	for name, change := range map[string]func(){
@@ -164,17 +175,17 @@ func TestUnchangedApplicationIsNotReadAgain(t *testing.T) {
 	} {
 		before := s.reads
 		s.change(change)
-		if read(t, r, "web"); s.reads != before+4 {
+		if readApplication(t, r, "web"); s.reads != before+4 {
 			t.Errorf("a change of the %s: got %d reads, want 4", name, s.reads-before)
 		}
 	}
 	before := s.reads
 	s.change(func() { s.accounts++ })
-	if read(t, r, "web"); s.reads != before || s.accountReads != 2 {
+	if readApplication(t, r, "web"); s.reads != before || s.accountReads != 2 {
 		t.Errorf("another account: got %d reads and %d of accounts, want none and 2", s.reads-before, s.accountReads)
 	}
 	s.change(func() { s.accounts++; s.onlyManaged = true })
-	if got := read(t, r, "web"); len(got.ServerGroups) != 0 {
+	if got := readApplication(t, r, "web"); len(got.ServerGroups) != 0 {
 		t.Errorf("got %s, want nothing in an account that shows only what Spinnaker deployed", describe(got.Application))
 	}
 }
@@ -185,26 +196,26 @@ type someApplications struct {
 	version uint64
 }
 
-func (a *someApplications) Known() (func(string) bool, uint64) {
+func (a *someApplications) Snapshot() (func(string) bool, uint64) {
 	names := a.names
 	return func(name string) bool { return names[name] }, a.version
 }
 
-// TestHiddenApplications shows only some applications: of others neither objects nor Services are
+// TestHiddenApplicationsShowOnlyPods shows only some applications: of others neither objects nor Services are
 // shown, but Pods are.
-func TestHiddenApplications(t *testing.T) {
+func TestHiddenApplicationsShowOnlyPods(t *testing.T) {
 	s := newMemoryStore()
 	applications := &someApplications{names: map[string]bool{"web": true}}
-	r := NewReader(Config{Store: s, Applications: applications})
-	if got := read(t, r, "web"); len(got.ServerGroups) != 1 {
+	r := NewReader(Config{Store: s, Accounts: accountlist.NewCache(s), Applications: applications})
+	if got := readApplication(t, r, "web"); len(got.ServerGroups) != 1 {
 		t.Errorf("got %s, want a server group", describe(got.Application))
 	}
 	applications.names, applications.version = map[string]bool{"other": true}, 1
-	if got := read(t, r, "web"); len(got.ServerGroups) != 0 {
+	if got := readApplication(t, r, "web"); len(got.ServerGroups) != 0 {
 		t.Errorf("hidden: got %s, want nothing", describe(got.Application))
 	}
 	ofOther := func(o *Object) { o.Moniker.App = "other" }
-	rows := Rows{Known: func(name string) bool { return name == "web" }, Own: []Object{object("replicaSet shop/web-1", labeled("app=web"))},
+	rows := Rows{Visibility: Visibility{Known: func(name string) bool { return name == "web" }}, Own: []Object{object("replicaSet shop/web-1", labeled("app=web"))},
 		Services: []Object{object("service shop/other", func(o *Object) { selecting("app=web")(o); ofOther(o) })},
 		Pods:     []Object{object("pod shop/p", func(o *Object) { ownedBy("replicaSet shop/web-1")(o); ofOther(o) })}}
 	want := `prod shop/replicaSet web-1: instances [p], balancers [], manager "", disabled false` + "\n"
@@ -216,9 +227,9 @@ func TestHiddenApplications(t *testing.T) {
 func TestUnknownApplicationIsEmptyAndNotKept(t *testing.T) {
 	s := newMemoryStore()
 	s.own[""] = []Object{object("replicaSet shop/odd", nil)}
-	r := NewReader(Config{Store: s})
+	r := NewReader(configOf(s))
 	for _, name := range []string{"", "nothing", "WEB"} {
-		if got := read(t, r, name); len(got.ServerGroups) != 0 || got.Name != name || len(r.cache.entries) != 0 {
+		if got := readApplication(t, r, name); len(got.ServerGroups) != 0 || got.Name != name || len(r.cache.entries) != 0 {
 			t.Errorf("%q: got %s and %d kept, want nothing", name, describe(got.Application), len(r.cache.entries))
 		}
 	}
@@ -230,12 +241,12 @@ func TestUnknownApplicationIsEmptyAndNotKept(t *testing.T) {
 func TestErrorsAreNotKept(t *testing.T) {
 	s := newMemoryStore()
 	s.err = errors.New("the database is away")
-	r := NewReader(Config{Store: s})
+	r := NewReader(configOf(s))
 	if _, err := r.Application(t.Context(), "web"); !errors.Is(err, s.err) {
 		t.Errorf("got %v, want %v", err, s.err)
 	}
 	s.change(func() { s.err = nil })
-	if got := read(t, r, "web"); len(got.ServerGroups) != 1 {
+	if got := readApplication(t, r, "web"); len(got.ServerGroups) != 1 {
 		t.Errorf("got %s, want a server group", describe(got.Application))
 	}
 }
@@ -246,9 +257,9 @@ func TestReadsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemoryStore()
 		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
-		r := NewReader(Config{Store: s})
+		r := NewReader(configOf(s))
 		results := make(chan int, 3)
-		ask := func() { results <- len(read(t, r, "web").ServerGroups) }
+		ask := func() { results <- len(readApplication(t, r, "web").ServerGroups) }
 		go ask()
 		<-s.entered
 		go ask()
@@ -280,7 +291,7 @@ func TestCallerCanLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemoryStore()
 		s.entered, s.proceed = make(chan struct{}), make(chan struct{})
-		r := NewReader(Config{Store: s})
+		r := NewReader(configOf(s))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
@@ -300,22 +311,27 @@ func TestCallerCanLeave(t *testing.T) {
 	})
 }
 
+// text is something that is derived from an application.
+type text []byte
+
+func (t text) Bytes() int64 { return int64(len(t)) }
+
 func TestMemoryIsLimited(t *testing.T) {
 	s := newMemoryStore()
 	const limit = 64 << 10
-	r := NewReader(Config{Store: s, Bytes: limit})
+	r := NewReader(Config{Store: s, Accounts: accountlist.NewCache(s), Bytes: limit})
 	for i := range 200 {
 		name := fmt.Sprint("app", i)
 		s.own[name] = []Object{object("replicaSet shop/"+name, nil)}
-		application := read(t, r, name)
+		application := readApplication(t, r, name)
 		for j := range 100 {
-			answer, err := application.Answer(fmt.Sprint(j), func() (*Answer, error) { return &Answer{Body: make([]byte, 100)}, nil })
-			if err != nil || len(answer.Body) != 100 {
+			answer, err := Derive(application, fmt.Sprint(j), func() (text, error) { return make(text, 100), nil })
+			if err != nil || len(answer) != 100 {
 				t.Fatalf("got %v and error %v, want an answer", answer, err)
 			}
 		}
-		if len(application.answers) > maxAnswers {
-			t.Fatalf("got %d answers of one application, want at most %d", len(application.answers), maxAnswers)
+		if len(application.derived) > maxDerived {
+			t.Fatalf("got %d answers of one application, want at most %d", len(application.derived), maxDerived)
 		}
 		if r.cache.bytes > limit {
 			t.Fatalf("got %d bytes, want at most %d", r.cache.bytes, limit)
@@ -331,7 +347,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	for _, e := range r.cache.entries {
 		entry := e.Value.(*cacheEntry)
 		sum += entry.bytes
-		want := entry.application.rowBytes + int64(len(entry.application.Name)) + entryBytes + entry.application.answerBytes
+		want := entry.application.rowBytes + int64(len(entry.application.Name)) + entryBytes + entry.application.derivedBytes
 		if entry.bytes != want {
 			t.Errorf("%s: got %d bytes, want %d", entry.application.Name, entry.bytes, want)
 		}
@@ -342,20 +358,20 @@ func TestMemoryIsLimited(t *testing.T) {
 }
 
 func TestAnswerIsMadeOnce(t *testing.T) {
-	r := NewReader(Config{Store: newMemoryStore()})
-	application := read(t, r, "web")
+	r := NewReader(configOf(newMemoryStore()))
+	application := readApplication(t, r, "web")
 	made := 0
-	encode := func() (*Answer, error) { made++; return &Answer{}, nil }
+	encode := func() (text, error) { made++; return text{}, nil }
 	for range 2 {
-		if _, err := application.Answer("a", encode); err != nil {
+		if _, err := Derive(application, "a", encode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := application.Answer("b", encode); err != nil || made != 2 {
+	if _, err := Derive(application, "b", encode); err != nil || made != 2 {
 		t.Errorf("got %d answers and error %v, want 2", made, err)
 	}
 	failure := errors.New("no")
-	if _, err := application.Answer("c", func() (*Answer, error) { return nil, failure }); !errors.Is(err, failure) {
+	if _, err := Derive(application, "c", func() (text, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }
@@ -363,49 +379,49 @@ func TestAnswerIsMadeOnce(t *testing.T) {
 // TestEqualAnswersAreMadeOnce asks for several answers at a time, each from many callers.
 func TestEqualAnswersAreMadeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewReader(Config{Store: newMemoryStore()})
-		application := read(t, r, "web")
+		r := NewReader(configOf(newMemoryStore()))
+		application := readApplication(t, r, "web")
 		var making, made, most atomic.Int64
 		var group sync.WaitGroup
 		for i := range 100 {
 			group.Go(func() {
 				key := fmt.Sprint(i % 10)
-				answer, err := application.Answer(key, func() (*Answer, error) {
+				answer, err := Derive(application, key, func() (text, error) {
 					most.Store(max(most.Load(), making.Add(1)))
 					time.Sleep(time.Second)
 					making.Add(-1)
 					made.Add(1)
-					return &Answer{Body: []byte(key)}, nil
+					return text(key), nil
 				})
-				if err != nil || string(answer.Body) != key {
+				if err != nil || string(answer) != key {
 					t.Errorf("got %v and error %v, want the answer of %s", answer, err, key)
 				}
 			})
 		}
 		group.Wait()
-		if made.Load() != 10 || most.Load() > maxEncoding {
-			t.Errorf("made %d answers, %d at a time, want 10, at most %d at a time", made.Load(), most.Load(), maxEncoding)
+		if made.Load() != 10 || most.Load() > maxDeriving {
+			t.Errorf("made %d answers, %d at a time, want 10, at most %d at a time", made.Load(), most.Load(), maxDeriving)
 		}
-		if e := r.cache.entries["web"].Value.(*cacheEntry); e.bytes != application.rowBytes+3+entryBytes+application.answerBytes {
+		if e := r.cache.entries["web"].Value.(*cacheEntry); e.bytes != application.rowBytes+3+entryBytes+application.derivedBytes {
 			t.Errorf("got %d bytes, want each answer counted once", e.bytes)
 		}
 	})
 }
 
 func TestPanicOfOneAnswerIsTheCallers(t *testing.T) {
-	r := NewReader(Config{Store: newMemoryStore()})
-	application := read(t, r, "web")
-	for range 2 * maxEncoding {
+	r := NewReader(configOf(newMemoryStore()))
+	application := readApplication(t, r, "web")
+	for range 2 * maxDeriving {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Error("got no panic")
 				}
 			}()
-			_, _ = application.Answer("a", func() (*Answer, error) { panic("broken") })
+			_, _ = Derive(application, "a", func() (text, error) { panic("broken") })
 		}()
 	}
-	if _, err := application.Answer("a", func() (*Answer, error) { return &Answer{}, nil }); err != nil {
+	if _, err := Derive(application, "a", func() (text, error) { return text{}, nil }); err != nil {
 		t.Error(err)
 	}
 }

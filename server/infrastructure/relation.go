@@ -23,7 +23,6 @@ type ownerKey struct {
 	namespace, uid string
 }
 
-// ownerOf identifies the owner of an object.
 func ownerOf(o *Object) ownerKey { return ownerKey{o.Account, o.Namespace, o.Owner.UID} }
 
 // asOwner identifies an object as the owner of others.

@@ -10,58 +10,59 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/accountlist"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
-// accountList holds accounts, and remembers which were read.
-type accountList struct {
+// fakeAccounts holds accounts, and remembers which were read.
+type fakeAccounts struct {
 	accounts map[vedette.AccountName]vedette.Properties
 	log      []vedette.AccountName // of changes
 	reads    []string
 }
 
-func (l *accountList) Accounts(context.Context) ([]store.AccountRow, error) {
+func (l *fakeAccounts) Accounts(context.Context) ([]registry.Account, error) {
 	l.reads = append(l.reads, "all")
 	return l.rows(slices.Collect(maps.Keys(l.accounts))), nil
 }
 
-func (l *accountList) AccountsNamed(_ context.Context, names ...vedette.AccountName) ([]store.AccountRow, error) {
+func (l *fakeAccounts) AccountsNamed(_ context.Context, names ...vedette.AccountName) ([]registry.Account, error) {
 	l.reads = append(l.reads, fmt.Sprint(names))
 	return l.rows(names), nil
 }
 
-func (l *accountList) rows(names []vedette.AccountName) []store.AccountRow {
-	var rows []store.AccountRow
+func (l *fakeAccounts) rows(names []vedette.AccountName) []registry.Account {
+	var rows []registry.Account
 	for _, name := range names {
 		if properties, ok := l.accounts[name]; ok {
-			rows = append(rows, store.AccountRow{Account: vedette.Account{Name: name, Properties: properties}})
+			rows = append(rows, registry.Account{Account: vedette.Account{Name: name, Properties: properties}})
 		}
 	}
 	return rows
 }
 
-func (l *accountList) AccountsVersion() uint64 { return uint64(len(l.log)) }
+func (l *fakeAccounts) AccountsVersion() uint64 { return uint64(len(l.log)) }
 
-func (l *accountList) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+func (l *fakeAccounts) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
 	changed := slices.Clone(l.log[since:])
 	slices.Sort(changed)
 	return slices.Compact(changed), uint64(len(l.log))
 }
 
-func (l *accountList) put(name vedette.AccountName, properties vedette.Properties) {
+func (l *fakeAccounts) put(name vedette.AccountName, properties vedette.Properties) {
 	l.accounts[name] = properties
 	l.log = append(l.log, name)
 }
 
-func (l *accountList) remove(name vedette.AccountName) {
+func (l *fakeAccounts) remove(name vedette.AccountName) {
 	delete(l.accounts, name)
 	l.log = append(l.log, name)
 }
 
 func TestSettingsReadWhatChanged(t *testing.T) {
 	strict := vedette.Properties{OnlySpinnakerManaged: true}
-	l := &accountList{accounts: map[vedette.AccountName]vedette.Properties{"a": {}, "b": strict}}
-	c := settingsCache{store: l, applications: allApplications{}}
+	l := &fakeAccounts{accounts: map[vedette.AccountName]vedette.Properties{"a": {}, "b": strict}}
+	c := settingsCache{accounts: accountlist.NewCache(l), applications: allApplications{}}
 	for _, tt := range []struct {
 		step string
 		do   func()
@@ -78,12 +79,12 @@ func TestSettingsReadWhatChanged(t *testing.T) {
 			l.put("d", vedette.Properties{OnlySpinnakerManaged: true, Permissions: &vedette.Permissions{}})
 		}, "[[d]]", false},
 		{"very many", func() {
-			for i := range maxNamedAccounts + 1 {
+			for i := range 501 {
 				l.put(vedette.AccountName(fmt.Sprint("many-", i)), vedette.Properties{})
 			}
 		}, "[all]", false},
 	} {
-		before := c.current
+		before := c.settings.Last()
 		l.reads = nil
 		tt.do()
 		s, err := c.get(t.Context())
@@ -98,18 +99,29 @@ func TestSettingsReadWhatChanged(t *testing.T) {
 }
 
 // expectSettings compares settings with those that are read at once.
-func expectSettings(t *testing.T, step string, s *Settings, l *accountList) {
+func expectSettings(t *testing.T, step string, s *Settings, l *fakeAccounts) {
 	t.Helper()
-	want := (&Settings{}).with(nil, l.rows(slices.Collect(maps.Keys(l.accounts))))
-	if !reflect.DeepEqual(s.Properties, want.Properties) || !maps.Equal(s.OnlyManaged, want.OnlyManaged) || !maps.Equal(s.RelatesAll, want.RelatesAll) {
-		t.Errorf("%s: got %v, want %v", step, s.Properties, want.Properties)
+	got, onlyManaged, relatesAll := map[vedette.AccountName]vedette.Properties{}, map[vedette.AccountName]bool{}, map[vedette.AccountName]bool{}
+	for _, name := range s.Accounts() {
+		got[name] = s.Properties(name)
+	}
+	for name, p := range l.accounts {
+		if p.OnlySpinnakerManaged {
+			onlyManaged[name] = true
+		}
+		if p.CacheAllRelationships {
+			relatesAll[name] = true
+		}
+	}
+	if !reflect.DeepEqual(got, l.accounts) || !maps.Equal(s.OnlyManaged, onlyManaged) || !maps.Equal(s.RelatesAll, relatesAll) {
+		t.Errorf("%s: got %v, want %v", step, got, l.accounts)
 	}
 }
 
 func TestSettingsAfterRandomChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	l := &accountList{accounts: map[vedette.AccountName]vedette.Properties{}}
-	c := settingsCache{store: l, applications: allApplications{}}
+	l := &fakeAccounts{accounts: map[vedette.AccountName]vedette.Properties{}}
+	c := settingsCache{accounts: accountlist.NewCache(l), applications: allApplications{}}
 	for i := range 500 {
 		for range random.IntN(4) {
 			name := vedette.AccountName(fmt.Sprint(random.IntN(8)))

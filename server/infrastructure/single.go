@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 )
 
 // objectStore finds objects without their application.
 type objectStore interface {
-	NamespaceAttributes(ctx context.Context, namespaces []store.NamespaceRef, kind vedette.Kind) ([]store.AttributesRow, error)
-	KindAttributes(ctx context.Context, q store.AttributesQuery) ([]store.AttributesRow, error)
+	NamespaceAttributes(ctx context.Context, namespaces []read.NamespaceRef, kind vedette.Kind) ([]read.AttributesRow, error)
+	KindAttributes(ctx context.Context, q read.AttributesQuery) ([]read.AttributesRow, error)
 }
 
 // Object returns an object of a kind that views show, or nil if there is none.
@@ -19,12 +19,12 @@ func (r *Reader) Object(ctx context.Context, account vedette.AccountName, key ve
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.cfg.Store.KindAttributes(ctx, store.AttributesQuery{Accounts: []vedette.AccountName{account},
+	list, err := r.cfg.Store.KindAttributes(ctx, read.AttributesQuery{Accounts: []vedette.AccountName{account},
 		Kinds: []vedette.Kind{key.Kind}, Namespace: key.Namespace, Name: key.Name})
 	if err != nil {
 		return nil, err
 	}
-	rows := Rows{OnlyManaged: settings.OnlyManaged, Known: settings.Known}
+	rows := Rows{Visibility: settings.Visibility}
 	for _, o := range rows.visible(list) {
 		if o.Key == key { // an empty namespace selects all
 			return o, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // taskSet is what a pipeline takes at once: batches of changes, in order, separated by steps that
@@ -62,7 +62,6 @@ func (w *taskSet) add(s Step, weight int64) {
 	w.bytes += s.Size
 }
 
-// assign adds a step to a task and returns the task.
 func (w *taskSet) assign(s Step) *task {
 	if s.Type == Upsert && s.Mark == "" {
 		w.snapshotBytes[s.Account] += s.Size
@@ -74,10 +73,8 @@ func (w *taskSet) assign(s Step) *task {
 	case Declare, Begin, VerifyFeed:
 		delete(w.openTasks, s.Account)
 		return w.append(&task{step: s})
-	case Heartbeat:
-		return w.append(&task{step: s})
-	case Skip:
-		w.rows++
+	case Heartbeat, Skip:
+		w.rows++ // it has a few bytes, and takes hundreds
 		return w.append(&task{step: s})
 	}
 	w.rows++
@@ -117,8 +114,8 @@ type batch struct {
 	term    vedette.Term
 	upserts map[vedette.Key]vedette.Object
 	deletes map[vedette.Key]string // with the versions at which they were deleted
-	drops   []store.Drop
-	feeds   map[vedette.Feed]*store.FeedUpdate
+	drops   []commit.Drop
+	feeds   map[vedette.Feed]*commit.FeedUpdate
 	touched map[vedette.Feed]bool // feeds of the objects that the batch writes or deletes
 	// verified are feeds that were found to equal their clusters, and what was found before.
 	verified map[vedette.Feed]*Verified
@@ -126,7 +123,7 @@ type batch struct {
 
 func newBatch(account vedette.AccountName, term vedette.Term) *batch {
 	return &batch{account: account, term: term, upserts: map[vedette.Key]vedette.Object{},
-		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*store.FeedUpdate{}, touched: map[vedette.Feed]bool{},
+		deletes: map[vedette.Key]string{}, feeds: map[vedette.Feed]*commit.FeedUpdate{}, touched: map[vedette.Feed]bool{},
 		verified: map[vedette.Feed]*Verified{}}
 }
 
@@ -141,7 +138,7 @@ func (b *batch) add(s Step) {
 		b.deletes[s.Object.Key] = string(s.Mark)
 		b.touched[s.Feed] = true
 	case Drop:
-		b.drops = append(b.drops, store.Drop{Feed: s.Feed, Digests: s.Digests})
+		b.drops = append(b.drops, commit.Drop{Feed: s.Feed, Digests: s.Digests})
 	case End:
 		b.feed(s.Feed).Synced, b.feed(s.Feed).SnapshotMark = time.Now(), s.Mark
 		b.state(s.Feed, vedette.FeedLive, "")
@@ -161,23 +158,22 @@ func (b *batch) state(feed vedette.Feed, state vedette.FeedState, message string
 	u.State, u.Message = state, message
 }
 
-func (b *batch) feed(feed vedette.Feed) *store.FeedUpdate {
+func (b *batch) feed(feed vedette.Feed) *commit.FeedUpdate {
 	u := b.feeds[feed]
 	if u == nil {
-		u = &store.FeedUpdate{Feed: feed}
+		u = &commit.FeedUpdate{Feed: feed}
 		b.feeds[feed] = u
 	}
 	return u
 }
 
-// build returns the batch for the store.
-func (b *batch) build() store.Batch {
-	out := store.Batch{Account: b.account, Term: b.term, Drops: b.drops}
+func (b *batch) build() commit.Batch {
+	out := commit.Batch{Account: b.account, Term: b.term, Drops: b.drops}
 	for _, o := range b.upserts {
 		out.Upserts = append(out.Upserts, o)
 	}
 	for key, version := range b.deletes {
-		out.Deletes = append(out.Deletes, store.Deletion{Key: key, Version: version})
+		out.Deletes = append(out.Deletes, commit.Deletion{Key: key, Version: version})
 	}
 	for _, u := range b.feeds {
 		out.Feeds = append(out.Feeds, *u)

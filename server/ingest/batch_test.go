@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
-func TestTaskPriority(t *testing.T) {
+func TestLiveChangesPrecedeOtherSnapshots(t *testing.T) {
 	upsert := func(account vedette.AccountName, name string, mark vedette.Mark) Step {
 		s := Step{Type: Upsert, Account: account, Mark: mark, Size: 100}
 		s.Object.Name = name
@@ -68,7 +68,7 @@ func TestBatchHoldsVersions(t *testing.T) {
 		b.add(s)
 	}
 	out := b.build()
-	if len(out.Upserts) != 0 || !slices.Equal(out.Deletes, []store.Deletion{{Key: key, Version: "7"}}) {
+	if len(out.Upserts) != 0 || !slices.Equal(out.Deletes, []commit.Deletion{{Key: key, Version: "7"}}) {
 		t.Errorf("got upserts %v, deletes %v", out.Upserts, out.Deletes)
 	}
 	if u := out.Feeds[0]; u.SnapshotMark != "5" || *u.Mark != "7" || u.Synced.IsZero() {

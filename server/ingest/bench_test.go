@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // discardingStore stores nothing, so that a benchmark measures ingest alone.
-type discardingStore struct{ feedStore }
+type discardingStore struct{ Store }
 
-func (discardingStore) Commit(context.Context, store.Batch) ([]store.Change, error) { return nil, nil }
+func (discardingStore) Commit(context.Context, commit.Batch) ([]commit.Change, error) {
+	return nil, nil
+}
 
 // BenchmarkPipeline puts records into the pipelines of ten sources at once.
 func BenchmarkPipeline(b *testing.B) {

@@ -5,7 +5,8 @@ import (
 	"errors"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // commit stores a batch. Objects that the database cannot store are omitted, each after it was
@@ -16,7 +17,7 @@ func (p *Pipeline) commit(ctx context.Context, q *queue, b *batch) error {
 	p.omissions.removeStored(&built, b.touched)
 	return p.retry(ctx, q, b.term, "commit batch", func() error {
 		err := p.store(ctx, built)
-		if !errors.Is(err, store.ErrData) || ctx.Err() != nil || len(built.Upserts) == 0 {
+		if !errors.Is(err, sqldb.ErrData) || ctx.Err() != nil || len(built.Upserts) == 0 {
 			return err
 		}
 		return p.commitBisecting(ctx, built, b.touched)
@@ -24,7 +25,7 @@ func (p *Pipeline) commit(ctx context.Context, q *queue, b *batch) error {
 }
 
 // store commits a batch and publishes what was stored, even if it returns an error.
-func (p *Pipeline) store(ctx context.Context, b store.Batch) error {
+func (p *Pipeline) store(ctx context.Context, b commit.Batch) error {
 	changes, err := p.ingest.store.Commit(ctx, b)
 	p.ingest.hub.Publish(changes)
 	return err
@@ -33,13 +34,13 @@ func (p *Pipeline) store(ctx context.Context, b store.Batch) error {
 // commitBisecting stores a batch without the objects that cannot be stored. Digests that a snapshot
 // drops are stored first, because later writes of the same objects must remain. Marks are stored
 // last, because they cover everything else.
-func (p *Pipeline) commitBisecting(ctx context.Context, b store.Batch, touched map[vedette.Feed]bool) error {
+func (p *Pipeline) commitBisecting(ctx context.Context, b commit.Batch, touched map[vedette.Feed]bool) error {
 	if len(b.Drops) > 0 {
-		if err := p.store(ctx, store.Batch{Account: b.Account, Term: b.Term, Drops: b.Drops}); err != nil {
+		if err := p.store(ctx, commit.Batch{Account: b.Account, Term: b.Term, Drops: b.Drops}); err != nil {
 			return err
 		}
 	}
-	omitted, err := p.commitObjects(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts})
+	omitted, err := p.commitObjects(ctx, commit.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts})
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ type omittedObject struct {
 
 // commitObjects stores objects. If that fails because of their data, it stores each half
 // separately, until the objects that cannot be stored are alone. It returns these.
-func (p *Pipeline) commitObjects(ctx context.Context, b store.Batch) ([]omittedObject, error) {
+func (p *Pipeline) commitObjects(ctx context.Context, b commit.Batch) ([]omittedObject, error) {
 	err := p.store(ctx, b)
-	if !errors.Is(err, store.ErrData) || ctx.Err() != nil {
+	if !errors.Is(err, sqldb.ErrData) || ctx.Err() != nil {
 		return nil, err
 	}
 	if len(b.Upserts) == 1 {

@@ -1,12 +1,12 @@
 package ingest
 
-import "github.com/vedette-io/vedette/server/store"
+import "github.com/vedette-io/vedette/server/store/commit"
 
 // changeLog holds the newest published batches of changes, within a limit of bytes. Batches are numbered
 // without gaps.
 type changeLog struct {
-	batches [][]store.Change // the oldest first
-	first   uint64           // number of batches[0]
+	batches [][]commit.Change // the oldest first
+	first   uint64            // number of batches[0]
 	bytes   int
 }
 
@@ -21,7 +21,7 @@ const changeBytes = 128
 func (l *changeLog) end() uint64 { return l.first + uint64(len(l.batches)) }
 
 // at returns a batch, unless it was dropped.
-func (l *changeLog) at(n uint64) ([]store.Change, bool) {
+func (l *changeLog) at(n uint64) ([]commit.Change, bool) {
 	if n < l.first || n >= l.end() {
 		return nil, false
 	}
@@ -30,7 +30,7 @@ func (l *changeLog) at(n uint64) ([]store.Change, bool) {
 
 // append adds a batch, and drops the oldest ones until the limit holds. A batch that exceeds the limit alone
 // is dropped too, so that subscribers see that they lost it.
-func (l *changeLog) append(batch []store.Change) {
+func (l *changeLog) append(batch []commit.Change) {
 	l.batches = append(l.batches, batch)
 	l.bytes += sizeOf(batch)
 	for l.bytes > maxLogBytes {
@@ -43,10 +43,12 @@ func (l *changeLog) append(batch []store.Change) {
 
 // clear drops all batches and keeps their numbers used.
 func (l *changeLog) clear() {
-	l.first, l.batches, l.bytes = l.end(), nil, 0
+	l.first = l.end()
+	l.batches = nil
+	l.bytes = 0
 }
 
-func sizeOf(batch []store.Change) int {
+func sizeOf(batch []commit.Change) int {
 	size := 0
 	for i := range batch {
 		c := &batch[i]

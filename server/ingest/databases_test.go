@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
@@ -30,7 +31,7 @@ func TestLockedAccountDoesNotBlockOthers(t *testing.T) {
 }
 
 func testLock(t *testing.T, url, driver, dsn string) {
-	st, err := store.Open(t.Context(), store.Config{URL: url})
+	st, err := store.Open(t.Context(), sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // errRevoked ends the tasks of a revoked account.
@@ -80,7 +81,7 @@ func (p *Pipeline) index(ctx context.Context, s Step) error {
 // not exist, the agent's data is invalid, or the snapshot that it continues is not current. All
 // other errors may be temporary.
 func isPermanent(err error) bool {
-	for _, permanent := range []error{store.ErrTerm, store.ErrNoAccount, store.ErrNoFeed, store.ErrRewound} {
+	for _, permanent := range []error{registry.ErrTerm, registry.ErrNoAccount, commit.ErrNoFeed, commit.ErrRewound} {
 		if errors.Is(err, permanent) {
 			return true
 		}

@@ -4,13 +4,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // Hub publishes committed changes to subscribers. Publish appends them to one log that all subscribers
 // share, and wakes them: it runs no code of theirs, waits for none, and costs the same whatever they want.
 // Each subscription filters in its own goroutine. A subscriber that falls behind loses its subscription,
 // can see that with Lagged, and must read the store again.
+//
+// A queue for each subscriber before its filter was considered. It would hold each change as often as there are streams, and
+// publishing would cost time for each of them. A filter of 450,000 patterns, which publishing ran under its lock, had stopped
+// ingest of all accounts. Filters are small besides: 1,000 names of accounts, which are found in a map, and 20 patterns,
+// which take time by the length of the name.
 type Hub struct {
 	mu          sync.Mutex
 	log         changeLog
@@ -22,7 +27,7 @@ type Hub struct {
 func NewHub() *Hub { return &Hub{published: make(chan struct{})} }
 
 // Publish sends committed changes to the subscribers that want them. It keeps the slice.
-func (h *Hub) Publish(changes []store.Change) {
+func (h *Hub) Publish(changes []commit.Change) {
 	if len(changes) == 0 {
 		return
 	}
@@ -32,7 +37,7 @@ func (h *Hub) Publish(changes []store.Change) {
 }
 
 // append adds changes to the log. It returns the channel that wakes subscribers, or nil without any.
-func (h *Hub) append(changes []store.Change) (wake chan struct{}) {
+func (h *Hub) append(changes []commit.Change) (wake chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.subscribers == 0 {
@@ -46,9 +51,9 @@ func (h *Hub) append(changes []store.Change) (wake chan struct{}) {
 // Subscription receives the changes that one subscriber wants.
 type Subscription struct {
 	hub     *Hub
-	filter  func(store.Change) bool
+	filter  func(commit.Change) bool
 	next    uint64 // position in the log; used by run only
-	changes chan store.Change
+	changes chan commit.Change
 	lagged  atomic.Bool
 	stop    chan struct{} // closed by Close
 	stopped chan struct{} // closed by run at its end
@@ -61,8 +66,8 @@ const subscriptionBuffer = 256
 
 // Subscribe starts a subscription to the changes that filter accepts. The filter runs in a goroutine of
 // the subscription.
-func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
-	s := &Subscription{hub: h, filter: filter, changes: make(chan store.Change, subscriptionBuffer),
+func (h *Hub) Subscribe(filter func(commit.Change) bool) *Subscription {
+	s := &Subscription{hub: h, filter: filter, changes: make(chan commit.Change, subscriptionBuffer),
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	s.close = sync.OnceFunc(func() {
 		close(s.stop)
@@ -78,7 +83,7 @@ func (h *Hub) Subscribe(filter func(store.Change) bool) *Subscription {
 
 // Changes returns the channel of changes. It is closed by Close, or when the subscriber has fallen
 // too far behind.
-func (s *Subscription) Changes() <-chan store.Change { return s.changes }
+func (s *Subscription) Changes() <-chan commit.Change { return s.changes }
 
 // Lagged reports, once the channel is closed, whether changes were lost.
 func (s *Subscription) Lagged() bool { return s.lagged.Load() }
@@ -111,7 +116,7 @@ func (s *Subscription) run() {
 }
 
 // read returns the next batch of the log, or the channel that is closed when there is one.
-func (s *Subscription) read() (batch []store.Change, published <-chan struct{}) {
+func (s *Subscription) read() (batch []commit.Change, published <-chan struct{}) {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +133,7 @@ func (s *Subscription) read() (batch []store.Change, published <-chan struct{}) 
 }
 
 // forward sends the changes of a batch that the filter accepts. It reports whether to go on.
-func (s *Subscription) forward(batch []store.Change) bool {
+func (s *Subscription) forward(batch []commit.Change) bool {
 	for _, c := range batch {
 		select {
 		case <-s.stop:

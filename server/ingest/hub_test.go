@@ -7,27 +7,27 @@ import (
 	"testing/synctest"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
-func hubChange(n int) store.Change {
-	return store.Change{Account: "prod", Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: fmt.Sprint("web-", n)}, Type: store.Added}
+func hubChange(n int) commit.Change {
+	return commit.Change{Account: "prod", Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "shop", Name: fmt.Sprint("web-", n)}, Type: commit.Added}
 }
 
-func acceptAll(store.Change) bool { return true }
+func acceptAll(commit.Change) bool { return true }
 
 // TestPublishDoesNotRunFilters publishes while a subscriber's filter does not return. Neither ingest nor
 // another subscriber may notice.
 func TestPublishDoesNotRunFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, release := NewHub(), make(chan struct{})
-		stuck := hub.Subscribe(func(store.Change) bool { <-release; return true })
+		stuck := hub.Subscribe(func(commit.Change) bool { <-release; return true })
 		honest := hub.Subscribe(acceptAll)
 		published := make(chan struct{})
 		go func() {
 			defer close(published)
 			for n := range 3 {
-				hub.Publish([]store.Change{hubChange(n)})
+				hub.Publish([]commit.Change{hubChange(n)})
 			}
 		}()
 		synctest.Wait()
@@ -63,9 +63,9 @@ func TestSubscribersThatFallBehindAreEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, release := NewHub(), make(chan struct{})
 		unread := hub.Subscribe(acceptAll)
-		idle := hub.Subscribe(func(store.Change) bool { return false })
-		stuck := hub.Subscribe(func(store.Change) bool { <-release; return false })
-		batch := make([]store.Change, 500)
+		idle := hub.Subscribe(func(commit.Change) bool { return false })
+		stuck := hub.Subscribe(func(commit.Change) bool { <-release; return false })
+		batch := make([]commit.Change, 500)
 		for i := range batch {
 			batch[i] = hubChange(i)
 			batch[i].Key.Name = strings.Repeat("x", 250)
@@ -106,10 +106,10 @@ func TestSubscriptionsBeginAtTheirStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := NewHub()
 		first := hub.Subscribe(acceptAll)
-		hub.Publish([]store.Change{hubChange(0), hubChange(1)})
+		hub.Publish([]commit.Change{hubChange(0), hubChange(1)})
 		second := hub.Subscribe(acceptAll)
 		hub.Publish(nil)
-		hub.Publish([]store.Change{hubChange(2)})
+		hub.Publish([]commit.Change{hubChange(2)})
 		synctest.Wait()
 		for name, tt := range map[string]struct {
 			s    *Subscription

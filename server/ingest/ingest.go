@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/fair"
 	"github.com/vedette-io/vedette/internal/logthrottle"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
-// feedStore is the part of the store that ingest uses.
-type feedStore interface {
-	Commit(ctx context.Context, b store.Batch) ([]store.Change, error)
-	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []store.DeclaredFeed,
-		unknownGroups []string) ([]store.Change, error)
+// Store is the part of the store that ingest uses.
+type Store interface {
+	Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error)
+	Declare(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []commit.DeclaredFeed,
+		unknownGroups []string) ([]commit.Change, error)
 	BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
 	// InvalidateFeed makes the next snapshot of a feed report each of its objects.
 	InvalidateFeed(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error
 	// ScanObjects passes the objects of a feed to yield in portions.
-	ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]store.StoredObject) error) error
+	ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]commit.StoredObject) error) error
 	// Index passes digests to yield in portions. yield owns each portion.
 	Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error
 	// IndexWithoutNames is Index for agents that do not send Begin.named_digests.
@@ -33,14 +34,13 @@ type feedStore interface {
 
 // Config limits the memory of ingest.
 type Config struct {
-	// MaxBytes is how many bytes of records, of all agents together, may be in memory, waiting for
-	// the database. Zero means 64 MiB.
-	MaxBytes int64
+	// Memory for changes of all agents that wait for the database. The agents of one host get a quarter of it.
+	MaxBytes int64 `config:"ingestBytes" format:"bytes" default:"64MiB"`
 }
 
 // Ingest is shared by all agents of a server.
 type Ingest struct {
-	store       feedStore
+	store       Store
 	hub         *Hub
 	log         *slog.Logger
 	limit       int64
@@ -55,10 +55,8 @@ type Ingest struct {
 }
 
 // New returns an Ingest that writes to st and publishes to hub what was written.
-func New(cfg Config, st feedStore, hub *Hub, log *slog.Logger) *Ingest {
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = 64 << 20
-	}
+func New(cfg Config, st Store, hub *Hub, log *slog.Logger) *Ingest {
+	cfg = configfile.WithDefaults(cfg)
 	return &Ingest{store: st, hub: hub, log: log, limit: cfg.MaxBytes, budget: newBudget(cfg.MaxBytes),
 		omissionLog: logthrottle.Limiter{Interval: time.Second}, verifications: fair.New(fair.Config{Capacity: maxVerifications}),
 		verifyTime: verifyTime{sources: map[string]*sourceTime{}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // slowFirstCommitStore is a store whose first commit blocks until it is released.
@@ -20,7 +21,7 @@ type slowFirstCommitStore struct {
 	commits atomic.Int32
 }
 
-func (s *slowFirstCommitStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (s *slowFirstCommitStore) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	if s.commits.Add(1) == 1 {
 		select {
 		case <-s.release:
@@ -36,7 +37,7 @@ func (s *slowFirstCommitStore) Commit(ctx context.Context, b store.Batch) ([]sto
 func TestWaitingChangesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &slowFirstCommitStore{release: make(chan struct{})}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { blocked.Store = st; return blocked })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { blocked.Store = st; return blocked })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

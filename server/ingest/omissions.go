@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // omissions records which objects of an agent's feeds are omitted. The feeds' messages name these
@@ -49,7 +49,6 @@ func shortName(name string) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// describe describes the object for messages.
 func (o omittedObject) describe() string {
 	o.key.Namespace, o.key.Name = vedette.CleanText(o.key.Namespace, maxOmittedName), vedette.CleanText(o.key.Name, maxOmittedName)
 	return o.key.String()
@@ -75,7 +74,7 @@ func (l *omissions) reset(account vedette.AccountName, feed vedette.Feed) {
 
 // removeStored removes objects that a batch writes or deletes from the omissions, and adds the
 // changed messages to the batch.
-func (l *omissions) removeStored(b *store.Batch, touched map[vedette.Feed]bool) {
+func (l *omissions) removeStored(b *commit.Batch, touched map[vedette.Feed]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.feeds) == 0 {
@@ -97,7 +96,7 @@ func (l *omissions) removeLocked(account vedette.AccountName, touched map[vedett
 }
 
 // add records objects that are omitted from a batch, and adds the changed messages to the batch.
-func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted []omittedObject) {
+func (l *omissions) add(b *commit.Batch, touched map[vedette.Feed]bool, omitted []omittedObject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.feeds == nil {
@@ -123,7 +122,7 @@ func (l *omissions) add(b *store.Batch, touched map[vedette.Feed]bool, omitted [
 
 // writeNotesLocked adds the messages of the feeds to a batch. It does not replace the agent's own
 // messages.
-func (l *omissions) writeNotesLocked(b *store.Batch, touched map[vedette.Feed]bool) {
+func (l *omissions) writeNotesLocked(b *commit.Batch, touched map[vedette.Feed]bool) {
 	hasMessage := map[vedette.Feed]bool{}
 	for i := range b.Feeds {
 		u := &b.Feeds[i]
@@ -140,7 +139,7 @@ func (l *omissions) writeNotesLocked(b *store.Batch, touched map[vedette.Feed]bo
 			continue
 		}
 		if message := o.message(); !hasMessage[feed] {
-			b.Feeds = append(b.Feeds, store.FeedUpdate{Feed: feed, Note: &message})
+			b.Feeds = append(b.Feeds, commit.FeedUpdate{Feed: feed, Note: &message})
 		}
 		if len(o.keys)+o.others == 0 {
 			delete(l.feeds, key)

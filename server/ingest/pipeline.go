@@ -34,8 +34,8 @@ type responder interface {
 	// is the cacher, the account does not exist, or its changes cannot be stored.
 	Revoke(account vedette.AccountName, term vedette.Term, reason error)
 	// SetFresh reports that everything that the agent knew at that time is stored, except for
-	// stalled accounts.
-	SetFresh(at time.Time)
+	// stalled accounts, and those with another age.
+	SetFresh(at time.Time, ages map[vedette.AccountName]vedette.AccountAge)
 	// Stalled reports that an account's changes wait, and why, while other accounts continue. It
 	// may be called again with another reason.
 	Stalled(account vedette.AccountName, reason error)
@@ -188,7 +188,7 @@ func (p *Pipeline) shutDown() {
 // at most maxTaskWait.
 func (p *Pipeline) startTask(ctx context.Context, group *errgroup.Group, t *task) error {
 	if t.isHeartbeat() {
-		p.responder.SetFresh(t.step.Time)
+		p.responder.SetFresh(t.step.Time, t.step.Ages)
 		return p.finishTask(t)
 	}
 	if t.isSkip() {

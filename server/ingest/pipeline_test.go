@@ -14,6 +14,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 var pods = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
@@ -61,7 +65,9 @@ func (a *fakeResponder) VerifyAnswer(_ vedette.AccountName, _ vedette.Feed, answ
 func (a *fakeResponder) Revoke(_ vedette.AccountName, _ vedette.Term, reason error) {
 	a.update(func(h *response) { h.revoked = reason })
 }
-func (a *fakeResponder) SetFresh(at time.Time) { a.update(func(h *response) { h.fresh = at }) }
+func (a *fakeResponder) SetFresh(at time.Time, _ map[vedette.AccountName]vedette.AccountAge) {
+	a.update(func(h *response) { h.fresh = at })
+}
 func (a *fakeResponder) Stalled(_ vedette.AccountName, reason error) {
 	a.update(func(h *response) { h.stalled = reason })
 }
@@ -69,10 +75,10 @@ func (a *fakeResponder) Resumed(vedette.AccountName) { a.update(func(h *response
 
 // newTestPipeline returns a store with an account that has declared Pods, and a pipeline that
 // writes to it through wrap.
-func newTestPipeline(t *testing.T, wrap func(*store.Store) feedStore) (*store.Store, *Pipeline, *fakeResponder, vedette.Term) {
+func newTestPipeline(t *testing.T, wrap func(*store.Store) Store) (*store.Store, *Pipeline, *fakeResponder, vedette.Term) {
 	t.Helper()
 	ctx := context.Background()
-	st, err := store.Open(ctx, store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	st, err := store.Open(ctx, sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,18 +95,18 @@ func registerAccount(t *testing.T, st *store.Store) vedette.Term {
 	if _, err := st.Register(ctx, vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+	term, err := st.Acquire(ctx, "prod", registry.CacherClaim{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	feeds := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}
+	feeds := []commit.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}
 	if _, err := st.Declare(ctx, "prod", term, feeds, nil); err != nil {
 		t.Fatal(err)
 	}
 	return term
 }
 
-func passThrough(st *store.Store) feedStore { return st }
+func passThrough(st *store.Store) Store { return st }
 
 func upsert(term vedette.Term, name string, version int) Step {
 	return Step{Type: Upsert, Account: "prod", Term: term, Feed: pods, Size: 100, Mark: vedette.Mark(fmt.Sprint(version)), Object: vedette.Object{
@@ -123,7 +129,7 @@ func run(t *testing.T, p *Pipeline) {
 
 func storedVersions(t *testing.T, st *store.Store) map[string]string {
 	t.Helper()
-	page, err := st.Objects(context.Background(), store.Query{})
+	page, err := st.Objects(context.Background(), read.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +199,7 @@ func TestOmittedNamesCostLittleMemory(t *testing.T) {
 		}
 		touched := map[vedette.Feed]bool{pods: true}
 		for i := range 3 { // deleted in the cluster
-			p.omissions.removeStored(&store.Batch{Account: "prod", Deletes: []store.Deletion{
+			p.omissions.removeStored(&commit.Batch{Account: "prod", Deletes: []commit.Deletion{
 				{Key: vedette.Key{Kind: pods.Kind, Namespace: "default", Name: fmt.Sprint(name, i)}}}}, touched)
 		}
 		if left := p.omissions.feeds[accountFeed{"prod", pods}]; left != nil {
@@ -209,7 +215,7 @@ type unavailableStore struct {
 	times int
 }
 
-func (w *unavailableStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *unavailableStore) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	w.mu.Lock()
 	w.times--
 	unavailable := w.times >= 0
@@ -222,7 +228,7 @@ func (w *unavailableStore) Commit(ctx context.Context, b store.Batch) ([]store.C
 
 func TestChangesWaitWhileTheDatabaseIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 5} })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { return &unavailableStore{Store: st, times: 5} })
 		defer st.Close()
 		putAll(t, p, upsert(term, "web", 1))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -246,12 +252,12 @@ func TestTakenOverAccountIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, p, responses, term := newTestPipeline(t, passThrough)
 		defer st.Close()
-		if _, err := st.Acquire(context.Background(), "prod", store.Holder{Agent: "b", Server: "s"}); err != nil {
+		if _, err := st.Acquire(context.Background(), "prod", registry.CacherClaim{Agent: "b", Server: "s"}); err != nil {
 			t.Fatal(err)
 		}
 		putAll(t, p, upsert(term, "late", 1))
 		run(t, p)
-		if len(storedVersions(t, st)) != 0 || !errors.Is(responses.current().revoked, store.ErrTerm) || responses.current().acked != 1 {
+		if len(storedVersions(t, st)) != 0 || !errors.Is(responses.current().revoked, registry.ErrTerm) || responses.current().acked != 1 {
 			t.Errorf("got %v stored, revoked %v, %d acknowledged, want none, ErrTerm and 1", storedVersions(t, st), responses.current().revoked, responses.current().acked)
 		}
 	})
@@ -261,7 +267,7 @@ func TestTakenOverAccountIsRevoked(t *testing.T) {
 // is stored.
 func TestFreshnessIsSetAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { return &unavailableStore{Store: st, times: 1} })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { return &unavailableStore{Store: st, times: 1} })
 		defer st.Close()
 		at := time.Now()
 		putAll(t, p, upsert(term, "web", 1), Step{Type: Heartbeat, Time: at})
@@ -315,12 +321,12 @@ type partialStore struct {
 	stopped bool
 }
 
-func (w *partialStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *partialStore) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	if w.stopped {
 		return w.Store.Commit(ctx, b)
 	}
 	w.stopped = true
-	changes, err := w.Store.Commit(ctx, store.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
+	changes, err := w.Store.Commit(ctx, commit.Batch{Account: b.Account, Term: b.Term, Upserts: b.Upserts[:1]})
 	return changes, errors.Join(err, vedette.Errorf(vedette.Unavailable, "the database is unavailable"))
 }
 
@@ -328,9 +334,9 @@ func (w *partialStore) Commit(ctx context.Context, b store.Batch) ([]store.Chang
 // at once, because the retry does not report them again.
 func TestPartialCommitIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { return &partialStore{Store: st} })
+		st, p, _, term := newTestPipeline(t, func(st *store.Store) Store { return &partialStore{Store: st} })
 		defer st.Close()
-		subscription := p.ingest.hub.Subscribe(func(store.Change) bool { return true })
+		subscription := p.ingest.hub.Subscribe(func(commit.Change) bool { return true })
 		defer subscription.Close()
 		putAll(t, p, upsert(term, "web", 1), upsert(term, "db", 2))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -344,4 +350,33 @@ func TestPartialCommitIsPublished(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// TestHeartbeatsAreLimited checks that a pipeline takes no more heartbeats at a time than other records: each has a few bytes,
+// and becomes hundreds.
+func TestHeartbeatsAreLimited(t *testing.T) {
+	_, p, _, _ := newTestPipeline(t, func(st *store.Store) Store { return st })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // so that nobody waits
+	for i := range 2 * maxBatchRows {
+		grant, err := p.ingest.budget.Acquire(t.Context(), p.source, p.ingest.weight(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, err := p.put(Step{Type: Heartbeat, Size: 2}, grant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait != nil {
+			grant.Release()
+			if i != maxBatchRows {
+				t.Errorf("%d heartbeats were taken, want %d", i, maxBatchRows)
+			}
+			if err := p.Put(ctx, Step{Type: Heartbeat, Size: 2}); err == nil {
+				t.Error("another one does not wait")
+			}
+			return
+		}
+	}
+	t.Errorf("%d heartbeats were taken, want %d", 2*maxBatchRows, maxBatchRows)
 }

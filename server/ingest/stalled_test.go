@@ -15,6 +15,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // failingStore is a store that fails, until it is fixed, on each batch that contains an object
@@ -25,7 +29,7 @@ type failingStore struct {
 	repaired atomic.Bool
 }
 
-func (w *failingStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *failingStore) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	for _, o := range b.Upserts {
 		if o.Name == "bad" && !w.repaired.Load() {
 			return nil, w.err
@@ -41,7 +45,7 @@ func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 		err    error
 		isData bool
 	}{
-		{fmt.Errorf("commit: %w", store.ErrData), true},
+		{fmt.Errorf("commit: %w", sqldb.ErrData), true},
 		{context.DeadlineExceeded, false},
 		{fmt.Errorf("upsert 3 rows: %w", sql.ErrTxDone), false},
 		{driver.ErrBadConn, false},
@@ -52,7 +56,7 @@ func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failing := &failingStore{err: tt.err}
-				st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { failing.Store = st; return failing })
+				st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { failing.Store = st; return failing })
 				defer st.Close()
 				putAll(t, p, upsert(term, "good", 1), upsert(term, "bad", 2), upsert(term, "fine", 3))
 				ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +91,7 @@ func TestOnlyUnstorableDataIsOmitted(t *testing.T) {
 
 func feedMark(t *testing.T, st *store.Store) vedette.Mark { return feedRow(t, st).Mark }
 
-func feedRow(t *testing.T, st *store.Store) store.FeedStatus {
+func feedRow(t *testing.T, st *store.Store) read.FeedStatus {
 	t.Helper()
 	feeds, err := st.Feeds(context.Background(), "prod")
 	if err != nil || len(feeds) != 1 {
@@ -100,8 +104,8 @@ func feedRow(t *testing.T, st *store.Store) store.FeedStatus {
 // and afterwards.
 func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := &failingStore{err: fmt.Errorf("%w: value too long", store.ErrData)}
-		st, p, _, term := newTestPipeline(t, func(st *store.Store) feedStore { failing.Store = st; return failing })
+		failing := &failingStore{err: fmt.Errorf("%w: value too long", sqldb.ErrData)}
+		st, p, _, term := newTestPipeline(t, func(st *store.Store) Store { failing.Store = st; return failing })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -113,7 +117,7 @@ func TestFeedMessageNamesOmittedObjects(t *testing.T) {
 			want string // part of the message; "" means no message
 		}{
 			{"object added", upsert(term, "bad", 1), "1 object is left out because the database cannot store it: Pod default/bad: "},
-			{"another object added", upsert(term, "good", 2), "Pod default/bad: " + store.ErrData.Error() + ": value too long"},
+			{"another object added", upsert(term, "good", 2), "Pod default/bad: " + sqldb.ErrData.Error() + ": value too long"},
 			{"snapshot ended", end, "Pod default/bad"},
 			{"snapshot begun", Step{Type: Begin, Account: "prod", Term: term, Feed: pods}, ""},
 			{"object in the snapshot", upsert(term, "bad", 3), "Pod default/bad"},
@@ -145,7 +149,7 @@ type blockedStore struct {
 	unblock chan struct{}
 }
 
-func (w *blockedStore) Commit(ctx context.Context, b store.Batch) ([]store.Change, error) {
+func (w *blockedStore) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	if b.Account == "prod" {
 		select {
 		case <-w.unblock:
@@ -162,11 +166,11 @@ func registerOtherAccount(t *testing.T, st *store.Store) vedette.Term {
 	if _, err := st.Register(context.Background(), vedette.Account{Name: "other", Cluster: vedette.Cluster{UID: "o"}}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := st.Acquire(context.Background(), "other", store.Holder{Agent: "a", Server: "s"})
+	term, err := st.Acquire(context.Background(), "other", registry.CacherClaim{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Declare(context.Background(), "other", term, []store.DeclaredFeed{{Feed: pods}}, nil); err != nil {
+	if _, err := st.Declare(context.Background(), "other", term, []commit.DeclaredFeed{{Feed: pods}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return term
@@ -182,7 +186,7 @@ func forOtherAccount(s Step, term vedette.Term, size int) Step {
 func TestStalledAccountDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { blocked.Store = st; return blocked })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { blocked.Store = st; return blocked })
 		defer st.Close()
 		otherTerm := registerOtherAccount(t, st)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -212,7 +216,7 @@ func TestStalledAccountDoesNotBlockOthers(t *testing.T) {
 func TestBlockingAccountIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { blocked.Store = st; return blocked })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { blocked.Store = st; return blocked })
 		defer st.Close()
 		otherTerm := registerOtherAccount(t, st)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -232,7 +236,7 @@ func TestBlockingAccountIsRevoked(t *testing.T) {
 		if got := storedVersions(t, st); got["held"] != "" || feedMark(t, st) != "" {
 			t.Errorf("revoked account: got %v stored at mark %s, so changes before the mark are missing", got, feedMark(t, st))
 		}
-		nextTerm, err := st.Acquire(ctx, "prod", store.Holder{Agent: "a", Server: "s"})
+		nextTerm, err := st.Acquire(ctx, "prod", registry.CacherClaim{Agent: "a", Server: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +255,7 @@ func TestBlockingAccountIsRevoked(t *testing.T) {
 func TestBlockingAccountThatUsesTheWholeBudgetIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := &blockedStore{unblock: make(chan struct{})}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { blocked.Store = st; return blocked })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { blocked.Store = st; return blocked })
 		defer st.Close()
 		otherTerm := registerOtherAccount(t, st)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -277,7 +281,7 @@ func TestBlockingAccountThatUsesTheWholeBudgetIsRevoked(t *testing.T) {
 func TestUnavailableDatabaseRevokesNoAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := &unavailableStore{times: 1000}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { unavailable.Store = st; return unavailable })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { unavailable.Store = st; return unavailable })
 		defer st.Close()
 		otherTerm := registerOtherAccount(t, st)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -299,7 +303,7 @@ func TestUnavailableDatabaseRevokesNoAccount(t *testing.T) {
 func TestNothingIsStoredAfterARevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := &failingStore{err: vedette.Errorf(vedette.Invalid, "invalid data")}
-		st, p, responses, term := newTestPipeline(t, func(st *store.Store) feedStore { failing.Store = st; return failing })
+		st, p, responses, term := newTestPipeline(t, func(st *store.Store) Store { failing.Store = st; return failing })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

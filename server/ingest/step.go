@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // Step is one record of an agent's stream.
@@ -23,12 +23,15 @@ type Step struct {
 	State        vedette.FeedState
 	Message      string
 	Time         time.Time // of a Heartbeat
-	Anew         bool      // of a Begin: what is stored has other content than its versions say
+	// Ages are those of the accounts that a Heartbeat lists, because its Time does not hold for them, or was not known to hold
+	// before. Nil if the agent does not know ages.
+	Ages map[vedette.AccountName]vedette.AccountAge
+	Anew bool // of a Begin: what is stored has other content than its versions say
 	// Verify is what a Verify asks, and Verified what a FeedVerified found.
 	Verify   *Verify
 	Verified *Verified
 
-	Feeds         []store.DeclaredFeed // of a Declare
+	Feeds         []commit.DeclaredFeed // of a Declare
 	UnknownGroups []string
 
 	Size int // size of the record in bytes before compression

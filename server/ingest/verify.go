@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // Verify is an agent's question what is stored of a feed; see wire.Verify.
@@ -85,7 +85,6 @@ func (s *sourceTime) update(now time.Time) {
 	s.since = now
 }
 
-// mayRun reports whether the source has time left.
 func (v *verifyTime) mayRun(source string, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -190,7 +189,7 @@ func newVerifyScan(v *Verify) *verifyScan {
 	return s
 }
 
-func (s *verifyScan) add(objects []store.StoredObject) error {
+func (s *verifyScan) add(objects []commit.StoredObject) error {
 	for i := range objects {
 		o := &objects[i]
 		bucket := vedette.Bucket(o.Digest, s.Bits)

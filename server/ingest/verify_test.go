@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 func digestOf(name, version string) uint64 {
@@ -56,8 +57,8 @@ func TestVerifyComparesWhatIsStoredBefore(t *testing.T) {
 	})
 }
 
-// TestHostileVerify checks that invalid questions are refused, and harm nothing else.
-func TestHostileVerify(t *testing.T) {
+// TestInvalidQuestionsHarmNothingElse checks that invalid questions are refused, and harm nothing else.
+func TestInvalidQuestionsHarmNothingElse(t *testing.T) {
 	for name, v := range map[string]Verify{
 		"too many bits":           {Bits: 40, Sums: make([]uint64, 8)},
 		"negative bits":           {Bits: -1},
@@ -84,11 +85,11 @@ func TestHostileVerify(t *testing.T) {
 
 // slowStore takes long to scan a feed.
 type slowStore struct {
-	feedStore
+	Store
 	scans int
 }
 
-func (s *slowStore) ScanObjects(context.Context, vedette.AccountName, vedette.Feed, func([]store.StoredObject) error) error {
+func (s *slowStore) ScanObjects(context.Context, vedette.AccountName, vedette.Feed, func([]commit.StoredObject) error) error {
 	s.scans++
 	time.Sleep(time.Second)
 	return nil
@@ -99,7 +100,7 @@ func (s *slowStore) ScanObjects(context.Context, vedette.AccountName, vedette.Fe
 func TestVerificationTimeIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowStore{}
-		st, first, a, term := newTestPipeline(t, func(st *store.Store) feedStore { slow.feedStore = st; return slow })
+		st, first, a, term := newTestPipeline(t, func(st *store.Store) Store { slow.Store = st; return slow })
 		defer st.Close()
 		for range 10 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -124,9 +125,9 @@ func TestVerificationTimeIsBounded(t *testing.T) {
 }
 
 // hungStore never ends the scan of a feed.
-type hungStore struct{ feedStore }
+type hungStore struct{ Store }
 
-func (s *hungStore) ScanObjects(ctx context.Context, _ vedette.AccountName, _ vedette.Feed, _ func([]store.StoredObject) error) error {
+func (s *hungStore) ScanObjects(ctx context.Context, _ vedette.AccountName, _ vedette.Feed, _ func([]commit.StoredObject) error) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -135,7 +136,7 @@ func (s *hungStore) ScanObjects(ctx context.Context, _ vedette.AccountName, _ ve
 // account some seconds, and neither its term nor the agent's session.
 func TestHungVerificationIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st, p, a, term := newTestPipeline(t, func(st *store.Store) feedStore { return &hungStore{st} })
+		st, p, a, term := newTestPipeline(t, func(st *store.Store) Store { return &hungStore{st} })
 		defer st.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

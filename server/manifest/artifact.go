@@ -53,7 +53,9 @@ func (a *Artifact) UnmarshalJSON(raw []byte) error {
 // newArtifact returns the artifact of a deployed manifest. Its name is without the version. A
 // negative version means none.
 func newArtifact(m Manifest, account string, version int) Artifact {
-	name, location, versionText := m.Name(), m.Namespace(), versionName(version)
+	name := m.Name()
+	location := m.Namespace()
+	versionText := versionName(version)
 	return Artifact{Type: kubernetesArtifact + KindName(m.Kind()), Name: name, Version: &versionText, Location: &location,
 		Reference: versionedName(name, version), Metadata: map[string]any{metadataAccount: account}}
 }

@@ -78,7 +78,6 @@ func (b Binding) sameTarget(a Artifact) bool {
 	return valueOr(a.Location, "") == b.Namespace && (account == "" || account == b.Account)
 }
 
-// fieldFinder returns fields of one type of artifact.
 type fieldFinder func(Manifest) []artifactField
 
 // templateFinders find the fields of kinds with pod templates, images before configuration.

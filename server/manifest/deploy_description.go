@@ -36,7 +36,6 @@ type DeployDescription struct {
 	Report func(line string)
 }
 
-// reportf reports a step.
 func (d DeployDescription) reportf(format string, args ...any) {
 	if d.Report != nil {
 		d.Report(fmt.Sprintf(format, args...))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,49 +14,48 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the results to testdata")
-
-// TestDeploy plans each testdata/deploy/<case>/request.json, the description of a
+// TestDeploymentsArePlannedAsRecorded plans each testdata/deploy/<case>/request.json, the description of a
 // deployManifest, with the cluster in cluster/*.yaml and the rules in rules.json. It compares
 // the steps with steps.yaml and the rest of the plan with result.json, or the error with
 // error.txt.
-func TestDeploy(t *testing.T) {
-	folders, err := filepath.Glob("testdata/deploy/*")
-	if err != nil || len(folders) < 45 {
-		t.Fatalf("got %d test cases, error %v", len(folders), err)
+func TestDeploymentsArePlannedAsRecorded(t *testing.T) {
+	directories, err := filepath.Glob("testdata/deploy/*")
+	if err != nil || len(directories) < 45 {
+		t.Fatalf("got %d test cases, error %v", len(directories), err)
 	}
-	for _, folder := range folders {
-		t.Run(filepath.Base(folder), func(t *testing.T) { testDeployment(t, folder) })
+	for _, directory := range directories {
+		t.Run(filepath.Base(directory), func(t *testing.T) { testDeployment(t, directory) })
 	}
 }
 
-func testDeployment(t *testing.T, folder string) {
-	c := readCluster(t, filepath.Join(folder, "cluster"))
-	plan, err := planTwice(t, folder, c)
-	golden := map[string]string{"steps.yaml": "", "result.json": "", "error.txt": ""}
+func testDeployment(t *testing.T, directory string) {
+	c := readCluster(t, filepath.Join(directory, "cluster"))
+	plan, err := planTwice(t, directory, c)
+	files := map[string]string{"steps.yaml": "", "result.json": "", "error.txt": ""}
 	switch {
 	case err == nil:
-		golden["steps.yaml"], golden["result.json"] = stepsOf(t, plan), resultOf(t, plan)
+		files["steps.yaml"], files["result.json"] = stepsOf(t, plan), resultOf(t, plan)
 	case vedette.KindOf(err) == vedette.Invalid:
-		golden["error.txt"] = err.Error() + "\n"
+		files["error.txt"] = err.Error() + "\n"
 	default:
 		t.Fatalf("got %v, want an error of the kind Invalid", err)
 	}
-	for name, got := range golden {
-		compare(t, filepath.Join(folder, name), got)
+	for name, got := range files {
+		compare(t, filepath.Join(directory, name), got)
 	}
 }
 
 // planTwice plans twice and compares, because a request can be repeated: planning must not
 // change it.
-func planTwice(t *testing.T, folder string, c fakeCluster) (Plan, error) {
-	d, err := ParseDeployDescription([]byte(readFile(t, filepath.Join(folder, "request.json"))))
+func planTwice(t *testing.T, directory string, c fakeCluster) (Plan, error) {
+	d, err := ParseDeployDescription([]byte(readFile(t, filepath.Join(directory, "request.json"))))
 	if err != nil {
 		return Plan{}, err
 	}
-	d.Rules = readRules(t, filepath.Join(folder, "rules.json"))
+	d.Rules = readRules(t, filepath.Join(directory, "rules.json"))
 	plan, err := d.Plan(t.Context(), c)
 	second, secondErr := d.Plan(t.Context(), c)
 	if !reflect.DeepEqual(plan, second) || fmt.Sprint(err) != fmt.Sprint(secondErr) {
@@ -128,7 +126,7 @@ func resultOf(t *testing.T, plan Plan) string {
 // compare compares a file with got. If got is empty, the file must not exist.
 func compare(t *testing.T, file, got string) {
 	t.Helper()
-	if *update {
+	if golden.Updates() {
 		write(t, file, got)
 		return
 	}

@@ -15,7 +15,6 @@ import (
 // text is a string that can also be a number or a boolean.
 type text string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case 'n':
@@ -32,7 +31,6 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 // sequenceNumber is an integer that can be missing.
 type sequenceNumber struct{ number *int }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *sequenceNumber) UnmarshalJSON(raw []byte) error {
 	var t text
 	if err := t.UnmarshalJSON(raw); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOptionalBool checks which values count as false, which are missing, and which are invalid, as in Clouddriver.
-func TestOptionalBool(t *testing.T) {
+// TestBooleansAreReadAsByClouddriver checks which values count as false, which are missing, and which are invalid, as in Clouddriver.
+func TestBooleansAreReadAsByClouddriver(t *testing.T) {
 	for raw, want := range map[string]struct{ isTrue, isTrueByDefault, isInvalid bool }{
 		`{}`: {false, true, false}, `{"a":true}`: {true, true, false}, `{"a":false}`: {},
 		`{"a":"True"}`: {true, true, false}, `{"a":" TRUE "}`: {true, true, false}, `{"a":"False"}`: {},

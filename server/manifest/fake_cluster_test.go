@@ -93,10 +93,10 @@ func withoutMetadata(m Manifest) Manifest {
 	return m
 }
 
-// readCluster reads a cluster from the YAML files in a folder, which may be missing.
-func readCluster(t *testing.T, folder string) fakeCluster {
+// readCluster reads a cluster from the YAML files in a directory, which may be missing.
+func readCluster(t *testing.T, directory string) fakeCluster {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

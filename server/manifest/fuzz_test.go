@@ -26,11 +26,12 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			requireInvalid(t, err)
 			d = DeployDescription{Account: "prod", BindArtifacts: true, EnableTraffic: true, NamespaceOverride: "moved", Services: []string{"service a"}}
-			d.Manifests, err = Parse(raw)
-			if err != nil {
+			var m Manifest
+			if err := m.UnmarshalJSON(raw); err != nil {
 				requireInvalid(t, err)
 				return
 			}
+			d.Manifests = nonNilManifests([]Manifest{m})
 		}
 		plan, err := d.Plan(t.Context(), fakeCluster{})
 		if err != nil {
@@ -53,8 +54,8 @@ func requireInvalid(t *testing.T, err error) {
 func checkStep(t *testing.T, s Step) {
 	t.Helper()
 	raw := s.Manifest.JSON()
-	reparsed, err := Parse(raw)
-	if err != nil || len(reparsed) != 1 || !bytes.Equal(reparsed[0].JSON(), raw) {
+	var reparsed Manifest
+	if err := reparsed.UnmarshalJSON(raw); err != nil || !bytes.Equal(reparsed.JSON(), raw) {
 		t.Errorf("%s: parsing it again got %v, %v", raw, reparsed, err)
 	}
 	if (s.Name == "") != (s.Strategy == vedette.StrategyCreateOnly) || s.Kind.Name == "" {

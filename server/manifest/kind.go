@@ -28,7 +28,11 @@ const (
 )
 
 var kindInfos = func() map[string]kindInfo {
-	const configs, groups, balancers = "configs", "serverGroups", "loadBalancers"
+	const (
+		configs   = "configs"
+		groups    = "serverGroups"
+		balancers = "loadBalancers"
+	)
 	all := map[string]kindInfo{}
 	for _, t := range []kindInfo{
 		{name: "namespace", alias: "ns", spinnakerKind: Unclassified, priority: 0},

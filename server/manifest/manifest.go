@@ -11,28 +11,12 @@ import (
 	"github.com/vedette-io/vedette/internal/exactjson"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
 // Manifest is an object as it is in a cluster, or should be. Numbers are json.Number if this
 // package decoded it, so that they do not change. Methods accept any content: if a part is
 // missing or has another type, they return its zero value.
 type Manifest map[string]any
-
-// Parse parses a JSON object, or an array of objects, as manifests. It does not expand lists,
-// and drops nulls.
-func Parse(raw []byte) ([]Manifest, error) {
-	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || trimmed[0] != '[' {
-		var m Manifest
-		err := m.UnmarshalJSON(raw)
-		return nonNilManifests([]Manifest{m}), err
-	}
-	var all []Manifest
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, decodeError("the manifests are", err)
-	}
-	return nonNilManifests(all), nil
-}
 
 func nonNilManifests(all []Manifest) []Manifest {
 	kept := make([]Manifest, 0, len(all))
@@ -65,7 +49,7 @@ func decode(raw []byte, target any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("data after the value")
 	}
-	return exactjson.Check(raw) // a member that stands twice has another value for other readers
+	return exactjson.Check(raw) // a member that occurs twice has another value for other readers
 }
 
 func decodeError(what string, err error) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestBindPatch binds artifacts in patches, which may have no kind.
-func TestBindPatch(t *testing.T) {
+// TestPatchesAreBoundToArtifacts binds artifacts in patches, which may have no kind.
+func TestPatchesAreBoundToArtifacts(t *testing.T) {
 	shop, test := "shop", map[string]any{"account": "test"}
 	image := Artifact{Type: "docker/image", Name: "r.io/web", Reference: "r.io/web:2"}
 	conf := Artifact{Type: "kubernetes/configMap", Name: "conf", Location: &shop, Reference: "conf-v001"}
@@ -41,7 +41,7 @@ func TestBindPatch(t *testing.T) {
 	}
 }
 
-func TestTrafficPatches(t *testing.T) {
+func TestTrafficPatchesSetSelectorLabels(t *testing.T) {
 	const service = `{"apiVersion":"v1","kind":"Service","spec":{"selector":{"lb":"web","a/b~c":"x"}}}`
 	for _, tt := range []struct{ name, service, target, attach, detach string }{
 		{"labels are added to a template", service, `{"spec":{"template":{"metadata":{"labels":{"pod":"web"}}}},"metadata":{"labels":{"lb":"not this one"}}}`,
@@ -67,7 +67,7 @@ func TestTrafficPatches(t *testing.T) {
 	}
 }
 
-func TestLoadBalancers(t *testing.T) {
+func TestLoadBalancersMustBeServices(t *testing.T) {
 	target := mustParse(t, `{"metadata":{"namespace":"shop","annotations":{"traffic.spinnaker.io/load-balancers":"[\"service a\",\"svc b\"]"}}}`)
 	const malformed = "Failed to perform operation with load balancer 'a'. Load balancers must be specified in the form '{kind} {name}', e.g. 'service my-service'"
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func configMapVersion(t *testing.T, v, day string) Manifest {
 		"annotations":{"artifact.spinnaker.io/type":"kubernetes/configMap","artifact.spinnaker.io/name":"conf","strategy.spinnaker.io/max-version-history":"2"}}}`)
 }
 
-func TestOutdated(t *testing.T) {
+func TestOldestVersionsAreOutdated(t *testing.T) {
 	v0, v1, v2, v3 := configMapVersion(t, "v000", "01"), configMapVersion(t, "v001", "02"), configMapVersion(t, "v002", "03"), configMapVersion(t, "v003", "04")
 	other, otherKind, unlimited := v0.Clone(), v0.Clone(), v3.Clone()
 	ensureObject(other.metadata(), "annotations")["artifact.spinnaker.io/name"] = "other"
@@ -141,7 +141,7 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-func TestWithoutSecrets(t *testing.T) {
+func TestDataOfSecretsIsRemoved(t *testing.T) {
 	for _, kind := range []string{"Secret", "secrets", "SECRET"} {
 		secret := mustParse(t, `{"apiVersion":"v1","kind":"`+kind+`","data":{"a":"czNjcmV0"},"stringData":{"b":"s3cret"},"stringdata":{"c":"s3cret"},"type":"Opaque",
 			"metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"stringData\":{\"b\":\"s3cret\"}}","note":"s3cret","moniker.spinnaker.io/application":"me"}}}`)
@@ -181,9 +181,9 @@ func TestRunJobManifest(t *testing.T) {
 	}
 }
 
-// TestCheckBound checks that accounts are not compared, and that each missing artifact is
+// TestMissingArtifactsAreNamedOnce checks that accounts are not compared, and that each missing artifact is
 // named once.
-func TestCheckBound(t *testing.T) {
+func TestMissingArtifactsAreNamedOnce(t *testing.T) {
 	a := Artifact{Type: "docker/image", Name: "a", Reference: "a:1", ArtifactAccount: "hub"}
 	b := a
 	b.ArtifactAccount = ""

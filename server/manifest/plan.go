@@ -120,7 +120,6 @@ func fullNames(manifests []Manifest) string {
 	return strings.Join(names, ", ")
 }
 
-// applyNamespace returns the manifest in the deployment's namespace.
 func (d DeployDescription) applyNamespace(ctx context.Context, c Cluster, m Manifest, manifests []Manifest) (Manifest, error) {
 	if strings.TrimSpace(d.NamespaceOverride) == "" {
 		return m, nil

@@ -17,7 +17,7 @@ func mustParse(t testing.TB, raw string) Manifest {
 	return m
 }
 
-func TestFindArtifacts(t *testing.T) {
+func TestArtifactsAreFoundInWorkloads(t *testing.T) {
 	const spec = `{"containers":[{"image":"r.io/a:1","env":[{"valueFrom":{"configMapKeyRef":{"name":"c1"}}},{"valueFrom":{"secretKeyRef":{"name":"s1"}}},{"valueFrom":{}}],"envFrom":[{"configMapRef":{"name":"c2"}},{"secretRef":{"name":"s2"}}]},{"image":"r.io/a:1"}],
 		"initContainers":[{"image":"r.io/b@sha256:00"}],"volumes":[{"configMap":{"name":"c3"}},{"secret":{"secretName":"s3"}},{"projected":{"sources":[{"configMap":{"name":"c4"}},{"secret":{"name":"s4"}}]}},{"emptyDir":{}}]}`
 	const all = "docker/image r.io/a=r.io/a:1, docker/image r.io/b=r.io/b@sha256:00, kubernetes/configMap c3=c3, kubernetes/secret s3=s3, kubernetes/configMap c4=c4, kubernetes/secret s4=s4, kubernetes/configMap c2=c2, kubernetes/secret s2=s2, kubernetes/configMap c1=c1, kubernetes/secret s1=s1"
@@ -44,7 +44,7 @@ func TestFindArtifacts(t *testing.T) {
 	}
 }
 
-func TestKindName(t *testing.T) {
+func TestKindsHaveSpinnakersNames(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ReplicaSet.apps": "replicaSet", "replicaset.apps": "replicaSet", "rs": "replicaSet", "Ingress.extensions": "ingress",
 		"HorizontalPodAutoscaler.autoscaling": "horizontalpodautoscaler", "Lease.coordination.k8s.io": "Lease.coordination.k8s.io",
@@ -59,46 +59,45 @@ func TestKindName(t *testing.T) {
 	}
 }
 
-func TestSpinnakerKinds(t *testing.T) {
+func TestSpinnakerKindsAreComplete(t *testing.T) {
 	kinds := SpinnakerKinds()
 	if len(kinds) != 32 || kinds["pod"] != "instances" || kinds["deployment"] != "serverGroupManagers" || kinds["event"] != Unclassified || kinds["rs"] != "" {
 		t.Errorf("got %d kinds: %v", len(kinds), kinds)
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestDecodeManifest(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"kind":"A"}`:                      `[{"kind":"A"}]`,
-		` [{"kind":"A"},null,{"kind":"B"}]`: `[{"kind":"A"},{"kind":"B"}]`,
-		`[]`:                                `[]`,
-		`null`:                              `[]`,
-		`{"n":[9007199254740993,1e3,0.10],"t":"<&>"}`: `[{"n":[9007199254740993,1e3,0.10],"t":"<&>"}]`,
+		`{"kind":"A"}`: `{"kind":"A"}`,
+		`null`:         `null`,
+		`{"n":[9007199254740993,1e3,0.10],"t":"<&>"}`: `{"n":[9007199254740993,1e3,0.10],"t":"<&>"}`,
 		``:            "the manifest is not valid JSON: incomplete, or followed by other data",
 		`{"a":1} {}`:  "the manifest is not valid JSON: incomplete, or followed by other data",
 		`{"a":"s3cr`:  "the manifest is not valid JSON: incomplete, or followed by other data",
 		`{"a":s3cret`: "the manifest is not valid JSON: syntax error at byte 6",
 		`"s3cret"`:    "the manifest is of type string instead of a JSON object",
-		`["s3cret"]`:  "the manifest is of type string instead of a JSON object",
-		`[{"a":}]`:    "the manifests are not valid JSON: syntax error at byte 7",
+		`["s3cret"]`:  "the manifest is of type array instead of a JSON object",
 	} {
-		all, err := Parse([]byte(raw))
-		if err != nil {
+		var m Manifest
+		if err := m.UnmarshalJSON([]byte(raw)); err != nil {
 			if err.Error() != want || vedette.KindOf(err) != vedette.Invalid {
 				t.Errorf("%s: got %v, want %s", raw, err, want)
 			}
 			continue
 		}
-		var parts []string
-		for _, m := range all {
-			parts = append(parts, string(m.JSON()))
-		}
-		if got := "[" + strings.Join(parts, ",") + "]"; got != want {
+		if got := string(m.JSON()); got != want {
 			t.Errorf("%s: got %s, want %s", raw, got, want)
 		}
 	}
 }
 
-func TestParsePriority(t *testing.T) {
+func TestNullIsNoManifest(t *testing.T) {
+	if got := nonNilManifests([]Manifest{nil, {"kind": "A"}, nil}); len(got) != 1 || got[0]["kind"] != "A" {
+		t.Errorf("got %v, want the object only", got)
+	}
+}
+
+func TestUnknownPrioritiesAreTheDefault(t *testing.T) {
 	for value, want := range map[string]int{"": 100, "5": 5, "ROLE_PRIORITY": 20, "lowest_priority": 1000, "soon": 100} {
 		if got := parsePriority(value); got != want {
 			t.Errorf("%q: got %d, want %d", value, got, want)
@@ -106,7 +105,7 @@ func TestParsePriority(t *testing.T) {
 	}
 }
 
-func TestSelectors(t *testing.T) {
+func TestSelectorsMatchAsInSpinnaker(t *testing.T) {
 	prod := map[string]string{"env": "prod"}
 	for _, tt := range []struct {
 		name, selectors, want string

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// patchOperation is one operation of a JSON patch.
 type patchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -13,19 +13,21 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/metricset"
 	"github.com/vedette-io/vedette/server/middleware"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // Metrics measures one server. It is safe for concurrent use.
 type Metrics struct {
 	*metricset.Set
 	*metricset.ConfigMetrics
+	*metricset.FileMetrics
 	State    State
 	Fleet    Fleet
 	Accounts Accounts
 
 	leaseHeld        *prometheus.GaugeVec
-	ingest           ingest
+	ingest           ingestMetrics
 	transactions     *prometheus.CounterVec
 	transactionTime  *prometheus.HistogramVec
 	requests         *prometheus.CounterVec
@@ -41,8 +43,8 @@ type Metrics struct {
 	memoryWaitTime   *prometheus.HistogramVec
 }
 
-// ingest has the metrics of what agents report.
-type ingest struct {
+// ingestMetrics has the metrics of what agents report.
+type ingestMetrics struct {
 	objects, bytes, batches *prometheus.CounterVec
 	duration                *prometheus.HistogramVec
 }
@@ -55,6 +57,7 @@ type State struct {
 	Omitted                                                                            *metricset.Sampled
 	PoolOpen, PoolInUse, PoolLimit                                                     *metricset.Sampled
 	PoolWaits, PoolWaitTime                                                            *metricset.Sampled
+	WriteProblem, DiskFree, DiskSize                                                   *metricset.Sampled
 	TasksRunning                                                                       *metricset.Sampled
 	UpstreamRequests, UpstreamFailures, UpstreamTime, UpstreamLastAnswers, UpstreamAge *metricset.Sampled
 }
@@ -70,6 +73,7 @@ func New(version string) *Metrics {
 	m.Gauge("vedette_server_build_info", "Always 1; the labels say which version runs.", "version", "go_version").
 		WithLabelValues(version, runtime.Version()).Set(1)
 	m.ConfigMetrics = metricset.NewConfigMetrics(m.Set, "vedette_server")
+	m.FileMetrics = metricset.NewFileMetrics(m.Set, "vedette_server")
 	m.addFleet()
 	m.addAccounts()
 	m.addIngest()
@@ -100,7 +104,7 @@ func (m *Metrics) addFleet() {
 }
 
 func (m *Metrics) addIngest() {
-	m.ingest = ingest{
+	m.ingest = ingestMetrics{
 		objects: m.Counter("vedette_server_ingest_objects_total",
 			"Changes of objects in batches that agents sent: upsert, delete, or drop for objects that a snapshot no longer has.", "change"),
 		bytes:   m.Counter("vedette_server_ingest_bytes_total", "Bytes of the objects in batches that agents sent, before compression."),
@@ -123,11 +127,15 @@ func (m *Metrics) addStore() {
 	m.transactions = m.Counter("vedette_server_store_transactions_total",
 		"Attempts to write to the database by result: committed, conflict (retried once), unavailable, data (it cannot be stored), rejected (by a rule, "+
 			"for example for an agent that was replaced), canceled or other.", "result")
-	for _, result := range store.TransactionResults() {
+	for _, result := range sqldb.TransactionResults() {
 		m.transactions.WithLabelValues(string(result))
 	}
 	m.transactionTime = m.Histogram("vedette_server_store_transaction_duration_seconds",
 		"Time of an attempt to write to the database, with the wait for a connection.", metricset.LatencyBounds())
+	m.State.WriteProblem = m.SampledGauge("vedette_server_database_write_problem",
+		"1 while the database takes no writes, by reason: disk_full, or read_only, as after a failover. Otherwise 0.", "reason")
+	m.State.DiskFree = m.SampledGauge("vedette_server_database_disk_free_bytes", "Room on the file system of a SQLite database.")
+	m.State.DiskSize = m.SampledGauge("vedette_server_database_disk_size_bytes", "Size of the file system of a SQLite database.")
 	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only.", "pool")
 	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections to the database that are in use.", "pool")
 	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit",
@@ -170,7 +178,7 @@ func (m *Metrics) addOperations() {
 		"Time of operations of all verbs, under the name of the predecessor's plugin. result is done, failed or lost, not the text of an error.",
 		metricset.LatencyBounds(), "result")
 	m.tasks = m.Counter("vedette_server_tasks_total", "Spinnaker's tasks that ended on this server: succeeded, failed, or retryable.", "result")
-	for _, state := range []store.TaskState{store.TaskSucceeded, store.TaskFailed, store.TaskRetryable} {
+	for _, state := range []tasks.State{tasks.Succeeded, tasks.Failed, tasks.Retryable} {
 		m.tasks.WithLabelValues(string(state))
 	}
 	m.taskTime = m.Histogram("vedette_server_task_duration_seconds", "Time of Spinnaker's tasks, until they ended.",
@@ -200,7 +208,7 @@ func (m *Metrics) LeaseHeld(held bool) {
 }
 
 // TransactionEnded counts an attempt to write.
-func (m *Metrics) TransactionEnded(result store.TransactionResult, took time.Duration) {
+func (m *Metrics) TransactionEnded(result sqldb.TransactionResult, took time.Duration) {
 	m.transactions.WithLabelValues(string(result)).Inc()
 	m.transactionTime.WithLabelValues().Observe(took.Seconds())
 }
@@ -216,7 +224,7 @@ func (m *Metrics) RequestEnded(r middleware.Measurement) {
 }
 
 // TaskEnded counts a task.
-func (m *Metrics) TaskEnded(state store.TaskState, took time.Duration) {
+func (m *Metrics) TaskEnded(state tasks.State, took time.Duration) {
 	m.tasks.WithLabelValues(string(state)).Inc()
 	m.taskTime.WithLabelValues().Observe(took.Seconds())
 }

@@ -12,9 +12,12 @@ import (
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
-func TestRequests(t *testing.T) {
+func TestRequestsAreCountedByRoute(t *testing.T) {
 	m := metrics.New("v1")
 	m.RequestEnded(middleware.Measurement{Route: "GET /credentials", Status: 200, Took: 3 * time.Millisecond})
 	m.RequestEnded(middleware.Measurement{Status: 404})
@@ -30,19 +33,19 @@ type batches struct {
 	n int
 }
 
-func (b *batches) Commit(context.Context, store.Batch) ([]store.Change, error) {
+func (b *batches) Commit(context.Context, commit.Batch) ([]commit.Change, error) {
 	b.n++
 	if b.n%2 == 0 {
 		return nil, errors.New("the disk is full")
 	}
-	return []store.Change{{Type: store.Added}}, nil
+	return []commit.Change{{Type: commit.Added}}, nil
 }
 
-func TestIngest(t *testing.T) {
+func TestBatchesAndObjectsAreCounted(t *testing.T) {
 	m := metrics.New("v1")
 	st := m.MeasureIngest(&batches{})
-	batch := store.Batch{Upserts: []vedette.Object{{Body: make([]byte, 100)}, {Body: make([]byte, 11)}}, Deletes: make([]store.Deletion, 3),
-		Drops: []store.Drop{{Digests: make([]uint64, 4)}, {Digests: make([]uint64, 1)}}}
+	batch := commit.Batch{Upserts: []vedette.Object{{Body: make([]byte, 100)}, {Body: make([]byte, 11)}}, Deletes: make([]commit.Deletion, 3),
+		Drops: []commit.Drop{{Digests: make([]uint64, 4)}, {Digests: make([]uint64, 1)}}}
 	changes, err := st.Commit(t.Context(), batch)
 	if err != nil || len(changes) != 1 {
 		t.Errorf("got %v, %v; want the store's answer", changes, err)
@@ -62,7 +65,7 @@ func (d failingDispatcher) Execute(context.Context, vedette.Operation) vedette.O
 	return vedette.Outcome{State: vedette.Failed, Status: http.StatusConflict}
 }
 
-func TestOperations(t *testing.T) {
+func TestOperationsAreCountedByVerb(t *testing.T) {
 	m := metrics.New("v1")
 	out := m.MeasureOperations(failingDispatcher{m}).Execute(t.Context(), vedette.Operation{Args: vedette.ScaleArgs{}})
 	if out.Status != http.StatusConflict {
@@ -72,11 +75,11 @@ func TestOperations(t *testing.T) {
 		`vedette_server_operation_duration_seconds_count{verb="scale"} 1`, `kubesvc_ops_processTime_seconds_count{result="failed"} 1`)
 }
 
-func TestOtherMetrics(t *testing.T) {
+func TestEventsOfAllPartsAreCounted(t *testing.T) {
 	m := metrics.New("v1")
 	m.LeaseHeld(true)
-	m.TransactionEnded(store.Committed, time.Millisecond)
-	m.TaskEnded(store.TaskSucceeded, time.Minute)
+	m.TransactionEnded(sqldb.Committed, time.Millisecond)
+	m.TaskEnded(tasks.Succeeded, time.Minute)
 	m.ViewRead(true)
 	m.ViewRead(false)
 	m.ReadLimitWaited(time.Second, false)

@@ -65,7 +65,7 @@ func readResponse(t *testing.T, r *bufio.Reader) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-func TestSlowBodies(t *testing.T) {
+func TestTooSlowBodiesTimeOut(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		chunk, times int
@@ -107,9 +107,9 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestLongHandlers checks that a handler may take long once the body has arrived, and that it still
+// TestHandlersMayTakeLong checks that a handler may take long once the body has arrived, and that it still
 // notices when its client leaves.
-func TestLongHandlers(t *testing.T) {
+func TestHandlersMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		causes := make(chan error, 1)
 		conn := dial(t, func(w http.ResponseWriter, r *http.Request) {
@@ -144,9 +144,9 @@ func TestLongHandlers(t *testing.T) {
 	})
 }
 
-// TestSlowReaders sends a response of 4 MiB to slow clients. A client at 128 KiB per second gets
+// TestStoppedReadersLoseTheirConnection sends a response of 4 MiB to slow clients. A client at 128 KiB per second gets
 // all of it. A client that stops loses its connection, unless the handler sets its own deadlines.
-func TestSlowReaders(t *testing.T) {
+func TestStoppedReadersLoseTheirConnection(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		rate        int // bytes per second

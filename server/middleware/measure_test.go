@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-func TestMeasure(t *testing.T) {
+func TestRequestsAreMeasuredUntilTheHeader(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		handle http.HandlerFunc

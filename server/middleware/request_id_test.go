@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// TestRequestID checks which id a request gets, and that handler, response and log have the same.
-func TestRequestID(t *testing.T) {
+// TestRequestHasOneIDEverywhere checks which id a request gets, and that handler, response and log have the same.
+func TestRequestHasOneIDEverywhere(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		headers map[string]string

@@ -7,7 +7,7 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-func TestLiteralSemicolons(t *testing.T) {
+func TestSemicolonsBelongToValues(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "", "q=a": "a", "q=a;b": "a;b", "x=1;q=2&q=a%3Bb;": "a;b;", "x=;;&q=a%20b": "a b",
 	} {

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
 
-// RefuseFunc writes the response for a rejected request in the error format of an API.
-type RefuseFunc func(w http.ResponseWriter, r *http.Request, err error)
+// RejectFunc writes the response for a rejected request in the error format of an API.
+type RejectFunc func(w http.ResponseWriter, r *http.Request, err error)
 
 // headerPrefixes are the prefixes of the headers that we read, in canonical form.
 var headerPrefixes = [...]string{"X-Spinnaker-", "X-Vedette-"}
@@ -20,10 +20,10 @@ var headerPrefixes = [...]string{"X-Spinnaker-", "X-Vedette-"}
 // as textcheck.Name defines it. These texts become names of objects and users throughout the
 // server, and a single byte that is not UTF-8 would end an agent's stream. The error is
 // vedette.Invalid.
-func CheckText(next http.Handler, refuse RefuseFunc) http.Handler {
+func CheckText(next http.Handler, reject RejectFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkText(r); err != nil {
-			refuse(w, r, err)
+			reject(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

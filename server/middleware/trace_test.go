@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-io/vedette/server/middleware"
 )
 
-// TestTrace checks which requests are recorded, and that they continue the caller's trace.
-func TestTrace(t *testing.T) {
+// TestSpansContinueTheCallersTrace checks which requests are recorded, and that they continue the caller's trace.
+func TestSpansContinueTheCallersTrace(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, tt := range []struct {
 		path, header string

@@ -6,7 +6,6 @@ import (
 	"sync"
 )
 
-// answersKey is the key of the answers in a context.
 type answersKey struct{}
 
 // answers are what clusters have answered for one request. They are in memory until its response is written.
@@ -46,6 +45,12 @@ func Hold(ctx context.Context, bytes int64) bool {
 	}
 	a.releases = append(a.releases, release)
 	return true
+}
+
+// WithoutAnswers returns a context without the request's answers: what is read with it counts for nobody. It is for
+// answers that end before the request does.
+func WithoutAnswers(ctx context.Context) context.Context {
+	return context.WithValue(ctx, answersKey{}, (*answers)(nil))
 }
 
 func (a *answers) end() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/connlimit"
 )
 
 // Caller is who pays for a request.
@@ -26,7 +27,7 @@ type Caller struct {
 // names is a source.
 func CallerOf(r *http.Request) Caller {
 	c := Caller{sourceOf(r), r.Header.Get("X-Spinnaker-User")}
-	if trusted, _ := r.Context().Value(trustedKey{}).(bool); trusted {
+	if IsTrusted(r) {
 		c.Source += " " + c.User
 	}
 	return c
@@ -37,11 +38,7 @@ func sourceOf(r *http.Request) string { return SourceOf(r.RemoteAddr, certificat
 // SourceOf returns the address of a client, and the subject of its certificate if it has a verified one. A
 // client of IPv6 has 2^64 addresses, so its network counts.
 func SourceOf(address string, certificate *x509.Certificate) string {
-	source := hostOf(address)
-	if ip, err := netip.ParseAddr(source); err == nil && ip.Is6() && !ip.Is4In6() {
-		network, _ := ip.WithZone("").Prefix(64) // the length is valid
-		source = network.String()
-	}
+	source := connlimit.SourceOf(address)
 	if certificate != nil {
 		source += " " + certificate.Subject.String()
 	}
@@ -64,10 +61,17 @@ func certificateOf(r *http.Request) *x509.Certificate {
 	return r.TLS.VerifiedChains[0][0]
 }
 
+// IsTrusted reports whether what the sender of a request says about its user is believed.
+func IsTrusted(r *http.Request) bool {
+	trusted, _ := r.Context().Value(trustedKey{}).(bool)
+	return trusted
+}
+
 type trustedKey struct{}
 
 // TrustedCallers are services that send requests of many users, such as Gate. What they say about the user
-// of a request is believed, so that a user's requests delay no other user's.
+// of a request is believed, so that a user's requests delay no other user's. A network is believed only about requests
+// without a verified certificate.
 type TrustedCallers struct {
 	networks []netip.Prefix
 	names    []string // common names or DNS names of certificates
@@ -103,15 +107,16 @@ func (t TrustedCallers) Handler(next http.Handler) http.Handler {
 	})
 }
 
+// trusts decides by the certificate if there is a verified one: it proves who sends the request, and an address that many
+// share must not take that back.
 func (t TrustedCallers) trusts(r *http.Request) bool {
-	if ip, err := netip.ParseAddr(hostOf(r.RemoteAddr)); err == nil &&
-		slices.ContainsFunc(t.networks, func(n netip.Prefix) bool { return n.Contains(ip.Unmap().WithZone("")) }) {
-		return true
+	if certificate := certificateOf(r); certificate != nil {
+		return slices.ContainsFunc(t.names, func(name string) bool {
+			return certificate.Subject.CommonName == name || slices.Contains(certificate.DNSNames, name)
+		})
 	}
-	certificate := certificateOf(r)
-	return certificate != nil && slices.ContainsFunc(t.names, func(name string) bool {
-		return certificate.Subject.CommonName == name || slices.Contains(certificate.DNSNames, name)
-	})
+	ip, err := netip.ParseAddr(hostOf(r.RemoteAddr))
+	return err == nil && slices.ContainsFunc(t.networks, func(n netip.Prefix) bool { return n.Contains(ip.Unmap().WithZone("")) })
 }
 
 // String returns the list.

@@ -32,6 +32,8 @@ func TestSourcesCannotBeMultiplied(t *testing.T) {
 		{"a certificate that was not verified", "192.0.2.1:4000", "dev", "orca", "192.0.2.1", false},
 		{"a trusted address", "10.0.0.9:4000", "dev", "", "10.0.0.9 dev", false},
 		{"a trusted network", "10.1.2.3:4000", "dev", "", "10.1.2.3 dev", false},
+		{"a certificate from a trusted network", "10.1.2.3:4000", "dev", "ann", "10.1.2.3 CN=ann", true},
+		{"a certificate from a trusted network that was not verified", "10.1.2.3:4000", "dev", "ann", "10.1.2.3 dev", false},
 		{"a trusted certificate", "192.0.2.1:4000", "dev", "gate.spinnaker", "192.0.2.1 CN=gate.spinnaker dev", true},
 		{"a trusted name in a certificate that was not verified", "192.0.2.1:4000", "dev", "gate.spinnaker", "192.0.2.1", false},
 	} {
@@ -104,8 +106,8 @@ func TestUsersOfASourceShareItsShare(t *testing.T) {
 	})
 }
 
-// TestGrantsGrow checks that a grant waits for more bytes only of its own share, and releases all of them.
-func TestGrantsGrow(t *testing.T) {
+// TestGrantWaitsOnlyForItsShare checks that a grant waits for more bytes only of its own share, and releases all of them.
+func TestGrantWaitsOnlyForItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(Config{Bytes: 100, UserShare: 50}.withDefaults())
 		grow := func(g *Grant, n int64) error { return g.Grow(t.Context(), n) }

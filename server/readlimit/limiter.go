@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
@@ -231,11 +232,11 @@ func (p *pool) translate(err error) error {
 		return vedette.Errorf(vedette.Unavailable, "%d requests of this caller are already waiting for memory on this server: "+
 			"send fewer requests at a time, or request less with each", p.cfg.Queue)
 	case errors.Is(err, fair.ErrTimeout):
-		return vedette.Errorf(vedette.Unavailable, "other requests have used all %d MiB of memory that this server has for them, or that this caller "+
-			"may use, for %v: try again, send less at a time, or request fewer objects or objects without manifests", p.cfg.Bytes>>20, p.cfg.Wait)
+		return vedette.Errorf(vedette.Unavailable, "other requests have used all %s of memory that this server has for them, or that this caller "+
+			"may use, for %v: try again, send less at a time, or request fewer objects or objects without manifests", bytesize.Text(p.cfg.Bytes), p.cfg.Wait)
 	case errors.Is(err, fair.ErrTooLarge):
-		return vedette.Errorf(vedette.Unavailable, "the request takes more than the %d MiB of memory that one caller may use on this server: send less",
-			p.cfg.UserShare>>20)
+		return vedette.Errorf(vedette.Unavailable, "the request takes more than the %s of memory that one caller may use on this server: send less",
+			bytesize.Text(p.cfg.UserShare))
 	}
 	return err
 }

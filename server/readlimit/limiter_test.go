@@ -38,7 +38,7 @@ func wantEmpty(t *testing.T, p *pool) {
 	}
 }
 
-func TestCallerShare(t *testing.T) {
+func TestCallerIsLimitedToItsShare(t *testing.T) {
 	p := newTestPool()
 	first := acquire(t, p, "a", 50)
 	if p.tryAcquire(caller("a"), 20) != nil {
@@ -178,9 +178,9 @@ func TestSmallReadsAreReserved(t *testing.T) {
 	}
 }
 
-// TestManyReaders checks that the limiter never grants more bytes than exist, and that all are
+// TestGrantedBytesNeverExceedTheLimit checks that the limiter never grants more bytes than exist, and that all are
 // released at the end, even by canceled requests.
-func TestManyReaders(t *testing.T) {
+func TestGrantedBytesNeverExceedTheLimit(t *testing.T) {
 	p := newPool(Config{Bytes: 100, Wait: time.Millisecond, Queue: 20}.withDefaults())
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -202,8 +202,8 @@ func TestManyReaders(t *testing.T) {
 	wantEmpty(t, p)
 }
 
-// TestOnWait checks that waits are measured, and requests that need not wait are not.
-func TestOnWait(t *testing.T) {
+// TestOnlyWaitsAreMeasured checks that waits are measured, and requests that need not wait are not.
+func TestOnlyWaitsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var waits []string
@@ -235,6 +235,25 @@ func TestOnWait(t *testing.T) {
 		defer mu.Unlock()
 		if want := "[3s true 0s false 10s false]"; fmt.Sprint(waits) != want {
 			t.Errorf("got %v, want %s", waits, want)
+		}
+	})
+}
+
+// TestMessagesNameSmallLimits checks that limits below a MiB are not called 0 MiB.
+func TestMessagesNameSmallLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Bytes: 2 << 20}) // of which 512 KiB are for small requests, half of them for a source
+		held, err := l.AcquireGrant(t.Context(), caller("a"), 192<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Release()
+		_, err = l.Acquire(t.Context(), caller("a"), 128<<10)
+		if want := "other requests have used all 512 KiB of memory"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if err, want := held.Grow(t.Context(), 1<<20), "more than the 192 KiB of memory"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	})
 }

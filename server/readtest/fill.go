@@ -2,6 +2,8 @@ package readtest
 
 import (
 	"fmt"
+	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/server/readlimit"
 )
@@ -23,6 +25,22 @@ func Exhaust(l *readlimit.Limiter) (bytes int64, releaseAll func()) {
 	return bytes, func() {
 		for _, release := range releases {
 			release()
+		}
+	}
+}
+
+// AwaitFree waits until so much memory of a limiter is free: a request gives its memory back after a large answer has been sent.
+func AwaitFree(t testing.TB, l *readlimit.Limiter, want int64) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		free, release := Exhaust(l)
+		release()
+		if free == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("free memory: got %d bytes, want %d as before the requests", free, want)
+			return
 		}
 	}
 }

@@ -9,15 +9,20 @@ import (
 // of the printed age, so that a slow test prints the same age.
 func TimestampAgo(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
 
-// Pod returns the manifest of a running Pod of an application.
+// Pod returns the manifest of a running Pod of an application, which was created 122.5 hours ago.
 func Pod(namespace, name, app string) string {
+	return PodOfAge(namespace, name, app, 122*time.Hour+30*time.Minute)
+}
+
+// PodOfAge returns the manifest of a running Pod of an application, which was created that long ago.
+func PodOfAge(namespace, name, app string, age time.Duration) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"creationTimestamp":%q,
 		"labels":{"app":%q,"pod-template-hash":"6c9f4"},"annotations":{"moniker.spinnaker.io/application":%q,"moniker.spinnaker.io/cluster":"replicaSet %s"},
 		"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"%s-6c9f4","uid":"11111111-0000-4000-8000-000000000001","controller":true}]},
 		"spec":{"nodeName":"node-1","containers":[{"name":"web","image":"registry.io/%s:1.4.2","ports":[{"containerPort":8080}]}]},
 		"status":{"phase":"Running","podIP":"10.0.0.7","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"True"}],
 		"containerStatuses":[{"name":"web","ready":true,"restartCount":0,"state":{"running":{"startedAt":%q}}}]}}`,
-		name, namespace, TimestampAgo(122*time.Hour+30*time.Minute), app, app, app, app, app, TimestampAgo(122*time.Hour))
+		name, namespace, TimestampAgo(age), app, app, app, app, app, TimestampAgo(122*time.Hour))
 }
 
 // CrashingPod returns the manifest of a Pod in CrashLoopBackOff.

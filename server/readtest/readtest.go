@@ -13,8 +13,11 @@ import (
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
-	"github.com/vedette-io/vedette/server/views/viewstest"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/tables"
+	"github.com/vedette-io/vedette/server/tables/tablestest"
 )
 
 // Fixture is a store on SQLite, a hub that publishes its changes, and a fake fleet.
@@ -25,14 +28,14 @@ type Fixture struct {
 	Fleet *Fleet
 
 	terms       map[vedette.AccountName]vedette.Term
-	feeds       map[vedette.AccountName][]store.DeclaredFeed
+	feeds       map[vedette.AccountName][]commit.DeclaredFeed
 	lastVersion int // last resourceVersion
 }
 
 // New returns a Fixture without accounts.
 func New(t testing.TB) *Fixture {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
+	s, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "vedette.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +46,11 @@ func New(t testing.TB) *Fixture {
 	})
 	return &Fixture{t: t, Store: s, Hub: ingest.NewHub(),
 		Fleet: &Fleet{freshAt: map[vedette.AccountName]time.Time{}, live: map[vedette.AccountName]bool{}},
-		terms: map[vedette.AccountName]vedette.Term{}, feeds: map[vedette.AccountName][]store.DeclaredFeed{}}
+		terms: map[vedette.AccountName]vedette.Term{}, feeds: map[vedette.AccountName][]commit.DeclaredFeed{}}
 }
 
 // Account registers an account with a connected agent that reports kinds, all live. A kind is a
-// vedette.Resource, or a string as for views.FindResource.
+// vedette.Resource, or a string as for tables.FindResource.
 func (f *Fixture) Account(name vedette.AccountName, kinds ...any) {
 	f.t.Helper()
 	f.Register(vedette.Account{Name: name}, kinds...)
@@ -62,19 +65,21 @@ func (f *Fixture) Register(a vedette.Account, kinds ...any) {
 	}
 	_, err := f.Store.Register(f.t.Context(), a)
 	f.check(err)
-	term, err := f.Store.Acquire(f.t.Context(), name, store.Holder{Agent: vedette.AgentID("agent-" + name), Server: "server-1", Account: &a})
+	term, err := f.Store.Acquire(f.t.Context(), name, registry.CacherClaim{Agent: vedette.AgentID("agent-" + name), Server: "server-1",
+		Account: &a})
 	f.check(err)
 	f.terms[name] = term
 	f.feeds[name] = nil
 	for _, k := range kinds {
 		r := f.resource(k)
-		f.feeds[name] = append(f.feeds[name], store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		f.feeds[name] = append(f.feeds[name], commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	_, err = f.Store.Declare(f.t.Context(), name, term, f.feeds[name], nil)
 	f.check(err)
 	for _, feed := range f.feeds[name] {
 		f.SetFeedState(name, feed.Feed.Kind, vedette.FeedLive, "")
 	}
+	f.check(f.Store.RecordLastSeen(f.t.Context(), []registry.LastSeen{{Account: name, Term: term, At: time.Now()}}))
 	f.check(f.Store.MarkSettled(f.t.Context(), name, term, true))
 	f.Fleet.Connect(name)
 }
@@ -83,7 +88,7 @@ func (f *Fixture) resource(kind any) vedette.Resource {
 	if r, ok := kind.(vedette.Resource); ok {
 		return r
 	}
-	r, err := views.FindResource(nil, kind.(string))
+	r, err := tables.FindResource(nil, kind.(string))
 	f.check(err)
 	return r
 }
@@ -97,7 +102,7 @@ func (f *Fixture) check(err error) {
 
 func (f *Fixture) SetFeedState(account vedette.AccountName, kind vedette.Kind, state vedette.FeedState, message string) {
 	f.t.Helper()
-	f.commit(store.Batch{Account: account, Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: kind}, State: state, Message: message}}})
+	f.commit(commit.Batch{Account: account, Feeds: []commit.FeedUpdate{{Feed: vedette.Feed{Kind: kind}, State: state, Message: message}}})
 }
 
 // Put stores manifests and returns the objects.
@@ -107,7 +112,7 @@ func (f *Fixture) Put(account vedette.AccountName, manifests ...string) []vedett
 	for _, m := range manifests {
 		objects = append(objects, f.object(m))
 	}
-	f.commit(store.Batch{Account: account, Upserts: objects})
+	f.commit(commit.Batch{Account: account, Upserts: objects})
 	return objects
 }
 
@@ -116,12 +121,12 @@ func (f *Fixture) PutBody(account vedette.AccountName, manifest, body string) {
 	f.t.Helper()
 	o := f.object(manifest)
 	o.Body = []byte(body)
-	f.commit(store.Batch{Account: account, Upserts: []vedette.Object{o}})
+	f.commit(commit.Batch{Account: account, Upserts: []vedette.Object{o}})
 }
 
 func (f *Fixture) object(manifest string) vedette.Object {
 	f.t.Helper()
-	o := viewstest.Object(f.t, manifest)
+	o := tablestest.Object(f.t, manifest)
 	f.lastVersion++
 	o.ResourceVersion = fmt.Sprint(f.lastVersion)
 	if o.UID == "" {
@@ -133,14 +138,14 @@ func (f *Fixture) object(manifest string) vedette.Object {
 // Delete deletes objects.
 func (f *Fixture) Delete(account vedette.AccountName, keys ...vedette.Key) {
 	f.t.Helper()
-	var deletes []store.Deletion
+	var deletes []commit.Deletion
 	for _, key := range keys {
-		deletes = append(deletes, store.Deletion{Key: key})
+		deletes = append(deletes, commit.Deletion{Key: key})
 	}
-	f.commit(store.Batch{Account: account, Deletes: deletes})
+	f.commit(commit.Batch{Account: account, Deletes: deletes})
 }
 
-func (f *Fixture) commit(b store.Batch) {
+func (f *Fixture) commit(b commit.Batch) {
 	f.t.Helper()
 	b.Term = f.terms[b.Account]
 	changes, err := f.Store.Commit(f.t.Context(), b)
@@ -195,6 +200,9 @@ func (f *Fleet) AgentsOf(account vedette.AccountName) []api.Agent {
 	}
 	return agents
 }
+
+// Completeness returns that it is unknown.
+func (f *Fleet) Completeness(vedette.AccountName) time.Time { return time.Time{} }
 
 // Freshness returns what Connect and Disconnect set.
 func (f *Fleet) Freshness(account vedette.AccountName) (freshAt time.Time, live bool) {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/corpus"
 	"github.com/vedette-io/vedette/test/databases"
@@ -49,20 +52,20 @@ func benchmarkAttributes(b *testing.B, url string) {
 	workloads := []vedette.Kind{benchDeployments, benchReplicaSets}
 	for _, bench := range []struct {
 		name string
-		read func() ([]store.AttributesRow, error)
+		read func() ([]read.AttributesRow, error)
 	}{
-		{"application", func() ([]store.AttributesRow, error) { return s.ApplicationAttributes(b.Context(), benchApp, nil) }},
-		{"workloads", func() ([]store.AttributesRow, error) {
+		{"application", func() ([]read.AttributesRow, error) { return s.ApplicationAttributes(b.Context(), benchApp, nil) }},
+		{"workloads", func() ([]read.AttributesRow, error) {
 			return s.ApplicationAttributes(b.Context(), benchApp, workloads)
 		}},
-		{"owned", func() ([]store.AttributesRow, error) {
+		{"owned", func() ([]read.AttributesRow, error) {
 			return s.OwnedAttributes(b.Context(), benchApp, []vedette.Kind{benchReplicaSets}, []vedette.Kind{benchPods})
 		}},
-		{"neighbors", func() ([]store.AttributesRow, error) {
+		{"neighbors", func() ([]read.AttributesRow, error) {
 			return s.NeighborAttributes(b.Context(), benchApp, workloads, []vedette.Kind{benchServices})
 		}},
-		{"kind", func() ([]store.AttributesRow, error) {
-			return s.KindAttributes(b.Context(), store.AttributesQuery{Kinds: []vedette.Kind{benchServices}})
+		{"kind", func() ([]read.AttributesRow, error) {
+			return s.KindAttributes(b.Context(), read.AttributesQuery{Kinds: []vedette.Kind{benchServices}})
 		}},
 		{"search few", searchFor(b, s, "account-17:")},
 		{"search many", searchFor(b, s, "a")},
@@ -76,53 +79,53 @@ func benchmarkAttributes(b *testing.B, url string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var refs []store.ObjectRef
+		var refs []read.ObjectRef
 		for i := range min(256, len(rows)) {
-			refs = append(refs, store.ObjectRef{Account: rows[i].Account, Key: rows[i].Key})
+			refs = append(refs, read.ObjectRef{Account: rows[i].Account, Key: rows[i].Key})
 		}
-		measureRead(b, total, func() ([]store.AttributesRow, error) { return s.AttributesOf(b.Context(), refs) })
+		measureRead(b, total, func() ([]read.AttributesRow, error) { return s.AttributesOf(b.Context(), refs) })
 	})
 	b.Run("owned by", func(b *testing.B) {
-		var owners []store.OwnerRef
+		var owners []read.OwnerRef
 		rows, err := s.ApplicationAttributes(b.Context(), benchApp, []vedette.Kind{benchReplicaSets})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for _, r := range rows {
-			owners = append(owners, store.OwnerRef{Account: r.Account, UID: r.UID})
+			owners = append(owners, read.OwnerRef{Account: r.Account, UID: r.UID})
 		}
-		measureRead(b, total, func() ([]store.AttributesRow, error) {
+		measureRead(b, total, func() ([]read.AttributesRow, error) {
 			return s.AttributesOwnedBy(b.Context(), owners, []vedette.Kind{benchPods})
 		})
 	})
 }
 
-func searchFor(b *testing.B, s *store.Store, text string) func() ([]store.AttributesRow, error) {
-	q := store.SearchQuery{Text: text, KeyPrefix: "kubernetes.v2:infrastructure:", KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500}
-	return func() ([]store.AttributesRow, error) {
+func searchFor(b *testing.B, s *store.Store, text string) func() ([]read.AttributesRow, error) {
+	q := read.SearchQuery{Text: text, KeyPrefix: "kubernetes.v2:infrastructure:", KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500}
+	return func() ([]read.AttributesRow, error) {
 		rows, err := s.Search(b.Context(), q)
-		return make([]store.AttributesRow, len(rows)), err
+		return make([]read.AttributesRow, len(rows)), err
 	}
 }
 
 // searchRelated searches for the objects of the application.
-func searchRelated(b *testing.B, s *store.Store) func() ([]store.AttributesRow, error) {
-	q := store.SearchQuery{Text: benchApp, KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500,
-		Related: &store.RelatedQuery{Applications: []string{benchApp}, Kinds: []vedette.Kind{benchReplicaSets, benchDeployments, benchServices}}}
-	return func() ([]store.AttributesRow, error) {
+func searchRelated(b *testing.B, s *store.Store) func() ([]read.AttributesRow, error) {
+	q := read.SearchQuery{Text: benchApp, KindName: func(k vedette.Kind) string { return k.Name }, Limit: 500,
+		Related: &read.RelatedQuery{Applications: []string{benchApp}, Kinds: []vedette.Kind{benchReplicaSets, benchDeployments, benchServices}}}
+	return func() ([]read.AttributesRow, error) {
 		rows, err := s.Search(b.Context(), q)
-		return make([]store.AttributesRow, len(rows)), err
+		return make([]read.AttributesRow, len(rows)), err
 	}
 }
 
 // measureRead reports the median and the 99th percentile.
-func measureRead(b *testing.B, total int, read func() ([]store.AttributesRow, error)) {
+func measureRead(b *testing.B, total int, query func() ([]read.AttributesRow, error)) {
 	var times []time.Duration
 	rows := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		start := time.Now()
-		got, err := read()
+		got, err := query()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -141,13 +144,13 @@ func fillAttributes(b *testing.B, s *store.Store, account vedette.AccountName, s
 	if _, err := s.Register(b.Context(), vedette.Account{Name: account, Cluster: vedette.Cluster{UID: string(account)}}); err != nil {
 		b.Fatal(err)
 	}
-	term, err := s.Acquire(b.Context(), account, store.Holder{Agent: "agent", Server: "server"})
+	term, err := s.Acquire(b.Context(), account, registry.CacherClaim{Agent: "agent", Server: "server"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	var feeds []store.DeclaredFeed
+	var feeds []commit.DeclaredFeed
 	for _, r := range corpus.Kinds {
-		feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		feeds = append(feeds, commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	if _, err := s.Declare(b.Context(), account, term, feeds, nil); err != nil {
 		b.Fatal(err)
@@ -158,7 +161,7 @@ func fillAttributes(b *testing.B, s *store.Store, account vedette.AccountName, s
 		objects = append(objects, applicationObjects(c)...)
 	}
 	for batch := range slices.Chunk(objects, 500) {
-		if _, err := s.Commit(b.Context(), store.Batch{Account: account, Term: term, Upserts: batch}); err != nil {
+		if _, err := s.Commit(b.Context(), commit.Batch{Account: account, Term: term, Upserts: batch}); err != nil {
 			b.Fatal(err)
 		}
 	}

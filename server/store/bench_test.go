@@ -13,6 +13,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/corpus"
 	"github.com/vedette-io/vedette/test/databases"
@@ -82,13 +86,13 @@ func newBenchAccount(b *testing.B, dbURL string) *benchAccount {
 	if _, err := s.Register(b.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 		b.Fatal(err)
 	}
-	term, err := s.Acquire(b.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+	term, err := s.Acquire(b.Context(), "prod", registry.CacherClaim{Agent: "agent", Server: "server"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	var feeds []store.DeclaredFeed
+	var feeds []commit.DeclaredFeed
 	for _, r := range corpus.Kinds {
-		feeds = append(feeds, store.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
+		feeds = append(feeds, commit.DeclaredFeed{Feed: vedette.Feed{Kind: r.Kind}, Resource: r})
 	}
 	if _, err := s.Declare(b.Context(), "prod", term, feeds, nil); err != nil {
 		b.Fatal(err)
@@ -99,8 +103,8 @@ func newBenchAccount(b *testing.B, dbURL string) *benchAccount {
 func (c *benchAccount) commit(objects []vedette.Object) int {
 	c.rv++
 	mark := vedette.Mark(fmt.Sprint(c.rv))
-	changes, err := c.s.Commit(c.b.Context(), store.Batch{Account: "prod", Term: c.term, Upserts: objects,
-		Feeds: []store.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
+	changes, err := c.s.Commit(c.b.Context(), commit.Batch{Account: "prod", Term: c.term, Upserts: objects,
+		Feeds: []commit.FeedUpdate{{Feed: vedette.Feed{Kind: corpus.Kinds[0].Kind}, Mark: &mark, State: vedette.FeedLive}}})
 	if err != nil {
 		c.b.Fatal(err)
 	}
@@ -213,7 +217,7 @@ func benchIndex(b *testing.B, c *benchAccount) {
 	})
 }
 
-func (c *benchAccount) query(q store.Query) {
+func (c *benchAccount) query(q read.Query) {
 	c.measure(func() func() int {
 		return func() int {
 			page, err := c.s.Objects(c.b.Context(), q)
@@ -227,17 +231,17 @@ func (c *benchAccount) query(q store.Query) {
 
 func benchApplication(b *testing.B, c *benchAccount) {
 	batches := c.fill(20_000)
-	c.query(store.Query{Application: batches[3][0].Annotations["moniker.spinnaker.io/application"]})
+	c.query(read.Query{Application: batches[3][0].Annotations["moniker.spinnaker.io/application"]})
 }
 
 func benchPage(b *testing.B, c *benchAccount) {
 	c.fill(20_000)
-	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}})
+	c.query(read.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}})
 }
 
 func benchSelector(b *testing.B, c *benchAccount) {
 	batches := c.fill(20_000)
-	c.query(store.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}, Selector: "app=" + batches[3][0].Labels["app"] + ",!nothing"})
+	c.query(read.Query{Kinds: []vedette.Kind{corpus.Kinds[0].Kind}, Selector: "app=" + batches[3][0].Labels["app"] + ",!nothing"})
 }
 
 func benchObject(b *testing.B, c *benchAccount) {
@@ -262,7 +266,7 @@ func benchOperation(b *testing.B, c *benchAccount) {
 		n++
 		o := batches[n%len(batches)][n%batchSize]
 		o.ResourceVersion = fmt.Sprint(1_000_000_000 + n)
-		row := store.OperationRow{ID: vedette.OperationID(ulid.Make().String()), Account: "prod", Server: "server", Verb: vedette.VerbPatch, Target: o.Key.String()}
+		row := history.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: "prod", Server: "server", Verb: vedette.VerbPatch, Target: o.Key.String()}
 		return func() int {
 			if err := c.s.BeginOperation(b.Context(), row); err != nil {
 				b.Fatal(err)

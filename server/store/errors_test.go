@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
 )
@@ -44,8 +44,8 @@ func testServerErrors(t *testing.T, dbURL string, dataCodes, transientCodes []st
 			}
 		}
 		err := commitOne(t, s, term, 2)
-		if err == nil || errors.Is(err, store.ErrData) != slices.Contains(dataCodes, code) {
-			t.Errorf("%s: got %v, data error %v, want data error %v", code, err, errors.Is(err, store.ErrData), slices.Contains(dataCodes, code))
+		if err == nil || errors.Is(err, sqldb.ErrData) != slices.Contains(dataCodes, code) {
+			t.Errorf("%s: got %v, data error %v, want data error %v", code, err, errors.Is(err, sqldb.ErrData), slices.Contains(dataCodes, code))
 		}
 		if want := !slices.Contains(slices.Concat(dataCodes, otherCodes), code); (vedette.KindOf(err) == vedette.Unavailable) != want {
 			t.Errorf("%s: got %v, unavailable %v, want %v", code, err, !want, want)

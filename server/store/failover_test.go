@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/history"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestFailover makes the connections of a store lead to a server that takes no writes, like a
+// TestWritesFollowAFailover makes the connections of a store lead to a server that takes no writes, like a
 // primary that has become a replica, and new connections to one that does.
-func TestFailover(t *testing.T) {
+func TestWritesFollowAFailover(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		dbURL := databases.PostgreSQL(t)
 		db, err := sql.Open("pgx", dbURL)
@@ -57,10 +59,10 @@ func testFailover(t *testing.T, dbURL string, db *sql.DB, demote, promote, disco
 		}
 	}
 	waitForStore(t, s)
-	if err := commitOne(t, s, term, 1); vedette.KindOf(err) != vedette.Unavailable || errors.Is(err, store.ErrData) {
+	if err := commitOne(t, s, term, 1); vedette.KindOf(err) != vedette.Unavailable || errors.Is(err, sqldb.ErrData) {
 		t.Fatalf("on a read-only server: got %v, want an error of kind %s", err, vedette.Unavailable)
 	}
-	if _, err := s.Objects(t.Context(), store.Query{}); err != nil {
+	if _, err := s.Objects(t.Context(), read.Query{}); err != nil {
 		t.Fatalf("reading from a read-only server: got %v, want no error", err)
 	}
 	if _, err := db.ExecContext(t.Context(), promote); err != nil {
@@ -69,7 +71,7 @@ func testFailover(t *testing.T, dbURL string, db *sql.DB, demote, promote, disco
 	if err := commitOne(t, s, term, 1); err != nil {
 		t.Errorf("on the new primary: got %v, want no error", err)
 	}
-	if err := s.BeginOperation(t.Context(), store.OperationRow{ID: "01JZZZZZZZZZZZZZZZZZZZZZZZ"}); err != nil {
+	if err := s.BeginOperation(t.Context(), history.Operation{ID: "01JZZZZZZZZZZZZZZZZZZZZZZZ"}); err != nil {
 		t.Errorf("one statement on the new primary: got %v, want no error", err)
 	}
 }

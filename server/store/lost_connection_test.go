@@ -14,6 +14,8 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
 	"github.com/vedette-io/vedette/test/proxy"
@@ -84,12 +86,12 @@ func newProxiedStore(t *testing.T, dbURL, dsn string, s serverKind) *proxiedStor
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.term, err = r.Acquire(t.Context(), "prod", store.Holder{Agent: "a", Server: "s"})
+	r.term, err = r.Acquire(t.Context(), "prod", registry.CacherClaim{Agent: "a", Server: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed := store.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}
-	_, err = r.Declare(t.Context(), "prod", r.term, []store.DeclaredFeed{feed, {Feed: vedette.Feed{Kind: replicaSetKind}}}, nil)
+	feed := commit.DeclaredFeed{Feed: vedette.Feed{Kind: podKind}, Resource: vedette.Resource{Kind: podKind, Version: "v1", Plural: "pods", Namespaced: true}}
+	_, err = r.Declare(t.Context(), "prod", r.term, []commit.DeclaredFeed{feed, {Feed: vedette.Feed{Kind: replicaSetKind}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func (r *proxiedStore) commitPods(ctx context.Context, n int) error {
 
 // commitKind commits n objects.
 func (r *proxiedStore) commitKind(ctx context.Context, kind vedette.Kind, n int) error {
-	b := store.Batch{Account: "prod", Term: r.term}
+	b := commit.Batch{Account: "prod", Term: r.term}
 	for i := range n {
 		b.Upserts = append(b.Upserts, vedette.Object{
 			Key: vedette.Key{Kind: kind, Namespace: "n", Name: fmt.Sprintf("p-%d", i)}, UID: fmt.Sprint("u", i), ResourceVersion: "1",
@@ -232,9 +234,9 @@ func TestLockOfLostTransaction(t *testing.T) {
 	})
 }
 
-// TestStrandedConnections loses all connections without notice to either end. The kernel's timeout
+// TestCommitSurvivesStrandedConnections loses all connections without notice to either end. The kernel's timeout
 // is a quarter of an hour.
-func TestStrandedConnections(t *testing.T) {
+func TestCommitSurvivesStrandedConnections(t *testing.T) {
 	onProxiedServers(t, func(t *testing.T, r *proxiedStore) {
 		r.proxy.Blackhole()
 		r.retryCommit(t)

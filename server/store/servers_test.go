@@ -11,16 +11,20 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
 func TestPostgreSQL(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
+	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
 }
 
 func TestMariaDB(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
+	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
 }
 
 // onSharedDatabases runs a test on databases that several of our servers can share, in parallel.
@@ -35,7 +39,7 @@ func TestConcurrentStartsMigrateOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() {
-				s, err := store.Open(t.Context(), store.Config{URL: dbURL})
+				s, err := store.Open(t.Context(), sqldb.Config{URL: dbURL})
 				if err != nil {
 					t.Error(err)
 					return
@@ -53,7 +57,7 @@ func TestAccountMovesBetweenServers(t *testing.T) {
 	onSharedDatabases(t, func(t *testing.T, dbURL string) {
 		one, two := storetest.Open(t, dbURL), storetest.Open(t, dbURL)
 		pods := vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
-		declared := []store.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods"}}}
+		declared := []commit.DeclaredFeed{{Feed: pods, Resource: vedette.Resource{Kind: pods.Kind, Version: "v1", Plural: "pods"}}}
 		if _, err := one.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +67,7 @@ func TestAccountMovesBetweenServers(t *testing.T) {
 			if round%2 == 1 {
 				s, other = two, one
 			}
-			term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+			term, err := s.Acquire(t.Context(), "prod", registry.CacherClaim{Agent: "agent", Server: "server"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,13 +79,13 @@ func TestAccountMovesBetweenServers(t *testing.T) {
 				objects = append(objects, vedette.Object{Key: vedette.Key{Kind: pods.Kind, Namespace: "n", Name: fmt.Sprint("pod-", n)}, ResourceVersion: fmt.Sprint(round),
 					Labels: map[string]string{"turn": fmt.Sprint(round)}, Body: []byte(strings.Repeat(fmt.Sprintf(`{"name":"pod-%d","turn":%d}`, n, round), 10))})
 			}
-			if _, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: term, Upserts: objects}); err != nil {
+			if _, err := s.Commit(t.Context(), commit.Batch{Account: "prod", Term: term, Upserts: objects}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := other.Commit(t.Context(), store.Batch{Account: "prod", Term: old, Upserts: objects}); !errors.Is(err, store.ErrTerm) {
-				t.Fatalf("the former server: got %v, want %v", err, store.ErrTerm)
+			if _, err := other.Commit(t.Context(), commit.Batch{Account: "prod", Term: old, Upserts: objects}); !errors.Is(err, registry.ErrTerm) {
+				t.Fatalf("the former server: got %v, want %v", err, registry.ErrTerm)
 			}
-			page, err := other.Objects(t.Context(), store.Query{Bodies: true, Selector: fmt.Sprint("turn=", round)})
+			page, err := other.Objects(t.Context(), read.Query{Bodies: true, Selector: fmt.Sprint("turn=", round)})
 			if err != nil || len(page.Items) != len(objects) {
 				t.Fatalf("the other server: got %d objects, %v, want %d", len(page.Items), err, len(objects))
 			}
@@ -118,13 +122,13 @@ func testRestart(t *testing.T, server *databases.Server) {
 		if err := s.Ping(t.Context()); vedette.KindOf(err) != vedette.Unavailable {
 			t.Errorf("ping without a server: got %v, want an error of kind %s", err, vedette.Unavailable)
 		}
-		if _, err := store.Open(t.Context(), store.Config{URL: server.URL}); vedette.KindOf(err) != vedette.Unavailable {
+		if _, err := store.Open(t.Context(), sqldb.Config{URL: server.URL}); vedette.KindOf(err) != vedette.Unavailable {
 			t.Errorf("open without a server: got %v, want an error of kind %s", err, vedette.Unavailable)
 		}
 		server.Start()
 		waitForStore(t, s)
 	}
-	page, err := s.Objects(t.Context(), store.Query{})
+	page, err := s.Objects(t.Context(), read.Query{})
 	if err != nil || len(page.Items) != committed || page.Total != int64(committed) {
 		t.Errorf("got %d objects, total %d, %v, want %d", len(page.Items), page.Total, err, committed)
 	}
@@ -179,7 +183,7 @@ func testKilled(t *testing.T, server *databases.Server) {
 			}
 		}
 	}
-	page, err := s.Objects(t.Context(), store.Query{})
+	page, err := s.Objects(t.Context(), read.Query{})
 	if err != nil || page.Total != kills*between || len(page.Items) != kills*between {
 		t.Errorf("got %d objects, total %d, %v, want %d", len(page.Items), page.Total, err, kills*between)
 	}
@@ -202,11 +206,11 @@ func registerAccount(t *testing.T, s *store.Store) vedette.Term {
 	if _, err := s.Register(t.Context(), vedette.Account{Name: "prod"}); err != nil {
 		t.Fatal(err)
 	}
-	term, err := s.Acquire(t.Context(), "prod", store.Holder{Agent: "agent", Server: "server"})
+	term, err := s.Acquire(t.Context(), "prod", registry.CacherClaim{Agent: "agent", Server: "server"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Declare(t.Context(), "prod", term, []store.DeclaredFeed{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}}}, nil); err != nil {
+	if _, err := s.Declare(t.Context(), "prod", term, []commit.DeclaredFeed{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return term
@@ -214,7 +218,7 @@ func registerAccount(t *testing.T, s *store.Store) vedette.Term {
 
 func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
 	t.Helper()
-	_, err := s.Commit(t.Context(), store.Batch{Account: "prod", Term: term, Upserts: []vedette.Object{
+	_, err := s.Commit(t.Context(), commit.Batch{Account: "prod", Term: term, Upserts: []vedette.Object{
 		{Key: vedette.Key{Kind: vedette.Kind{Name: "Pod"}, Namespace: "n", Name: fmt.Sprint(n)}, ResourceVersion: "1", Labels: map[string]string{"n": fmt.Sprint(n)}}}})
 	return err
 }
@@ -222,7 +226,7 @@ func commitOne(t *testing.T, s *store.Store, term vedette.Term, n int) error {
 func TestWrongPasswordIsInvalid(t *testing.T) {
 	u := parseURL(t, databases.MariaDB(t))
 	u.User = url.UserPassword(u.User.Username(), "wrong-one")
-	_, err := store.Open(t.Context(), store.Config{URL: u.String()})
+	_, err := store.Open(t.Context(), sqldb.Config{URL: u.String()})
 	if vedette.KindOf(err) != vedette.Invalid || strings.Contains(err.Error(), "wrong-one") {
 		t.Errorf("got %v, want an error of kind %s without the password", err, vedette.Invalid)
 	}
@@ -238,7 +242,7 @@ func TestLabelsetIDsBeyond32Bits(t *testing.T) {
 	if err := commitOne(t, s, term, 1); err != nil {
 		t.Fatal(err)
 	}
-	page, err := s.Objects(t.Context(), store.Query{Selector: "n=1"})
+	page, err := s.Objects(t.Context(), read.Query{Selector: "n=1"})
 	if err != nil || len(page.Items) != 1 || page.Items[0].Labels["n"] != "1" {
 		t.Errorf("got %+v, %v, want one object with label n=1", page.Items, err)
 	}

@@ -9,11 +9,12 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
 )
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, sqliteURL(t)) })
+	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, sqliteURL(t)) })
 }
 
 func sqliteURL(t *testing.T) string {
@@ -43,7 +44,7 @@ func TestSQLiteFilePermissions(t *testing.T) {
 func TestSQLiteRejectsSecondProcess(t *testing.T) {
 	url := sqliteURL(t)
 	first := storetest.Open(t, url)
-	_, err := store.Open(t.Context(), store.Config{URL: url})
+	_, err := store.Open(t.Context(), sqldb.Config{URL: url})
 	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "another process uses the database file") {
 		t.Errorf("second process: got %v, want a conflict", err)
 	}
@@ -72,7 +73,7 @@ func TestNonDatabaseFileIsInvalid(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("this is not a database\n", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Open(t.Context(), store.Config{URL: "sqlite:" + path}); vedette.KindOf(err) != vedette.Invalid {
+	if _, err := store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + path}); vedette.KindOf(err) != vedette.Invalid {
 		t.Errorf("got %v, want an error of kind %s", err, vedette.Invalid)
 	}
 }
@@ -92,7 +93,7 @@ func TestNewerSchemaIsRejected(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Open(t.Context(), store.Config{URL: url})
+	_, err = store.Open(t.Context(), sqldb.Config{URL: url})
 	if vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "knows versions up to ") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
@@ -101,7 +102,7 @@ func TestNewerSchemaIsRejected(t *testing.T) {
 func TestInvalidURLs(t *testing.T) {
 	for _, url := range []string{"", "vedette.db", "oracle://u:hidden@h/d", "sqlite:", "sqlite::memory:", "postgres://u:hidden@h:port/d", "postgres://u:hid%zzden@h/d",
 		"mysql://u:hidden@h:port/d", "mysql://u:hid%zzden@h/d", "mysql://u:hidden@h/d?timeout=soon"} {
-		s, err := store.Open(t.Context(), store.Config{URL: url})
+		s, err := store.Open(t.Context(), sqldb.Config{URL: url})
 		if s != nil || vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("%q: got %v, want an error of kind %s", url, err, vedette.Invalid)
 		}

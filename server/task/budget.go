@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/bytesize"
 	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
 )
@@ -45,8 +46,8 @@ type TooLargeError struct{ limit int64 }
 
 // Error says what to do.
 func (e *TooLargeError) Error() string {
-	return vedette.Errorf(vedette.Invalid, "the operations would take more than the %d MiB of memory that tasks of one client may have on this server: "+
-		"split them into several requests, or deploy fewer manifests at a time", e.limit>>20).Error()
+	return vedette.Errorf(vedette.Invalid, "the operations would take more than the %s of memory that tasks of one client may have on this server: "+
+		"split them into several requests, or deploy fewer manifests at a time", bytesize.Text(e.limit)).Error()
 }
 
 // Unwrap returns a vedette.Invalid.

@@ -2,13 +2,12 @@ package task
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/kinds"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -43,78 +42,68 @@ func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bo
 			return f.Resource.Namespaced, nil
 		}
 	}
-	all, err := t.tasks.kinds.get(ctx, t)
+	found, err := t.findKind(ctx, want, kindsMaxAge)
+	if err == nil && len(found) == 0 {
+		found, err = t.findKind(ctx, want, missingKindsMaxAge)
+	}
 	if err != nil {
 		return false, err
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(r vedette.Resource) bool {
-		return r.Kind.Group != want.Group || !strings.EqualFold(r.Kind.Name, want.Name)
-	})
-	if found = vedette.PreferExact(found, want.Name); len(found) > 0 {
+	if len(found) > 0 {
 		return found[0].Namespaced, nil
 	}
 	return false, vedette.Errorf(vedette.NotFound, "the cluster of %s does not serve the kind %s", t.account(), want)
 }
 
-// kindCache caches the kinds of an account's cluster for a short time, so that a deployment of
-// many manifests asks once.
-type kindCache struct {
-	mu      sync.Mutex
-	entries map[vedette.AccountName]servedKinds
+// discoverer knows which kinds clusters serve.
+type discoverer interface {
+	Get(ctx context.Context, r kinds.Request, maxAge time.Duration) (*kinds.Catalogue, error)
 }
 
-type servedKinds struct {
-	resources []vedette.Resource
-	fetchedAt time.Time
-}
+const (
+	// kindsMaxAge is short because a kind can be defined anew in another scope, and missingKindsMaxAge because it can be
+	// defined and used right after.
+	kindsMaxAge        = 10 * time.Second
+	missingKindsMaxAge = time.Second
+	// kindsRetry is the pause between questions to a cluster that does not answer.
+	kindsRetry = 3 * time.Second
+)
 
-// kindCacheTTL is short because a kind can be defined and used right after.
-const kindCacheTTL = 10 * time.Second
-
-func (k *kindCache) get(ctx context.Context, t *opContext) ([]vedette.Resource, error) {
-	k.mu.Lock()
-	entry, ok := k.entries[t.account()]
-	k.mu.Unlock()
-	if ok && time.Since(entry.fetchedAt) < kindCacheTTL {
-		return entry.resources, nil
-	}
-	resources, err := t.fetchKinds(ctx)
+// findKind returns the kinds of a name that the cluster serves.
+func (t *opContext) findKind(ctx context.Context, want vedette.Kind, maxAge time.Duration) ([]vedette.Resource, error) {
+	all, err := t.servedKinds(ctx, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.entries == nil {
-		k.entries = map[vedette.AccountName]servedKinds{}
-	}
-	for account, old := range k.entries {
-		if time.Since(old.fetchedAt) >= kindCacheTTL {
-			delete(k.entries, account)
+	var found []vedette.Resource
+	for k := range all.Kinds() {
+		if k.Kind.Group == want.Group && strings.EqualFold(k.Kind.Name, want.Name) {
+			found = append(found, k.Resource)
 		}
 	}
-	k.entries[t.account()] = servedKinds{resources, time.Now()}
-	return resources, nil
+	return vedette.PreferExact(found, want.Name), nil
 }
 
-func (t *opContext) fetchKinds(ctx context.Context) ([]vedette.Resource, error) {
-	out, err := t.query(ctx, "Failed to ask the cluster which kinds it serves: ", vedette.DiscoverArgs{})
+// servedKinds asks the cluster until it answers, for as long as an operation may take: its agent may just be connecting again.
+func (t *opContext) servedKinds(ctx context.Context, maxAge time.Duration) (*kinds.Catalogue, error) {
+	row, err := t.tasks.cfg.Accounts.Account(ctx, t.account())
 	if err != nil {
 		return nil, err
 	}
-	var d struct {
-		Kinds []struct {
-			Kind       string `json:"kind"`
-			Group      string `json:"group"`
-			Version    string `json:"version"`
-			Namespaced bool   `json:"namespaced"`
-		} `json:"kinds"`
+	r := kinds.Request{Account: t.account(), Cluster: row.Cluster, Caller: t.options.Source, Requester: t.options.Requester}
+	asking, cancel := context.WithTimeout(ctx, t.tasks.cfg.Timeout)
+	defer cancel()
+	for {
+		all, err := t.tasks.cfg.Kinds.Get(asking, r, maxAge)
+		if err == nil {
+			return all, nil
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, illegalState(cause.Error() + "; this operation was not started")
+		}
+		if vedette.KindOf(err) != vedette.Unavailable || sleep(asking, kindsRetry) != nil {
+			return nil, &failure{class: kubectlException, cause: err.Error(),
+				message: "Failed to ask the cluster which kinds it serves: " + err.Error()}
+		}
 	}
-	if err := exactjson.Unmarshal(out.Result, &d, bodyLimits); err != nil {
-		return nil, vedette.Errorf(vedette.Unavailable, "the agent sent an invalid answer about the kinds of %s", t.account())
-	}
-	var all []vedette.Resource
-	for _, k := range d.Kinds {
-		all = append(all, vedette.Resource{Kind: vedette.Kind{Group: k.Group, Name: k.Kind}, Version: k.Version, Namespaced: k.Namespaced})
-	}
-	return all, nil
 }

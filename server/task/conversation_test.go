@@ -15,15 +15,16 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/server/task"
 )
 
-// TestConversations plays the scripts in testdata. A script has a request
+// TestConversationsRunAsRecorded plays the scripts in testdata. A script has a request
 // ("== POST /kubernetes/ops", then the body) and the responses of the cluster in
 // order ("== answer apply", then an outcome; further operations are done). If its
 // first line is "== output of all", tasks keep outputs. The operations and the
 // resulting task are below "== result", which -update writes.
-func TestConversations(t *testing.T) {
+func TestConversationsRunAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("got no scripts, error %v", err)
@@ -34,18 +35,10 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script, want, _ := strings.Cut(string(raw), "== result\n")
+			script, _, _ := strings.Cut(string(raw), "== result\n")
 			var got string
 			synctest.Test(t, func(t *testing.T) { got = play(t, script) })
-			if *update {
-				if err := os.WriteFile(file, []byte(script+"== result\n"+got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			golden.Compare(t, file, script+"== result\n"+got)
 		})
 	}
 }
@@ -92,7 +85,7 @@ func play(t *testing.T, script string) string {
 	}
 	s.cluster.do = func(_ context.Context, op vedette.Operation) vedette.Outcome {
 		fmt.Fprintf(&transcript, "%s in %s, within %s, for %s of %s\n%s\n", op.Args.Verb(), op.Account, time.Until(op.Deadline),
-			op.User, ulidPattern.ReplaceAllString(op.Origin, "ULID"), formatArgs(t, op.Args))
+			op.Requester.User, ulidPattern.ReplaceAllString(op.Origin, "ULID"), formatArgs(t, op.Args))
 		if len(scripted) == 0 || scripted[0].verb != op.Args.Verb() {
 			return doneOutcome(op)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // commonFields are the fields of every description. Unknown fields are ignored, because a
@@ -53,7 +53,6 @@ func (t targetFields) target() (objectRef, error) {
 	return newObjectRef(string(t.ManifestName), t.namespace())
 }
 
-// objectRef identifies an object.
 type objectRef struct {
 	kind        string // as in the request; the agent knows the cluster's kinds
 	displayKind string // in Clouddriver's form
@@ -72,7 +71,7 @@ func newObjectRef(full, namespace string) (objectRef, error) {
 // displayKind returns a kind in Clouddriver's form: "rs", "ReplicaSet" and "replicasets.apps"
 // become "replicaSet".
 func displayKind(kind string) string {
-	if r, err := views.FindResource(nil, kind); err == nil {
+	if r, err := tables.FindResource(nil, kind); err == nil {
 		return manifest.KindName(r.Kind)
 	}
 	return manifest.KindName(vedette.ParseKind(kind))
@@ -89,7 +88,6 @@ func (t objectRef) args() vedette.Target {
 // string.
 type lenientString string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *lenientString) UnmarshalJSON(raw []byte) error {
 	var s string
 	switch raw[0] {
@@ -114,7 +112,6 @@ func (t *lenientString) UnmarshalJSON(raw []byte) error {
 // lenientInt is an integer that can also be a string in JSON.
 type lenientInt int64
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *lenientInt) UnmarshalJSON(raw []byte) error {
 	text := string(raw)
 	if raw[0] == '"' {
@@ -133,7 +130,6 @@ func (w *lenientInt) UnmarshalJSON(raw []byte) error {
 // optionalInt is an integer that can be missing. Null is missing, and so are a blank string and "null".
 type optionalInt struct{ n *int64 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *optionalInt) UnmarshalJSON(raw []byte) error {
 	if s := strings.TrimSpace(string(bytes.Trim(raw, `"`))); s == "null" || s == "" {
 		return nil
@@ -157,7 +153,6 @@ func (n optionalInt) orZero() int64 {
 // stringList is a list of strings in JSON. Empty ones are dropped.
 type stringList []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *stringList) UnmarshalJSON(raw []byte) error {
 	var all []*lenientString
 	if err := exactjson.Unmarshal(raw, &all, bodyLimits); err != nil {
@@ -176,8 +171,7 @@ func (t *stringList) UnmarshalJSON(raw []byte) error {
 
 // listError returns what is wrong with a list of strings.
 func listError(err error) error {
-	var textErr *textcheck.Error
-	if errors.As(err, &textErr) {
+	if textErr, ok := errors.AsType[*textcheck.Error](err); ok {
 		return fmt.Errorf("must not contain %w", textErr)
 	}
 	return errors.New("must be a list of strings")
@@ -209,14 +203,12 @@ func memberError[D any](members map[string]json.RawMessage, err error) error {
 }
 
 func describeJSONError(err error) string {
-	var typeErr *json.UnmarshalTypeError
-	if errors.As(err, &typeErr) {
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		typeName, _, _ := strings.Cut(typeErr.Value, " ") // for a number, its value follows
 		return fmt.Sprintf("it is of type %s", typeName)
 	}
-	var vedetteErr *vedette.Error
-	if errors.As(err, &vedetteErr) {
-		return vedetteErr.Message
+	if public, ok := errors.AsType[*vedette.Error](err); ok {
+		return public.Message
 	}
 	return "it " + err.Error()
 }

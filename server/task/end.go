@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/exactjson"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // finish adds the last line to a task's history and sets its state.
-func (t *Task) finish(state store.TaskState, status string) {
+func (t *Task) finish(state tasks.State, status string) {
 	t.State = state
 	t.History = append(t.History, HistoryEntry{orchestration, status})
 }
@@ -18,12 +18,11 @@ func (t *Task) finish(state store.TaskState, status string) {
 // according to the history.
 func (t *Task) abandon(reason string) {
 	message := reason + " " + t.summarizeProgress() + " Check the cluster, then run the stage again."
-	t.finish(store.TaskFailed, "Orchestration failed: "+message)
+	t.finish(tasks.Failed, "Orchestration failed: "+message)
 	f := failure{message: message}
 	t.addException(f.exception(t.lastOperation()))
 }
 
-// addException adds an exception of the task as a whole.
 func (t *Task) addException(e Exception) {
 	raw, err := json.Marshal(e)
 	if err != nil { // strings can be encoded

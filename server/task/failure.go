@@ -15,7 +15,6 @@ type failure struct {
 	cause   string // the cluster's message, if any
 }
 
-// Error returns the message.
 func (f *failure) Error() string { return f.message }
 
 // kubectlException is Clouddriver's exception for errors of a cluster.
@@ -39,8 +38,7 @@ func (f *failure) exception(class string) Exception {
 
 // toFailure converts an error to a failure without internal details.
 func (r *taskRun) toFailure(op validatedOp, err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
 	switch vedette.KindOf(err) {

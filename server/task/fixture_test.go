@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,11 +14,10 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/clouddriver"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/task"
 )
-
-var update = flag.Bool("update", false, "write the results to testdata")
 
 // fakeCluster executes operations as a test defines.
 type fakeCluster struct {
@@ -56,7 +54,7 @@ func doneOutcome(op vedette.Operation) vedette.Outcome {
 	case vedette.VersionArgs:
 		out.Result = json.RawMessage(`{"number":3,"latest":"web-v002"}`)
 	case vedette.DiscoverArgs:
-		out.Result = json.RawMessage(`{"kinds":[{"kind":"Namespace","version":"v1"},{"kind":"CronTab","group":"stable.example.com","version":"v1","namespaced":true}]}`)
+		out.Result = json.RawMessage(`{"kinds":[{"kind":"Namespace","version":"v1","plural":"namespaces"},{"kind":"CronTab","group":"stable.example.com","version":"v1","plural":"crontabs","namespaced":true}]}`)
 	}
 	return out
 }
@@ -64,7 +62,7 @@ func doneOutcome(op vedette.Operation) vedette.Outcome {
 // fakeAccounts are the accounts of the tests.
 type fakeAccounts struct{}
 
-func (fakeAccounts) Account(_ context.Context, name vedette.AccountName) (store.AccountRow, error) {
+func (fakeAccounts) Account(_ context.Context, name vedette.AccountName) (registry.Account, error) {
 	p, ok := map[vedette.AccountName]vedette.Properties{
 		"prod":    {CustomResources: []vedette.CustomResource{{KubernetesKind: "CronTab.stable.example.com", DeployPriority: "60", Versioned: true}}},
 		"loud":    {Debug: true},
@@ -72,16 +70,16 @@ func (fakeAccounts) Account(_ context.Context, name vedette.AccountName) (store.
 		"without": {OmitNamespaces: []string{"kube-system"}},
 	}[name]
 	if !ok {
-		return store.AccountRow{}, store.ErrNoAccount
+		return registry.Account{}, registry.ErrNoAccount
 	}
-	return store.AccountRow{Account: vedette.Account{Name: name, Properties: p}}, nil
+	return registry.Account{Account: vedette.Account{Name: name, Properties: p}}, nil
 }
 
-func (fakeAccounts) Feeds(context.Context, ...vedette.AccountName) ([]store.FeedStatus, error) {
-	feed := func(group, kind string, namespaced bool) store.FeedStatus {
-		return store.FeedStatus{Resource: vedette.Resource{Kind: vedette.Kind{Group: group, Name: kind}, Namespaced: namespaced}}
+func (fakeAccounts) Feeds(context.Context, ...vedette.AccountName) ([]read.FeedStatus, error) {
+	feed := func(group, kind string, namespaced bool) read.FeedStatus {
+		return read.FeedStatus{Resource: vedette.Resource{Kind: vedette.Kind{Group: group, Name: kind}, Namespaced: namespaced}}
 	}
-	return []store.FeedStatus{feed("apps", "Deployment", true), feed("apps", "ReplicaSet", true), feed("", "Service", true)}, nil
+	return []read.FeedStatus{feed("apps", "Deployment", true), feed("apps", "ReplicaSet", true), feed("", "Service", true)}, nil
 }
 
 // testServer is one of several servers with one database.

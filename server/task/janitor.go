@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // Run records that this server is alive, ends tasks of lost servers, and deletes old tasks,
@@ -102,7 +102,7 @@ type missedHeartbeats struct {
 // clocks can differ and the database can be unavailable.
 const maxMissedHeartbeats = 3
 
-func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
+func (t *Tasks) abandoned(ctx context.Context) ([]tasks.Task, error) {
 	rows, err := t.cfg.Store.AbandonedTasks(ctx, t.owner, time.Now().Add(-t.cfg.AbandonAfter))
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (t *Tasks) abandoned(ctx context.Context) ([]store.TaskRow, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	missed := map[string]missedHeartbeats{}
-	var abandoned []store.TaskRow
+	var abandoned []tasks.Task
 	for _, row := range rows {
 		if row.Server == t.owner {
 			if t.running[row.ID] == nil { // it was stored, but the response was lost
@@ -139,7 +139,7 @@ func (t *Tasks) resetMissed() {
 	t.missed = nil
 }
 
-func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
+func (t *Tasks) abandon(ctx context.Context, row tasks.Task) error {
 	task, err := decodeTask(row)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (t *Tasks) abandon(ctx context.Context, row store.TaskRow) error {
 
 // storeEnd stores the end of a task that does not run here. If another server does the same,
 // or the task ended by itself, it does nothing.
-func (t *Tasks) storeEnd(ctx context.Context, row store.TaskRow, task Task) error {
+func (t *Tasks) storeEnd(ctx context.Context, row tasks.Task, task Task) error {
 	var err error
 	if row.Server != t.owner {
 		_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
@@ -160,7 +160,9 @@ func (t *Tasks) storeEnd(ctx context.Context, row store.TaskRow, task Task) erro
 		row.Body, err = task.encodeBody()
 	}
 	if err == nil {
-		row.Server, row.State, row.LastSeen = t.owner, task.State, time.Now()
+		row.Server = t.owner
+		row.State = task.State
+		row.LastSeen = time.Now()
 		row.Ended = row.LastSeen
 		err = t.cfg.Store.SaveTask(ctx, row)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -241,11 +241,11 @@ type lostReplyStore struct {
 	lostReplies int
 }
 
-func (s *lostReplyStore) CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
+func (s *lostReplyStore) CreateTask(ctx context.Context, row tasks.Task) (tasks.Task, bool, error) {
 	row, created, err := s.memoryStore.CreateTask(ctx, row)
 	if s.lostReplies > 0 {
 		s.lostReplies--
-		return store.TaskRow{}, false, errUnavailable
+		return tasks.Task{}, false, errUnavailable
 	}
 	return row, created, err
 }
@@ -382,9 +382,9 @@ func TestManyConcurrentTasks(t *testing.T) {
 	})
 }
 
-// TestTaskLimit checks that a server rejects tasks beyond its limit as unavailable, so that
+// TestTasksBeyondTheLimitAreUnavailable checks that a server rejects tasks beyond its limit as unavailable, so that
 // the caller retries.
-func TestTaskLimit(t *testing.T) {
+func TestTasksBeyondTheLimitAreUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{MaxTasks: 1, ShutdownTimeout: time.Second})
 		s.cluster.do = waitUntilCanceled
@@ -397,8 +397,8 @@ func TestTaskLimit(t *testing.T) {
 	})
 }
 
-// TestPurge checks that a task is kept for four days and then deleted.
-func TestPurge(t *testing.T) {
+// TestTasksAreDeletedAfterFourDays checks that a task is kept for four days and then deleted.
+func TestTasksAreDeletedAfterFourDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{HeartbeatInterval: time.Hour, AbandonAfter: 3 * time.Hour})
 		s.startHousekeeping(t)
@@ -417,8 +417,7 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// TestPanic checks that a panic in an operation ends only its task.
-func TestPanic(t *testing.T) {
+func TestPanicEndsOnlyItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
 		s.cluster.do = func(context.Context, vedette.Operation) vedette.Outcome { panic("hunter2") }

@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // memoryStore is a store in memory, for tests in a synctest bubble, which the goroutines of a
 // database cannot join. database_test.go runs similar tests with a database.
 type memoryStore struct {
 	mu           sync.Mutex
-	rows         map[string]store.TaskRow
+	rows         map[string]tasks.Task
 	unavailable  bool     // the database does not answer
 	storedBodies []string // all bodies that were stored
 }
 
-func newMemoryStore() *memoryStore { return &memoryStore{rows: map[string]store.TaskRow{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{rows: map[string]tasks.Task{}} }
 
 var errUnavailable = vedette.Errorf(vedette.Unavailable, "the database does not answer")
 
@@ -39,7 +39,7 @@ func (m *memoryStore) lock() (func(), error) {
 	return m.mu.Unlock, nil
 }
 
-func (m *memoryStore) CreateTask(_ context.Context, row store.TaskRow) (store.TaskRow, bool, error) {
+func (m *memoryStore) CreateTask(_ context.Context, row tasks.Task) (tasks.Task, bool, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return row, false, err
@@ -54,43 +54,43 @@ func (m *memoryStore) CreateTask(_ context.Context, row store.TaskRow) (store.Ta
 	return row, true, nil
 }
 
-func (m *memoryStore) put(row store.TaskRow) {
+func (m *memoryStore) put(row tasks.Task) {
 	m.rows[row.ID] = row
 	m.storedBodies = append(m.storedBodies, string(row.Body))
 }
 
-func (m *memoryStore) SaveTask(_ context.Context, row store.TaskRow) error {
+func (m *memoryStore) SaveTask(_ context.Context, row tasks.Task) error {
 	unlock, err := m.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if old := m.rows[row.ID]; old.Server != row.Server || old.State != store.TaskRunning {
+	if old := m.rows[row.ID]; old.Server != row.Server || old.State != tasks.Running {
 		return vedette.Errorf(vedette.Conflict, "task %s belongs to another server or has ended", row.ID)
 	}
 	m.put(row)
 	return nil
 }
 
-func (m *memoryStore) AcquireTask(_ context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error) {
+func (m *memoryStore) AcquireTask(_ context.Context, id string, from, to vedette.ServerID) (tasks.Task, error) {
 	unlock, err := m.lock()
 	if err != nil {
-		return store.TaskRow{}, err
+		return tasks.Task{}, err
 	}
 	defer unlock()
 	row, ok := m.rows[id]
-	if !ok || row.Server != from || row.State != store.TaskRetryable && (row.State != store.TaskRunning || from == to) {
+	if !ok || row.Server != from || row.State != tasks.Retryable && (row.State != tasks.Running || from == to) {
 		return row, vedette.Errorf(vedette.Conflict, "task %s cannot be acquired", id)
 	}
-	row.Server, row.State, row.LastSeen, row.Ended = to, store.TaskRunning, time.Now(), time.Time{}
+	row.Server, row.State, row.LastSeen, row.Ended = to, tasks.Running, time.Now(), time.Time{}
 	m.rows[id] = row
 	return row, nil
 }
 
-func (m *memoryStore) Task(_ context.Context, id string) (store.TaskRow, error) {
+func (m *memoryStore) Task(_ context.Context, id string) (tasks.Task, error) {
 	unlock, err := m.lock()
 	if err != nil {
-		return store.TaskRow{}, err
+		return tasks.Task{}, err
 	}
 	defer unlock()
 	row, ok := m.rows[id]
@@ -100,23 +100,23 @@ func (m *memoryStore) Task(_ context.Context, id string) (store.TaskRow, error) 
 	return row, nil
 }
 
-func (m *memoryStore) RunningTasks(context.Context, int) ([]store.TaskRow, error) {
-	return m.findRunning(func(row store.TaskRow) bool { return true })
+func (m *memoryStore) RunningTasks(context.Context, int) ([]tasks.Task, error) {
+	return m.findRunning(func(row tasks.Task) bool { return true })
 }
 
-func (m *memoryStore) findRunning(matches func(store.TaskRow) bool) ([]store.TaskRow, error) {
+func (m *memoryStore) findRunning(matches func(tasks.Task) bool) ([]tasks.Task, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var found []store.TaskRow
+	var found []tasks.Task
 	for _, row := range m.rows {
-		if row.State == store.TaskRunning && matches(row) {
+		if row.State == tasks.Running && matches(row) {
 			found = append(found, row)
 		}
 	}
-	slices.SortFunc(found, func(a, b store.TaskRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(found, func(a, b tasks.Task) int { return cmp.Compare(a.ID, b.ID) })
 	return found, nil
 }
 
@@ -127,7 +127,7 @@ func (m *memoryStore) TouchTasks(_ context.Context, server vedette.ServerID, at 
 	}
 	defer unlock()
 	for id, row := range m.rows {
-		if row.Server == server && row.State == store.TaskRunning {
+		if row.Server == server && row.State == tasks.Running {
 			row.LastSeen = at
 			m.rows[id] = row
 		}
@@ -135,8 +135,8 @@ func (m *memoryStore) TouchTasks(_ context.Context, server vedette.ServerID, at 
 	return nil
 }
 
-func (m *memoryStore) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]store.TaskRow, error) {
-	return m.findRunning(func(row store.TaskRow) bool { return row.Server == server || row.LastSeen.Before(before) })
+func (m *memoryStore) AbandonedTasks(_ context.Context, server vedette.ServerID, before time.Time) ([]tasks.Task, error) {
+	return m.findRunning(func(row tasks.Task) bool { return row.Server == server || row.LastSeen.Before(before) })
 }
 
 func (m *memoryStore) PurgeTasks(_ context.Context, before time.Time, limit int) (int, error) {
@@ -147,7 +147,7 @@ func (m *memoryStore) PurgeTasks(_ context.Context, before time.Time, limit int)
 	defer unlock()
 	n := 0
 	for id, row := range m.rows {
-		if n < limit && row.State != store.TaskRunning && row.Ended.Before(before) {
+		if n < limit && row.State != tasks.Running && row.Ended.Before(before) {
 			delete(m.rows, id)
 			n++
 		}

@@ -25,7 +25,6 @@ func (t *opContext) reportf(format string, args ...any) {
 
 func (t *opContext) account() vedette.AccountName { return t.op.account() }
 
-// clusterChange is one change in a cluster.
 type clusterChange struct {
 	object        string // what changes: "deployment web", "deployment/web", or a kind and a selector
 	failurePrefix string // beginning of the error message, before the cluster's message
@@ -64,7 +63,7 @@ func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
 	defer cancel()
 	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
-		User: t.options.User, Origin: "task " + t.id}
+		Requester: t.options.Requester, Origin: "task " + t.id}
 	out := maskOutcome(args, t.tasks.cfg.Dispatch.Execute(ctx, op))
 	out.ID = op.ID
 	return out

@@ -57,7 +57,6 @@ func opSpecs() []opSpec {
 	}
 }
 
-// pointer is an operation that *D implements.
 type pointer[D any] interface {
 	*D
 	operation

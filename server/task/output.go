@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -43,9 +44,9 @@ func (t *opContext) recordOutput(c clusterChange, out vedette.Outcome) {
 	}
 	o := Output{Manifest: c.object, Phase: t.op.phase, StdOut: "operation " + string(out.ID) + "\n"}
 	if out.State == vedette.Done {
-		o.StdOut += truncate(describeSuccess(c, out), maxOutputBytes)
+		o.StdOut += textcheck.Truncate(describeSuccess(c, out), maxOutputBytes)
 	} else {
-		o.StdError = truncate(describeFailure(out), maxOutputBytes)
+		o.StdError = textcheck.Truncate(describeFailure(out), maxOutputBytes)
 	}
 	if !t.memory.tryTake(len(o.Manifest) + len(o.Phase) + len(o.StdOut) + len(o.StdError)) {
 		t.report(t.op.phase, "The output of the change of "+o.Manifest+" is left out")
@@ -97,11 +98,4 @@ func describeFailure(out vedette.Outcome) string {
 		return message
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d %s", out.Status, http.StatusText(out.Status))) + ": " + message
-}
-
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // patchOp patches one object: patchManifest.
@@ -103,7 +103,7 @@ func (d *patchOp) bindArtifacts(t *opContext, target objectRef, result *Result) 
 		return nil, err
 	}
 	kind := vedette.ParseKind(target.kind)
-	if r, err := views.FindResource(nil, target.kind); err == nil {
+	if r, err := tables.FindResource(nil, target.kind); err == nil {
 		kind = r.Kind
 	}
 	bound := manifest.Bind(kind, m, manifest.Binding{Artifacts: nonNilArtifacts(d.AllArtifacts), Account: string(t.account()),

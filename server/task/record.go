@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/mask"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -25,7 +26,7 @@ func (t objectRef) changeCause(a vedette.PatchArgs) string {
 	if !mask.IsSecretKind(t.kind) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, a.Patch) == nil {
-			body = truncate(compact.String(), maxCauseBytes)
+			body = textcheck.Truncate(compact.String(), maxCauseBytes)
 		}
 	}
 	return fmt.Sprintf("kubectl patch %s %s%s --record=true --type=%s --patch=%s", t.displayKind, t.name, namespace, a.Type, body)

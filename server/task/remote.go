@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/manifest"
 )
 
@@ -103,7 +104,7 @@ func (o *remoteOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, t.adopt(id, remote)
+	return nil, t.importRemoteTask(id, remote)
 }
 
 // submit starts the remote task. An answer that is lost is asked for again, because the operations
@@ -198,7 +199,7 @@ const (
 func (t *opContext) copyHistory(lines []HistoryEntry, copied int) int {
 	lines = lines[:min(len(lines), maxRemoteHistory)]
 	for ; copied < len(lines); copied++ {
-		t.report(truncate(lines[copied].Phase, maxRemoteLineBytes), truncate(lines[copied].Status, maxRemoteLineBytes))
+		t.report(textcheck.Truncate(lines[copied].Phase, maxRemoteLineBytes), textcheck.Truncate(lines[copied].Status, maxRemoteLineBytes))
 	}
 	return copied
 }
@@ -229,9 +230,9 @@ func withoutSecrets(raw json.RawMessage) json.RawMessage {
 // errReported is the error of an operation whose results say already why it failed.
 var errReported = errors.New("the results say why the operation failed")
 
-// adoptResults adds results as long as they can be stored. No database would take all, and the task
+// importRemoteResults adds results as long as they can be stored. No database would take all, and the task
 // would never end.
-func (t *opContext) adoptResults(results []json.RawMessage) {
+func (t *opContext) importRemoteResults(results []json.RawMessage) {
 	size, omitted := 0, 0
 	for _, raw := range results {
 		if size+len(raw) > maxRemoteResultBytes {
@@ -250,14 +251,15 @@ func (t *opContext) adoptResults(results []json.RawMessage) {
 	}
 }
 
-// adopt adds the results of a remote task that has ended.
-func (t *opContext) adopt(id string, remote RemoteTask) error {
-	t.adoptResults(remote.Results)
+// importRemoteTask adds the results of a remote task that has ended.
+func (t *opContext) importRemoteTask(id string, remote RemoteTask) error {
+	t.importRemoteResults(remote.Results)
 	switch {
 	case !remote.Failed:
 		return nil
 	case remote.hasException():
 		return errReported
 	}
-	return illegalState(fmt.Sprintf("Task %s of the upstream Clouddriver failed: %s", id, truncate(remote.Status, maxRemoteLineBytes)))
+	status := textcheck.Truncate(remote.Status, maxRemoteLineBytes)
+	return illegalState(fmt.Sprintf("Task %s of the upstream Clouddriver failed: %s", id, status))
 }

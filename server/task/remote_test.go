@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -114,15 +114,15 @@ func statuses(t task.Task, texts ...string) []string {
 	return found
 }
 
-// TestMixedTask checks that operations of both sides run in order, in one task.
-func TestMixedTask(t *testing.T) {
+// TestMixedTaskRunsInOrder checks that operations of both sides run in order, in one task.
+func TestMixedTaskRunsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, remote := newServer(task.Config{}), &fakeRemote{states: succeeds()}
 		id := s.submit(t, mixed, remote)
 		time.Sleep(time.Minute)
 		got := s.get(t, id)
 		want := []string{"submit resize in aws-1, tag in aws-1 as r-1", "submit resize in aws-2 as r-2"}
-		if got.State != store.TaskSucceeded || !slices.Equal(remote.calls, want) || s.cluster.count() != 2 {
+		if got.State != tasks.Succeeded || !slices.Equal(remote.calls, want) || s.cluster.count() != 2 {
 			t.Errorf("got %s after %q and %d operations in the cluster, want success after %q and 2", got.State, remote.calls, s.cluster.count(), want)
 		}
 		if want := []vedette.AccountName{"aws-1", "aws-2", "prod"}; !slices.Equal(got.Accounts, want) {
@@ -141,27 +141,27 @@ func TestMixedTask(t *testing.T) {
 	})
 }
 
-// TestRemoteFailures checks how failures of the remote service end our task.
-func TestRemoteFailures(t *testing.T) {
+// TestRemoteFailuresEndTheTask checks how failures of the remote service end our task.
+func TestRemoteFailuresEndTheTask(t *testing.T) {
 	unavailable := vedette.Errorf(vedette.Unavailable, "it does not answer")
 	down := slices.Repeat([]remoteState{{err: unavailable}}, 20)
 	for _, tt := range []struct {
 		name      string
 		remote    fakeRemote
-		state     store.TaskState
+		state     tasks.State
 		exception string // part of the only exception; empty if there is none
 	}{
-		{"its results say why", fakeRemote{states: fails(`{"type":"EXCEPTION","message":"no capacity in eu"}`)}, store.TaskFailed, "no capacity in eu"},
-		{"its results do not say why", fakeRemote{states: fails(`{}`)}, store.TaskFailed, "Task remote-1 of the upstream Clouddriver failed: no capacity"},
-		{"it rejects the operations", fakeRemote{submitErr: vedette.Errorf(vedette.Invalid, "400 bad region"), states: succeeds()}, store.TaskFailed, "400 bad region"},
-		{"its answer to the submission is lost", fakeRemote{submitErr: unavailable, submitErrs: 3, states: succeeds()}, store.TaskSucceeded, ""},
-		{"it never answers a submission", fakeRemote{submitErr: unavailable, states: succeeds()}, store.TaskFailed,
+		{"its results say why", fakeRemote{states: fails(`{"type":"EXCEPTION","message":"no capacity in eu"}`)}, tasks.Failed, "no capacity in eu"},
+		{"its results do not say why", fakeRemote{states: fails(`{}`)}, tasks.Failed, "Task remote-1 of the upstream Clouddriver failed: no capacity"},
+		{"it rejects the operations", fakeRemote{submitErr: vedette.Errorf(vedette.Invalid, "400 bad region"), states: succeeds()}, tasks.Failed, "400 bad region"},
+		{"its answer to the submission is lost", fakeRemote{submitErr: unavailable, submitErrs: 3, states: succeeds()}, tasks.Succeeded, ""},
+		{"it never answers a submission", fakeRemote{submitErr: unavailable, states: succeeds()}, tasks.Failed,
 			"submit [resize] of account aws-1 to the upstream Clouddriver: it may have accepted them, and they may run: it does not answer"},
-		{"it does not answer for a minute", fakeRemote{states: append(down[:10:10], succeeds()...)}, store.TaskSucceeded, ""},
-		{"it does not answer any more", fakeRemote{states: append(succeeds()[:1:1], remoteState{err: unavailable})}, store.TaskFailed,
+		{"it does not answer for a minute", fakeRemote{states: append(down[:10:10], succeeds()...)}, tasks.Succeeded, ""},
+		{"it does not answer any more", fakeRemote{states: append(succeeds()[:1:1], remoteState{err: unavailable})}, tasks.Failed,
 			"the state of task remote-1 of the upstream Clouddriver is unknown, and it may still run: it does not answer"},
-		{"it has never answered", fakeRemote{states: down}, store.TaskFailed, "may still run"},
-		{"its task does not end", fakeRemote{states: succeeds()[:1]}, store.TaskFailed, "did not end within 2h0m0s. Task remote-1"},
+		{"it has never answered", fakeRemote{states: down}, tasks.Failed, "may still run"},
+		{"its task does not end", fakeRemote{states: succeeds()[:1]}, tasks.Failed, "did not end within 2h0m0s. Task remote-1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestStopWhileFollowing(t *testing.T) {
 		synctest.Wait()
 		stop()
 		got := s.get(t, id)
-		if text := fmt.Sprintf("%s %+v", got.Results, got.History); got.State != store.TaskFailed || !strings.Contains(text, "remote-1") || s.cluster.count() != 0 {
+		if text := fmt.Sprintf("%s %+v", got.Results, got.History); got.State != tasks.Failed || !strings.Contains(text, "remote-1") || s.cluster.count() != 0 {
 			t.Errorf("got %s and %d operations, want a failed task that names remote-1: %s", got.State, s.cluster.count(), text)
 		}
 	})
@@ -242,9 +242,9 @@ func TestRemoteSecretsAreNotStored(t *testing.T) {
 	})
 }
 
-// TestRepeatedSubmission checks that all submissions of one operation have the same ID, with which the
+// TestRepeatedSubmissionsHaveOneID checks that all submissions of one operation have the same ID, with which the
 // remote service returns the same task.
-func TestRepeatedSubmission(t *testing.T) {
+func TestRepeatedSubmissionsHaveOneID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(task.Config{})
 		remote := &fakeRemote{submitErr: vedette.Errorf(vedette.Unavailable, "the connection was reset"), submitErrs: 2, states: succeeds()}
@@ -268,7 +268,7 @@ func TestHugeRemoteTask(t *testing.T) {
 		id := s.submit(t, oneOfEach, &fakeRemote{states: []remoteState{state}})
 		time.Sleep(time.Minute)
 		got := s.get(t, id)
-		if text := fmt.Sprintf("%s", got.Results); got.State != store.TaskFailed || !strings.Contains(text, "small") || len(text) > 64<<10 {
+		if text := fmt.Sprintf("%s", got.Results); got.State != tasks.Failed || !strings.Contains(text, "small") || len(text) > 64<<10 {
 			t.Errorf("got %s with %d bytes of results, want the small result and the failure", got.State, len(text))
 		}
 		if lines := statuses(got, "are left out"); len(lines) != 1 || !strings.HasPrefix(lines[0], "1 results") {

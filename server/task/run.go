@@ -17,14 +17,15 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/requestid"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/internal/tracing"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // orchestration is the phase of history lines that belong to no operation.
 const orchestration = "ORCHESTRATION"
 
-// taskRun is a task that runs on this server.
 type taskRun struct {
 	tasks   *Tasks
 	id      string
@@ -55,11 +56,11 @@ func (*cancelledError) Error() string { return cancelledText }
 
 const cancelledText = "The task was ended by request"
 
-func (e *cancelledError) state() store.TaskState {
+func (e *cancelledError) state() tasks.State {
 	if e.retryable {
-		return store.TaskRetryable
+		return tasks.Retryable
 	}
-	return store.TaskFailed
+	return tasks.Failed
 }
 
 // newRun returns a run that outlives the request with context ctx. The run has the id and the trace of
@@ -68,7 +69,7 @@ func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Opti
 	r := &taskRun{tasks: t, id: id, ops: ops, options: o, memory: m, done: make(chan struct{})}
 	ctx, r.span = tracing.Start(ctx, "task", attribute.String("vedette.task", id))
 	r.ctx, r.cancel = context.WithCancelCause(tracing.Inherit(requestid.Inherit(t.baseCtx, ctx), ctx))
-	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: store.TaskRunning,
+	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: tasks.Running,
 		Started: time.Now(),
 		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
 	return r
@@ -77,7 +78,8 @@ func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Opti
 func (t *Tasks) start(r *taskRun) {
 	r.started.Store(true)
 	r.memory.keep()
-	t.cfg.Log.InfoContext(r.ctx, "task started", "task", r.id, "user", r.options.User, "operations", opNames(r.ops),
+	t.cfg.Log.InfoContext(r.ctx, "task started", "task", r.id, "user", r.options.Requester.User, "requester", r.options.Requester,
+		"operations", opNames(r.ops),
 		"accounts", opAccounts(r.ops))
 	go func() {
 		defer r.memory.grant.Release() // the task is forgotten
@@ -112,7 +114,9 @@ func (r *taskRun) currentTask() Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	task := r.task
-	task.History, task.Results, task.Outputs = slices.Clone(task.History), slices.Clone(task.Results), slices.Clone(task.Outputs)
+	task.History = slices.Clone(task.History)
+	task.Results = slices.Clone(task.Results)
+	task.Outputs = slices.Clone(task.Outputs)
 	return task
 }
 
@@ -168,11 +172,11 @@ func (r *taskRun) completedTask(failed, lastFailed bool) Task {
 	task := r.currentTask()
 	switch {
 	case !failed:
-		task.finish(store.TaskSucceeded, completedStatus(failed))
+		task.finish(tasks.Succeeded, completedStatus(failed))
 	case lastFailed:
-		task.State = store.TaskFailed
+		task.State = tasks.Failed
 	default:
-		task.finish(store.TaskFailed, completedStatus(failed))
+		task.finish(tasks.Failed, completedStatus(failed))
 	}
 	return task
 }
@@ -189,8 +193,7 @@ func completedStatus(failed bool) string {
 // interruptedTask returns the task if it is stopped before its end.
 func (r *taskRun) interruptedTask(cause error) Task {
 	task := r.currentTask()
-	var cancelled *cancelledError
-	if errors.As(cause, &cancelled) {
+	if cancelled, ok := errors.AsType[*cancelledError](cause); ok {
 		task.finish(cancelled.state(), cancelledText)
 	} else {
 		task.abandon("The server that ran this task was stopped before it ended.")
@@ -229,7 +232,7 @@ func (r *taskRun) runOp(op validatedOp) (ok bool) {
 func (r *taskRun) fail(op validatedOp, f *failure) {
 	const messages = 3 // in the history, and twice in the result
 	if !r.memory.tryTake(messages*len(f.message) + 2*len(f.cause)) {
-		f = &failure{class: f.class, message: truncate(f.message, maxFailureBytes), cause: truncate(f.cause, maxFailureBytes)}
+		f = &failure{class: f.class, message: textcheck.Truncate(f.message, maxFailureBytes), cause: textcheck.Truncate(f.cause, maxFailureBytes)}
 	}
 	r.addHistory(orchestration, "Orchestration failed: "+op.class+" | "+f.class+": ["+f.message+"]")
 	r.addResult(encodeResult(f.exception(op.class)))
@@ -280,9 +283,9 @@ func (r *taskRun) save(ctx context.Context, task Task) error {
 	return r.tasks.cfg.Store.SaveTask(ctx, row)
 }
 
-func (r *taskRun) row(task Task) (store.TaskRow, error) {
+func (r *taskRun) row(task Task) (tasks.Task, error) {
 	body, err := task.encodeBody()
-	row := store.TaskRow{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
+	row := tasks.Task{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
 		User: r.options.User, State: task.State, Body: body, Created: task.Started, LastSeen: time.Now()}
 	if !task.Running() {
 		row.Ended = row.LastSeen
@@ -326,7 +329,7 @@ func (r *taskRun) tryFinish(task *Task) error {
 	if isTakenOver(err) {
 		return backoff.Permanent(err)
 	}
-	if errors.Is(err, store.ErrData) { // trimming does not help against other errors
+	if errors.Is(err, sqldb.ErrData) { // trimming does not help against other errors
 		task.trimForStorage()
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // Task is the public state of a task.
@@ -20,7 +20,7 @@ type Task struct {
 	// Accounts are the accounts of its operations. Nil if the task was stored by a version
 	// that did not record them.
 	Accounts []vedette.AccountName
-	State    store.TaskState
+	State    tasks.State
 	History  []HistoryEntry
 	Results  []json.RawMessage // Result or Exception, in the order of the operations
 	Outputs  []Output          // of the newest maxOutputs changes, if they are kept
@@ -34,13 +34,13 @@ type HistoryEntry struct {
 }
 
 // Running reports whether the task has not ended.
-func (t Task) Running() bool { return t.State == store.TaskRunning }
+func (t Task) Running() bool { return t.State == tasks.Running }
 
 // Failed reports whether the task ended without success.
-func (t Task) Failed() bool { return !t.Running() && t.State != store.TaskSucceeded }
+func (t Task) Failed() bool { return !t.Running() && t.State != tasks.Succeeded }
 
 // Retryable reports whether the task may be run again with its ID.
-func (t Task) Retryable() bool { return t.State == store.TaskRetryable }
+func (t Task) Retryable() bool { return t.State == tasks.Retryable }
 
 // Result is the result of an operation, as Orca reads it.
 type Result struct {
@@ -67,7 +67,6 @@ type Exception struct {
 	Details   []Detail `json:"details"`
 }
 
-// exceptionType is the type of results that are exceptions.
 const exceptionType = "EXCEPTION"
 
 // Detail is one error message of an Exception.
@@ -92,7 +91,7 @@ func (t Task) encodeBody() ([]byte, error) {
 	return raw, nil
 }
 
-func decodeTask(row store.TaskRow) (Task, error) {
+func decodeTask(row tasks.Task) (Task, error) {
 	b := storedBody{Results: []json.RawMessage{}}
 	if err := json.Unmarshal(row.Body, &b); err != nil {
 		return Task{}, fmt.Errorf("decode task %s: %w", row.ID, err)

@@ -12,9 +12,13 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/server/kinds"
 	"github.com/vedette-io/vedette/server/manifest"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
 // dispatcher executes an operation in its account's cluster. It returns exactly one outcome,
@@ -25,8 +29,8 @@ type dispatcher interface {
 
 // accountStore reads accounts and the kinds that they report.
 type accountStore interface {
-	Account(ctx context.Context, name vedette.AccountName) (store.AccountRow, error)
-	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]store.FeedStatus, error)
+	Account(ctx context.Context, name vedette.AccountName) (registry.Account, error)
+	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error)
 }
 
 // taskStore stores tasks. A task is written only by the server that owns it, and only while it
@@ -40,15 +44,15 @@ type taskStore interface {
 type taskWriter interface {
 	// CreateTask stores a task. If there is a task with the same request ID, it returns that
 	// task and false.
-	CreateTask(ctx context.Context, row store.TaskRow) (store.TaskRow, bool, error)
-	SaveTask(ctx context.Context, row store.TaskRow) error
+	CreateTask(ctx context.Context, row tasks.Task) (tasks.Task, bool, error)
+	SaveTask(ctx context.Context, row tasks.Task) error
 	// AcquireTask makes another server the owner of a task, to end it or to run it again.
-	AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (store.TaskRow, error)
+	AcquireTask(ctx context.Context, id string, from, to vedette.ServerID) (tasks.Task, error)
 }
 
 type taskReader interface {
-	Task(ctx context.Context, id string) (store.TaskRow, error)
-	RunningTasks(ctx context.Context, limit int) ([]store.TaskRow, error)
+	Task(ctx context.Context, id string) (tasks.Task, error)
+	RunningTasks(ctx context.Context, limit int) ([]tasks.Task, error)
 }
 
 type taskMaintainer interface {
@@ -56,16 +60,18 @@ type taskMaintainer interface {
 	TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error
 	// AbandonedTasks returns running tasks of servers that were not seen for some time, and
 	// all running tasks of the given server.
-	AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]store.TaskRow, error)
+	AbandonedTasks(ctx context.Context, server vedette.ServerID, seenBefore time.Time) ([]tasks.Task, error)
 	PurgeTasks(ctx context.Context, endedBefore time.Time, limit int) (int, error)
 }
 
-// Config configures tasks. Zero durations mean the default in the comment.
+// Config configures tasks. Numbers that are zero have the default of their tag or in their comment.
 type Config struct {
 	Server   vedette.ServerID
 	Store    taskStore
 	Accounts accountStore
 	Dispatch dispatcher
+	// Kinds knows what clusters serve; nil for a cache of these tasks alone.
+	Kinds discoverer
 	// ArtifactStore is where Orca moves manifests. If nil, requests that refer to it are rejected.
 	ArtifactStore artifactStore
 	Rules         manifest.Rules // of deployments; those of an account's custom kinds are added
@@ -73,21 +79,23 @@ type Config struct {
 	Log           *slog.Logger   // nil discards the log
 	// OnEnd is called when a task has ended, with its state and how long it took. It must not block;
 	// nil is for none.
-	OnEnd func(state store.TaskState, took time.Duration)
+	OnEnd func(state tasks.State, took time.Duration)
 
-	Timeout time.Duration // of one operation in a cluster; default 30 s
-	// DeleteTimeout bounds a deletion until the object is deleted, in addition to the grace
-	// period of its pods. Default 10 min.
-	DeleteTimeout     time.Duration
+	// Maximum time of one operation in a cluster.
+	Timeout time.Duration `config:"timeout" default:"30s" minimum:"1s"`
+	// Maximum time until a deleted object is gone, in addition to its grace period.
+	DeleteTimeout time.Duration `config:"deleteTimeout" default:"10m" minimum:"1s"`
+	// Time for which finished tasks can be read.
+	Retention time.Duration `config:"keep" default:"96h" minimum:"1s"`
+	// Maximum number of tasks that run at the same time. All together have 256 MiB for their manifests,
+	// and those of one client have half. Further tasks are rejected, and Orca tries them again.
+	MaxTasks int `config:"maxConcurrent,alias=most" default:"2000" minimum:"1"`
+
 	HeartbeatInterval time.Duration // between heartbeats of the server; default 5 s
 	// AbandonAfter is the time without heartbeat after which other servers suspect that a
 	// server is lost. They end its tasks some time later. Default 30 s.
 	AbandonAfter    time.Duration
-	Retention       time.Duration // how long ended tasks are kept; default 4 days
 	ShutdownTimeout time.Duration // for running tasks when the server stops; default 8 s
-	// MaxTasks bounds the tasks that run at once, because each holds its manifests in memory.
-	// More are rejected, and can be submitted again. Default 2000.
-	MaxTasks int
 	// MaxBytes bounds the memory of the tasks that run at once, as what was sent and answered becomes. One
 	// source has half. More are rejected, and can be submitted again. Default 256 MiB.
 	MaxBytes int64
@@ -98,11 +106,12 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.OnEnd == nil {
-		c.OnEnd = func(store.TaskState, time.Duration) {}
+		c.OnEnd = func(tasks.State, time.Duration) {}
 	}
-	if c.MaxTasks <= 0 {
-		c.MaxTasks = 2000
+	if c.Kinds == nil && c.Dispatch != nil {
+		c.Kinds = kinds.New(kinds.Config{Execute: c.Dispatch.Execute})
 	}
+	c = configfile.WithDefaults(c)
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = defaultMaxBytes
 	}
@@ -110,8 +119,7 @@ func (c Config) withDefaults() Config {
 		field    *time.Duration
 		fallback time.Duration
 	}{
-		{&c.Timeout, 30 * time.Second}, {&c.DeleteTimeout, 10 * time.Minute}, {&c.HeartbeatInterval, 5 * time.Second},
-		{&c.AbandonAfter, 30 * time.Second}, {&c.Retention, 4 * 24 * time.Hour}, {&c.ShutdownTimeout, 8 * time.Second},
+		{&c.HeartbeatInterval, 5 * time.Second}, {&c.AbandonAfter, 30 * time.Second}, {&c.ShutdownTimeout, 8 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.fallback
@@ -125,7 +133,8 @@ type Options struct {
 	RequestID   string // a second submission with it returns the first task; may be empty
 	Provider    string // empty: each description may set it
 	Application string // recorded with the task
-	User        string // who submits it; empty if unknown
+	User        string // who submits it, as the request claims; empty if unknown
+	Requester   vedette.Requester
 	Source      string // who pays for its memory: what a client cannot multiply
 	// MayWrite decides whether the caller may change objects of an account. It returns nil or
 	// vedette.Denied. Any other error means that it is unknown, and denies access too. If
@@ -152,7 +161,6 @@ type Tasks struct {
 	abandonRest bool                        // shutdown stopped waiting
 	missed      map[string]missedHeartbeats // of tasks of other servers, by ID
 	idle        sync.Cond                   // signals that running shrank or abandonRest was set
-	kinds       kindCache
 	// versionTurns lets one deployment at a time retry a version of a series.
 	versionTurns *fair.Line
 	budget       *fair.Line // memory of tasks, by source
@@ -198,7 +206,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 		return r.id, nil
 	}
 	t.unregister(r)
-	if err != nil || row.State != store.TaskRetryable {
+	if err != nil || row.State != tasks.Retryable {
 		return row.ID, err
 	}
 	err = t.rerun(ctx, row, ops, o, m)
@@ -209,7 +217,7 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 }
 
 // create stores a new task. It continues if the caller leaves, because a stored task must run.
-func (t *Tasks) create(ctx context.Context, r *taskRun) (store.TaskRow, bool, error) {
+func (t *Tasks) create(ctx context.Context, r *taskRun) (tasks.Task, bool, error) {
 	row, err := r.row(r.task)
 	if err != nil {
 		return row, false, err
@@ -232,7 +240,7 @@ func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Op
 	if err != nil {
 		return err
 	}
-	if row.State != store.TaskRetryable {
+	if row.State != tasks.Retryable {
 		return vedette.Errorf(vedette.Invalid, "Task id: %s is not retryable", id)
 	}
 	m, err := t.admit(ctx, requests, o)
@@ -248,7 +256,7 @@ func (t *Tasks) Restart(ctx context.Context, id string, requests []Request, o Op
 }
 
 // rerun runs a stored task again with its ID. If two servers try, one succeeds.
-func (t *Tasks) rerun(ctx context.Context, row store.TaskRow, ops []validatedOp, o Options, m *memory) error {
+func (t *Tasks) rerun(ctx context.Context, row tasks.Task, ops []validatedOp, o Options, m *memory) error {
 	o.RequestID, o.Application = row.RequestID, row.Application
 	previous, err := decodeTask(row)
 	if err != nil {
@@ -299,12 +307,12 @@ func (t *Tasks) Cancel(ctx context.Context, id string, retryable bool) error {
 }
 
 // cancelStored ends a task that does not run here. It fails if the task has ended.
-func (t *Tasks) cancelStored(ctx context.Context, row store.TaskRow, retryable bool) error {
+func (t *Tasks) cancelStored(ctx context.Context, row tasks.Task, retryable bool) error {
 	state := (&cancelledError{retryable}).state()
 	switch row.State {
 	case state:
 		return nil
-	case store.TaskRunning:
+	case tasks.Running:
 	default:
 		return vedette.Errorf(vedette.Conflict, "Task id: %s has ended already, as %s", row.ID, row.State)
 	}
@@ -339,7 +347,7 @@ func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
 }
 
 // List returns running tasks of all servers, the oldest first. It returns at most 1000 tasks
-// and store.MaxTaskBytes.
+// and tasks.MaxBytes.
 func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 	rows, err := t.cfg.Store.RunningTasks(ctx, maxListed)
 	if err != nil {
@@ -364,7 +372,7 @@ func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 
 const maxListed = 1000
 
-func (t *Tasks) row(ctx context.Context, id string) (store.TaskRow, error) {
+func (t *Tasks) row(ctx context.Context, id string) (tasks.Task, error) {
 	row, err := t.cfg.Store.Task(ctx, id)
 	if vedette.KindOf(err) == vedette.NotFound {
 		return row, notFound(id)

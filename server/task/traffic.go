@@ -25,14 +25,12 @@ type trafficOp struct {
 
 func (d *trafficOp) check(v *validation) { v.checkTarget(d.target()) }
 
-// enableOp is enableManifest.
 type enableOp struct{ trafficOp }
 
 func (d *enableOp) run(ctx context.Context, t *opContext) (*Result, error) {
 	return nil, d.perform(ctx, t, "enable", manifest.AttachPatch)
 }
 
-// disableOp is disableManifest.
 type disableOp struct{ trafficOp }
 
 func (d *disableOp) run(ctx context.Context, t *opContext) (*Result, error) {
@@ -139,7 +137,6 @@ func (t *opContext) patchLabels(ctx context.Context, service, live manifest.Mani
 	return err
 }
 
-// pods returns the pods that a ReplicaSet owns.
 func (t *opContext) pods(ctx context.Context, replicaSet manifest.Manifest) ([]manifest.Manifest, error) {
 	var o struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/tasks"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -19,8 +20,8 @@ type failingStore struct {
 	err      error
 }
 
-func (s *failingStore) SaveTask(ctx context.Context, row store.TaskRow) error {
-	if row.State != store.TaskRunning {
+func (s *failingStore) SaveTask(ctx context.Context, row tasks.Task) error {
+	if row.State != tasks.Running {
 		s.mu.Lock()
 		s.failures--
 		fails := s.failures >= 0
@@ -38,7 +39,7 @@ func TestManifestsAreTrimmedOnlyOnDataErrors(t *testing.T) {
 	for _, tt := range []struct {
 		err     error
 		trimmed bool
-	}{{fmt.Errorf("save: %w", store.ErrData), true}, {context.DeadlineExceeded, false}, {errUnavailable, false}} {
+	}{{fmt.Errorf("save: %w", sqldb.ErrData), true}, {context.DeadlineExceeded, false}, {errUnavailable, false}} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failing := &failingStore{memoryStore: newMemoryStore(), failures: 2, err: tt.err}
@@ -47,7 +48,7 @@ func TestManifestsAreTrimmedOnlyOnDataErrors(t *testing.T) {
 				time.Sleep(time.Minute) // time of the bubble
 				synctest.Wait()
 				row, err := failing.Task(t.Context(), id)
-				if err != nil || row.State != store.TaskSucceeded {
+				if err != nil || row.State != tasks.Succeeded {
 					t.Fatalf("got %s, %v", row.State, err)
 				}
 				if trimmed := strings.Contains(string(row.Body), `"manifests":[]`); trimmed != tt.trimmed {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // ValidationError lists the errors of descriptions in Clouddriver's form, for example
@@ -37,7 +37,6 @@ func (e *UnknownError) Unwrap() error {
 	return &vedette.Error{Kind: vedette.Invalid, Message: e.Error()}
 }
 
-// validatedOp is a validated operation.
 type validatedOp struct {
 	opSpec
 	operation
@@ -85,27 +84,27 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options, m *m
 }
 
 // resolve returns the operation that a request names, and its account.
-func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (validatedOp, store.AccountRow, error) {
+func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (validatedOp, registry.Account, error) {
 	s, err := findOpSpec(r.Name, kubernetes)
 	if err != nil {
-		return validatedOp{}, store.AccountRow{}, err
+		return validatedOp{}, registry.Account{}, err
 	}
 	op, err := s.parse(r.Description)
 	if err != nil {
-		return validatedOp{}, store.AccountRow{}, err
+		return validatedOp{}, registry.Account{}, err
 	}
 	if provider == "" {
 		provider = op.provider()
 	}
 	if provider != "" && provider != kubernetes {
-		return validatedOp{}, store.AccountRow{}, &UnknownError{Operation: r.Name, Provider: provider}
+		return validatedOp{}, registry.Account{}, &UnknownError{Operation: r.Name, Provider: provider}
 	}
 	name := op.account()
 	if name == "" && s.validationContext != "" {
-		return validatedOp{}, store.AccountRow{}, &ValidationError{[]string{s.validationContext + "." + s.validationContext + ".account.empty"}}
+		return validatedOp{}, registry.Account{}, &ValidationError{[]string{s.validationContext + "." + s.validationContext + ".account.empty"}}
 	}
 	if name == "" {
-		return validatedOp{}, store.AccountRow{}, vedette.Errorf(vedette.Invalid, "the description of %s has no account", r.Name)
+		return validatedOp{}, registry.Account{}, vedette.Errorf(vedette.Invalid, "the description of %s has no account", r.Name)
 	}
 	row, err := t.cfg.Accounts.Account(ctx, name)
 	if vedette.KindOf(err) == vedette.NotFound {
@@ -117,7 +116,7 @@ func (t *Tasks) resolve(ctx context.Context, r Request, provider string) (valida
 }
 
 // validate checks the permission of the caller and the content of the description.
-func (t *Tasks) validate(ctx context.Context, op validatedOp, row store.AccountRow, o Options) ([]string, error) {
+func (t *Tasks) validate(ctx context.Context, op validatedOp, row registry.Account, o Options) ([]string, error) {
 	v := &validation{prefix: op.validationContext, properties: row.Properties}
 	var err error
 	if o.MayWrite != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/task"
 )
 
-func TestValidation(t *testing.T) {
+func TestOperationsAreValidatedAsByClouddriver(t *testing.T) {
 	const (
 		invalid  = "com.netflix.spinnaker.clouddriver.deploy.DescriptionValidationException"
 		unknown  = "com.netflix.spinnaker.clouddriver.orchestration.AtomicOperationConverterNotFoundException"

@@ -2,30 +2,24 @@ package upstream
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/internal/latest"
+	"github.com/vedette-io/vedette/server/accountlist"
 )
 
-// accountSource knows the accounts of agents.
-type accountSource interface {
-	// AccountsVersion changes before anybody can read that an account has changed.
-	AccountsVersion() uint64
-	AccountSyncs(ctx context.Context) ([]store.AccountSync, error)
-}
-
-// accountTimeout bounds a read of the accounts.
+// accountTimeout bounds how long a request waits for the accounts.
 const accountTimeout = 5 * time.Second
+
+var errAccountsTimeout = vedette.Errorf(vedette.Unavailable, "the database does not say within %v which accounts agents have: try again later", accountTimeout)
 
 // accountSet says for which accounts this server answers at one time. One set decides about all parts of an answer. It is
 // not changed.
 type accountSet struct {
+	list   *accountlist.List
+	theirs uint64 // version of the accounts of the upstream Clouddriver
+
 	// owned are the accounts for which this server answers, by when they were settled: an account that leaves and comes back is
 	// settled at another time.
 	owned map[vedette.AccountName]time.Time
@@ -37,20 +31,21 @@ type accountSet struct {
 
 // newAccountSet returns the set of accounts. This server answers for an account whose first synchronization is complete, and
 // for one of which it has all that its agent may read, unless the upstream Clouddriver has that account too.
-func newAccountSet(syncs []store.AccountSync, isTheirs func(account string) answerOf) *accountSet {
-	s := &accountSet{map[vedette.AccountName]time.Time{}, map[string]struct{}{}, map[vedette.AccountName]struct{}{}}
-	for _, a := range syncs {
-		if !a.Complete.IsZero() || !a.Settled.IsZero() && isTheirs(string(a.Account)) == no {
-			s.owned[a.Account], s.folded[a.Account.Folded()] = a.Settled, struct{}{}
+func newAccountSet(list *accountlist.List, theirs uint64, isTheirs func(account string) answerOf) *accountSet {
+	s := &accountSet{list, theirs, map[vedette.AccountName]time.Time{}, map[string]struct{}{}, map[vedette.AccountName]struct{}{}}
+	for name, row := range list.Rows() {
+		first := row.FirstSync
+		if !first.Complete.IsZero() || !first.Settled.IsZero() && isTheirs(string(name)) == no {
+			s.owned[name], s.folded[name.Folded()] = first.Settled, struct{}{}
 		} else {
-			s.arriving[a.Account] = struct{}{}
+			s.arriving[name] = struct{}{}
 		}
 	}
 	return s
 }
 
-// has reports whether this server answers for an account.
-func (s *accountSet) has(name string) bool {
+// Has reports whether this server answers for an account.
+func (s *accountSet) Has(name string) bool {
 	_, ok := s.owned[vedette.AccountName(name)]
 	return ok
 }
@@ -61,9 +56,9 @@ func (s *accountSet) isArriving(name string) bool {
 	return ok
 }
 
-// hides reports whether answers leave out an account of the upstream Clouddriver: this server answers for it, or
+// Hides reports whether answers leave out an account of the upstream Clouddriver: this server answers for it, or
 // Spinnaker's services take it for such an account, and would give its permissions to that one.
-func (s *accountSet) hides(name string) bool {
+func (s *accountSet) Hides(name string) bool {
 	_, ok := s.folded[vedette.AccountName(name).Folded()]
 	return ok
 }
@@ -89,11 +84,8 @@ func (s *accountSet) holdsLater(later *accountSet) bool {
 
 // mayExceed reports whether an answer that this server's API gave between both sets may have other accounts than those of s.
 func (s *accountSet) mayExceed(later *accountSet) bool {
-	if len(s.arriving) > 0 {
+	if len(s.arriving) > 0 || len(later.arriving) > 0 { // none of the later ones is in s.owned, or else it has left
 		return true
-	}
-	if len(later.arriving) > 0 {
-		return true // none of them is in s.owned, or else it has left
 	}
 	for name := range later.owned {
 		if _, ok := s.owned[name]; !ok {
@@ -105,20 +97,13 @@ func (s *accountSet) mayExceed(later *accountSet) bool {
 
 // accountCache knows for which accounts this server answers. It is safe for concurrent use.
 type accountCache struct {
-	source  accountSource
-	index   *index
-	missing func(ctx context.Context, account vedette.AccountName) string
+	accounts *accountlist.Cache
+	index    *index
+	missing  func(ctx context.Context, account vedette.AccountName) string
 	// readIndex reads the accounts of the upstream Clouddriver, if it can.
 	readIndex func(ctx context.Context)
-	reads     singleflight.Group
-
-	mu      sync.Mutex
-	set     *accountSet // nil before the first read
-	version accountsVersion
+	sets      latest.Value[accountSet]
 }
-
-// accountsVersion tells whether a set may be outdated.
-type accountsVersion struct{ ours, theirs uint64 }
 
 // current returns the accounts for which this server answers now. If they cannot be read, it returns those that were read
 // last, so that a database that does not answer does not affect accounts of others. That is good enough for requests about one account:
@@ -128,51 +113,38 @@ func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
 	if err == nil || ctx.Err() != nil {
 		return set, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.set == nil {
-		return nil, err
+	if last := c.sets.Last(); last != nil {
+		return last, nil
 	}
-	return c.set, nil
+	return nil, err
 }
 
 // exact returns the accounts for which this server answers now, or an error if they cannot be read.
 func (c *accountCache) exact(ctx context.Context) (*accountSet, error) {
-	version := accountsVersion{c.source.AccountsVersion(), c.index.accountsVersion()}
-	c.mu.Lock()
-	set, isFresh := c.set, c.set != nil && c.version == version
-	c.mu.Unlock()
-	if isFresh {
-		return set, nil
-	}
-	// A read that began before the change would not see it, so the version is the key.
-	result := c.reads.DoChan(fmt.Sprint(version), func() (any, error) { return c.read(ctx, version) })
-	select {
-	case r := <-result:
-		read, _ := r.Val.(*accountSet)
-		return read, r.Err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// read reads the accounts. It continues if the caller leaves, because others wait for it too.
-func (c *accountCache) read(ctx context.Context, version accountsVersion) (*accountSet, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accountTimeout)
-	defer cancel()
-	syncs, err := c.source.AccountSyncs(ctx)
+	theirs := c.index.accountsVersion()
+	list, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	isPartOfOne := func(a store.AccountSync) bool { return !a.Settled.IsZero() && a.Complete.IsZero() }
-	if slices.ContainsFunc(syncs, isPartOfOne) && c.index.lastAccount("") == unknown {
-		c.readIndex(ctx) // before it is known whether the upstream Clouddriver has them, neither side may answer
-	}
-	set := newAccountSet(syncs, c.index.lastAccount)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.set, c.version = set, version
-	return set, nil
+	isCurrent := func(s *accountSet) bool { return s.list.IsSince(list) && s.theirs >= theirs }
+	return c.sets.Get(ctx, isCurrent, func(ctx context.Context, _ *accountSet) (*accountSet, error) {
+		for _, row := range list.Rows() {
+			if isPartOfOne := !row.FirstSync.Settled.IsZero() && row.FirstSync.Complete.IsZero(); isPartOfOne && c.index.lastAccount("") == unknown {
+				ctx, cancel := context.WithTimeout(ctx, accountTimeout)
+				c.readIndex(ctx) // before it is known whether the upstream Clouddriver has it, neither side may answer
+				cancel()
+				break
+			}
+		}
+		return newAccountSet(list, theirs, c.index.lastAccount), nil
+	})
+}
+
+// list returns all accounts. Its time limit does not count the wait for the upstream Clouddriver, which has its own.
+func (c *accountCache) list(ctx context.Context) (*accountlist.List, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, accountTimeout, errAccountsTimeout)
+	defer cancel()
+	return c.accounts.Current(ctx)
 }
 
 // checkArriving returns an error for an account that an agent is reading, and that the upstream Clouddriver does not have. To say

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/vedette-io/vedette/internal/fair"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/lastanswers"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
@@ -74,8 +75,8 @@ func byExpand(expand, byDefault string, short, long *resource) *resource {
 
 // answerStore keeps answers over restarts.
 type answerStore interface {
-	UpstreamAnswer(ctx context.Context, name string) (store.UpstreamAnswer, error)
-	SetUpstreamAnswer(ctx context.Context, a store.UpstreamAnswer) error
+	UpstreamAnswer(ctx context.Context, name string) (lastanswers.Answer, error)
+	SetUpstreamAnswer(ctx context.Context, a lastanswers.Answer) error
 	ConfirmUpstreamAnswer(ctx context.Context, name string, fetched time.Time) error
 }
 
@@ -99,6 +100,11 @@ type resourceState struct {
 	reason    string        // of the failure
 	tried     time.Time     // when the last try ended
 	took      time.Duration // by the last try that succeeded
+}
+
+// isCurrent reports whether the last complete answer counts as the current one.
+func (s *resourceState) isCurrent() bool {
+	return s.kept != nil && !s.isFailing && time.Since(s.tried) < freshFor
 }
 
 // answers keeps the last complete answers, and the index that is made of them. It is safe for concurrent use.
@@ -153,7 +159,7 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	a.mu.Lock()
 	s := *a.states[r]
 	a.mu.Unlock()
-	if s.kept != nil && !s.isFailing && time.Since(s.tried) < freshFor {
+	if s.isCurrent() {
 		return last{kept: s.kept}
 	}
 	if s.isFailing && time.Since(s.tried) < retryInterval {
@@ -162,7 +168,12 @@ func (a *answers) latest(ctx context.Context, r *resource) last {
 	if s.kept != nil && time.Since(s.kept.fetched) > a.client.MaxStale {
 		s.kept = nil // worth no less a wait than none
 	}
-	result := a.flights.DoChan(r.name, func() (any, error) { return a.fetch(context.WithoutCancel(ctx), r), nil })
+	result := a.flights.DoChan(r.name, func() (any, error) {
+		if now := a.state(r); now.isCurrent() { // since this caller has looked
+			return "", nil
+		}
+		return a.fetch(context.WithoutCancel(ctx), r), nil
+	})
 	var timeout <-chan time.Time
 	if s.kept != nil {
 		wait := min(patience, a.client.MergeTimeout/4) // what follows takes time, too
@@ -206,7 +217,9 @@ func (a *answers) fail(r *resource, reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[r]
-	s.isFailing, s.reason, s.tried = true, reason, time.Now()
+	s.isFailing = true
+	s.reason = reason
+	s.tried = time.Now()
 }
 
 // fetch reads a resource, and keeps its answer if that is complete. It returns the reason if it is not.
@@ -232,10 +245,13 @@ func (a *answers) replace(r *resource, k *kept, took time.Duration) {
 	if s.kept != nil && k.fetched.Before(s.kept.fetched) {
 		return // what was stored is older
 	}
-	s.kept, s.isFailing, s.reason, s.tried, s.took = k, false, "", time.Now(), took
+	s.kept = k
+	s.isFailing = false
+	s.reason = ""
+	s.tried = time.Now()
+	s.took = took
 }
 
-// read requests a resource.
 func (a *answers) read(ctx context.Context, r *resource) (*kept, error) {
 	began := time.Now() // what changes meanwhile may be missing
 	t := a.client.open(ctx, http.Header{}, &url.URL{Path: r.path, RawQuery: r.query})
@@ -253,7 +269,6 @@ func (a *answers) read(ctx context.Context, r *resource) (*kept, error) {
 	return k, err
 }
 
-// keep checks and keeps a list.
 func (a *answers) keep(ctx context.Context, r *resource, list io.Reader, fetched time.Time) (*kept, error) {
 	// A memory of its own: nothing that is kept may wait for, or hold up, anything else.
 	grant, err := spool.NewMemory(keptBytes).Acquire(ctx, r.name, 1)
@@ -273,17 +288,17 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 	applications := map[string][]string{}
 	read := &window{ctx: ctx, body: list, grant: grant, limit: maxKeptDocument}
 	defer read.release()
-	parts, interned := &merger{}, map[string]string{}
-	err := scan(read, '[', func(_ string, element []byte) error {
+	parts, interned := &merging.Merge{}, map[string]string{}
+	err := merging.Scan(read, '[', func(_ string, element []byte) error {
 		defer read.next()
-		name, err := parts.stringMember(element, "name")
+		name, err := parts.StringMember(element, "name")
 		switch {
 		case err != nil:
 			return err
 		case name == "":
 			return errors.New("got an element without a name")
 		}
-		if err := parts.count(1); err != nil {
+		if err := parts.Count(1); err != nil {
 			return err
 		}
 		if err := grant.Grow(ctx, indexCost+2*int64(len(name))); err != nil {
@@ -293,11 +308,11 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 		case r == accountDetails || r == accountNames:
 			names = append(names, name)
 		case r == applicationDetails && len(name) <= maxNameBytes:
-			count := parts.elements
-			if err := parts.addAccountsOf(applications, interned, name, element); err != nil {
+			count := parts.Elements
+			if err := addAccountsOf(parts, applications, interned, name, element); err != nil {
 				return err
 			}
-			if err := grant.Grow(ctx, indexCost*int64(parts.elements-count)); err != nil {
+			if err := grant.Grow(ctx, indexCost*int64(parts.Elements-count)); err != nil {
 				return err
 			}
 		}
@@ -325,15 +340,15 @@ func (a *answers) scan(ctx context.Context, r *resource, list io.Reader, k *kept
 const indexCost = 100
 
 // addAccountsOf adds the accounts in which an application has clusters. Clouddriver has an entry for each provider.
-func (m *merger) addAccountsOf(applications map[string][]string, interned map[string]string, name string, element []byte) error {
+func addAccountsOf(m *merging.Merge, applications map[string][]string, interned map[string]string, name string, element []byte) error {
 	name = strings.ToLower(name)
 	accounts := applications[name]
-	clusters, err := m.member(element, "clusterNames")
+	clusters, err := m.Member(element, "clusterNames")
 	if err != nil {
 		return err
 	}
 	if jsontext.Value(clusters).Kind() == '{' {
-		err = m.eachMember(clusters, func(account string, _ []byte) error {
+		err = m.EachMember(clusters, func(account string, _ []byte) error {
 			if _, ok := interned[account]; !ok && len(account) <= maxNameBytes {
 				interned[account] = account
 			}
@@ -426,9 +441,8 @@ func (a *answers) save(ctx context.Context, r *resource) {
 	}
 }
 
-// stored returns the answer in the form in which it is stored.
-func (k *kept) stored(name string) store.UpstreamAnswer {
-	return store.UpstreamAnswer{Name: name, Fetched: k.fetched, Parts: spool.Encode(k.document())}
+func (k *kept) stored(name string) lastanswers.Answer {
+	return lastanswers.Answer{Name: name, Fetched: k.fetched, Parts: spool.Encode(k.document())}
 }
 
 // ages returns how old the kept answers are, by the names of their resources.
@@ -469,7 +483,8 @@ func (a *answers) inBackground(ctx context.Context, key string, caller http.Head
 		if err != nil {
 			return nil, nil
 		}
-		err = scan(&window{ctx: ctx, body: p.document, grant: grant, limit: backgroundBytes}, '[', func(string, []byte) error { return errFound })
+		read := &window{ctx: ctx, body: p.document, grant: grant, limit: backgroundBytes}
+		err = merging.Scan(read, '[', func(string, []byte) error { return errFound })
 		switch {
 		case err == nil:
 			found(true)

@@ -38,18 +38,18 @@ func (m *merge) mayHave(application string) bool {
 	}
 	path := &url.URL{Path: "/applications/" + application, RawPath: "/applications/" + url.PathEscape(application)}
 	if len(m.ours.arriving) == 0 {
-		return m.ownStatus(m.r, path) != http.StatusOK
+		return m.localStatus(m.r, path) != http.StatusOK
 	}
 	// What this server has may be of accounts that the answer leaves out.
-	own := m.askOwnPath(m.r, path)
+	local := m.askLocalPath(m.r, path)
 	var a struct {
 		Clusters map[string]json.RawMessage `json:"clusters"`
 	}
-	if own.status != http.StatusOK || exactjson.Unmarshal(own.body, &a, exactjson.Limits{}) != nil {
+	if local.status != http.StatusOK || exactjson.Unmarshal(local.body, &a, exactjson.Limits{}) != nil {
 		return true
 	}
 	for account := range a.Clusters {
-		if m.ours.has(account) {
+		if m.ours.Has(account) {
 			return false
 		}
 	}
@@ -92,7 +92,7 @@ func (m *merge) mayHaveServerGroups() bool {
 	if query.Has("ids") && !query.Has("applications") {
 		return slices.ContainsFunc(ids, func(id string) bool {
 			account, _, _ := strings.Cut(id, ":")
-			return !m.ours.has(account)
+			return !m.ours.Has(account)
 		})
 	}
 	const maxLookups = 20 // each may read this server's objects

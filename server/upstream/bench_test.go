@@ -21,17 +21,17 @@ func BenchmarkMerge(b *testing.B) {
 	}
 	for _, bb := range []struct {
 		name, pattern string
-		own, theirs   []byte
+		local, theirs []byte
 	}{
 		{"1000 and 1000 server groups", "applications/{app}/serverGroups", list(1000, ourAccount), list(1000, theirAccount)},
 		{"1000 and 1000 load balancers", "applications/{app}/loadBalancers", list(1000, ourAccount), list(1000, theirAccount)},
 		{"20000 and 5000 applications", "applications", applications(20_000, ourAccount), applications(5000, theirAccount)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bb.own) + len(bb.theirs)))
+			b.SetBytes(int64(len(bb.local) + len(bb.theirs)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := join(b, endpoint(b, bb.pattern), bb.own, bb.theirs); err != nil {
+				if _, err := join(b, endpoint(b, bb.pattern), bb.local, bb.theirs); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -62,9 +62,9 @@ func BenchmarkRoute(b *testing.B) {
 // BenchmarkMergedLists reads lists of 10 MB of each side, several at once, and compares that with lists of the upstream Clouddriver
 // alone. It answers at once, as no real one does, so what remains is the processor time of merging.
 func BenchmarkMergedLists(b *testing.B) {
-	own, theirs := serverGroupsOf(20_000, ourAccount), serverGroupsOf(20_000, theirAccount)
+	local, theirs := serverGroupsOf(20_000, ourAccount), serverGroupsOf(20_000, theirAccount)
 	w := newWorld(b, nil)
-	w.own.answer = func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(own) }
+	w.local.answer = func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(local) }
 	w.theirs.answer = func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(theirs) }
 	read := func(url string) {
 		response, err := http.Get(url)

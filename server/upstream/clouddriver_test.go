@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/task"
@@ -67,7 +68,7 @@ func newRealWorld(t *testing.T, other http.Handler) (*world, *doneDispatcher) {
 	fixture.Account(ourAccount, "pods", "deployments")
 	upstreamServer := httptest.NewServer(other)
 	t.Cleanup(upstreamServer.Close)
-	remote, err := NewRemote(Config{BaseURL: upstreamServer.URL}, fixture.Store)
+	remote, err := NewRemote(Config{BaseURL: upstreamServer.URL}, accountlist.NewCache(fixture.Store), fixture.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +101,8 @@ func TestCredentialsOfBoth(t *testing.T) {
 	}
 }
 
-// TestMixedOperations sends operations of both sides, and polls the task as Orca does.
-func TestMixedOperations(t *testing.T) {
+// TestMixedOperationsBecomeOneTask sends operations of both sides, and polls the task as Orca does.
+func TestMixedOperationsBecomeOneTask(t *testing.T) {
 	other := &otherClouddriver{ended: make(chan struct{})}
 	w, _ := newRealWorld(t, other)
 	scale := func(account string) string {
@@ -162,8 +163,8 @@ func TestMixedOperationsWithAnUnknownAccount(t *testing.T) {
 	}
 }
 
-// TestRemoteRejects checks how errors of the upstream Clouddriver are reported.
-func TestRemoteRejects(t *testing.T) {
+// TestUpstreamErrorsAreReported checks how errors of the upstream Clouddriver are reported.
+func TestUpstreamErrorsAreReported(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer http.HandlerFunc

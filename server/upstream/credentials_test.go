@@ -12,15 +12,16 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/server/task"
 )
 
 // newLyingWorld starts an upstream Clouddriver that repeats the headers of requests in its answers.
 func newLyingWorld(t *testing.T, answer func(http.ResponseWriter, []byte)) *world {
 	w := newWorld(t, func(c *Config) {
-		c.Username, c.Password = "vedette", `pa"ss/w<rd=and=more`
-		c.Headers = map[string]string{"X-Gateway-Token": "Bearer gw-token-123-and-more", "X-Tenant": "t",
-			"X-Spinnaker-User": "spinnaker", "X-Short": "cluster"}
+		c.Username, c.Password = "vedette", configfile.NewSecret(`pa"ss/w<rd=and=more`)
+		c.Headers = secrets(map[string]string{"X-Gateway-Token": "Bearer gw-token-123-and-more", "X-Tenant": "t",
+			"X-Spinnaker-User": "spinnaker", "X-Short": "cluster"})
 	})
 	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
 		for name, values := range r.Header {
@@ -156,59 +157,4 @@ func TestTasksRepeatNoCredentials(t *testing.T) {
 			t.Errorf("got %s, want the annotation unchanged, because it is not a credential", text)
 		}
 	}
-}
-
-// TestMaskStreams checks that a body is passed on while it arrives, apart from what may be the beginning of a
-// credential.
-func TestMaskStreams(t *testing.T) {
-	c := newCredentials(&Config{Headers: map[string]string{"A": "secret-token", "B": "secret-token-2", "C": "123456789"}})
-	for _, tt := range []struct {
-		text             string
-		complete         bool
-		wantMasked, rest string
-	}{
-		{"a text", false, "a text", ""},
-		{"a secr", false, "a ", "secr"},
-		{"a secr", true, "a secr", ""},
-		{"a secret-token", false, "a ", "secret-token"}, // it may be the longer one
-		{"a secret-token", true, "a ***", ""},
-		{"a secret-token-3", false, "a ***-3", ""},
-		{"secret-token-2secret-tokensecret-to", false, "******", "secret-to"},
-		{"ssecret-token", true, "s***", ""},
-		{"number 123456789", false, "number 123456789", ""},
-	} {
-		masked, rest := c.split([]byte(tt.text), tt.complete)
-		if string(masked) != tt.wantMasked || string(rest) != tt.rest {
-			t.Errorf("%q: got %q and %q, want %q and %q", tt.text, masked, rest, tt.wantMasked, tt.rest)
-		}
-	}
-}
-
-// FuzzMask checks that how a body is divided has no effect.
-func FuzzMask(f *testing.F) {
-	f.Add("secret-token", "a secret-tokensecret-tok", 3)
-	f.Fuzz(func(t *testing.T, credential, text string, size int) {
-		c := newCredentials(&Config{Headers: map[string]string{"A": credential}})
-		size = 1 + max(size, -size)%100
-		body := &maskedBody{credentials: c, body: &piecesReader{[]byte(text), max(size, 1)}, closer: http.NoBody}
-		got, err := io.ReadAll(body)
-		if err != nil || string(got) != string(c.mask([]byte(text))) {
-			t.Errorf("got %q, %v, want %q", got, err, c.mask([]byte(text)))
-		}
-	})
-}
-
-// piecesReader reads a text in pieces of a size.
-type piecesReader struct {
-	text []byte
-	size int
-}
-
-func (r *piecesReader) Read(p []byte) (int, error) {
-	if len(r.text) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.text[:min(r.size, len(r.text))])
-	r.text = r.text[n:]
-	return n, nil
 }

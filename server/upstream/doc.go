@@ -3,8 +3,9 @@
 // merges what spans both. Table says for each endpoint which of these applies.
 //
 // An account that both know belongs to the agents: what the other Clouddriver says about it is left
-// out. If the other Clouddriver is slow or does not answer, merged answers come without it and say
-// so in a header, and what only it can answer fails with status 503.
+// out. If the other Clouddriver is slow or does not answer, merged answers have its last complete
+// part or fail with status 503, as Policy says, and what only it can answer fails with status 503.
+// docs/decisions/0077, 0136 and 0137 say why.
 //
 // The other Clouddriver checks permissions itself; it gets the headers of the caller.
 package upstream

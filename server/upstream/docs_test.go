@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/internal/golden"
 )
 
-// TestDocumentedTable checks that docs/spinnaker.md shows the table. -update writes it.
-func TestDocumentedTable(t *testing.T) {
+// TestDocumentationShowsTheTable checks that docs/spinnaker.md shows the table. -update writes it.
+func TestDocumentationShowsTheTable(t *testing.T) {
 	const file, begin, end = "../../docs/spinnaker.md", "<!-- endpoints: generated from server/upstream -->\n", "<!-- end of endpoints -->\n"
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -28,7 +28,7 @@ func markdownTable() string {
 	var b strings.Builder
 	b.WriteString("\n| endpoint | answered | if the other Clouddriver is slow or down | remarks |\n|---|---|---|---|\n")
 	for _, e := range Table() {
-		fmt.Fprintf(&b, "| `%s /%s` | %s | %s | %s |\n", e.method(), e.path(), e.Mode, e.Policy, e.Note)
+		fmt.Fprintf(&b, "| `%s /%s` | %s | %s | %s |\n", e.Method(), e.Path(), e.Mode, e.Policy, e.Note)
 	}
 	b.WriteString("| everything else | passed on |  |  |\n\n")
 	return b.String()

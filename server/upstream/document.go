@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/etag"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
@@ -24,58 +23,42 @@ const (
 )
 
 // joinDocuments returns the function that sends both parts of an answer that is merged as a whole.
-func (m *merge) joinDocuments(own ownPart, theirs part) (send func() error, err error) {
-	if own.isMissing() && theirs.document == nil {
-		return func() error { own.sendMissing(); return nil }, nil
+func (m *merge) joinDocuments(local localPart, theirs part) (send func() error, err error) {
+	if local.isMissing() && theirs.document == nil {
+		return func() error { local.sendMissing(); return nil }, nil
 	}
 	later, err := m.accounts.exact(m.ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &merger{ours: m.ours, filtersOwn: m.ours.mayExceed(later)}
-	if !own.isMissing() {
-		if d.own, err = readDocument(m.ctx, own.kept.Reader(), m.grant); err != nil {
+	d := &merging.Merge{Ours: m.ours, FiltersLocal: m.ours.mayExceed(later)}
+	if !local.isMissing() {
+		if d.Local, err = readDocument(m.ctx, local.kept.Reader(), m.grant); err != nil {
 			return nil, err
 		}
 	}
 	if theirs.document != nil {
-		if d.theirs, err = readDocument(m.ctx, theirs.document, m.grant); err != nil {
+		if d.Theirs, err = readDocument(m.ctx, theirs.document, m.grant); err != nil {
 			return nil, err
 		}
 	}
-	if d.theirs == nil && !d.filtersOwn {
-		return func() error { etag.Write(m.w, m.r, d.own, own.kept.Sum()); return nil }, nil
+	if d.Theirs == nil && !d.FiltersLocal {
+		return func() error { etag.Write(m.w, m.r, d.Local, local.kept.Sum()); return nil }, nil
 	}
-	if err := d.merge(m.found.merge); err != nil {
+	if err := d.Do(m.found.merge); err != nil {
 		return nil, err
 	}
 	return func() error {
 		switch {
-		case !d.isNothing:
-			etag.Write(m.w, m.r, d.out, xxhash.Sum64(d.out))
-		case own.isMissing():
-			own.sendMissing()
+		case !d.IsNothing:
+			etag.Write(m.w, m.r, d.Out, xxhash.Sum64(d.Out))
+		case local.isMissing():
+			local.sendMissing()
 		default:
 			return vedette.Errorf(vedette.NotFound, "Application does not exist (name: %s)", m.found.params[appParam])
 		}
 		return nil
 	}, nil
-}
-
-// merge merges both documents by a function.
-func (m *merger) merge(by mergeFunc) error {
-	if m.theirs != nil {
-		// Readers take the first or the last of two members with one name: one of them could be an account of agents.
-		if err := exactjson.Check(m.theirs); err != nil {
-			return fmt.Errorf("check the answer: %w", err)
-		}
-	}
-	m.out = make([]byte, 0, len(m.own)+len(m.theirs)+len("[]\n"))
-	if err := by(m); err != nil || m.isNothing {
-		return err
-	}
-	m.out = append(m.out, '\n')
-	return nil
 }
 
 // readDocument reads a document, and pays for what merging it takes.

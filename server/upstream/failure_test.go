@@ -14,6 +14,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 	"github.com/vedette-io/vedette/test/ports"
 )
 
@@ -122,7 +123,7 @@ func TestMergeWithABadUpstream(t *testing.T) {
 	for _, tt := range badUpstreams {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorldFor(t, tt.reason)
-			w.own.answer, w.theirs.answer = answerJSON(http.StatusOK, `[{"account":"agents","name":"agents"}]`), tt.answer
+			w.local.answer, w.theirs.answer = answerJSON(http.StatusOK, `[{"account":"agents","name":"agents"}]`), tt.answer
 			for _, path := range []string{"/applications/web/serverGroups", "/credentials"} {
 				response, body := w.send(t, http.MethodGet, path, "")
 				if tt.reason == "status-403" && response.StatusCode == http.StatusForbidden {
@@ -142,8 +143,8 @@ func TestMergeWithABadUpstream(t *testing.T) {
 
 // TestVeryManyElements checks the limit for answers whose elements cost more memory than bytes.
 func TestVeryManyElements(t *testing.T) {
-	list := `[{}` + strings.Repeat(`,{}`, maxElements) + `]`
-	application := `{"name":"a","clusterNames":{"x":0` + strings.Repeat(`,"x":0`, maxElements) + `}}`
+	list := `[{}` + strings.Repeat(`,{}`, merging.MaxElements) + `]`
+	application := `{"name":"a","clusterNames":{"x":0` + strings.Repeat(`,"x":0`, merging.MaxElements) + `}}`
 	for _, tt := range []struct {
 		name, theirs, pattern string
 	}{
@@ -152,10 +153,10 @@ func TestVeryManyElements(t *testing.T) {
 		{"a project", list, "projects/{project}/clusters"},
 		{"an application", application, "applications/{app}"},
 		{"applications", "[" + application + "]", "applications"},
-		{"search results", `[{"results":[0` + strings.Repeat(`,0`, maxElements) + `]}]`, "search"},
+		{"search results", `[{"results":[0` + strings.Repeat(`,0`, merging.MaxElements) + `]}]`, "search"},
 	} {
-		if err := endpoint(t, tt.pattern).merge(&merger{ours: &accountSet{}, theirs: []byte(tt.theirs)}); err == nil || !strings.Contains(err.Error(), "elements") {
-			t.Errorf("%s: got %v, want an error for more than %d elements", tt.name, err, maxElements)
+		if err := endpoint(t, tt.pattern).merge(&merging.Merge{Ours: &accountSet{}, Theirs: []byte(tt.theirs)}); err == nil || !strings.Contains(err.Error(), "elements") {
+			t.Errorf("%s: got %v, want an error for more than %d elements", tt.name, err, merging.MaxElements)
 		}
 	}
 }
@@ -168,11 +169,11 @@ func TestNotFoundNeedsBothSides(t *testing.T) {
 			continue // these answer with a list
 		}
 		if tt.reason == "status-403" {
-			continue // see TestRefusalOfTheOnlySideThatMayKnow
+			continue // see TestRejectionOfTheOnlySideThatMayKnow
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorldFor(t, tt.reason)
-			w.own.answer, w.theirs.answer = answerJSON(http.StatusNotFound, notFoundBody), tt.answer
+			w.local.answer, w.theirs.answer = answerJSON(http.StatusNotFound, notFoundBody), tt.answer
 			if tt.name == "another kind of JSON" {
 				w.theirs.answer = answerJSON(http.StatusOK, `[]`)
 			}
@@ -186,7 +187,7 @@ func TestNotFoundNeedsBothSides(t *testing.T) {
 // it is, if this server does not know what was asked for.
 func TestRefusalOfTheOnlySideThatMayKnow(t *testing.T) {
 	w := newWorld(t, nil)
-	w.own.answer = answerJSON(http.StatusNotFound, notFoundBody)
+	w.local.answer = answerJSON(http.StatusNotFound, notFoundBody)
 	w.theirs.answer = answerJSON(http.StatusForbidden, `{"message":"Access is denied"}`)
 	if response, body := w.send(t, http.MethodGet, "/applications/web", ""); response.StatusCode != http.StatusForbidden || body != `{"message":"Access is denied"}` {
 		t.Errorf("got %d %s, want the refusal", response.StatusCode, body)
@@ -210,7 +211,7 @@ func checkUnavailable(t *testing.T, response *http.Response, body, reason string
 // TestUpstreamIsDown checks all modes without anything at upstream.baseUrl.
 func TestUpstreamIsDown(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.BaseURL = "http://" + ports.Unused(t) })
-	w.own.answer = answerJSON(http.StatusOK, `[]`)
+	w.local.answer = answerJSON(http.StatusOK, `[]`)
 	for _, tt := range []struct {
 		name, method, path, body string
 		code                     int
@@ -243,7 +244,7 @@ func TestOwnErrorDoesNotWait(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MergeTimeout = time.Hour })
 	w.theirs.answer = hang
 	for _, status := range []int{http.StatusForbidden, http.StatusBadRequest, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-		w.own.answer = answerJSON(status, `{"message":"own"}`)
+		w.local.answer = answerJSON(status, `{"message":"own"}`)
 		if response, body := w.send(t, http.MethodGet, "/applications/web", ""); response.StatusCode != status || body != `{"message":"own"}` {
 			t.Errorf("got %d %s, want %d of this server", response.StatusCode, body, status)
 		}
@@ -366,8 +367,8 @@ func TestAccountsCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRequestBodies checks bodies that decide who answers, and bodies that stream.
-func TestRequestBodies(t *testing.T) {
+// TestOnlyDecidingBodiesAreLimited checks bodies that decide who answers, and bodies that stream.
+func TestOnlyDecidingBodiesAreLimited(t *testing.T) {
 	w := newWorld(t, nil)
 	huge := `[{"deployManifest":{"account":"theirs","x":"` + strings.Repeat("x", maxBodyBytes) + `"}}]`
 	if response, body := w.send(t, http.MethodPost, "/kubernetes/ops", huge); response.StatusCode != http.StatusRequestEntityTooLarge {
@@ -387,11 +388,11 @@ func TestErrorsOfCallersAreNotFailures(t *testing.T) {
 	for _, err := range []error{middleware.ErrSlowBody, fmt.Errorf("send: %w", &http.MaxBytesError{Limit: 1})} {
 		w.handler.client.transport.countFailure(t.Context(), err)
 	}
-	if s := w.handler.client.stats.snapshot(); s.Failures != 0 {
+	if s := w.handler.client.stats.health(); s.Failures != 0 {
 		t.Errorf("got %+v, want no failures", s)
 	}
 	w.handler.client.transport.countFailure(t.Context(), io.EOF)
-	if s := w.handler.client.stats.snapshot(); s.Failures != 1 || s.LastError != reasonUnreachable {
+	if s := w.handler.client.stats.health(); s.Failures != 1 || s.LastError != reasonUnreachable {
 		t.Errorf("got %+v, want one failure", s)
 	}
 }

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/internal/configfile"
+	"github.com/vedette-io/vedette/server/accountlist"
+	"github.com/vedette-io/vedette/server/store/lastanswers"
+	"github.com/vedette-io/vedette/server/store/registry"
 )
 
 // The accounts of the tests: one of an agent, which the upstream Clouddriver knows too, and one that
@@ -27,64 +30,76 @@ const (
 // memoryStore has the accounts of agents, or an error, and the last answers of the upstream Clouddriver.
 type memoryStore struct {
 	mu      sync.Mutex
-	version uint64
-	syncs   []store.AccountSync
+	log     []vedette.AccountName // of changes
+	rows    []registry.Account
 	err     error
-	answers map[string]store.UpstreamAnswer
+	answers map[string]lastanswers.Answer
 }
 
 // newMemoryStore returns a store with accounts that are complete.
 func newMemoryStore(names ...vedette.AccountName) *memoryStore {
-	m := &memoryStore{answers: map[string]store.UpstreamAnswer{}}
+	m := &memoryStore{answers: map[string]lastanswers.Answer{}}
 	for _, name := range names {
-		m.set(name, store.FirstSync{Settled: time.Unix(1, 0), Complete: time.Unix(1, 0)})
+		m.set(name, registry.FirstSync{Settled: time.Unix(1, 0), Complete: time.Unix(1, 0)})
 	}
 	return m
 }
 
 // set registers or changes an account.
-func (m *memoryStore) set(name vedette.AccountName, first store.FirstSync) {
+func (m *memoryStore) set(name vedette.AccountName, first registry.FirstSync) {
 	m.remove(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version++
-	m.syncs = append(m.syncs, store.AccountSync{Account: name, Term: 1, FirstSync: first})
+	m.log = append(m.log, name)
+	m.rows = append(m.rows, registry.Account{Account: vedette.Account{Name: name}, Term: 1, FirstSync: first})
 }
 
 func (m *memoryStore) remove(name vedette.AccountName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version++
-	m.syncs = slices.DeleteFunc(slices.Clone(m.syncs), func(a store.AccountSync) bool { return a.Account == name })
+	m.log = append(m.log, name)
+	m.rows = slices.DeleteFunc(slices.Clone(m.rows), func(a registry.Account) bool { return a.Name == name })
 }
 
-// fail makes reads return an error, or none.
+// fail makes reads return an error, or none, and an account be read again.
 func (m *memoryStore) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version++
+	m.log = append(m.log, ourAccount)
 	m.err = err
 }
 
 func (m *memoryStore) AccountsVersion() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.version
+	return uint64(len(m.log))
 }
 
-func (m *memoryStore) AccountSyncs(context.Context) ([]store.AccountSync, error) {
+func (m *memoryStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.syncs, m.err
+	return slices.Clone(m.log[since:]), uint64(len(m.log))
 }
 
-func (m *memoryStore) UpstreamAnswer(_ context.Context, name string) (store.UpstreamAnswer, error) {
+func (m *memoryStore) Accounts(context.Context) ([]registry.Account, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rows, m.err
+}
+
+func (m *memoryStore) AccountsNamed(_ context.Context, names ...vedette.AccountName) ([]registry.Account, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.rows), func(a registry.Account) bool { return !slices.Contains(names, a.Name) }), m.err
+}
+
+func (m *memoryStore) UpstreamAnswer(_ context.Context, name string) (lastanswers.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.answers[name], m.err
 }
 
-func (m *memoryStore) SetUpstreamAnswer(_ context.Context, a store.UpstreamAnswer) error {
+func (m *memoryStore) SetUpstreamAnswer(_ context.Context, a lastanswers.Answer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.answers[a.Name] = a
@@ -160,7 +175,7 @@ func answerJSON(status int, body string) http.HandlerFunc {
 
 // world is a server in front of an upstream Clouddriver, which is a real HTTP server.
 type world struct {
-	own      *side
+	local    *side
 	theirs   *side
 	accounts *memoryStore
 	remote   *Remote
@@ -171,20 +186,20 @@ type world struct {
 // newWorld starts both. The upstream Clouddriver has a path before its API, as behind a gateway.
 func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
-	w := &world{own: &side{name: "own"}, theirs: &side{name: "theirs"}, accounts: newMemoryStore(ourAccount)}
+	w := &world{local: &side{name: "own"}, theirs: &side{name: "theirs"}, accounts: newMemoryStore(ourAccount)}
 	upstreamServer := httptest.NewServer(http.StripPrefix("/base", w.theirs))
 	t.Cleanup(upstreamServer.Close)
 	cfg := Config{BaseURL: upstreamServer.URL + "/base", HasProjects: true}
 	if change != nil {
 		change(&cfg)
 	}
-	remote, err := NewRemote(cfg, w.accounts)
+	remote, err := NewRemote(cfg, accountlist.NewCache(w.accounts), w.accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(remote.client.transport.http.CloseIdleConnections)
 	w.remote = remote
-	w.handler = New(remote, w.own).(*Handler)
+	w.handler = New(remote, w.local).(*Handler)
 	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	w.url = server.URL
@@ -216,14 +231,14 @@ func (w *world) send(t testing.TB, method, path, body string, headers ...string)
 }
 
 // join merges two documents as an endpoint does. A document that is nil stands for 404, and so does the result.
-func join(t testing.TB, e Endpoint, own, theirs []byte) ([]byte, error) {
+func join(t testing.TB, e Endpoint, local, theirs []byte) ([]byte, error) {
 	t.Helper()
 	accounts := newMemoryStore(ourAccount)
-	ownAnswer := answerJSON(http.StatusOK, string(own))
-	if own == nil {
+	ownAnswer := answerJSON(http.StatusOK, string(local))
+	if local == nil {
 		ownAnswer = answerJSON(http.StatusNotFound, notFoundBody)
 	}
-	remote, err := NewRemote(Config{BaseURL: "http://127.0.0.1:1"}, accounts)
+	remote, err := NewRemote(Config{BaseURL: "http://127.0.0.1:1"}, accountlist.NewCache(accounts), accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +248,7 @@ func join(t testing.TB, e Endpoint, own, theirs []byte) ([]byte, error) {
 		t.Fatal(err)
 	}
 	defer m.grant.Release()
-	ownPart, err := m.readOwn()
+	localPart, err := m.readLocal()
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +256,7 @@ func join(t testing.TB, e Endpoint, own, theirs []byte) ([]byte, error) {
 	if theirs != nil {
 		p.document = bytes.NewReader(theirs)
 	}
-	send, err := e.joiner(m, ownPart, p)
+	send, err := e.joiner(m, localPart, p)
 	if err != nil {
 		return nil, err
 	}
@@ -257,10 +272,19 @@ func join(t testing.TB, e Endpoint, own, theirs []byte) ([]byte, error) {
 func endpoint(t testing.TB, pattern string) Endpoint {
 	t.Helper()
 	for _, e := range Table() {
-		if e.Pattern == pattern {
+		if string(e.Pattern) == pattern {
 			return e
 		}
 	}
 	t.Fatalf("got no endpoint %q", pattern)
 	return Endpoint{}
+}
+
+// secrets returns texts as a configuration has them.
+func secrets(texts map[string]string) map[string]configfile.Secret {
+	all := map[string]configfile.Secret{}
+	for name, text := range texts {
+		all[name] = configfile.NewSecret(text)
+	}
+	return all
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/decodelimit"
 	"github.com/vedette-io/vedette/server/middleware"
 )
@@ -50,13 +51,46 @@ func acceptKnownEncodings(header http.Header) {
 	}
 }
 
-// forward passes a request on.
 func (h *Handler) forward(w http.ResponseWriter, r *http.Request) error {
 	if err := checkPath(r.URL); err != nil {
 		return err
 	}
+	if hint := web.ScaleAgentHint(r.Method, r.URL.EscapedPath()); hint != "" {
+		w = &hintWriter{ResponseWriter: w, request: r, hint: hint}
+	}
 	h.proxy.ServeHTTP(&streamWriter{w, http.NewResponseController(w), h.client.Timeout}, r)
 	return nil
+}
+
+// hintWriter replaces a 404 of a Clouddriver that does not have a path of the Scale Agent, either.
+type hintWriter struct {
+	http.ResponseWriter
+	request    *http.Request
+	hint       string
+	isReplaced bool
+}
+
+// Unwrap is called by http.ResponseController.
+func (w *hintWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader writes the whole answer if it is a 404.
+func (w *hintWriter) WriteHeader(status int) {
+	if status != http.StatusNotFound || w.isReplaced {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.isReplaced = true
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Etag", "Trailer"} {
+		w.Header().Del(name)
+	}
+	web.WriteNoHandler(w.ResponseWriter, w.request, w.hint)
+}
+
+func (w *hintWriter) Write(p []byte) (int, error) {
+	if w.isReplaced {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // failForward answers a request that could not be passed on.
@@ -85,8 +119,8 @@ func unavailable(reason string) error {
 		"accounts of agents: try again, and see the logs of that Clouddriver", reason)
 }
 
-// unavailableOwn returns the error of an answer of this server that cannot be kept until it is complete.
-func unavailableOwn(err error) error {
+// unavailableLocal returns the error of an answer of this server that cannot be kept until it is complete.
+func unavailableLocal(err error) error {
 	switch {
 	case errors.Is(err, fair.ErrTooLarge):
 		return unavailable(reasonTooLarge)

@@ -7,14 +7,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // TestForwardKeepsHeaders checks both directions of a request that is passed on.
 func TestForwardKeepsHeaders(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Username, c.Password, c.Headers = "vedette", "s3cret", map[string]string{"X-Gateway-Token": "t"}
+		c.Username, c.Password = "vedette", configfile.NewSecret("s3cret")
+		c.Headers = secrets(map[string]string{"X-Gateway-Token": "t"})
 	})
 	w.theirs.answer = func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Add("X-Many", "a")
@@ -56,8 +60,8 @@ func TestCallersAuthorizationIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestForwardStreams checks that the parts of both bodies arrive before the whole.
-func TestForwardStreams(t *testing.T) {
+// TestBodiesStreamBothWays checks that the parts of both bodies arrive before the whole.
+func TestBodiesStreamBothWays(t *testing.T) {
 	received, released := make(chan string), make(chan struct{})
 	upstreamServer := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body := bufio.NewReader(r.Body)
@@ -109,8 +113,8 @@ func (w *world) setBase(t *testing.T, address string) {
 	w.handler.client.base = base
 }
 
-// TestLoop points a server to itself, directly and through a second server.
-func TestLoop(t *testing.T) {
+// TestLoopsAreRecognized points a server to itself, directly and through a second server.
+func TestLoopsAreRecognized(t *testing.T) {
 	for _, name := range []string{"itself", "another server that leads back"} {
 		t.Run(name, func(t *testing.T) {
 			a, b := newWorld(t, nil), newWorld(t, nil)
@@ -120,7 +124,7 @@ func TestLoop(t *testing.T) {
 				a.setBase(t, b.url)
 				b.setBase(t, a.url)
 			}
-			for _, s := range []*side{a.own, b.own} {
+			for _, s := range []*side{a.local, b.local} {
 				s.answer = answerJSON(http.StatusOK, `[{"name":"agents"}]`)
 			}
 			response, body := a.send(t, http.MethodGet, "/subnets", "")
@@ -133,8 +137,8 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestLoopGuard checks the header that detects loops.
-func TestLoopGuard(t *testing.T) {
+// TestViaHeaderDetectsLoops checks the header that detects loops.
+func TestViaHeaderDetectsLoops(t *testing.T) {
 	guard := newLoopGuard()
 	for _, tt := range []struct {
 		name   string
@@ -153,8 +157,8 @@ func TestLoopGuard(t *testing.T) {
 	}
 }
 
-// TestRejectedRequests checks requests that must not reach the upstream Clouddriver.
-func TestRejectedRequests(t *testing.T) {
+// TestRejectedRequestsStayHere checks requests that must not reach the upstream Clouddriver.
+func TestRejectedRequestsStayHere(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, tt := range []struct {
 		name, method, path string
@@ -182,18 +186,18 @@ func TestRejectedRequests(t *testing.T) {
 	}
 }
 
-// TestHealth checks that the state of the upstream Clouddriver is shown and changes nothing else.
-func TestHealth(t *testing.T) {
+// TestUpstreamHealthChangesNothingElse checks that the state of the upstream Clouddriver is shown and changes nothing else.
+func TestUpstreamHealthChangesNothingElse(t *testing.T) {
 	w := newWorld(t, nil)
-	status := func(code int) (string, snapshot) {
+	status := func(code int) (string, healthDetails) {
 		t.Helper()
-		w.own.answer = answerJSON(code, `{"status":"X","components":{"db":{"status":"Y"}}}`)
+		w.local.answer = answerJSON(code, `{"status":"X","components":{"db":{"status":"Y"}}}`)
 		response, body := w.send(t, http.MethodGet, "/health", "")
 		var view struct {
 			Status     string
 			Components map[string]struct {
 				Status  string
-				Details snapshot
+				Details healthDetails
 			}
 		}
 		if err := json.Unmarshal([]byte(body), &view); err != nil || response.StatusCode != code || view.Status != "X" || view.Components["db"].Status != "Y" {
@@ -218,14 +222,14 @@ func TestHealth(t *testing.T) {
 	if got, _ := status(http.StatusOK); got != "UP" {
 		t.Errorf("after a success: got %s, want UP", got)
 	}
-	w.own.answer = answerJSON(http.StatusMethodNotAllowed, "other")
+	w.local.answer = answerJSON(http.StatusMethodNotAllowed, "other")
 	if response, body := w.send(t, http.MethodPost, "/health", ""); response.StatusCode != http.StatusMethodNotAllowed || body != "other" {
 		t.Errorf("POST: got %d %s, want what this server answers", response.StatusCode, body)
 	}
 }
 
-// TestValidate checks configurations that cannot work.
-func TestValidate(t *testing.T) {
+// TestImpossibleConfigurationsAreRejected checks configurations that cannot work.
+func TestImpossibleConfigurationsAreRejected(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		cfg  Config
@@ -237,16 +241,53 @@ func TestValidate(t *testing.T) {
 		{"another scheme", Config{BaseURL: "ftp://spin-clouddriver"}, "must be a URL"},
 		{"a user in the URL", Config{BaseURL: "http://u:p@spin-clouddriver"}, "must not have a user"},
 		{"a query", Config{BaseURL: "http://spin-clouddriver?x=1"}, "must not have a query"},
-		{"a password without a user", Config{BaseURL: "http://a", Password: "p"}, "no user"},
+		{"a password without a user", Config{BaseURL: "http://a", Password: configfile.NewSecret("p")}, "no user"},
 		{"a negative time", Config{BaseURL: "http://a", Timeout: -1}, "negative"},
-		{"a header with a line break", Config{BaseURL: "http://a", Headers: map[string]string{"X": "a\r\nY: b"}}, "not a valid HTTP header"},
-		{"a header name with a space", Config{BaseURL: "http://a", Headers: map[string]string{"X Y": "a"}}, "not a valid HTTP header"},
-		{"a header of the connection", Config{BaseURL: "http://a", Headers: map[string]string{"connection": "close"}}, "the server sets it"},
-		{"headers", Config{BaseURL: "http://a", Headers: map[string]string{"X-Token": "a b\tc"}}, ""},
+		{"a header with a line break", Config{BaseURL: "http://a", Headers: secrets(map[string]string{"X": "a\r\nY: b"})}, "not a valid HTTP header"},
+		{"a header name with a space", Config{BaseURL: "http://a", Headers: secrets(map[string]string{"X Y": "a"})}, "not a valid HTTP header"},
+		{"a header of the connection", Config{BaseURL: "http://a", Headers: secrets(map[string]string{"connection": "close"})}, "the server sets it"},
+		{"headers", Config{BaseURL: "http://a", Headers: secrets(map[string]string{"X-Token": "a b\tc"})}, ""},
 	} {
 		err := tt.cfg.Validate()
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	several := Config{BaseURL: "http://a", Headers: secrets(map[string]string{"Via": "z", "Host": "b", "X Y": "c", "Connection": "close"})}
+	for range 100 { // the same error each time
+		if err := several.Validate(); err == nil || !strings.Contains(err.Error(), `"Connection"`) {
+			t.Fatalf("got %v, want an error about the first header by name", err)
+		}
+	}
+}
+
+// TestScaleAgentPathsArePassedOn checks that a path of the Scale Agent is passed on, and explained if the other Clouddriver does
+// not have it, either.
+func TestScaleAgentPathsArePassedOn(t *testing.T) {
+	w := newWorld(t, nil)
+	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Encoding", "identity")
+		if r.URL.Path == "/armory/agents" {
+			_, _ = io.WriteString(rw, "theirs")
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		rw.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(rw, "<html>not here</html>")
+	}
+	for path, want := range map[string]string{
+		"/armory/agents":       "200 theirs",
+		"/armory/clouddrivers": "404 {",
+		"/other":               "404 <html>not here</html>",
+	} {
+		response, body := w.send(t, http.MethodGet, path, "")
+		got := strconv.Itoa(response.StatusCode) + " " + body
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+		if path == "/armory/clouddrivers" && (!strings.Contains(body, "No handler found for GET /armory/clouddrivers: one server runs per database") ||
+			!json.Valid([]byte(body)) || response.Header.Get("Content-Type") != "application/json" || response.Header.Get("Content-Encoding") != "") {
+			t.Errorf("%s: got %v %s", path, response.Header, body)
 		}
 	}
 }

@@ -5,32 +5,34 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/vedette-io/vedette/server/upstream/merging"
 )
 
 // FuzzMerge merges any two answers of every kind. Nothing may panic; a result is valid JSON, and has
 // no account of agents from the upstream Clouddriver.
 func FuzzMerge(f *testing.F) {
 	for _, tt := range mergeCases {
-		f.Add([]byte(tt.own), []byte(tt.theirs))
+		f.Add([]byte(tt.local), []byte(tt.theirs))
 	}
 	f.Add([]byte(`[]`), []byte(`[{"account":"agents","account":"x"}]`))
 	f.Add([]byte(`{}`), []byte("{\"\xff\":1}"))
-	f.Fuzz(func(t *testing.T, own, theirs []byte) {
-		if len(own) > 0 && !json.Valid(own) {
+	f.Fuzz(func(t *testing.T, local, theirs []byte) {
+		if len(local) > 0 && !json.Valid(local) {
 			return // this server writes valid JSON
 		}
-		if len(own) == 0 {
-			own = nil
+		if len(local) == 0 {
+			local = nil
 		}
 		for _, e := range Table() {
 			if e.Policy == "" {
 				continue
 			}
-			merged, err := join(t, e, own, theirs)
+			merged, err := join(t, e, local, theirs)
 			if err == nil && merged != nil && !json.Valid(merged) {
-				t.Errorf("%s of %q and %q: got %q, want JSON", e.Pattern, own, theirs, merged)
+				t.Errorf("%s of %q and %q: got %q, want JSON", e.Pattern, local, theirs, merged)
 			}
-			if err == nil && own == nil && e.Pattern == "serverGroups" {
+			if err == nil && local == nil && e.Pattern == "serverGroups" {
 				checkAccounts(t, theirs, merged)
 			}
 		}
@@ -44,7 +46,7 @@ func checkAccounts(t *testing.T, theirs, merged []byte) {
 		return
 	}
 	for _, element := range list {
-		if element[accountKey] == ourAccount {
+		if element[merging.AccountKey] == ourAccount {
 			t.Errorf("%q: got %q, want it without the account of agents", theirs, merged)
 		}
 	}
@@ -54,7 +56,7 @@ func checkAccounts(t *testing.T, theirs, merged []byte) {
 // leaves that of the base URL.
 func FuzzRoute(f *testing.F) {
 	for _, e := range Table() {
-		f.Add(e.method(), "/"+e.path())
+		f.Add(e.Method(), "/"+e.Path())
 	}
 	f.Add("GET", "//manifests/a//b%2F..%2f")
 	f.Add("POST", "/task/x:resume:resume")
@@ -89,24 +91,24 @@ func FuzzBody(f *testing.F) {
 	f.Add("PUT", []byte(`{"artifactAccount":"x","type":{}}`))
 	f.Add("POST", []byte(`{"account":["agents"]}`))
 	w := newWorld(f, nil)
-	w.own.answer = answerJSON(http.StatusOK, `[]`)
+	w.local.answer = answerJSON(http.StatusOK, `[]`)
 	f.Fuzz(func(t *testing.T, method string, body []byte) {
 		paths := []string{"/kubernetes/ops", "/ops/x", "/cache/kubernetes/x"}
 		if method == http.MethodPut {
 			paths = []string{"/artifacts/fetch"}
 		}
 		for _, path := range paths {
-			w.own.requests()
+			w.local.requests()
 			w.theirs.requests()
 			response, _ := w.send(t, map[bool]string{true: "PUT", false: "POST"}[method == http.MethodPut], path, string(body))
-			own, theirs := 0, len(w.theirs.requests())
-			for _, r := range w.own.requests() {
+			local, theirs := 0, len(w.theirs.requests())
+			for _, r := range w.local.requests() {
 				if r.URL.Path == path {
-					own++
+					local++
 				}
 			}
-			if own+theirs != 1 || response.StatusCode != http.StatusOK {
-				t.Errorf("%s %q: got %d, asked this server %d times and the other %d times, want one of them", path, body, response.StatusCode, own, theirs)
+			if local+theirs != 1 || response.StatusCode != http.StatusOK {
+				t.Errorf("%s %q: got %d, asked this server %d times and the other %d times, want one of them", path, body, response.StatusCode, local, theirs)
 			}
 		}
 	})

@@ -7,30 +7,31 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/rest"
 )
 
 // Handler answers requests itself, passes them on, or merges both answers.
 type Handler struct {
-	own      http.Handler
+	local    http.Handler
 	accounts *accountCache
 	answers  *answers
 	sides    *requestSides
 	client   *client
 	proxy    *httputil.ReverseProxy
 	table    []Endpoint
-	fail     middleware.RefuseFunc
+	fail     middleware.RejectFunc
 }
 
-// New returns the handler of all of Clouddriver's paths. The handler own is that of package
-// clouddriver, which submits operations to the same remote. Like own, the new one must not be
+// New returns the handler of all of Clouddriver's paths. The handler local is that of package
+// clouddriver, which submits operations to the same remote. Like local, the new one must not be
 // registered with a ServeMux.
-func New(remote *Remote, own http.Handler) http.Handler {
+func New(remote *Remote, local http.Handler) http.Handler {
 	c := remote.client
 	h := &Handler{
-		own: own, accounts: remote.accounts, answers: remote.answers, sides: newRequestSides(), client: c, table: Table(),
-		fail: clouddriver.Fail(c.Log),
+		local: local, accounts: remote.accounts, answers: remote.answers, sides: newRequestSides(), client: c, table: Table(),
+		fail: web.Fail(c.Log),
 	}
 	h.proxy = h.newProxy()
 	return h
@@ -41,8 +42,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = middleware.LiteralSemicolons(r)
 	found := findRoute(h.table, r.Method, r.URL.EscapedPath())
 	middleware.SetRoute(r, found.name())
-	if found.Mode == Own {
-		h.serveOwn(w, r, found)
+	if found.Mode == Local {
+		h.serveLocal(w, r, found)
 		return
 	}
 	err := h.check(r)
@@ -72,8 +73,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // check rejects requests of web pages before they reach the upstream Clouddriver.
 func (h *Handler) check(r *http.Request) error {
-	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		return vedette.Errorf(vedette.Denied, "cross-origin requests are rejected: %w", err)
+	if err := rest.CheckOrigin(r); err != nil {
+		return err
 	}
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return vedette.Errorf(vedette.Invalid, "the method %s is not supported", r.Method)
@@ -90,7 +91,7 @@ func (r route) merges() bool {
 // are too, because the accounts in them decide.
 func isKubernetes(provider string) bool { return provider == "" || provider == "kubernetes" }
 
-// serve answers a request that is not always own.
+// serve answers a request that this server does not always answer.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) error {
 	if provider, ok := found.params[providerParam]; ok && found.Mode != ByAccount && !isKubernetes(provider) {
 		if found.Mode == ByOperations {
@@ -114,7 +115,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) err
 		return h.serveByBody(w, r)
 	case ByArtifact:
 		return h.serveArtifact(w, r, found.params[nameParam])
-	case Own, PassedOn:
+	case Local, PassedOn:
 	}
 	return h.forward(w, r)
 }
@@ -125,26 +126,26 @@ func (h *Handler) serveByAccount(w http.ResponseWriter, r *http.Request, account
 	if err != nil {
 		return err
 	}
-	if !ours.has(account) {
+	if !ours.Has(account) {
 		return h.forwardAccount(w, r, ours, account)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.own.ServeHTTP(w, r)
+		h.local.ServeHTTP(w, r)
 		return nil
 	}
 	// An account that has left meanwhile looks like one without objects.
-	own, later := newRecorder(w, nil), ours
-	own.isRight = func() bool { //nolint:contextcheck // the recorder calls it during the request
+	local, later := newRecorder(w, nil), ours
+	local.isRight = func() bool { //nolint:contextcheck // the recorder calls it during the request
 		later, err = h.accounts.current(r.Context())
-		return err == nil && later.has(account) && later.owned[vedette.AccountName(account)].Equal(ours.owned[vedette.AccountName(account)])
+		return err == nil && later.Has(account) && later.owned[vedette.AccountName(account)].Equal(ours.owned[vedette.AccountName(account)])
 	}
-	h.own.ServeHTTP(own, r)
+	h.local.ServeHTTP(local, r)
 	switch {
 	case err != nil:
 		return err
-	case !own.isDropped:
+	case !local.isDropped:
 		return nil
-	case later.has(account): // it has left and come back
+	case later.Has(account): // it has left and come back
 		return vedette.Errorf(vedette.Unavailable, "account %.300s was removed and registered again meanwhile: try again", account)
 	}
 	return h.forwardAccount(w, r, later, account)

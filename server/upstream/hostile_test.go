@@ -8,13 +8,14 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 )
 
 // TestListsOfSmallValues checks lists that take many times more memory than bytes, in members that
 // are there twice or whose names differ in case, which encoding/json reads too.
 func TestListsOfSmallValues(t *testing.T) {
-	many := "[1" + strings.Repeat(",1", maxElements) + "]"
-	texts := `["` + strings.Repeat(`","`, maxElements) + `"]`
+	many := "[1" + strings.Repeat(",1", merging.MaxElements) + "]"
+	texts := `["` + strings.Repeat(`","`, merging.MaxElements) + `"]`
 	for _, tt := range []struct{ name, pattern, body string }{
 		{"results", "search", `[{"results":` + many + `}]`},
 		{"results that are there twice", "search", `[{"results":[],"results":` + many + `}]`},
@@ -30,7 +31,7 @@ func TestListsOfSmallValues(t *testing.T) {
 // TestPanicReturnsMemory checks that a defect of this server does not use up the memory for merges.
 func TestPanicReturnsMemory(t *testing.T) {
 	w := newWorld(t, nil)
-	w.own.answer = func(http.ResponseWriter, *http.Request) {
+	w.local.answer = func(http.ResponseWriter, *http.Request) {
 		for w.handler.client.memory.Used() == 0 { // until the other answer is there
 			runtime.Gosched()
 		}
@@ -48,15 +49,15 @@ func TestPanicReturnsMemory(t *testing.T) {
 	}
 }
 
-// TestHostileTasks checks answers to a submission and to a poll.
-func TestHostileTasks(t *testing.T) {
+// TestHostileTaskAnswersAreUnavailable checks answers to a submission and to a poll.
+func TestHostileTaskAnswersAreUnavailable(t *testing.T) {
 	for _, tt := range []struct{ name, submitted, polled, want string }{
 		{"an ID with a slash", `{"id":"../credentials"}`, ``, "named no task that can be followed"},
 		{"an ID of dots", `{"id":".."}`, ``, "named no task that can be followed"},
 		{"a long ID", `{"id":"` + strings.Repeat("x", 1000) + `"}`, ``, "named no task that can be followed"},
 		{"an ID with a line break", `{"id":"a\nb"}`, ``, "named no task that can be followed"},
 		{"no ID", `{}`, ``, "named no task that can be followed"},
-		{"very many results", `{"id":"a"}`, `{"resultObjects":[1` + strings.Repeat(",1", maxElements+1) + `]}`, reasonTooLarge},
+		{"very many results", `{"id":"a"}`, `{"resultObjects":[1` + strings.Repeat(",1", merging.MaxElements+1) + `]}`, reasonTooLarge},
 		{"an error of several megabytes", ``, ``, "answered 500"},
 	} {
 		w := newWorld(t, nil)

@@ -53,7 +53,6 @@ func (x *index) accountsVersion() uint64 {
 	return x.version
 }
 
-// setAccounts replaces the accounts.
 func (x *index) setAccounts(names []string, at time.Time) {
 	accounts := make(map[string]struct{}, len(names))
 	for _, name := range names {
@@ -140,7 +139,7 @@ func (x *index) hasApplication(name string, ours *accountSet) answerOf {
 		return yes
 	}
 	for _, account := range accounts {
-		if !ours.hides(account) {
+		if !ours.Hides(account) {
 			return yes
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/clouddriver/web"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
@@ -70,7 +70,7 @@ func (h *Handler) newMerge(ctx context.Context, w http.ResponseWriter, r *http.R
 	m.asks = m.mayAsk()
 	memory := h.client.memory
 	if !m.asks {
-		memory = h.client.ownMemory // which an upstream Clouddriver that does not answer cannot use up
+		memory = h.client.localMemory // which an upstream Clouddriver that does not answer cannot use up
 	}
 	if m.grant, err = memory.Acquire(ctx, readlimit.CallerOf(r).Source, mergeBytes); err != nil {
 		return nil, unavailable(reasonBusy)
@@ -81,7 +81,7 @@ func (h *Handler) newMerge(ctx context.Context, w http.ResponseWriter, r *http.R
 // serve answers, or returns errAccountLeft before it has written anything.
 func (m *merge) serve() error {
 	if !m.asks {
-		return m.serveOwn()
+		return m.serveLocal()
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
 	theirs := make(chan part, 1)
@@ -94,14 +94,14 @@ func (m *merge) serve() error {
 			p.close()
 		}
 	}()
-	own, err := m.readOwn()
-	if err != nil || own.isSent || m.r.Context().Err() != nil {
+	local, err := m.readLocal()
+	if err != nil || local.isSent || m.r.Context().Err() != nil {
 		return err // an error of this server does not wait for the upstream Clouddriver
 	}
 	p := <-theirs
 	received = true
 	defer p.close()
-	return m.join(own, p)
+	return m.join(local, p)
 }
 
 // open returns the upstream Clouddriver's part.
@@ -127,30 +127,30 @@ func (m *merge) open(ctx context.Context) part {
 	return p
 }
 
-// ownPart is this server's part of an answer.
-type ownPart struct {
+// localPart is this server's part of an answer.
+type localPart struct {
 	*recorder
 	kept *spool.Spool // of a streamed answer with status 200: the elements; otherwise the body
 }
 
-// readOwn asks this server's API.
-func (m *merge) readOwn() (ownPart, error) {
-	own := ownPart{kept: spool.New(m.ctx, m.grant)}
-	own.recorder = newRecorder(m.w, own.kept, http.StatusOK, http.StatusNotFound)
-	ctx := clouddriver.WithoutAccounts(m.r.Context(), m.isNotOurs)
+// readLocal asks this server's API.
+func (m *merge) readLocal() (localPart, error) {
+	local := localPart{kept: spool.New(m.ctx, m.grant)}
+	local.recorder = newRecorder(m.w, local.kept, http.StatusOK, http.StatusNotFound)
+	ctx := web.WithoutAccounts(m.r.Context(), m.isNotOurs)
 	inner := readRequest(m.r.WithContext(ctx))
 	if m.found.stream == nil {
-		m.own.ServeHTTP(own, inner)
-		if err := own.finish(); err != nil {
-			return own, unavailableOwn(err)
+		m.local.ServeHTTP(local, inner)
+		if err := local.finish(); err != nil {
+			return local, unavailableLocal(err)
 		}
-		return own, nil
+		return local, nil
 	}
 	elements, write := io.Pipe()
-	own.recorder.body = write
+	local.recorder.body = write
 	done := make(chan error, 1)
 	go func() {
-		_, err := m.keep(elements, m.found.stream, own.kept, m.ours.has)
+		_, err := m.keep(elements, m.found.stream, local.kept, m.ours.Has)
 		elements.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // a write fails instead of waiting
 		done <- err
 	}()
@@ -160,43 +160,43 @@ func (m *merge) readOwn() (ownPart, error) {
 			write.Close()
 			err = <-done
 		}()
-		m.own.ServeHTTP(own, inner)
+		m.local.ServeHTTP(local, inner)
 	}()
-	if own.status != http.StatusOK {
+	if local.status != http.StatusOK {
 		err = nil // nothing was written to the pipe
 	}
 	if err == nil {
-		err = own.finish()
+		err = local.finish()
 	}
 	if err != nil {
-		return own, unavailableOwn(err)
+		return local, unavailableLocal(err)
 	}
-	return own, nil
+	return local, nil
 }
 
-func (m *merge) isNotOurs(account vedette.AccountName) bool { return !m.ours.has(string(account)) }
+func (m *merge) isNotOurs(account vedette.AccountName) bool { return !m.ours.Has(string(account)) }
 
 // join answers with both parts.
-func (m *merge) join(own ownPart, theirs part) error {
-	switch f := theirs.refusal; {
+func (m *merge) join(local localPart, theirs part) error {
+	switch f := theirs.rejection; {
 	case f == nil:
 	case f.isMissing() && m.found.isMissingThere:
-		theirs.reason, theirs.refusal = "", nil
+		theirs.reason, theirs.rejection = "", nil
 	case f.status != http.StatusNotFound:
 		f.send(m.w) // to ask again could have another answer, which nobody has looked at
 		return nil
 	}
-	write, err := m.found.joiner(m, own, theirs)
+	write, err := m.found.joiner(m, local, theirs)
 	reason := theirs.reason
 	if err != nil {
 		reason = m.client.reasonOfError(m.ctx, err)
 	}
 	if reason != "" {
-		if m.found.Policy != Partial || !m.client.Partial || own.status != http.StatusOK {
+		if m.found.Policy != Partial || !m.client.Partial || local.status != http.StatusOK {
 			return unavailable(reason)
 		}
 		m.w.Header().Set(incompleteHeader, incompleteFor(reason))
-		if write, err = m.found.joiner(m, own, part{}); err != nil {
+		if write, err = m.found.joiner(m, local, part{}); err != nil {
 			return unavailable(m.client.reasonOfError(m.ctx, err))
 		}
 	}
@@ -226,16 +226,16 @@ func (m *merge) limitWriting() {
 	}
 }
 
-// serveOwn answers without the upstream Clouddriver.
-func (m *merge) serveOwn() error {
+// serveLocal answers without the upstream Clouddriver.
+func (m *merge) serveLocal() error {
 	body := spool.New(m.ctx, m.grant)
-	own := newRecorder(m.w, body, http.StatusOK, http.StatusNotFound, http.StatusNotModified)
-	ctx := clouddriver.WithoutAccounts(m.r.Context(), m.isNotOurs)
-	m.own.ServeHTTP(own, m.r.WithContext(ctx))
-	if err := own.finish(); err != nil {
-		return unavailableOwn(err)
+	local := newRecorder(m.w, body, http.StatusOK, http.StatusNotFound, http.StatusNotModified)
+	ctx := web.WithoutAccounts(m.r.Context(), m.isNotOurs)
+	m.local.ServeHTTP(local, m.r.WithContext(ctx))
+	if err := local.finish(); err != nil {
+		return unavailableLocal(err)
 	}
-	if own.isSent {
+	if local.isSent {
 		return nil
 	}
 	later, err := m.accounts.exact(m.ctx)
@@ -246,11 +246,11 @@ func (m *merge) serveOwn() error {
 		return errAccountLeft
 	case !m.ours.mayExceed(later):
 		m.limitWriting()
-		own.send(body)
+		local.send(body)
 		return nil
 	}
 	// The answer may have accounts for which this server does not answer yet.
-	filtered, err := m.readOwn()
+	filtered, err := m.readLocal()
 	if err != nil || filtered.isSent {
 		return err
 	}

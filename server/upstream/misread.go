@@ -44,7 +44,7 @@ func sameDecision(a, b route) bool {
 		params = append(params, appParam)
 	case ByArtifact, ByOperations:
 		params = append(params, nameParam)
-	case Own, PassedOn, ByAccount, ByProvider, ByTask, ByBody:
+	case Local, PassedOn, ByAccount, ByProvider, ByTask, ByBody:
 	}
 	for _, param := range params {
 		if a.params[param] != b.params[param] {

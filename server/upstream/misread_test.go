@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestMisreadPaths sends paths that Spring reads in another way than this server. None may reach the
+// TestMisreadPathsStayHere sends paths that Spring reads in another way than this server. None may reach the
 // upstream Clouddriver as a request about an account of agents.
-func TestMisreadPaths(t *testing.T) {
+func TestMisreadPathsStayHere(t *testing.T) {
 	for _, tt := range []struct {
 		method, path, body string
 		status             int // that is not 400
@@ -47,8 +47,8 @@ func TestMisreadPaths(t *testing.T) {
 	}
 }
 
-// TestMisreadBodies sends bodies that Jackson reads in another way than encoding/json.
-func TestMisreadBodies(t *testing.T) {
+// TestMisreadBodiesStayHere sends bodies that Jackson reads in another way than encoding/json.
+func TestMisreadBodiesStayHere(t *testing.T) {
 	for name, description := range map[string]string{
 		"another member in another case": `{"account":"agents","Account":"theirs"}`, "a member twice": `{"account":"agents","account":"theirs"}`,
 		"a member twice, reversed":         `{"account":"theirs","account":"agents"}`,
@@ -73,9 +73,9 @@ func TestMisreadBodies(t *testing.T) {
 	}
 }
 
-// TestForgedAccounts merges answers in which the upstream Clouddriver names an account of agents in a
+// TestForgedAccountsAreNotShown merges answers in which the upstream Clouddriver names an account of agents in a
 // way that some readers find and others do not.
-func TestForgedAccounts(t *testing.T) {
+func TestForgedAccountsAreNotShown(t *testing.T) {
 	for path, forged := range map[string][]string{
 		"/credentials": {`[{"name":"theirs","name":"agents","permissions":{}}]`, `[{"name":"theirs","n\u0061me":"agents"}]`, `[{"name":"AGENTS"}]`,
 			`[{"name":"agénts"}]`, `[{"name":"agents"}]`, `[{"name":"theirs","x":{"a":1,"a":2}}]`},
@@ -92,7 +92,7 @@ func TestForgedAccounts(t *testing.T) {
 				if strings.HasPrefix(answer, "{") {
 					empty = "{}"
 				}
-				f.own.answer, f.theirs.answer = answerJSON(200, empty), answerJSON(200, answer)
+				f.local.answer, f.theirs.answer = answerJSON(200, empty), answerJSON(200, answer)
 				w := httptest.NewRecorder()
 				f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://server"+path, nil))
 				if got := strings.ToLower(w.Body.String()); w.Code != 200 && w.Code != 503 || strings.Contains(got, `"agents"`) || strings.Contains(got, "agénts") {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"sync"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/task"
@@ -19,7 +20,7 @@ func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params
 	}
 	requests, err := parseOperations(params, raw)
 	if err != nil {
-		h.own.ServeHTTP(w, r) // it reports the error
+		h.local.ServeHTTP(w, r) // it reports the error
 		return nil
 	}
 	foreign := 0
@@ -36,7 +37,7 @@ func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params
 	// A request that is repeated after its account has moved goes to the side that has run it.
 	passOn, forget := h.sides.decide(r, raw, passOn)
 	if !passOn {
-		h.own.ServeHTTP(w, r)
+		h.local.ServeHTTP(w, r)
 		return nil
 	}
 	r = r.WithContext(context.WithValue(r.Context(), notReachedKey{}, forget))
@@ -47,18 +48,15 @@ func (h *Handler) serveOperations(w http.ResponseWriter, r *http.Request, params
 }
 
 // forwardOperations passes on operations of another provider, whose bodies stream. It looks for the applications that they name in the
-// first bytes, and takes any text for one that stands where such a name can stand.
+// first bytes, and takes any text for one that is where such a name can be.
 func (h *Handler) forwardOperations(w http.ResponseWriter, r *http.Request) error {
 	first := &prefix{limit: maxPrefixBytes}
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.TeeReader(r.Body, first), r.Body}
-	err := h.forward(w, r)
-	for _, match := range namedApplication.FindAllSubmatch(first.bytes, maxNamedApplications) {
-		h.answers.index.mention(string(match[1]))
-	}
-	return err
+	defer func() { h.answers.index.mention(first.applications()...) }() // the proxy panics if the client leaves
+	return h.forward(w, r)
 }
 
 const (
@@ -69,14 +67,27 @@ const (
 // namedApplication finds the members that name an application in the operations of all providers.
 var namedApplication = regexp.MustCompile(`"(?:application|app)"\s*:\s*"([^"\\]{1,255})"`)
 
-// prefix keeps the first bytes of what is written to it.
+// prefix keeps the first bytes of what is written to it. A body may still be read after its request has been answered.
 type prefix struct {
-	bytes []byte
 	limit int
+
+	mu    sync.Mutex
+	bytes []byte
+}
+
+func (p *prefix) applications() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, match := range namedApplication.FindAllSubmatch(p.bytes, maxNamedApplications) {
+		names = append(names, string(match[1]))
+	}
+	return names
 }
 
 // Write implements io.Writer.
 func (p *prefix) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.bytes = append(p.bytes, b[:min(len(b), p.limit-len(p.bytes))]...)
 	return len(b), nil
 }
@@ -102,14 +113,14 @@ func isForeign(ctx context.Context, accounts *accountCache, request task.Request
 		return false, nil
 	}
 	known, err := accounts.current(ctx)
-	if err != nil || known.has(account) {
+	if err != nil || known.Has(account) {
 		return false, err
 	}
 	if err := checkArriving(ctx, accounts, known, account); err != nil {
 		return false, err
 	}
 	for _, other := range request.Accounts() { // the upstream Clouddriver could prefer another member
-		if known.has(string(other)) {
+		if known.Has(string(other)) {
 			return false, vedette.Errorf(vedette.Invalid, "the operation %.60s names two accounts, %.100q and %.100q: name one", request.Name, account, other)
 		}
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
-func TestProbe(t *testing.T) {
+func TestProbeCountsUpstreamAccounts(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
 		status     int
@@ -30,7 +31,7 @@ func TestProbe(t *testing.T) {
 			w.WriteHeader(tt.status)
 			fmt.Fprint(w, tt.body)
 		}))
-		n, err := Probe(t.Context(), Config{BaseURL: server.URL + "/base", Username: "u", Password: "p"})
+		n, err := Probe(t.Context(), Config{BaseURL: server.URL + "/base", Username: "u", Password: configfile.NewSecret("p")})
 		server.Close()
 		if tt.kind == "" && (err != nil || n != 2) || tt.kind != "" && (vedette.KindOf(err) != tt.kind || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %d, %v, want an error of kind %q with %q", tt.name, n, err, tt.kind, tt.want)

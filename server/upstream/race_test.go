@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestConcurrentMerges merges answers of all kinds at once, with callers that leave and an upstream
+// TestConcurrentMergesReleaseTheirMemory merges answers of all kinds at once, with callers that leave and an upstream
 // Clouddriver that is sometimes slow.
-func TestConcurrentMerges(t *testing.T) {
+func TestConcurrentMergesReleaseTheirMemory(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MergeTimeout = 200 * time.Millisecond })
 	byPath := map[string]mergeCase{}
 	for _, tt := range mergeCases {
@@ -24,7 +24,7 @@ func TestConcurrentMerges(t *testing.T) {
 			answerJSON(code, text)(rw, r)
 		}
 	}
-	w.own.answer = answer(func(tt mergeCase) string { return tt.own })
+	w.local.answer = answer(func(tt mergeCase) string { return tt.local })
 	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Spinnaker-Origin") == "slow" {
 			hang(rw, r)

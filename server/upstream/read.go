@@ -9,19 +9,20 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
+	"github.com/vedette-io/vedette/internal/notfound"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 )
 
 // part is the upstream Clouddriver's part of an answer, while it arrives.
 type part struct {
 	document io.Reader // nil if it has nothing, or if there is a reason
 	reason   string    // why the part is missing; empty if it is there, or if there is nothing (404)
-	// refusal is set if the status says what is wrong with the request or the caller.
-	refusal *refusal
-	age     time.Duration // of a last answer; 0 for the current one
-	isLast  bool          // that the part is not the current one
-	body    io.Closer
+	// rejection is set if the status says what is wrong with the request or the caller.
+	rejection *rejection
+	age       time.Duration // of a last answer; 0 for the current one
+	isLast    bool          // that the part is not the current one
+	body      io.Closer
 }
 
 // close releases the connection. The zero value needs no close.
@@ -42,8 +43,8 @@ func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) pa
 	switch code := response.StatusCode; {
 	case code != http.StatusOK:
 		p.reason = reasonOfResponse(response)
-		if isRefusal(code) {
-			p.refusal = readRefusal(response)
+		if isRejection(code) {
+			p.rejection = readRejection(response)
 		}
 	case response.Header.Get(incompleteHeader) != "":
 		p.reason = reasonIncomplete
@@ -53,40 +54,37 @@ func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) pa
 	return p
 }
 
-// refusal is an answer with a status that says what is wrong with the request or the caller.
-type refusal struct {
+// rejection is an answer with a status that says what is wrong with the request or the caller.
+type rejection struct {
 	status      int
 	contentType string
 	body        []byte
 }
 
-// maxRefusalBytes bounds the words of a refusal.
-const maxRefusalBytes = 64 << 10
+// maxRejectionBytes bounds the words of a rejection.
+const maxRejectionBytes = 64 << 10
 
-func readRefusal(response *http.Response) *refusal {
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes)) // some words are better than none
-	return &refusal{response.StatusCode, response.Header.Get("Content-Type"), body}
+func readRejection(response *http.Response) *rejection {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRejectionBytes)) // some words are better than none
+	return &rejection{response.StatusCode, response.Header.Get("Content-Type"), body}
 }
 
 // isMissing reports whether the 404 is Clouddriver's own. A gateway in front of it, or another server at its address, also answers
 // 404, with another body.
-func (f *refusal) isMissing() bool {
-	var e struct {
-		Status int `json:"status"`
-	}
-	return f.status == http.StatusNotFound && exactjson.Unmarshal(f.body, &e, exactjson.Limits{}) == nil && e.Status == http.StatusNotFound
+func (f *rejection) isMissing() bool {
+	return f.status == http.StatusNotFound && notfound.Spring(f.body)
 }
 
-// send passes on a refusal in its words.
-func (f *refusal) send(w http.ResponseWriter) {
+// send passes on a rejection in its words.
+func (f *rejection) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", f.contentType)
 	w.WriteHeader(f.status)
 	_, _ = w.Write(f.body) // the client may have disconnected
 }
 
-// isRefusal reports whether a status says what is wrong with the request or the caller, and not with the upstream
+// isRejection reports whether a status says what is wrong with the request or the caller, and not with the upstream
 // Clouddriver, with what is in front of it, or with the credentials that this server sends.
-func isRefusal(code int) bool {
+func isRejection(code int) bool {
 	switch code {
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
@@ -123,19 +121,17 @@ func (c *client) get(ctx context.Context, caller http.Header, path *url.URL) (*h
 // reasonError is the reason why a part of an answer is missing, which has been counted.
 type reasonError string
 
-// Error implements error.
 func (e reasonError) Error() string { return string(e) }
 
 // reasonOfError returns the reason why a part that began could not be read, and counts it.
 func (c *client) reasonOfError(ctx context.Context, err error) string {
-	var counted reasonError
-	if errors.As(err, &counted) {
+	if counted, ok := errors.AsType[reasonError](err); ok {
 		return string(counted)
 	}
 	var body *bodyError
 	reason := reasonInvalid
 	switch {
-	case errors.Is(err, fair.ErrTooLarge), errors.Is(err, errManyElements):
+	case errors.Is(err, fair.ErrTooLarge), errors.Is(err, merging.ErrManyElements):
 		reason = reasonTooLarge
 	case errors.Is(err, errPaused):
 		reason = reasonTimeout

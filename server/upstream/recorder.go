@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 )
@@ -27,7 +28,6 @@ func newRecorder(client http.ResponseWriter, body io.Writer, keeps ...int) *reco
 	return &recorder{client: client, keeps: keeps, body: body, header: http.Header{}}
 }
 
-// Header implements http.ResponseWriter.
 func (o *recorder) Header() http.Header { return o.header }
 
 // WriteHeader implements http.ResponseWriter.
@@ -76,7 +76,7 @@ func (o *recorder) isMissing() bool { return o.status == http.StatusNotFound }
 
 // copyHeader sends the header and the status.
 func (o *recorder) copyHeader() {
-	copyHeader(o.client.Header(), o.header)
+	maps.Copy(o.client.Header(), o.header)
 	o.client.WriteHeader(o.status)
 }
 

@@ -13,8 +13,11 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/task"
+	"github.com/vedette-io/vedette/server/upstream/masking"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 )
 
 // Remote is the connection to the upstream Clouddriver.
@@ -24,21 +27,15 @@ type Remote struct {
 	accounts *accountCache
 }
 
-// remoteStore is what a Remote needs of the store.
-type remoteStore interface {
-	accountSource
-	answerStore
-}
-
 // NewRemote returns a connection. The error is vedette.Invalid if the configuration is invalid.
 // Nothing is sent before Run or the first request.
-func NewRemote(cfg Config, s remoteStore) (*Remote, error) {
+func NewRemote(cfg Config, accounts *accountlist.Cache, s answerStore) (*Remote, error) {
 	c, err := newClient(cfg)
 	if err != nil {
 		return nil, err
 	}
 	a := newAnswers(c, s)
-	return &Remote{c, a, &accountCache{source: s, index: a.index, missing: c.Missing,
+	return &Remote{c, a, &accountCache{accounts: accounts, index: a.index, missing: c.Missing,
 		readIndex: func(ctx context.Context) { a.latest(ctx, accountDetails) }}}, nil
 }
 
@@ -78,11 +75,11 @@ func (r *callerRemote) Owns(ctx context.Context, request task.Request) (bool, er
 	defer cancel()
 	p := r.client.open(ctx, r.header, path)
 	defer p.close()
-	if p.reason != "" && p.refusal == nil {
+	if p.reason != "" && p.rejection == nil {
 		return false, unavailable(p.reason)
 	}
-	// Who is refused learns why when the operation is submitted.
-	return p.document != nil || p.refusal != nil && p.refusal.status != http.StatusNotFound, nil
+	// Who is rejected learns why when the operation is submitted.
+	return p.document != nil || p.rejection != nil && p.rejection.status != http.StatusNotFound, nil
 }
 
 // Submit implements task.Remote. The operations are of one account.
@@ -192,18 +189,18 @@ func (r *callerRemote) exchange(ctx context.Context, method string, path *url.UR
 	case err != nil:
 		return unavailable(r.client.reasonOfError(ctx, err))
 	case response.StatusCode != http.StatusOK:
-		return statusError(response.StatusCode, r.added().mask(raw))
-	case bytes.Count(raw, []byte(",")) > maxElements: // lists of small values take much more memory than bytes
+		return statusError(response.StatusCode, r.added().Mask(raw))
+	case bytes.Count(raw, []byte(",")) > merging.MaxElements: // lists of small values take much more memory than bytes
 		return unavailable(reasonTooLarge)
-	case exactjson.Unmarshal(r.added().inTasks().mask(raw), into, exactjson.Limits{Bytes: exactjson.Unlimited}) != nil:
+	case exactjson.Unmarshal(r.added().InTasks().Mask(raw), into, exactjson.Limits{Bytes: exactjson.Unlimited}) != nil:
 		return unavailable(reasonInvalid)
 	}
 	return nil
 }
 
 // added returns the credentials of this server and of the caller, because other users can read a task, too.
-func (r *callerRemote) added() credentials {
-	return r.client.transport.added.with(r.header.Get("Authorization"))
+func (r *callerRemote) added() masking.Credentials {
+	return r.client.transport.added.With(r.header.Get("Authorization"))
 }
 
 // maxMessage bounds what is repeated of an error, and maxErrorBytes what is decoded.

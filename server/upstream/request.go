@@ -18,16 +18,16 @@ import (
 // client addresses the upstream Clouddriver.
 type client struct {
 	Config
-	base      *url.URL
-	guard     loopGuard
-	stats     *stats
-	transport *transport
-	memory    *spool.Memory // for answers of both sides
-	ownMemory *spool.Memory // for answers of this server that may have to be filtered
+	base        *url.URL
+	guard       loopGuard
+	stats       *stats
+	transport   *transport
+	memory      *spool.Memory // for answers of both sides
+	localMemory *spool.Memory // for answers of this server that may have to be filtered
 }
 
-// minOwnBytes lets answers of agents' accounts be as large as the limit of all responses allows, however small upstream.mergeBytes is.
-const minOwnBytes = 32 << 20
+// minLocalBytes lets answers of agents' accounts be as large as the limit of all responses allows, however small upstream.mergeBytes is.
+const minLocalBytes = 32 << 20
 
 func newClient(cfg Config) (*client, error) {
 	if err := cfg.Validate(); err != nil {
@@ -40,7 +40,7 @@ func newClient(cfg Config) (*client, error) {
 	}
 	s := &stats{log: cfg.Log, warnings: logthrottle.Limiter{Interval: time.Minute}}
 	return &client{Config: cfg, base: base, guard: newLoopGuard(), stats: s, transport: newTransport(cfg, s),
-		memory: spool.NewMemory(cfg.MergeBytes * 3 / 4), ownMemory: spool.NewMemory(max(cfg.MergeBytes/4, minOwnBytes))}, nil
+		memory: spool.NewMemory(cfg.MergeBytes * 3 / 4), localMemory: spool.NewMemory(max(cfg.MergeBytes/4, minLocalBytes))}, nil
 }
 
 // url returns the URL of a path there. The path stays as it is escaped, because Orca sends empty
@@ -72,10 +72,10 @@ func (c *client) complete(ctx context.Context, header http.Header) {
 	requestid.SetHeader(ctx, header)
 	if c.Username != "" {
 		request := http.Request{Header: header}
-		request.SetBasicAuth(c.Username, c.Password)
+		request.SetBasicAuth(c.Username, c.Password.Reveal())
 	}
 	for name, value := range c.Headers {
-		header.Set(name, value)
+		header.Set(name, value.Reveal())
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // server: of requests that are passed on, and of those whose answers are merged.
 func TestRequestIDsArePassedOn(t *testing.T) {
 	w := newWorld(t, nil)
-	w.own.answer, w.theirs.answer = answerJSON(http.StatusOK, "[]"), answerJSON(http.StatusOK, "[]")
+	w.local.answer, w.theirs.answer = answerJSON(http.StatusOK, "[]"), answerJSON(http.StatusOK, "[]")
 	server := httptest.NewServer(middleware.RequestID(w.handler, slog.New(slog.DiscardHandler)))
 	t.Cleanup(server.Close)
 	w.url = server.URL
@@ -22,7 +22,7 @@ func TestRequestIDsArePassedOn(t *testing.T) {
 		for _, tt := range []struct{ name, header, id, want string }{
 			{"of an execution", "X-SPINNAKER-EXECUTION-ID", "01JEXECUTION", "01JEXECUTION"},
 			{"of the caller", "X-Request-Id", "r-1", "r-1"},
-			{"one that may not stand in logs", "X-Request-Id", `a "b"`, ""},
+			{"one that may not be in logs", "X-Request-Id", `a "b"`, ""},
 			{"none", "X-Other", "x", ""},
 		} {
 			response, _ := w.send(t, http.MethodGet, path, "", tt.header, tt.id)

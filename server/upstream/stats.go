@@ -57,8 +57,8 @@ func (s *stats) countLast() {
 	s.lasts++
 }
 
-// snapshot is the state of stats at one time.
-type snapshot struct {
+// healthDetails is what /health says of the requests.
+type healthDetails struct {
 	Requests  int64  `json:"requests"`
 	Failures  int64  `json:"failures"`
 	AverageMs int64  `json:"averageMs"`
@@ -118,18 +118,18 @@ func boundedReason(reason string) string {
 	return reason
 }
 
-func (s *stats) snapshot() snapshot {
+func (s *stats) health() healthDetails {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	view := snapshot{Requests: s.requests, Failures: s.failures, LastError: s.lastFail}
+	details := healthDetails{Requests: s.requests, Failures: s.failures, LastError: s.lastFail}
 	if s.answers > 0 {
-		view.AverageMs = (s.total / time.Duration(s.answers)).Milliseconds()
+		details.AverageMs = (s.total / time.Duration(s.answers)).Milliseconds()
 	}
-	return view
+	return details
 }
 
 // status returns the state in the words of Spring Boot's health.
-func (s snapshot) status() string {
+func (s healthDetails) status() string {
 	switch {
 	case s.Requests == 0:
 		return "UNKNOWN"

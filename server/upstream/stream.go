@@ -10,14 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/vedette-io/vedette/internal/etag"
+	"github.com/vedette-io/vedette/server/upstream/merging"
 	"github.com/vedette-io/vedette/server/upstream/spool"
 )
 
-// The members that name the account: in most answers, and in lists of accounts.
-const (
-	accountKey     = "account"
-	accountNameKey = "name"
-)
+// accountNameKey is the member that names the account in lists of accounts. Most objects have merging.AccountKey.
+const accountNameKey = "name"
 
 // streamRule says how two lists of objects become one: this server's elements, then the upstream Clouddriver's. Answers of
 // any size pass through in pieces.
@@ -42,11 +40,11 @@ const maxCompression = 8
 func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keeps func(account string) bool) (elements int, err error) {
 	read := &window{ctx: m.ctx, body: document, grant: m.grant, limit: m.client.MergeBytes * maxCompression}
 	defer read.release()
-	members, seen := &merger{}, &elementSet{ctx: m.ctx, grant: m.grant, digests: map[uint64]struct{}{}}
-	err = scan(read, rule.begin(), func(name string, value []byte) error {
+	members, seen := &merging.Merge{}, &elementSet{ctx: m.ctx, grant: m.grant, digests: map[uint64]struct{}{}}
+	err = merging.Scan(read, rule.begin(), func(name string, value []byte) error {
 		defer read.next()
-		if elements++; elements > maxElements {
-			return errManyElements
+		if elements++; elements > merging.MaxElements {
+			return merging.ErrManyElements
 		}
 		if rule.byAccount {
 			if err := read.payName(name); err != nil {
@@ -56,7 +54,7 @@ func (m *merge) keep(document io.Reader, rule *streamRule, to *spool.Spool, keep
 		account, isNamed := name, rule.byAccount
 		if rule.account != "" {
 			var err error
-			if account, isNamed, err = members.account(value, rule.account); err != nil {
+			if account, isNamed, err = members.Account(value, rule.account); err != nil {
 				return err
 			}
 		}
@@ -130,7 +128,7 @@ func writeElement(to *spool.Spool, rule *streamRule, name string, value []byte) 
 }
 
 // joinStreams returns the function that sends both parts.
-func (m *merge) joinStreams(own ownPart, theirs part) (send func() error, err error) {
+func (m *merge) joinStreams(local localPart, theirs part) (send func() error, err error) {
 	rule, kept := m.found.stream, spool.New(m.ctx, m.grant)
 	if theirs.document != nil {
 		elements, err := m.keep(theirs.document, rule, kept, m.keepsTheirs)
@@ -142,21 +140,21 @@ func (m *merge) joinStreams(own ownPart, theirs part) (send func() error, err er
 		m.noteEmpty(true)
 	}
 	return func() error {
-		if own.isMissing() && theirs.document == nil {
-			own.sendMissing()
+		if local.isMissing() && theirs.document == nil {
+			local.sendMissing()
 			return nil
 		}
 		var tag [16]byte
-		binary.LittleEndian.PutUint64(tag[:8], own.kept.Sum())
+		binary.LittleEndian.PutUint64(tag[:8], local.kept.Sum())
 		binary.LittleEndian.PutUint64(tag[8:], kept.Sum())
 		if etag.Begin(m.w, m.r, xxhash.Sum64(tag[:])) {
-			return writeStreams(m.w, rule, own.kept, kept)
+			return writeStreams(m.w, rule, local.kept, kept)
 		}
 		return nil
 	}, nil
 }
 
-func (m *merge) keepsTheirs(account string) bool { return !m.ours.hides(account) }
+func (m *merge) keepsTheirs(account string) bool { return !m.ours.Hides(account) }
 
 // noteEmpty notes that the upstream Clouddriver has no such objects, or that it has some.
 func (m *merge) noteEmpty(isEmpty bool) {
@@ -166,7 +164,7 @@ func (m *merge) noteEmpty(isEmpty bool) {
 }
 
 // writeStreams writes two lists of elements as one document.
-func writeStreams(w io.Writer, rule *streamRule, own, theirs *spool.Spool) error {
+func writeStreams(w io.Writer, rule *streamRule, local, theirs *spool.Spool) error {
 	begin, end := "[", "]\n"
 	if rule.byAccount {
 		begin, end = "{", "}\n"
@@ -174,13 +172,13 @@ func writeStreams(w io.Writer, rule *streamRule, own, theirs *spool.Spool) error
 	out := &listWriter{to: w}
 	out.write([]byte(begin))
 	switch {
-	case rule.sortByName && own.Size() > 0 && theirs.Size() > 0:
-		if err := out.interleave(own, theirs); err != nil {
+	case rule.sortByName && local.Size() > 0 && theirs.Size() > 0:
+		if err := out.interleave(local, theirs); err != nil {
 			return err
 		}
 	default:
-		out.copy(own)
-		if own.Size() > 0 && theirs.Size() > 0 {
+		out.copy(local)
+		if local.Size() > 0 && theirs.Size() > 0 {
 			out.write([]byte(","))
 		}
 		out.copy(theirs)
@@ -208,8 +206,8 @@ func (l *listWriter) copy(from *spool.Spool) {
 }
 
 // interleave writes two lists that are sorted by the lower-cased name, this server's elements first among equal names.
-func (l *listWriter) interleave(own, theirs *spool.Spool) error {
-	lists := [2]*namedList{newNamedList(own), newNamedList(theirs)}
+func (l *listWriter) interleave(local, theirs *spool.Spool) error {
+	lists := [2]*namedList{newNamedList(local), newNamedList(theirs)}
 	for _, list := range lists {
 		if err := list.advance(); err != nil {
 			return err
@@ -237,20 +235,20 @@ func (l *listWriter) interleave(own, theirs *spool.Spool) error {
 // namedList reads the elements of a spool with their names.
 type namedList struct {
 	decoder *jsontext.Decoder
-	members merger
+	members merging.Merge
 	name    string // lower-cased
 	value   []byte // nil at the end; valid until the next one is read
 }
 
 func newNamedList(from *spool.Spool) *namedList {
 	list := io.MultiReader(strings.NewReader("["), from.Reader(), strings.NewReader("]"))
-	return &namedList{decoder: jsontext.NewDecoder(list, decoderOptions)}
+	return &namedList{decoder: jsontext.NewDecoder(list, merging.DecoderOptions)}
 }
 
 // advance reads the next element.
 func (n *namedList) advance() (err error) {
 	if n.decoder.StackDepth() == 0 {
-		if err := openJSON(n.decoder, '['); err != nil {
+		if err := merging.OpenJSON(n.decoder, '['); err != nil {
 			return err
 		}
 	}
@@ -261,7 +259,7 @@ func (n *namedList) advance() (err error) {
 	if n.value, err = n.decoder.ReadValue(); err != nil {
 		return err
 	}
-	name, err := n.members.stringMember(n.value, "name")
+	name, err := n.members.StringMember(n.value, "name")
 	n.name = strings.ToLower(name)
 	return err
 }

@@ -1,5 +1,7 @@
 package upstream
 
+import "github.com/vedette-io/vedette/server/upstream/merging"
+
 // The path parameters that decide.
 const (
 	accountParam  = "account"
@@ -25,9 +27,9 @@ func Table() []Endpoint {
 
 func ownEndpoints() []Endpoint {
 	return []Endpoint{
-		{Pattern: "health", Mode: Own, Note: "The component `upstream` shows the other Clouddriver. Its state does not change the status."},
-		{Pattern: "armory/agent/operations", Mode: Own},
-		{Pattern: "armory/agent/operations/{id}", Mode: Own},
+		{Pattern: "health", Mode: Local, Note: "The component `upstream` shows the other Clouddriver. Its state does not change the status."},
+		{Pattern: "armory/agent/operations", Mode: Local},
+		{Pattern: "armory/agent/operations/{id}", Mode: Local},
 	}
 }
 
@@ -44,7 +46,7 @@ func operationEndpoints() []Endpoint {
 		{Pattern: "{provider}/task/{id}/owner", Mode: ByTask},
 		{Pattern: "PATCH {provider}/task/{id}", Mode: ByTask},
 		{Pattern: "POST {provider}/task/{id}/restart", Mode: ByTask},
-		{Pattern: "features/stages", Mode: Merged, Policy: LastAnswer, merge: mergeStages},
+		{Pattern: "features/stages", Mode: Merged, Policy: LastAnswer, merge: merging.Stages},
 		{Pattern: "POST cache/{provider}/{type}", Mode: ByBody, Note: "Providers other than `kubernetes` are passed on."},
 		{Pattern: "cache/introspection", Mode: PassedOn},
 		{Pattern: "cache/{provider}/{type}", Mode: ByProvider, Policy: Complete, stream: &streamRule{}},
@@ -70,9 +72,10 @@ func accountEndpoints() []Endpoint {
 
 func applicationEndpoints() []Endpoint {
 	return []Endpoint{
-		{Pattern: "applications", Mode: Merged, Policy: LastAnswer, merge: mergeApplications,
+		{Pattern: "applications", Mode: Merged, Policy: LastAnswer, merge: merging.Applications,
 			Note: "An application that both know appears once. Without `restricted=false` the answer depends on the user, and is complete or 503."},
-		{Pattern: "applications/{app}", Mode: Merged, Policy: Complete, subject: oneApplication, isMissingThere: true, merge: mergeApplication},
+		{Pattern: "applications/{app}", Mode: Merged, Policy: Complete, subject: oneApplication, isMissingThere: true,
+			merge: merging.Application},
 		{Pattern: "applications/{app}/clusters", Mode: Merged, Policy: Complete, subject: oneApplication,
 			stream: &streamRule{byAccount: true}},
 		{Pattern: "applications/{app}/clusters/{account}", Mode: ByAccount},
@@ -83,22 +86,22 @@ func applicationEndpoints() []Endpoint {
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/{scope}/serverGroups/target/{target}/{summary}", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroups", Mode: Merged, Policy: Complete, subject: oneApplication,
-			stream: &streamRule{account: accountKey}},
+			stream: &streamRule{account: merging.AccountKey}},
 		{Pattern: "applications/{app}/serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroups/{account}/{serverGroup}/events", Mode: ByAccount},
 		{Pattern: "applications/{app}/clusters/{account}/{cluster}/{type}/serverGroups/{serverGroup}/scalingActivities", Mode: ByAccount},
 		{Pattern: "applications/{app}/serverGroupManagers", Mode: Merged, Policy: Complete, subject: oneApplication,
-			stream: &streamRule{account: accountKey}},
+			stream: &streamRule{account: merging.AccountKey}},
 		{Pattern: "applications/{app}/loadBalancers", Mode: Merged, Policy: Complete, subject: oneObjectList,
-			stream: &streamRule{account: accountKey, sortByName: true}},
+			stream: &streamRule{account: merging.AccountKey, sortByName: true}},
 		{Pattern: "applications/{app}/rawResources", Mode: Merged, Policy: Complete, subject: oneObjectList,
-			stream: &streamRule{account: accountKey}},
+			stream: &streamRule{account: merging.AccountKey}},
 		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "POST applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "DELETE applications/{app}/jobs/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "applications/{app}/jobs/{account}/{location}/{id}/{container}", Mode: ByAccount},
 		{Pattern: "applications/{app}/kubernetes/pods/{account}/{location}/{pod}/{container}", Mode: ByAccount},
-		{Pattern: projectPattern, Mode: Merged, Policy: Partial, isMissingThere: true, merge: mergeProject,
+		{Pattern: projectPattern, Mode: Merged, Policy: Partial, isMissingThere: true, merge: merging.Project,
 			Note: "Passed on if `services.front50` is not set: without it the clusters of agents are missing."},
 	}
 }
@@ -110,7 +113,7 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "manifests/{account}/{location}/{name}", Mode: ByAccount},
 		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}", Mode: ByAccount},
 		{Pattern: "manifests/{account}/{location}/{kind}/cluster/{app}/{cluster}/dynamic/{criteria}", Mode: ByAccount},
-		{Pattern: "serverGroups", Mode: Merged, Policy: Complete, subject: serverGroups, stream: &streamRule{account: accountKey}},
+		{Pattern: "serverGroups", Mode: Merged, Policy: Complete, subject: serverGroups, stream: &streamRule{account: merging.AccountKey}},
 		{Pattern: "serverGroups/{account}/{region}/{serverGroup}", Mode: ByAccount},
 		{Pattern: "instances/{account}/{location}/{id}", Mode: ByAccount},
 		{Pattern: "instances/{account}/{location}/{id}/console", Mode: ByAccount},
@@ -120,7 +123,7 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "securityGroups/{account}/{type}/{region}", Mode: ByAccount},
 		{Pattern: "securityGroups/{account}/{type}/{region}/{name}", Mode: ByAccount},
 		{Pattern: "{provider}/loadBalancers", Mode: ByProvider, Policy: Complete, subject: objects,
-			stream: &streamRule{account: accountKey}, Note: provider},
+			stream: &streamRule{account: merging.AccountKey}, Note: provider},
 		{Pattern: "{provider}/loadBalancers/{name}", Mode: PassedOn},
 		{Pattern: "{provider}/loadBalancers/{account}/{region}/{name}", Mode: ByAccount},
 		{Pattern: "{provider}/images/{account}/{region}/{image}", Mode: ByAccount},
@@ -128,13 +131,13 @@ func objectEndpoints() []Endpoint {
 		{Pattern: "elasticIps/{account}/{region}", Mode: ByAccount},
 		{Pattern: "servicebroker/{account}/services", Mode: ByAccount},
 		{Pattern: "cloudMetrics/{provider}/{account}/{region}", Mode: ByAccount},
-		{Pattern: "search", Mode: Merged, Policy: Partial, merge: mergeSearch, Note: "A page has up to `pageSize` results of each side."},
+		{Pattern: "search", Mode: Merged, Policy: Partial, merge: merging.Search, Note: "A page has up to `pageSize` results of each side."},
 	}
 }
 
 func artifactEndpoints() []Endpoint {
 	return []Endpoint{
-		{Pattern: "artifacts/credentials", Mode: Merged, Policy: LastAnswer, merge: mergeArtifactAccounts,
+		{Pattern: "artifacts/credentials", Mode: Merged, Policy: LastAnswer, merge: merging.ArtifactAccounts,
 			Note: "Of an account that both know, this server serves the types that it supports."},
 		{Pattern: "PUT artifacts/fetch", Mode: ByArtifact},
 		{Pattern: "artifacts/account/{name}/names", Mode: ByArtifact},

@@ -13,7 +13,7 @@ import (
 // request is one request to an endpoint, and who must get it.
 type request struct {
 	path, body string
-	own        bool
+	local      bool
 	theirs     bool
 }
 
@@ -27,32 +27,32 @@ func requestsTo(t *testing.T, e Endpoint) []request {
 		for i := 0; i < len(pairs); i += 2 {
 			pairs[i] = "{" + pairs[i] + "}"
 		}
-		filled := strings.NewReplacer(pairs...).Replace("/" + e.path())
+		filled := strings.NewReplacer(pairs...).Replace("/" + e.Path())
 		return regexp.MustCompile(`\{(\w+)\}`).ReplaceAllString(filled, "some%20$1")
 	}
 	const kubernetes, aws = "kubernetes", "aws"
 	switch e.Mode {
-	case Own:
-		return []request{{path: path(), own: true}}
+	case Local:
+		return []request{{path: path(), local: true}}
 	case PassedOn:
 		return []request{{path: path(), theirs: true}, {path: path(accountParam, ourAccount), theirs: true}}
 	case Merged:
-		return []request{{path: path(), own: true, theirs: true}}
+		return []request{{path: path(), local: true, theirs: true}}
 	case ByAccount:
-		return []request{{path: path(accountParam, ourAccount), own: true}, {path: path(accountParam, theirAccount), theirs: true}}
+		return []request{{path: path(accountParam, ourAccount), local: true}, {path: path(accountParam, theirAccount), theirs: true}}
 	case ByProvider:
-		return []request{{path: path(providerParam, kubernetes), own: true, theirs: true}, {path: path(providerParam, aws), theirs: true}}
+		return []request{{path: path(providerParam, kubernetes), local: true, theirs: true}, {path: path(providerParam, aws), theirs: true}}
 	case ByTask:
-		requests := []request{{path: path(providerParam, kubernetes, taskParam, ourTask), own: true},
+		requests := []request{{path: path(providerParam, kubernetes, taskParam, ourTask), local: true},
 			{path: path(providerParam, kubernetes, taskParam, "01JOTHER"), theirs: true}}
-		if strings.Contains(e.Pattern, providerParam) {
+		if strings.Contains(string(e.Pattern), providerParam) {
 			requests = append(requests, request{path: path(providerParam, aws, taskParam, ourTask), theirs: true})
 		}
 		return requests
 	case ByBody:
-		return []request{{path: path(providerParam, kubernetes), body: `{"account":"agents"}`, own: true},
+		return []request{{path: path(providerParam, kubernetes), body: `{"account":"agents"}`, local: true},
 			{path: path(providerParam, kubernetes), body: `{"account":"theirs"}`, theirs: true},
-			{path: path(providerParam, kubernetes), body: `{}`, own: true},
+			{path: path(providerParam, kubernetes), body: `{}`, local: true},
 			{path: path(providerParam, aws), body: `{"account":"agents"}`, theirs: true}}
 	case ByArtifact:
 		return artifactRequests(e, path)
@@ -64,43 +64,43 @@ func requestsTo(t *testing.T, e Endpoint) []request {
 }
 
 func artifactRequests(e Endpoint, path func(...string) string) []request {
-	if e.method() == http.MethodPut {
-		return []request{{path: path(), body: `{"type":"http/file","artifactAccount":"ours"}`, own: true},
+	if e.Method() == http.MethodPut {
+		return []request{{path: path(), body: `{"type":"http/file","artifactAccount":"ours"}`, local: true},
 			{path: path(), body: `{"type":"s3/object","artifactAccount":"ours"}`, theirs: true},
 			{path: path(), body: `{"type":"http/file","artifactAccount":"other"}`, theirs: true},
-			{path: path(), body: `{"type":"http/file"}`, own: true},
-			{path: path(), body: `[`, own: true}}
+			{path: path(), body: `{"type":"http/file"}`, local: true},
+			{path: path(), body: `[`, local: true}}
 	}
-	return []request{{path: path(nameParam, "ours") + "?type=http%2Ffile", own: true}, {path: path(nameParam, "ours"), own: true},
+	return []request{{path: path(nameParam, "ours") + "?type=http%2Ffile", local: true}, {path: path(nameParam, "ours"), local: true},
 		{path: path(nameParam, "ours") + "?type=helm%2Fchart", theirs: true}, {path: path(nameParam, "other"), theirs: true}}
 }
 
 func operationRequests(e Endpoint, path func(...string) string) []request {
 	filled := path(providerParam, "kubernetes")
-	if strings.Contains(e.Pattern, "{name}") {
-		requests := []request{{path: filled, body: `{"account":"agents"}`, own: true}, {path: filled, body: `{"credentials":"theirs"}`, theirs: true},
-			{path: filled, body: `{}`, own: true}}
+	if strings.Contains(string(e.Pattern), "{name}") {
+		requests := []request{{path: filled, body: `{"account":"agents"}`, local: true}, {path: filled, body: `{"credentials":"theirs"}`, theirs: true},
+			{path: filled, body: `{}`, local: true}}
 		return append(requests, otherProvider(e, path, `{"account":"agents"}`, `{"account":"agents","cloudProvider":"aws"}`)...)
 	}
-	requests := []request{{path: filled, body: "[" + deployTo(ourAccount) + "]", own: true},
+	requests := []request{{path: filled, body: "[" + deployTo(ourAccount) + "]", local: true},
 		{path: filled, body: "[" + deployTo(theirAccount) + "," + deployTo("unknown") + "]", theirs: true},
-		{path: filled, body: "[" + deployTo(ourAccount) + "," + deployTo(theirAccount) + "]", own: true}, // it submits a part
-		{path: filled, body: "[]", own: true}, {path: filled, body: "[", own: true}}
+		{path: filled, body: "[" + deployTo(ourAccount) + "," + deployTo(theirAccount) + "]", local: true}, // it submits a part
+		{path: filled, body: "[]", local: true}, {path: filled, body: "[", local: true}}
 	return append(requests, otherProvider(e, path, "["+deployTo(ourAccount)+"]", `[{"resize":{"account":"agents","cloudProvider":"aws"}}]`)...)
 }
 
 // otherProvider returns a request for another cloud provider, which the path or the body names.
 func otherProvider(e Endpoint, path func(...string) string, body, bodyWithProvider string) []request {
-	if strings.Contains(e.Pattern, providerParam) {
+	if strings.Contains(string(e.Pattern), providerParam) {
 		return []request{{path: path(providerParam, "aws"), body: body, theirs: true}}
 	}
 	return []request{{path: path(), body: bodyWithProvider, theirs: true}}
 }
 
-// TestTable sends requests to each endpoint of the table, and checks who gets them, unchanged.
-func TestTable(t *testing.T) {
+// TestEachEndpointReachesItsSide sends requests to each endpoint of the table, and checks who gets them, unchanged.
+func TestEachEndpointReachesItsSide(t *testing.T) {
 	w := newWorld(t, nil)
-	w.own.answer = func(rw http.ResponseWriter, r *http.Request) {
+	w.local.answer = func(rw http.ResponseWriter, r *http.Request) {
 		body := `[{"name":"ours","types":["http/file"]}]`
 		if found := findRoute(Table(), r.Method, r.URL.EscapedPath()); found.stream != nil && found.stream.byAccount {
 			body = `{}`
@@ -108,12 +108,12 @@ func TestTable(t *testing.T) {
 		answerJSON(http.StatusOK, body)(rw, r)
 	}
 	for _, e := range Table() {
-		t.Run(e.Pattern, func(t *testing.T) {
+		t.Run(string(e.Pattern), func(t *testing.T) {
 			for _, tt := range requestsTo(t, e) {
-				w.own.requests()
+				w.local.requests()
 				w.theirs.requests()
-				_, _ = w.send(t, e.method(), tt.path, tt.body)
-				checkSide(t, w.own, e, tt, tt.own)
+				_, _ = w.send(t, e.Method(), tt.path, tt.body)
+				checkSide(t, w.local, e, tt, tt.local)
 				checkSide(t, w.theirs, e, tt, tt.theirs)
 			}
 		})
@@ -126,17 +126,17 @@ func checkSide(t *testing.T, s *side, e Endpoint, tt request, want bool) {
 	seen := s.requests()
 	if s.name == "own" { // it is also asked for its artifact accounts, and whether it has a task
 		seen = slices.DeleteFunc(seen, func(r *http.Request) bool {
-			return e.Mode == ByArtifact && r.URL.Path == "/artifacts/credentials" || e.Mode == ByTask && (r.Method != e.method() || isMissingTask(r))
+			return e.Mode == ByArtifact && r.URL.Path == "/artifacts/credentials" || e.Mode == ByTask && (r.Method != e.Method() || isMissingTask(r))
 		})
 	}
 	if len(seen) != map[bool]int{true: 1, false: 0}[want] {
-		t.Errorf("%s %s %s: the side %s got %d requests, want it asked: %t", e.method(), tt.path, tt.body, s.name, len(seen), want)
+		t.Errorf("%s %s %s: the side %s got %d requests, want it asked: %t", e.Method(), tt.path, tt.body, s.name, len(seen), want)
 		return
 	}
 	for _, r := range seen {
-		if r.Method != e.method() || r.URL.RequestURI() != tt.path || r.Header.Get("Test-Body") != tt.body {
+		if r.Method != e.Method() || r.URL.RequestURI() != tt.path || r.Header.Get("Test-Body") != tt.body {
 			t.Errorf("%s got %s %s with the body %s, want %s %s with %s", s.name, r.Method, r.URL.RequestURI(), r.Header.Get("Test-Body"),
-				e.method(), tt.path, tt.body)
+				e.Method(), tt.path, tt.body)
 		}
 		if s.name == "theirs" && e.Policy == LastAnswer && resourceOf(r) != nil {
 			continue // one request for all callers
@@ -154,7 +154,7 @@ func TestEachOwnRouteIsInTheTable(t *testing.T) {
 	normalize := func(method, path string) string { return method + " " + parameter.ReplaceAllString(path, "{}") }
 	modes := map[string]Mode{}
 	for _, e := range Table() {
-		key := normalize(e.method(), e.path())
+		key := normalize(e.Method(), e.Path())
 		if modes[key] != "" {
 			t.Errorf("%s is in the table twice", e.Pattern)
 		}
@@ -214,7 +214,7 @@ func TestPathsBesideTheTable(t *testing.T) {
 			if body != "answer of "+tt.want {
 				t.Errorf("got %d %s, want the answer of %s", response.StatusCode, body, tt.want)
 			}
-			for _, s := range []*side{w.own, w.theirs} {
+			for _, s := range []*side{w.local, w.theirs} {
 				for _, r := range s.requests() {
 					if r.Method == tt.method && r.URL.RequestURI() != tt.path { // own is also asked whether it has a task
 						t.Errorf("%s got the path %s, want %s", s.name, r.URL.RequestURI(), tt.path)

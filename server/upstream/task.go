@@ -12,18 +12,18 @@ func (h *Handler) serveTask(w http.ResponseWriter, r *http.Request, id string) e
 		return h.readTask(w, r)
 	}
 	// Whether the task is there is asked before the body is read.
-	if h.ownStatus(r, &url.URL{Path: "/task/" + id, RawPath: "/task/" + url.PathEscape(id)}) == http.StatusNotFound {
+	if h.localStatus(r, &url.URL{Path: "/task/" + id, RawPath: "/task/" + url.PathEscape(id)}) == http.StatusNotFound {
 		return h.forward(w, r)
 	}
-	h.own.ServeHTTP(w, r)
+	h.local.ServeHTTP(w, r)
 	return nil
 }
 
 // readTask answers itself unless it answers that there is no such task.
 func (h *Handler) readTask(w http.ResponseWriter, r *http.Request) error {
-	own := newRecorder(w, nil, http.StatusNotFound)
-	h.own.ServeHTTP(own, r)
-	if own.isMissing() {
+	local := newRecorder(w, nil, http.StatusNotFound)
+	h.local.ServeHTTP(local, r)
+	if local.isMissing() {
 		return h.forward(w, r)
 	}
 	return nil
@@ -35,7 +35,6 @@ type statusOnly struct {
 	status int
 }
 
-// Header implements http.ResponseWriter.
 func (s *statusOnly) Header() http.Header { return s.header }
 
 // WriteHeader implements http.ResponseWriter.
@@ -50,11 +49,11 @@ func (s *statusOnly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ownStatus returns the status of this server's answer to a GET request for the same caller.
-func (h *Handler) ownStatus(r *http.Request, path *url.URL) int {
+// localStatus returns the status of this server's answer to a GET request for the same caller.
+func (h *Handler) localStatus(r *http.Request, path *url.URL) int {
 	inner := readRequest(r)
 	inner.URL = path
 	answer := &statusOnly{header: http.Header{}}
-	h.own.ServeHTTP(answer, inner)
+	h.local.ServeHTTP(answer, inner)
 	return answer.status
 }

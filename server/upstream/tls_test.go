@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTLS asks an upstream Clouddriver with HTTPS that requires a certificate.
-func TestTLS(t *testing.T) {
+// TestUpstreamMayRequireACertificate asks an upstream Clouddriver with HTTPS that requires a certificate.
+func TestUpstreamMayRequireACertificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(answerJSON(http.StatusOK, `[{"name":"theirs"}]`))
 	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshakes that fail
@@ -31,7 +31,7 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, func(c *Config) { c.BaseURL, c.TLS = server.URL, tt.tls })
-			w.own.answer = answerJSON(http.StatusOK, `[]`)
+			w.local.answer = answerJSON(http.StatusOK, `[]`)
 			merged, body := w.send(t, http.MethodGet, "/credentials", "")
 			if (merged.StatusCode == http.StatusOK) != tt.ok || (body == `[{"name":"theirs"}]`) != tt.ok {
 				t.Errorf("a merged answer: got %d %s, want success: %t", merged.StatusCode, body, tt.ok)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/server/middleware"
+	"github.com/vedette-io/vedette/server/upstream/masking"
 )
 
 // Why a request to the upstream Clouddriver failed, as health and the header of merged answers name
@@ -34,12 +35,12 @@ type transport struct {
 	http    *http.Transport
 	stats   *stats
 	timeout time.Duration
-	added   credentials
+	added   masking.Credentials
 }
 
 func newTransport(cfg Config, s *stats) *transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
-	return &transport{stats: s, timeout: cfg.Timeout, added: newCredentials(&cfg), http: &http.Transport{
+	return &transport{stats: s, timeout: cfg.Timeout, added: masking.New(cfg.Username, cfg.Password, cfg.Headers), http: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: cfg.TLS, TLSHandshakeTimeout: 5 * time.Second,
 		ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxHeaderBytes,
 		MaxIdleConns: 128, MaxIdleConnsPerHost: 128, IdleConnTimeout: time.Minute, ExpectContinueTimeout: time.Second,
@@ -50,7 +51,6 @@ var errPaused = errors.New("the upstream Clouddriver paused for too long in the 
 
 var errEncoding = errors.New("the answer cannot be read")
 
-// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	start := time.Now()
@@ -66,7 +66,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.stats.succeed(time.Since(start))
 	}
 	response.Body = &watchedBody{body: response.Body, cancel: cancel, timeout: t.timeout}
-	hidden, err := t.added.hide(response)
+	hidden, err := t.added.Hide(response)
 	if err != nil {
 		response.Body.Close()
 		t.stats.reject(reasonInvalid, err)

@@ -108,7 +108,9 @@ func (c *Cluster) serveResource(w http.ResponseWriter, r *http.Request, path []s
 		c.discoverVersion(w, group, path[1])
 		return
 	}
-	version, namespace, path := path[1], "", path[2:]
+	version := path[1]
+	namespace := ""
+	path = path[2:]
 	if path[0] == "namespaces" && len(path) > 2 {
 		namespace, path = path[1], path[2:]
 	}

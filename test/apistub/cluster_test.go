@@ -57,7 +57,7 @@ const (
 	asMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-func TestReads(t *testing.T) {
+func TestObjectsAndListsAreServed(t *testing.T) {
 	c := newCluster(t)
 	for _, tt := range []struct{ name, path, accept, want string }{
 		{"an object", "/api/v1/namespaces/shop/pods/b", asJSON,
@@ -86,7 +86,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestUnknownPathsAreNotFound(t *testing.T) {
 	c := newCluster(t)
 	for path, want := range map[string]int{
 		"/api/v1/namespaces/shop/pods/x":            http.StatusNotFound,
@@ -116,7 +116,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestDiscovery(t *testing.T) {
+func TestDiscoveryListsEachGroup(t *testing.T) {
 	c := newCluster(t)
 	_, core := get(t, c, "/api", asJSON)
 	_, groups := get(t, c, "/apis", asJSON)
@@ -132,7 +132,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-func TestInvalidObjects(t *testing.T) {
+func TestInvalidObjectsAreRejected(t *testing.T) {
 	for _, text := range []string{
 		`[1]`, `[{"kind":"Pod","metadata":{"name":"a"}}]`, `[{"apiVersion":"v1","kind":"Pod","metadata":{}}]`,
 		`[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}]`, `[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","namespace":"b"}}]`,
@@ -145,9 +145,9 @@ func TestInvalidObjects(t *testing.T) {
 	}
 }
 
-// TestWatch reads a streamed snapshot, and checks that the watch then stays open until it is
+// TestWatchStaysOpenAfterItsSnapshot reads a streamed snapshot, and checks that the watch then stays open until it is
 // canceled.
-func TestWatch(t *testing.T) {
+func TestWatchStaysOpenAfterItsSnapshot(t *testing.T) {
 	s := apistub.Start(newCluster(t))
 	t.Cleanup(s.Close)
 	ctx, cancel := context.WithCancel(t.Context())

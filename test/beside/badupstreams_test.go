@@ -99,11 +99,12 @@ func TestBadUpstreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts programs")
 	}
-	w := newBadWorld(t)
+	w := newBadWorld(t, shortTimeouts)
 	w.standIn.SetAccounts([]standin.Account{{Name: east}})
+	w.awaitExtra(false)
 	w.without = w.honest()
 	w.standIn.SetAccounts([]standin.Account{{Name: east}, {Name: extra}})
-	w.awaitExtra()
+	w.awaitExtra(true)
 	w.complete = w.honest()
 	for _, bad := range badUpstreams() {
 		t.Run(bad.name, func(t *testing.T) {
@@ -116,17 +117,14 @@ func TestBadUpstreams(t *testing.T) {
 	}
 	w.t = t
 	w.checkMemory("all of these")
-	if isLong() {
-		w.checkManyLargeAnswers()
-	}
 }
 
-// awaitExtra waits until the lists have the account extra. An answer counts as the current one for a second.
-func (w *badWorld) awaitExtra() {
+// awaitExtra waits until all lists have the account extra, or none has. An answer counts as the current one for a second.
+func (w *badWorld) awaitExtra(isThere bool) {
 	w.t.Helper()
-	await(w.t, time.Minute, "the account extra is in all lists", func(ctx context.Context) error {
+	await(w.t, time.Minute, fmt.Sprintf("the account extra is in all lists: %t", isThere), func(ctx context.Context) error {
 		for _, path := range keepingPaths[:4] {
-			if a := send(ctx, http.MethodGet, w.in.url+path, nil); !strings.Contains(string(a.body), extra) {
+			if a := send(ctx, http.MethodGet, w.in.url+path, nil); a.status != http.StatusOK || strings.Contains(string(a.body), extra) != isThere {
 				return fmt.Errorf("GET %s: got %v", path, a)
 			}
 		}
@@ -179,9 +177,17 @@ func (w *badWorld) check(bad badUpstream) {
 	}
 	for _, path := range ownPaths {
 		owns.Go(func() {
-			for isFirst := true; isFirst || ctx.Err() == nil; isFirst = false {
-				problems.add(path, w.judgeOwn(path, send(w.t.Context(), http.MethodGet, w.in.url+path, nil)))
+			answers, late := 0, 0
+			for ; answers < 3 || ctx.Err() == nil; answers++ {
+				a := send(w.t.Context(), http.MethodGet, w.in.url+path, nil)
+				problems.add(path, w.judgeOwn(path, a))
+				if a.ended.Sub(a.began) > mergeTimeout {
+					late++
+				}
 				sleep(ctx, 50*time.Millisecond)
+			}
+			if late > answers/2 { // on a loaded machine one answer may take longer
+				problems.add(path, fmt.Sprintf("%d of %d answers took longer than %v, as if they had waited for the upstream Clouddriver", late, answers, mergeTimeout))
 			}
 		})
 	}
@@ -215,7 +221,7 @@ func (w *badWorld) judge(bad badUpstream, path string, a answer) string {
 }
 
 // ageDelay is how long an answer counts as the current one, and more.
-const ageDelay = 10 * time.Second
+const ageDelay = time.Minute
 
 // awaitAge asks until the answer says how old it is, and returns what is wrong meanwhile; "" if nothing is.
 func (w *badWorld) awaitAge(bad badUpstream, path string) string {
@@ -236,13 +242,11 @@ func (w *badWorld) awaitAge(bad badUpstream, path string) string {
 
 // judgeOwn returns what is wrong with an answer that concerns only agents; "" if nothing is.
 func (w *badWorld) judgeOwn(path string, a answer) string {
-	switch took := a.ended.Sub(a.began); {
+	switch {
 	case a.err != nil || a.status != http.StatusOK:
 		return fmt.Sprintf("got %v, want status 200", a)
 	case canonical(a.body) != w.complete[path]:
 		return fmt.Sprintf("got %v: %s", a, difference(canonical(a.body), w.complete[path]))
-	case took > time.Second:
-		return fmt.Sprintf("took %v, want less than a second", took.Round(time.Millisecond))
 	}
 	return ""
 }

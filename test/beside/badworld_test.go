@@ -15,13 +15,13 @@ import (
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
-// newBadWorld starts everything. The agents' side has the account west, the stand-in has east and extra.
-func newBadWorld(t *testing.T) *badWorld {
+// newBadWorld starts everything. The agents' side has the account west, the stand-in has east and extra. timeouts are those of settings.
+func newBadWorld(t *testing.T, timeouts string) *badWorld {
 	t.Helper()
 	w := &badWorld{t: t, standIn: standin.Start(t, []standin.Account{{Name: east}, {Name: extra}}, slices.Concat(
 		upstreamObjects(t, east), upstreamObjects(t, extra)))}
 	w.link = proxy.New(t, strings.TrimPrefix(w.standIn.URL(), "http://"))
-	w.in = newInstallation(t, settings{upstream: "http://" + w.link.Address(), timeouts: shortTimeouts, grace: time.Hour})
+	w.in = newInstallation(t, settings{upstream: "http://" + w.link.Address(), timeouts: timeouts, grace: time.Hour})
 	recorded, err := apistub.New(slices.Concat(namespaces(), sampleObjects(sharedApplication), sampleObjects(agentsApplication)))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func newBadWorld(t *testing.T) *badWorld {
 	api := apistub.Start(recorded)
 	t.Cleanup(api.Close)
 	a := w.in.newAgent(west, w.in.write("kubeconfig", string(api.Kubeconfig())))
-	a.start()
+	a.Start()
 	await(t, 2*time.Minute, "west is synchronized", func(ctx context.Context) error { return w.in.checkSynchronized(ctx, west) })
 	await(t, time.Minute, "agents answer for west", func(ctx context.Context) error { return w.in.checkOwner(ctx, west, agents) })
 	return w

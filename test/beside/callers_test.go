@@ -14,7 +14,7 @@ type callers struct {
 
 // startCallers starts readers and writers.
 func (j *journey) startCallers(clusters map[string]*cluster) *callers {
-	r := &readers{url: j.in.url, ownership: j.ownership, violations: &violations{}, times: &errorTimes{}, frozen: &j.frozen, down: &j.down, step: j.step,
+	r := &readers{url: j.in.url, ownership: j.ownership, violations: &violations{}, times: &errorTimes{}, durations: &ownDurations{}, frozen: &j.frozen, down: &j.down, step: j.step,
 		hasLabels: j.upstream.hasLabels()}
 	c := &callers{readers: r, writer: startWriter(j.t.Context(), r)}
 	asked := subjects{accounts: j.upstream.accounts(), applications: inventoryOf(clusters), tasks: c.writer.succeeded}
@@ -37,8 +37,9 @@ func (j *journey) startCallers(clusters map[string]*cluster) *callers {
 	return c
 }
 
-// stopReaders stops the readers.
+// stopReaders stops the readers, and judges how long their answers took.
 func (c *callers) stopReaders() {
 	c.stopReading()
 	c.readers.group.Wait()
+	c.readers.durations.judge(c.readers.violations)
 }

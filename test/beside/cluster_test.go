@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -37,7 +36,7 @@ type cluster struct {
 }
 
 // startClusters starts one control plane for each account, and creates the workloads.
-func startClusters(t *testing.T, accounts ...string) map[string]*cluster {
+func startClusters(t testing.TB, accounts ...string) map[string]*cluster {
 	t.Helper()
 	started := make([]*cluster, len(accounts))
 	group, ctx := errgroup.WithContext(t.Context())
@@ -91,7 +90,7 @@ func (c *cluster) createWorkloads(ctx context.Context) error {
 	if err := c.Apply(ctx, "/apis/networking.k8s.io/v1/namespaces/"+namespace+"/networkpolicies/all", policy); err != nil {
 		return err
 	}
-	if isLong() {
+	if isLong() || *clouddriverArguments != "" {
 		if err := c.createFiller(ctx); err != nil {
 			return err
 		}
@@ -99,10 +98,10 @@ func (c *cluster) createWorkloads(ctx context.Context) error {
 	for _, name := range names {
 		single := name + "-single-v000"
 		for path, body := range map[string]object{
-			apps + "/deployments/" + name:          workload("Deployment", name, name, "deployment "+name),
-			apps + "/replicasets/" + single:        workload("ReplicaSet", single, name, "replicaSet "+name+"-single"),
-			core + "/services/" + name:             service(name, name, name),
-			core + "/services/" + name + "-single": service(name+"-single", name, single),
+			apps + "/deployments/" + name:          newWorkload("Deployment", name, name, "deployment "+name),
+			apps + "/replicasets/" + single:        newWorkload("ReplicaSet", single, name, "replicaSet "+name+"-single"),
+			core + "/services/" + name:             newService(name, name, name),
+			core + "/services/" + name + "-single": newService(name+"-single", name, single),
 		} {
 			if err := c.Apply(ctx, path, body); err != nil {
 				return fmt.Errorf("create the workloads of %s: %w", c.account, err)
@@ -112,14 +111,18 @@ func (c *cluster) createWorkloads(ctx context.Context) error {
 	return nil
 }
 
-// createFiller creates objects that only make the first synchronization long.
+// filler is a namespace and an application with server groups that only make the first synchronization and answers long.
+const (
+	filler      = "filler"
+	fillerCount = 1000
+)
+
 func (c *cluster) createFiller(ctx context.Context) error {
-	const filler, count = "filler", 1000
 	if err := c.Apply(ctx, "/api/v1/namespaces/"+filler, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": filler}}); err != nil {
 		return err
 	}
-	for i := range count {
-		body := workload("ReplicaSet", fmt.Sprintf("%s-%d", filler, i), filler, "replicaSet "+filler)
+	for i := range fillerCount {
+		body := newWorkload("ReplicaSet", fmt.Sprintf("%s-%d", filler, i), filler, "replicaSet "+filler)
 		body["spec"].(object)["replicas"] = 0
 		if err := c.Create(ctx, "/apis/apps/v1/namespaces/"+filler+"/replicasets", body); err != nil {
 			return fmt.Errorf("create the filler of %s: %w", c.account, err)
@@ -135,7 +138,7 @@ func moniker(application, cluster string) object {
 	return object{"moniker.spinnaker.io/application": application, "moniker.spinnaker.io/cluster": cluster}
 }
 
-func workload(kind, name, application, clusterName string) object {
+func newWorkload(kind, name, application, clusterName string) object {
 	labels := object{"run": name}
 	annotations := moniker(application, clusterName)
 	return object{"apiVersion": "apps/v1", "kind": kind, "metadata": object{"name": name, "annotations": annotations}, "spec": object{
@@ -144,7 +147,7 @@ func workload(kind, name, application, clusterName string) object {
 			"spec": object{"containers": []object{{"name": "main", "image": "registry.example.com/" + application + ":1"}}}}}}
 }
 
-func service(name, application, run string) object {
+func newService(name, application, run string) object {
 	return object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name, "annotations": moniker(application, "service "+name)},
 		"spec": object{"selector": object{"run": run}, "ports": []object{{"port": 80}}}}
 }
@@ -207,7 +210,7 @@ func (c *cluster) runs(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+"/configmaps?labelSelector="+operationLabel, &answer); err != nil {
-		return nil, fmt.Errorf("%s: read which operations ran in %s: %w", http.MethodGet, c.account, err)
+		return nil, fmt.Errorf("read which operations ran in %s: %w", c.account, err)
 	}
 	runs := map[string]int{}
 	for _, item := range answer.Items {

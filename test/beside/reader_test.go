@@ -15,7 +15,8 @@ import (
 const clientTimeout = 90 * time.Second
 
 // ownTimeout is how long an answer about agents' accounts may take while the upstream Clouddriver is frozen. It takes
-// milliseconds on a machine that does nothing else, and 2 seconds if it waits for the merge timeout of shortTimeouts.
+// milliseconds on a machine that does nothing else, and 2 seconds if it waits for the merge timeout of shortTimeouts. On a
+// loaded machine one answer may take longer; most of a reader's answers in a step must not.
 const ownTimeout = 1500 * time.Millisecond
 
 // readers ask without pause.
@@ -24,6 +25,7 @@ type readers struct {
 	ownership  *ownership
 	violations *violations
 	times      *errorTimes
+	durations  *ownDurations
 	frozen     *downtimes // of the upstream Clouddriver
 	down       *downtimes // of the server
 	step       func() string
@@ -67,8 +69,12 @@ func (a answer) String() string {
 
 // send sends a request as Orca does.
 func send(ctx context.Context, method, address string, body io.Reader) answer {
+	return sendWithin(ctx, clientTimeout, method, address, body)
+}
+
+func sendWithin(ctx context.Context, timeout time.Duration, method, address string, body io.Reader) answer {
 	a := answer{began: time.Now()}
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var sent *http.Request
 	if sent, a.err = http.NewRequestWithContext(ctx, method, address, body); a.err != nil {
@@ -123,8 +129,8 @@ func (r *readers) ask(ctx context.Context, name string, q request) {
 			violate(kind)
 		}
 	}
-	if r.isAgents(q, a) && r.frozen.overlap(a.began, a.ended) && a.ended.Sub(a.began) > ownTimeout {
-		violate(fmt.Sprintf("takes longer than %v while the upstream Clouddriver is frozen", ownTimeout))
+	if r.isAgents(q, a) && r.frozen.overlap(a.began, a.ended) {
+		r.durations.add(step, name, "GET "+q.path+": "+a.String(), a.ended.Sub(a.began))
 	}
 }
 

@@ -23,7 +23,7 @@ func TestSameAnswers(t *testing.T) {
 	logVersions(t, in, clusters[west])
 	compareAnswers(t, c, in, "nothing has moved")
 	for _, account := range []string{west, east} {
-		in.newAgent(account, clusters[account].Kubeconfig()).start()
+		in.newAgent(account, clusters[account].Kubeconfig()).Start()
 		await(t, 2*time.Minute, account+" is synchronized", func(ctx context.Context) error { return in.checkSynchronized(ctx, account) })
 		await(t, time.Minute, account+" is answered by agents", func(ctx context.Context) error { return in.checkOwner(ctx, account, agents) })
 		compareAnswers(t, c, in, account+" has moved")

@@ -29,8 +29,8 @@ func record(t *testing.T, answers string) *compatibility.Recording {
 	return recording
 }
 
-// TestAccounts derives the accounts of the agent from a recorded answer.
-func TestAccounts(t *testing.T) {
+// TestAccountsAreReadFromTheRecording derives the accounts of the agent from a recorded answer.
+func TestAccountsAreReadFromTheRecording(t *testing.T) {
 	recording := record(t, `{"path":"/credentials?expand=true","status":200,"body":[
 		{"name":"restricted","cloudProvider":"kubernetes","namespaces":["a"],"environment":"staging","permissions":{"READ":["dev"]}},
 		{"name":"cloud","cloudProvider":"aws"},{"name":"all","cloudProvider":"kubernetes","namespaces":["b","a"],"accountType":"all"}]}`)

@@ -3,7 +3,6 @@ package compatibility_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -12,11 +11,10 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette/internal/compare"
+	"github.com/vedette-io/vedette/internal/golden"
 	"github.com/vedette-io/vedette/test/apistub"
 	"github.com/vedette-io/vedette/test/compatibility"
 )
-
-var update = flag.Bool("update", false, "write the answers to testdata")
 
 const goldenFile = "testdata/answers.json"
 
@@ -68,7 +66,7 @@ func isServed(a compare.Answer) bool {
 	return !bytes.Contains(a.Body, []byte(`"message":"No handler found`))
 }
 
-func TestServer(t *testing.T) {
+func TestServerAnswersAsReviewed(t *testing.T) {
 	server := startInstallation(t)
 	t.Run("answers as reviewed", func(t *testing.T) { testAnswers(t, server) })
 	t.Run("equals itself", func(t *testing.T) { testServerEqualsItself(t, server) })
@@ -78,14 +76,14 @@ func TestServer(t *testing.T) {
 // reviewed against Clouddriver's rules. -update writes them; review what changed.
 func testAnswers(t *testing.T, server *compare.Server) {
 	paths := readPaths(t)
-	if *update {
+	if golden.Updates() {
 		writeGolden(t, server, paths)
 	}
-	golden, err := compatibility.ReadAnswers(goldenFile)
+	want, err := compatibility.ReadAnswers(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := compare.Run(t.Context(), golden, server, golden.Paths, compare.Options{ShowValues: true})
+	report, err := compare.Run(t.Context(), want, server, want.Paths, compare.Options{ShowValues: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +94,7 @@ func testAnswers(t *testing.T, server *compare.Server) {
 		}
 		t.Errorf("answers changed; in what follows, clouddriver means %s:\n%s", goldenFile, text.String())
 	}
-	checkAllPathsHaveAnswers(t, server, paths, golden.Paths)
+	checkAllPathsHaveAnswers(t, server, paths, want.Paths)
 }
 
 // checkAllPathsHaveAnswers checks that the golden file has all paths, unless the server does not

@@ -26,7 +26,9 @@ func Markdown(r *compare.Report) string {
 // writeAccepted writes a line for each reason. Groups are sorted by reason.
 func writeAccepted(b *strings.Builder, f compare.FormReport) {
 	for i := 0; i < len(f.Groups); {
-		reason, fields, answers := f.Groups[i].Reason, []string(nil), 0
+		reason := f.Groups[i].Reason
+		fields := []string(nil)
+		answers := 0
 		for ; i < len(f.Groups) && f.Groups[i].Reason == reason; i++ {
 			fields = append(fields, "`"+f.Groups[i].Field+"`")
 			answers = max(answers, f.Groups[i].Answers)
@@ -37,7 +39,7 @@ func writeAccepted(b *strings.Builder, f compare.FormReport) {
 	}
 }
 
-// WriteSection replaces a section of a file: what stands between the comments "<!-- NAME -->" and
+// WriteSection replaces a section of a file: what is between the comments "<!-- NAME -->" and
 // "<!-- end of NAME -->".
 func WriteSection(file, name, text string) error {
 	content, err := os.ReadFile(file)

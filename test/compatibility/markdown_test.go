@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/test/compatibility"
 )
 
-func TestWriteSection(t *testing.T) {
+func TestOnlyTheSectionIsReplaced(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(file, []byte("a\n<!-- x -->\nold\n<!-- end of x -->\nb\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -27,9 +27,31 @@ type Binaries map[string]string
 // log, which may be nil.
 //
 // The cache is vedette/controlplane in os.UserCacheDir, or controlplane in the directory
-// VEDETTE_CACHE. Processes that build at the same time wait for each other. A build that fails or
-// is killed leaves nothing that is mistaken for a result. Build uses go from PATH.
+// VEDETTE_CACHE. The variable KUBERNETES selects another Kubernetes than the newest, by its minor
+// version, except for kubectl, because our commands do what the newest one does. Processes that build at the same time wait
+// for each other. A build that fails or is killed leaves nothing that is mistaken for a result. Build uses go from PATH.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
+	kubernetes, err := kubernetesModule(os.Getenv(variableKubernetes))
+	if err != nil {
+		return nil, err
+	}
+	wanted := recipes(kubernetes)
+	if kubernetes != kubernetesModules[""] {
+		wanted = append(wanted, newestKubectl())
+	}
+	return build(ctx, log, wanted)
+}
+
+// BuildTools is Build for other programs.
+func BuildTools(ctx context.Context, log io.Writer, tools ...Tools) (Binaries, error) {
+	var list []recipe
+	for _, t := range tools {
+		list = append(list, t.recipe())
+	}
+	return build(ctx, log, list)
+}
+
+func build(ctx context.Context, log io.Writer, list []recipe) (Binaries, error) {
 	if log == nil {
 		log = io.Discard
 	}
@@ -42,7 +64,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 		return nil, err
 	}
 	binaries := Binaries{}
-	for _, r := range recipes() {
+	for _, r := range list {
 		b, err := r.read(root)
 		if err != nil {
 			return nil, err
@@ -51,7 +73,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 		if err := b.ensureBuilt(ctx, dir, log); err != nil {
 			return nil, fmt.Errorf("build %s %s: %w", b.module, b.version, err)
 		}
-		for _, name := range b.binaries {
+		for _, name := range r.uses() {
 			binaries[name] = filepath.Join(dir, name)
 		}
 	}

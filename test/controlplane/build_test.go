@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +123,7 @@ func TestWaitingBuildEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestRunEvery(t *testing.T) {
+func TestFunctionRunsAtEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ticks := 0
 		stop := runEvery(30*time.Second, func() { ticks++ })
@@ -135,7 +136,7 @@ func TestRunEvery(t *testing.T) {
 }
 
 func TestCacheKeyDependsOnAllInputs(t *testing.T) {
-	b := buildTarget{recipe: recipes()[0], version: "v1"}
+	b := buildTarget{recipe: recipes("kubernetes")[0], version: "v1"}
 	key := b.hash([]byte("mod"), []byte("sum"))
 	if key != b.hash([]byte("mod"), []byte("sum")) {
 		t.Error("the key is not stable")
@@ -157,16 +158,29 @@ func TestCacheKeyDependsOnAllInputs(t *testing.T) {
 func TestRecipesMatchTheirModules(t *testing.T) {
 	root, err := findRoot()
 	must(t, err)
-	for _, r := range recipes() {
-		b, err := r.read(root)
+	for minor := range kubernetesModules {
+		module, err := kubernetesModule(minor)
 		must(t, err)
-		if !strings.HasPrefix(b.version, "v") || len(b.packages) != len(b.binaries) {
-			t.Errorf("recipe %s: got version %q, %d packages, %d binaries", b.module, b.version, len(b.packages), len(b.binaries))
+		for _, r := range recipes(module) {
+			b, err := r.read(root)
+			must(t, err)
+			if !strings.HasPrefix(b.version, "v") || len(b.packages) != len(b.binaries) {
+				t.Errorf("recipe %s: got version %q, %d packages, %d binaries", b.module, b.version, len(b.packages), len(b.binaries))
+			}
+			if b.stamped && !strings.HasPrefix(b.version, "v"+minor) {
+				t.Errorf("Kubernetes %s: the module builds %s", minor, b.version)
+			}
 		}
+	}
+	if r := newestKubectl(); r.module != "kubernetes" || !slices.Equal(r.uses(), []string{"kubectl"}) {
+		t.Errorf("with another Kubernetes, %q of module %s is used, want kubectl of the newest", r.uses(), r.module)
+	}
+	if _, err := kubernetesModule("1.12"); err == nil || !strings.Contains(err.Error(), "use one of 1.34, 1.35, 1.36") {
+		t.Errorf("an unknown version: got %v", err)
 	}
 }
 
-func TestRequiredVersion(t *testing.T) {
+func TestVersionIsReadFromGoMod(t *testing.T) {
 	const mod = "require example.com/one v1.0.0\n\nrequire (\n\texample.com/two v2.0.0 // indirect\n)\n\n" +
 		"replace example.com/three => example.com/three v3.0.0\n"
 	for module, want := range map[string]string{
@@ -199,7 +213,7 @@ func TestFindRootFromNestedModule(t *testing.T) {
 func TestDriverImportsOnlyStandardLibrary(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	must(t, err)
-	if got := strings.TrimSpace(string(out)); got != rootModule+"/test/controlplane" {
-		t.Errorf("the driver depends on:\n%s", got)
+	if got := strings.Fields(string(out)); !slices.Equal(got, []string{rootModule + "/test/ports", rootModule + "/test/controlplane"}) {
+		t.Errorf("the driver depends on %q", got)
 	}
 }

@@ -77,7 +77,11 @@ func (p *Plane) StartControllers(ctx context.Context) error {
 		return fmt.Errorf("delete the leases of nodes: %w", err)
 	}
 	for _, name := range controllerNames() {
-		if err := p.processes.byName(name).start(); err != nil {
+		process := p.processes.byName(name)
+		if process == nil {
+			continue // there is no kwok if a kubelet is the node
+		}
+		if err := process.start(); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,10 @@ const (
 	scheduler         = "kube-scheduler"
 	kwok              = "kwok"
 
+	// ServiceNetwork has the addresses of Services.
+	ServiceNetwork = "10.96.0.0/16"
+	serviceAddress = "10.96.0.1" // of the Service kubernetes
+
 	// pollInterval is how often a condition is checked during a start.
 	pollInterval = 25 * time.Millisecond
 )
@@ -31,7 +35,9 @@ func (p *Plane) defineProcesses() {
 	if p.options.Controllers {
 		p.define(controllerManager, append(p.controllerManagerFlags(), p.options.ControllerManagerFlags...))
 		p.define(scheduler, p.schedulerFlags())
-		p.define(kwok, p.kwokFlags())
+		if !p.options.Kubelet.IsValid() {
+			p.define(kwok, p.kwokFlags())
+		}
 		// The scheduler exits if its memory and the cluster differ, which can happen after an API
 		// server was killed. It relies on being restarted, as by a kubelet.
 		p.processes.byName(scheduler).restarts = maxRestarts
@@ -84,13 +90,20 @@ func (p *Plane) apiServerFlags() []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + p.path("tokens.key"),
 		"--service-account-signing-key-file=" + p.path("tokens.key"),
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=" + ServiceNetwork,
 		"--allow-privileged=true",
 		"--shutdown-watch-termination-grace-period=5s", // otherwise an open watch delays the exit by a minute
 		"--profiling=false",
 	}
 	if !p.options.Controllers {
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
+	}
+	if machine := p.options.Kubelet; machine.IsValid() { // flags that come later count
+		flags = append(flags,
+			"--bind-address=0.0.0.0", "--advertise-address="+machine.String(), "--endpoint-reconciler-type=lease",
+			"--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction", // besides RBAC: lists add up
+			"--kubelet-client-certificate="+p.ClientCert(), "--kubelet-client-key="+p.ClientKey(),
+		)
 	}
 	return flags
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Kubectl runs the kubectl of the plane's release as the administrator and returns its standard
+// Kubectl runs the newest kubectl as the administrator and returns its standard
 // output. Standard error is in the error. Tests use it as the reference for what a manifest or a
 // command does.
 func (p *Plane) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
@@ -39,8 +39,16 @@ func (p *Plane) KubectlCombinedOutput(ctx context.Context, args ...string) ([]by
 	return output, nil
 }
 
+// KubectlCommand returns a command that runs kubectl as the administrator, for example to forward ports.
+func (p *Plane) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	return p.kubectl(ctx, p.Kubeconfig(), args)
+}
+
 func (p *Plane) kubectl(ctx context.Context, kubeconfig string, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.binaries["kubectl"], args...)
 	cmd.Env = []string{"HOME=" + p.Dir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	return cmd
 }
+
+// KubectlPath returns the kubectl of the plane's release.
+func (p *Plane) KubectlPath() string { return p.binaries["kubectl"] }

@@ -4,8 +4,6 @@ package controlplane
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -43,21 +41,4 @@ func (p *Plane) AppendLog(lines ...string) error {
 		return fmt.Errorf("append to the log of Pods: %w", err)
 	}
 	return file.Close()
-}
-
-// findFreePort returns a free port for a program that cannot share one. It is below the ports that
-// the kernel uses for outgoing connections, so that until the program binds it only a program that
-// wants the same port can take it.
-func findFreePort() (int, error) {
-	const low, high = 20_000, 32_000
-	var err error
-	for range 100 {
-		number := low + rand.IntN(high-low)
-		var listener net.Listener
-		listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-		if err == nil {
-			return number, listener.Close()
-		}
-	}
-	return 0, fmt.Errorf("find a free port for the kubelets: %w", err)
 }

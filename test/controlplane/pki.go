@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,13 +34,14 @@ type pki struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey
 	caPEM     []byte
-	tokenKey  pair // only the key is used
+	tokenKey  pair       // only the key is used
+	machine   netip.Addr // of Options.Kubelet
 }
 
 // pair is a certificate and its key in PEM.
 type pair struct{ cert, key []byte }
 
-func newPKI() (*pki, error) {
+func newPKI(machine netip.Addr) (*pki, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("create the certificate authority: %w", err)
@@ -55,7 +57,7 @@ func newPKI() (*pki, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the certificate authority: %w", err)
 	}
-	p := &pki{authority: authority, key: key, caPEM: encode("CERTIFICATE", der)}
+	p := &pki{authority: authority, key: key, caPEM: encode("CERTIFICATE", der), machine: machine}
 	p.tokenKey, err = p.clientPair("service-accounts")
 	return p, err
 }
@@ -79,12 +81,23 @@ func (p *pki) clientPair(name string, groups ...string) (pair, error) {
 	return p.sign(template)
 }
 
-// serverPair returns the API server's certificate.
+// serverPair returns the API server's certificate. Pods know the address of the Service kubernetes.
 func (p *pki) serverPair() (pair, error) {
 	template := newTemplate("kube-apiserver")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(serviceAddress)}
+	if p.machine.IsValid() {
+		template.IPAddresses = append(template.IPAddresses, p.machine.AsSlice())
+	}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
+	return p.sign(template)
+}
+
+// kubeletPair returns the certificate by which the API server knows the kubelet of a node.
+func (p *pki) kubeletPair(node string) (pair, error) {
+	template := newTemplate(node)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.IPAddresses = []net.IP{p.machine.AsSlice()}
 	return p.sign(template)
 }
 

@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/vedette-io/vedette/test/ports"
 )
 
 // Options configures a plane. The zero value is an API server with its etcd in a temporary
@@ -25,6 +28,11 @@ type Options struct {
 	// Nodes is how many nodes kwok simulates: 0 means 2, and less means none. It is ignored without
 	// Controllers.
 	Nodes int
+
+	// Kubelet is the address of the machine on which a real kubelet is the node, for example of
+	// test/node: the API server listens there, too, so that Pods reach it, and knows nodes by
+	// certificates. There is no kwok then, and Nodes is ignored.
+	Kubelet netip.Addr
 
 	// Dir is the directory for data, logs and certificates. It must be empty, missing, or left by a
 	// dead plane. Stop removes it. "" means a new temporary directory. Paths beyond some 90 bytes
@@ -47,7 +55,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Nodes == 0 {
+	switch {
+	case o.Kubelet.IsValid():
+		o.Nodes = -1
+	case o.Nodes == 0:
 		o.Nodes = 2
 	}
 	if o.Timeout == 0 {
@@ -133,12 +144,12 @@ func (p *Plane) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	p.kubeletPort, err = findFreePort()
+	p.kubeletPort, err = ports.Reserve()
 	if err != nil {
 		return err
 	}
 	p.URL = fmt.Sprintf("https://127.0.0.1:%d", p.port.number)
-	p.pki, err = newPKI()
+	p.pki, err = newPKI(p.options.Kubelet)
 	if err != nil {
 		return err
 	}

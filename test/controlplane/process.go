@@ -57,7 +57,9 @@ func (p *process) startLocked() error {
 	}
 	defer log.Close() // the child has its own descriptor
 	r := &processRun{cmd: exec.Command(p.path, p.args...), done: make(chan struct{})}
-	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = p.dir, log, log
+	r.cmd.Dir = p.dir
+	r.cmd.Stdout = log
+	r.cmd.Stderr = log
 	r.cmd.Env = []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
 	r.cmd.SysProcAttr = attributes()
 	if err := r.start(); err != nil {

@@ -6,15 +6,19 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 )
 
 const (
-	rootModule = "github.com/vedette-io/vedette"
+	rootModule       = "github.com/vedette-io/vedette"
+	kubernetesSource = "k8s.io/kubernetes"
 
 	// versionFlag sets Kubernetes' version, which its own build scripts do otherwise. Without it
 	// kubectl and the scheduler cannot parse the version.
@@ -25,13 +29,46 @@ const (
 // shared packages compile once.
 type recipe struct {
 	module   string   // directory below test/controlplane, and name in the cache
+	dir      string   // of the module below the repository's root, if it is not there
 	source   string   // module path whose version is logged and compiled in
 	packages []string // packages of the programs
 	binaries []string // file names of the programs, in the same order
 	stamped  bool     // whether versionFlag is used
+	used     []string // of binaries; nil for all
 }
 
-func recipes() []recipe {
+// uses returns the programs of the recipe that a plane runs.
+func (r recipe) uses() []string {
+	if r.used != nil {
+		return r.used
+	}
+	return r.binaries
+}
+
+// variableKubernetes names the environment variable that selects the Kubernetes of the plane by its minor version, for example 1.35.
+const variableKubernetes = "KUBERNETES"
+
+// kubernetesModules are the nested modules that build Kubernetes, by its minor version.
+var kubernetesModules = map[string]string{
+	"":     "kubernetes",
+	"1.36": "kubernetes",
+	"1.35": "kubernetes-1.35",
+	"1.34": "kubernetes-1.34",
+}
+
+// kubernetesModule returns the module of a minor version, and that of the newest for "".
+func kubernetesModule(minor string) (string, error) {
+	module, known := kubernetesModules[minor]
+	if !known {
+		minors := slices.Sorted(maps.Keys(kubernetesModules))[1:]
+		return "", fmt.Errorf("%s=%s: there is no module for this version of Kubernetes below test/controlplane: use one of %s, or none for the newest",
+			variableKubernetes, minor, strings.Join(minors, ", "))
+	}
+	return module, nil
+}
+
+// recipes returns what a plane consists of, with the Kubernetes of a module.
+func recipes(kubernetes string) []recipe {
 	return []recipe{
 		{
 			module: "etcd", source: "go.etcd.io/etcd/server/v3",
@@ -43,17 +80,41 @@ func recipes() []recipe {
 			packages: []string{"sigs.k8s.io/kwok/cmd/kwok"},
 			binaries: []string{"kwok"},
 		},
-		{
-			module: "kubernetes", source: "k8s.io/kubernetes", stamped: true,
-			packages: []string{
-				"k8s.io/kubernetes/cmd/kube-apiserver",
-				"k8s.io/kubernetes/cmd/kube-controller-manager",
-				"k8s.io/kubernetes/cmd/kube-scheduler",
-				"k8s.io/kubernetes/cmd/kubectl",
-			},
-			binaries: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
-		},
+		kubernetesRecipe(kubernetes),
 	}
+}
+
+// newestKubectl returns a recipe of the newest kubectl, which is built with the rest of its Kubernetes.
+func newestKubectl() recipe {
+	r := kubernetesRecipe(kubernetesModules[""])
+	r.used = []string{"kubectl"}
+	return r
+}
+
+func kubernetesRecipe(module string) recipe {
+	return recipe{
+		module: module, source: kubernetesSource, stamped: true,
+		packages: []string{
+			"k8s.io/kubernetes/cmd/kube-apiserver",
+			"k8s.io/kubernetes/cmd/kube-controller-manager",
+			"k8s.io/kubernetes/cmd/kube-scheduler",
+			"k8s.io/kubernetes/cmd/kubectl",
+		},
+		binaries: []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
+	}
+}
+
+// Tools are programs of a module of this repository that are built and cached like those of a plane.
+type Tools struct {
+	Dir      string   // of the module, below the repository's root
+	Source   string   // module that the programs come from, whose version is logged
+	Packages []string // packages of the programs
+	Binaries []string // file names of the programs, in the same order
+}
+
+func (t Tools) recipe() recipe {
+	return recipe{module: path.Base(t.Dir), dir: t.Dir, source: t.Source, stamped: t.Source == kubernetesSource,
+		packages: t.Packages, binaries: t.Binaries}
 }
 
 // buildTarget is a recipe and what was read from its module.
@@ -67,6 +128,9 @@ type buildTarget struct {
 // read reads a recipe's module below the repository's root.
 func (r recipe) read(root string) (buildTarget, error) {
 	t := buildTarget{recipe: r, dir: filepath.Join(root, "test", "controlplane", r.module)}
+	if r.dir != "" {
+		t.dir = filepath.Join(root, filepath.FromSlash(r.dir))
+	}
 	mod, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if err != nil {
 		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
@@ -79,19 +143,40 @@ func (r recipe) read(root string) (buildTarget, error) {
 	if t.version == "" {
 		return t, fmt.Errorf("read %s: the module does not require %s", filepath.Join(t.dir, "go.mod"), r.source)
 	}
-	t.key = t.hash(mod, sum)
+	sources, err := t.sources()
+	if err != nil {
+		return t, fmt.Errorf("read the build recipe of %s: %w", r.module, err)
+	}
+	t.key = t.hash(mod, sum, sources...)
 	return t, nil
+}
+
+// sources returns the Go files of the module itself. Most modules have none.
+func (t buildTarget) sources() (sources [][]byte, err error) {
+	files, err := filepath.Glob(filepath.Join(t.dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
 }
 
 // hash covers the modules, the build arguments, and the Go release and platform of this program,
 // which are also those of go on PATH.
-func (t buildTarget) hash(mod, sum []byte) string {
+func (t buildTarget) hash(mod, sum []byte, sources ...[]byte) string {
 	h := sha256.New()
-	for _, part := range [][]byte{
+	parts := append([][]byte{
 		mod, sum,
 		[]byte(strings.Join(t.arguments("."), " ")),
 		[]byte(runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH),
-	} {
+	}, sources...)
+	for _, part := range parts {
 		fmt.Fprintf(h, "%d\n", len(part)) // so that bytes cannot move between parts
 		h.Write(part)
 	}

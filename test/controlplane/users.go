@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -48,6 +49,20 @@ func (p *Plane) ServiceAccountToken(ctx context.Context, namespace, name string)
 		return "", fmt.Errorf("create a token: %w", err)
 	}
 	return answer.Status.Token, nil
+}
+
+// KubeletCertificate writes the certificate of the kubelet of a node at the address Options.Kubelet, and its key, and returns their
+// paths.
+func (p *Plane) KubeletCertificate(node string) (cert, key string, err error) {
+	made, err := p.pki.kubeletPair(node)
+	if err != nil {
+		return "", "", err
+	}
+	cert, key = p.path("kubelet-"+node+".crt"), p.path("kubelet-"+node+".key")
+	if err := errors.Join(os.WriteFile(cert, made.cert, 0o600), os.WriteFile(key, made.key, 0o600)); err != nil {
+		return "", "", fmt.Errorf("write the certificate of the kubelet: %w", err)
+	}
+	return cert, key, nil
 }
 
 func (p *Plane) certKubeconfig(name string, groups ...string) ([]byte, error) {

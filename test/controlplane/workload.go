@@ -5,6 +5,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 )
 
 // Workloads describes sample objects of the usual kinds. Zero values mean the defaults.
@@ -76,9 +77,7 @@ func deploymentName(i int) string { return fmt.Sprintf("app-%d", i) }
 // newObject returns an object with the given fields.
 func newObject(version, kind, name string, rest Object) Object {
 	o := Object{"apiVersion": version, "kind": kind, "metadata": Object{"name": name, "labels": labels(name)}}
-	for key, value := range rest {
-		o[key] = value
-	}
+	maps.Copy(o, rest)
 	return o
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/process"
 )
 
 // convergenceTimeout limits how long the world may take to converge after all faults have ended.
@@ -53,12 +54,12 @@ const slowConvergence = 20 * time.Second
 func (w *world) reportSlowConvergence(after time.Duration, found []string) {
 	w.t.Helper()
 	w.t.Logf("%.0fs after the last fault, %d differences, for example:\n%s", after.Seconds(), len(found), strings.Join(found[:min(len(found), 5)], "\n"))
-	processes := []*process{w.server}
+	processes := []*process.Program{w.server}
 	for _, a := range w.agents {
-		processes = append(processes, a.process)
+		processes = append(processes, a.Program)
 	}
 	for _, p := range processes {
-		w.t.Logf("the end of the log of %s:\n%s", p.name, tail(p.log, 25))
+		w.t.Logf("the end of the log of %s", p.Tail())
 	}
 }
 
@@ -86,12 +87,12 @@ func (w *world) eventually(d time.Duration, condition func(context.Context) bool
 // checkProcesses fails the test if one of our programs has exited unexpectedly.
 func (w *world) checkProcesses() {
 	w.t.Helper()
-	all := []*process{w.server}
+	all := []*process.Program{w.server}
 	for _, a := range w.agents {
-		all = append(all, a.process)
+		all = append(all, a.Program)
 	}
 	for _, p := range all {
-		if err := p.unexpectedExit(); err != nil {
+		if err := p.Exited(); err != nil {
 			w.t.Fatal(err)
 		}
 	}

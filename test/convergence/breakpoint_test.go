@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -61,12 +62,12 @@ func (w *world) routeThroughBreakpoints(t *testing.T, a *agent, c *cluster) *bre
 		ErrorLog: log.New(io.Discard, "", 0)}} // because killed agents abort their requests
 	p.server = httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
-		a.kill() // because Close waits for the agent's watches
+		a.Kill() // because Close waits for the agent's watches
 		p.server.Close()
 	})
-	a.kill()
+	a.Kill()
 	w.write(a.id+"-"+c.name+".kubeconfig", fmt.Sprintf(`{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}`, p.server.URL))
-	a.start()
+	a.Start()
 	return p
 }
 
@@ -116,9 +117,7 @@ func (p *breakpointProxy) serve(w http.ResponseWriter, r *http.Request) {
 		p.forward.ServeHTTP(w, r)
 		return
 	}
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // the agent may have gone
 }

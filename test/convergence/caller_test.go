@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -76,9 +77,7 @@ func (c *caller) send(ctx context.Context, o *sentOperation, body object) outcom
 	if o.verb != "discover" { // operations that change nothing have no ID
 		fields["id"] = o.id
 	}
-	for name, value := range body {
-		fields[name] = value
-	}
+	maps.Copy(fields, body)
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		panic(err) // cannot happen: texts and numbers can be encoded

@@ -33,8 +33,8 @@ func TestDatabaseErrorsAreRetried(t *testing.T) {
 	})
 }
 
-// TestFrozenDatabase freezes the database for longer than a statement may take.
-func TestFrozenDatabase(t *testing.T) {
+// TestFrozenDatabaseSkipsNothing freezes the database for longer than a statement may take.
+func TestFrozenDatabaseSkipsNothing(t *testing.T) {
 	const long = 17 * time.Second
 	runOn(t, everyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		w.whileChanging(func(ctx context.Context) {
@@ -44,9 +44,9 @@ func TestFrozenDatabase(t *testing.T) {
 				w.db.resume()
 				return
 			}
-			w.server.pause() // like a disk that hangs
+			w.server.Pause() // like a disk that hangs
 			sleep(ctx, long)
-			w.server.resume()
+			w.server.Resume()
 			must(t, w.db.lock(ctx))
 			sleep(ctx, long/3)
 			must(t, w.db.unlock(ctx))
@@ -70,7 +70,7 @@ func (w *world) whileChanging(do func(ctx context.Context)) {
 // wantNoObjectSkipped checks that the server left out no object.
 func (w *world) wantNoObjectSkipped(t *testing.T) {
 	t.Helper()
-	log, err := os.ReadFile(w.server.log)
+	log, err := os.ReadFile(w.server.Log)
 	if err != nil {
 		t.Fatal(err)
 	}

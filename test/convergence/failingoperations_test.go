@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestFailingOperations sends operations that cannot succeed. Each must end soon after its
+// TestFailingOperationsEndWithAReason sends operations that cannot succeed. Each must end soon after its
 // deadline, with a message that says what is wrong and what to do.
-func TestFailingOperations(t *testing.T) {
+func TestFailingOperationsEndWithAReason(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		var p *breakpointProxy
@@ -28,11 +28,11 @@ func TestFailingOperations(t *testing.T) {
 			wantWords      []string
 		}{
 			{"a finalizer never clears", objectOperation("delete", "configmap", "finalized", nil), nothing, nothing, nil, "failed", []string{"example.com/never", "is being deleted"}},
-			{"no agent serves the account", apply, func() { a.kill(); w.awaitNoHolder() }, a.start, nil, "failed", []string{"no agent serves account account-0", "nothing was done", "vedette agents"}},
-			{"the agent is frozen", apply, a.pause, a.resume, nil, "", []string{"agent"}},
+			{"no agent serves the account", apply, func() { a.Kill(); w.awaitNoHolder() }, a.Start, nil, "failed", []string{"no agent serves account account-0", "nothing was done", "vedette agents"}},
+			{"the agent is frozen", apply, a.Pause, a.Resume, nil, "", []string{"agent"}},
 			{"the API server is down", apply, c.KillAPIServer, func() { must(t, c.StartAPIServer(t.Context())) }, nil, "failed", []string{"closed the connection in the middle of a request", a.api[c].Address()}},
 			{"the API server hangs", apply, func() { must(t, c.PauseAPIServer()) }, func() { must(t, c.ResumeAPIServer()) }, nil, "failed", []string{"deadline"}},
-			{"the agent dies after the request", apply, nothing, a.start, a.kill, "lost", []string{"agent a0", "Look at the object before you try again"}},
+			{"the agent dies after the request", apply, nothing, a.Start, a.Kill, "lost", []string{"agent a0", "Look at the object before you try again"}},
 			{"the response is lost", apply, nothing, nothing, func() {}, "lost", []string{"may have taken effect"}},
 		} {
 			if tt.meanwhile != nil && p == nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -30,7 +31,7 @@ type part struct {
 func (w *world) parts() []part {
 	parts := []part{{"server", processFaults(w.server)}}
 	for _, a := range w.agents {
-		parts = append(parts, part{a.id, append(processFaults(a.process), a.slowStart())}, part{a.id + "'s link", proxyFaults(a.link)})
+		parts = append(parts, part{a.id, append(processFaults(a.Program), a.slowStart())}, part{a.id + "'s link", proxyFaults(a.link)})
 		for i, c := range w.clusters {
 			p := a.api[c]
 			if p == nil {
@@ -86,12 +87,12 @@ func infallible(what func()) func(context.Context) error {
 	return func(context.Context) error { what(); return nil }
 }
 
-func processFaults(p *process) []fault {
+func processFaults(p *process.Program) []fault {
 	return []fault{
-		{"is killed", infallible(p.kill), infallible(p.start), 3 * time.Second, 3},
-		{"is restarted", infallible(p.stop), infallible(p.start), time.Second, 1},
-		{"is paused", infallible(p.pause), infallible(p.resume), 8 * time.Second, 2},
-		{"is paused for long", infallible(p.pause), infallible(p.resume), longestFreeze, 1},
+		{"is killed", infallible(p.Kill), infallible(p.Start), 3 * time.Second, 3},
+		{"is restarted", infallible(p.Stop), infallible(p.Start), time.Second, 1},
+		{"is paused", infallible(p.Pause), infallible(p.Resume), 8 * time.Second, 2},
+		{"is paused for long", infallible(p.Pause), infallible(p.Resume), longestFreeze, 1},
 	}
 }
 
@@ -99,11 +100,11 @@ func processFaults(p *process) []fault {
 // lists do, and kinds come and go in between.
 func (a *agent) slowStart() fault {
 	begin := func() {
-		a.kill()
+		a.Kill()
 		for _, p := range a.api {
 			p.AddLatency(slowStartLatency)
 		}
-		a.start()
+		a.Start()
 	}
 	end := func() {
 		for _, p := range a.api {

@@ -53,15 +53,15 @@ func TestStaleDataIsMarkedStale(t *testing.T) {
 		a, c := w.agents[0], w.clusters[0]
 		apiProxy := a.api[c]
 		if *skew != 0 { // the clock of a server's first run has the same error as its agent's
-			w.server.stop()
-			w.server.start()
+			w.server.Stop()
+			w.server.Start()
 			w.awaitConvergence()
 		}
 		for _, tt := range []struct {
 			name          string
 			stop, restore func()
 		}{
-			{"the agent is frozen", a.pause, a.resume},
+			{"the agent is frozen", a.Pause, a.Resume},
 			{"the link is frozen upwards", func() { a.link.Freeze(proxy.Up) }, func() { a.link.Cut(); a.link.Heal() }},
 			{"the cluster is unreachable", apiProxy.Refuse, apiProxy.Heal},
 			{"the link to the cluster is frozen", func() { apiProxy.Freeze(proxy.Up, proxy.Down) }, func() { apiProxy.Cut(); apiProxy.Heal() }},

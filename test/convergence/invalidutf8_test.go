@@ -25,7 +25,7 @@ func TestInvalidUTF8InErrors(t *testing.T) {
 	runOn(t, anyDatabase(), twoAccounts, func(t *testing.T, w *world) {
 		var refuse atomic.Bool
 		a := w.agents[0]
-		a.kill()
+		a.Kill()
 		w.routeThroughTunnel(a, w.clusters[0], newTunnel(t, &refuse))
 		testCorruptedAccount(t, w, "reaching", func() { refuse.Store(true) }, func() { refuse.Store(false) })
 	})
@@ -48,10 +48,10 @@ func TestInvalidUTF8InObjects(t *testing.T) {
 func testCorruptedAccount(t *testing.T, w *world, state string, corrupt, heal func()) {
 	a := w.agents[0]
 	must(t, w.clusters[1].Create(t.Context(), nsKind.list(""), nsKind.make(rand.New(rand.NewPCG(2, 2)), namespaces[0])))
-	a.kill()
+	a.Kill()
 	accepted := a.link.Accepted()
 	corrupt()
-	a.start()
+	a.Start()
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(a.role(ctx, "account-0"), state) }) {
 		t.Errorf("corrupted account: got role %q, want %s", a.role(t.Context(), "account-0"), state)
 	}

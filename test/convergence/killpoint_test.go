@@ -3,6 +3,7 @@ package convergence
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -61,9 +62,7 @@ var operationCases = []operationCase{
 // objectOperation returns an operation on one object.
 func objectOperation(verb, kind, name string, extra object) object {
 	body := object{"verb": verb, "kind": kind, "namespace": namespaces[0], "name": name}
-	for field, value := range extra {
-		body[field] = value
-	}
+	maps.Copy(body, extra)
 	return body
 }
 
@@ -126,7 +125,7 @@ func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill fu
 				go func() { <-bp.reached; reached <- struct{}{} }()
 			}
 			holder, _ := w.holder(t.Context())
-			before := holder.starts
+			before := holder.Starts()
 			held := make(<-chan struct{})
 			if point.answered {
 				held = holder.link.HoldOnText(o.id)
@@ -137,7 +136,7 @@ func killAtEachPoint(t *testing.T, w *world, proxies []*breakpointProxy, kill fu
 			if point.answered {
 				await(t, held, op.name+" "+point.name)
 			}
-			if kill(); holder.starts == before && holder.isRunning() { // the request of a dead agent ends with its connection
+			if kill(); holder.Starts() == before && holder.IsRunning() { // the request of a dead agent ends with its connection
 				for _, bp := range breakpoints {
 					close(bp.resume)
 				}
@@ -181,9 +180,9 @@ func (p *breakpointProxy) clearBreakpoint() {
 // restartLoneAgent restarts the only agent after its server was killed, because after many short
 // connections it would wait long before the next one.
 func (w *world) restartLoneAgent() {
-	if a := w.agents[0]; len(w.agents) == 1 && w.server.starts > 1 {
-		a.kill()
-		a.start()
+	if a := w.agents[0]; len(w.agents) == 1 && w.server.Starts() > 1 {
+		a.Kill()
+		a.Start()
 	}
 }
 
@@ -228,7 +227,7 @@ func TestAgentKilledDuringOperations(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a := w.agents[0]
 		p := w.routeThroughBreakpoints(t, a, w.clusters[0])
-		killAtEachPoint(t, w, []*breakpointProxy{p}, func() { a.kill(); a.start() }, expectedOutcome)
+		killAtEachPoint(t, w, []*breakpointProxy{p}, func() { a.Kill(); a.Start() }, expectedOutcome)
 	})
 }
 
@@ -243,7 +242,7 @@ func TestStandbyTakesOverOperations(t *testing.T) {
 		var dead *agent
 		killAtEachPoint(t, w, proxies, func() {
 			if dead != nil {
-				dead.start()
+				dead.Start()
 			}
 			holder, _ := w.holder(t.Context())
 			dead = holder
@@ -252,10 +251,10 @@ func TestStandbyTakesOverOperations(t *testing.T) {
 					proxies[i].clearBreakpoint()
 				}
 			}
-			dead.kill()
+			dead.Kill()
 		}, expectedOutcome)
 		if dead != nil {
-			dead.start()
+			dead.Start()
 		}
 	})
 }
@@ -266,8 +265,8 @@ func TestServerKilledDuringOperations(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		p := w.routeThroughBreakpoints(t, w.agents[0], w.clusters[0])
 		kill := func() {
-			w.server.kill()
-			w.server.start()
+			w.server.Kill()
+			w.server.Start()
 		}
 		killAtEachPoint(t, w, []*breakpointProxy{p}, kill, func(operationCase, killPoint) (string, int) { return "lost", 1 })
 		w.verifyReportedOutcomesSurvive(t)
@@ -282,8 +281,8 @@ func (w *world) verifyReportedOutcomesSurvive(t *testing.T) {
 		w.awaitReady()
 		o := call.newOperation("apply", "told", n, 10*time.Second)
 		out := call.send(t.Context(), o, operationCases[1].body("told"))
-		w.server.kill()
-		w.server.start()
+		w.server.Kill()
+		w.server.Start()
 		if out.State != "done" {
 			t.Errorf("%s: %+v", o, out)
 		}

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -108,9 +109,7 @@ func (k kind) make(rng *rand.Rand, name string) object {
 	}
 	o := object{"apiVersion": k.apiVersion(), "kind": k.name, "metadata": object{"name": name, "labels": labels}}
 	if k.spec != nil {
-		for field, value := range k.spec(name) {
-			o[field] = value
-		}
+		maps.Copy(o, k.spec(name))
 	}
 	if k.name == configMap.name && rng.IntN(10) == 0 {
 		o["data"] = object{"big": filler(rng, 200<<10)}

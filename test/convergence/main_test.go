@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/vedette-io/vedette/test/programs"
@@ -54,5 +53,3 @@ func build(dir string) error {
 	}
 	return programs.BuildWith(context.Background(), dir, flags, "vedette-agent", "vedette-server")
 }
-
-func program(name string) string { return filepath.Join(programDir, name) }

@@ -3,6 +3,7 @@ package convergence
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -49,9 +50,7 @@ func (w *world) newOperationLoad(a *account) *operationLoad {
 	e := &operationLoad{caller: &caller{w: w, account: a.name}, cluster: a.cluster, namespace: namespaces[0], began: time.Now()}
 	for _, name := range []string{"ops-scaled", "ops-restarted"} {
 		d := object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": object{"name": name}}
-		for field, value := range replicated(name) {
-			d[field] = value
-		}
+		maps.Copy(d, replicated(name))
 		if err := a.cluster.Create(w.t.Context(), "/apis/apps/v1/namespaces/"+e.namespace+"/deployments", d); err != nil {
 			w.t.Fatal(err)
 		}

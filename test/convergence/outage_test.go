@@ -15,16 +15,16 @@ func TestOutageLongerThanGrace(t *testing.T) {
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
 		objects := w.count(t.Context(), `SELECT COUNT(*) FROM objects`)
-		w.agents[0].stop()
-		w.server.stop()
+		w.agents[0].Stop()
+		w.server.Stop()
 		sleep(t.Context(), 10*time.Second)
-		w.server.start()
+		w.server.Start()
 		w.awaitServing()
 		sleep(t.Context(), 3*time.Second)
 		if n := w.count(t.Context(), `SELECT COUNT(*) FROM objects`); n != objects {
 			t.Errorf("got %d objects before the outage and %d after it", objects, n)
 		}
-		w.agents[0].start()
+		w.agents[0].Start()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
 			t.Errorf("the account was created again: got row %d, want %d", now, id)

@@ -38,13 +38,13 @@ func TestRestoreOfEtcd(t *testing.T) {
 				w.awaitConvergence()
 				a.api[c].Refuse()
 				if tt.stops {
-					a.stop()
+					a.Stop()
 				}
 				must(w.t, c.Restore(t.Context(), backup))
 				w.create("later", tt.later)
 				a.api[c].Heal()
 				if tt.stops {
-					a.start()
+					a.Start()
 				}
 				w.create("last", -tt.later)
 				t.Logf("converged %v after the restore", w.awaitConvergence())
@@ -76,7 +76,7 @@ func (w *world) checkNoDrift(a *account) {
 		w.t.Errorf("verifications of %s have found %d objects that differed from their cluster, want none", a.name, n)
 	}
 	for _, agent := range w.agentsOf(a) {
-		text, err := os.ReadFile(agent.log)
+		text, err := os.ReadFile(agent.Log)
 		must(w.t, err)
 		for line := range strings.Lines(string(text)) {
 			isFinding := strings.Contains(line, "the store differs from the cluster") || strings.Contains(line, "restored to an earlier state")

@@ -37,15 +37,15 @@ func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
 		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
 			t.Errorf("second cluster: got role %q, want refused", second.role(t.Context(), "account-0"))
 		}
-		first.stop() // so that no agent holds the name
-		second.kill()
-		second.start()
+		first.Stop() // so that no agent holds the name
+		second.Kill()
+		second.Start()
 		if !w.eventually(convergenceTimeout, func(ctx context.Context) bool { return strings.HasPrefix(second.role(ctx, "account-0"), "refused") }) {
 			t.Errorf("second cluster without the first agent: got role %q, want refused", second.role(t.Context(), "account-0"))
 		}
 		apiProxy.SetTarget(address(w.clusters[0]))
 		apiProxy.Cut()
-		first.start()
+		first.Start()
 		if err := w.clusters[0].Create(t.Context(), configMap.list(namespaces[0]), namedConfigMap("later")); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func (w *world) addRestrictedAgent(id string, c *cluster, apiProxy *proxy.Proxy)
 	a := &agent{id: id, link: proxy.New(w.t, w.serverAddress), health: fmt.Sprintf("http://127.0.0.1:%d/health", port)}
 	account := fmt.Sprintf("  - {name: account-0, kubeconfigFile: %q, kinds: [ConfigMap], namespaces: [%s]}\n", kubeconfig, namespaces[0])
 	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, "8MiB", 0, account))
-	a.process = w.process(id, "vedette-agent", "--config", config)
+	a.Program = w.start(id, "vedette-agent", "--config", config)
 	w.agents = append(w.agents, a)
 	return a
 }

@@ -104,8 +104,8 @@ func TestAgentRestartResumes(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		before := len(c.requests(w, a.id))
-		a.kill()
-		a.start()
+		a.Kill()
+		a.Start()
 		w.createAndAwait("after")
 		w.awaitConvergence()
 		for _, r := range listRequests(c.requests(w, a.id)[before:]) {
@@ -141,8 +141,8 @@ func TestServerRestartCausesNoAPIRequest(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		a, c := w.agents[0], w.clusters[0]
 		before := len(c.requests(w, a.id))
-		w.server.kill()
-		w.server.start()
+		w.server.Kill()
+		w.server.Start()
 		w.createAndAwait("after")
 		w.awaitConvergence()
 		for _, r := range withoutPeriodic(c.requests(w, a.id)[before:]) {
@@ -157,14 +157,14 @@ func TestStandbyTakesOver(t *testing.T) {
 	runAlone(t, anyDatabase(), twoAgents, func(t *testing.T, w *world) {
 		cacher, term := w.holder(t.Context())
 		standby := w.otherAgent(cacher)
-		cacher.kill()
+		cacher.Kill()
 		took, ok := w.awaitHolder(standby, term, timeout)
 		if !ok {
 			t.Errorf("the standby has not taken over %v after the cacher was killed", timeout)
 		}
 		t.Logf("took over after %v", took)
 		w.createAndAwait("after")
-		cacher.start()
+		cacher.Start()
 		w.awaitConvergence()
 	})
 }
@@ -229,7 +229,7 @@ func TestFeedStatesAreSentAgainAfterTakeover(t *testing.T) {
 		w.awaitFeeds(second, 0)
 		second.api[w.clusters[0]].Refuse()
 		w.awaitFeeds(second, 1)
-		second.kill()
+		second.Kill()
 		first.link.Cut()
 		first.link.Heal()
 		if _, ok := w.awaitHolder(first, term, convergenceTimeout); !ok {
@@ -237,7 +237,7 @@ func TestFeedStatesAreSentAgainAfterTakeover(t *testing.T) {
 		}
 		w.awaitFeeds(first, 0)
 		second.api[w.clusters[0]].Heal()
-		second.start()
+		second.Start()
 		w.awaitConvergence()
 	})
 }
@@ -302,8 +302,8 @@ func TestCustomObjectsSurviveAPIServerRestart(t *testing.T) {
 		go func() { minimum <- w.minCount(ctx, query) }()
 		for range 3 {
 			c.KillAPIServer()
-			w.agents[0].kill()
-			w.agents[0].start() // it discovers as soon as the API server answers
+			w.agents[0].Kill()
+			w.agents[0].Start() // it discovers as soon as the API server answers
 			if err := c.StartAPIServer(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -339,7 +339,7 @@ func TestAccountIsRemovedAfterGracePeriod(t *testing.T) {
 	s.grace = "4s"
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		killed := time.Now()
-		w.agents[0].kill()
+		w.agents[0].Kill()
 		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
 		if !w.eventually(convergenceTimeout, gone) {
 			t.Fatalf("the account still exists %v after its only agent was killed", convergenceTimeout)
@@ -352,7 +352,7 @@ func TestAccountIsRemovedAfterGracePeriod(t *testing.T) {
 				t.Errorf("got %d rows of %s after the account was removed", n, table)
 			}
 		}
-		w.agents[0].start()
+		w.agents[0].Start()
 		w.awaitConvergence()
 	})
 }
@@ -366,7 +366,7 @@ func TestAccountIsRemovedDespiteDatabaseOutage(t *testing.T) {
 			w.db.kill, w.db.start = w.db.disk.fill, w.db.disk.free
 		}
 		w.db.kill()
-		w.agents[0].kill()
+		w.agents[0].Kill()
 		sleep(t.Context(), 15*time.Second) // the server retries for ten
 		w.db.start()
 		gone := func(ctx context.Context) bool { return w.count(ctx, `SELECT COUNT(*) FROM accounts`) == 0 }
@@ -381,11 +381,11 @@ func TestAccountIsKeptWithinGracePeriod(t *testing.T) {
 	s.grace = "20s"
 	runOn(t, anyDatabase(), s, func(t *testing.T, w *world) {
 		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
-		w.agents[0].kill()
+		w.agents[0].Kill()
 		sleep(t.Context(), 3*time.Second)
-		w.server.kill()
-		w.server.start()
-		w.agents[0].start()
+		w.server.Kill()
+		w.server.Start()
+		w.agents[0].Start()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
 			t.Errorf("the account was created again: got row %d, want %d", now, id)
@@ -398,14 +398,14 @@ func TestAccountIsKeptWithinGracePeriod(t *testing.T) {
 func TestAccountIsKeptThroughServerStop(t *testing.T) {
 	runOn(t, anyDatabase(), singleAgent, func(t *testing.T, w *world) {
 		id := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`)
-		w.agents[0].pause()
-		w.server.stop()
+		w.agents[0].Pause()
+		w.server.Stop()
 		if err := w.db.write(`UPDATE accounts SET orphaned = 1, last_seen = 1, holder = '', server = ''`); err != nil {
 			t.Fatal(err)
 		}
-		w.server.start()
+		w.server.Start()
 		sleep(t.Context(), 15*time.Second) // in which the server checks for accounts to remove at least once
-		w.agents[0].resume()
+		w.agents[0].Resume()
 		w.awaitConvergence()
 		if now := w.count(t.Context(), `SELECT id FROM accounts WHERE name = 'account-0'`); now != id {
 			t.Errorf("the account was created again: got row %d, want %d", now, id)

@@ -76,9 +76,9 @@ func (e *operationLoad) checkStrays() {
 	}
 }
 
-// TestSwitchedCluster runs a world in which the link of the only agent leads to another cluster for some
+// TestStoreConvergesWhenClustersSwitch runs a world in which the link of the only agent leads to another cluster for some
 // time, while operations are sent, and the agent restarts meanwhile.
-func TestSwitchedCluster(t *testing.T) {
+func TestStoreConvergesWhenClustersSwitch(t *testing.T) {
 	t.Parallel()
 	s := topology{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0}, {1}}, grace: "10m", outbox: "1MiB"}
 	runWorld(t, "sqlite", 1, s, func(parts []part) (plan []incident) {

@@ -49,7 +49,7 @@ var assignmentLog = regexp.MustCompile(`msg="account has a cacher" account=(\S+)
 // grantedTerms reads from the server's log which agent got which term, and returns the terms that
 // were assigned twice.
 func (w *world) grantedTerms() (granted int, duplicates []string) {
-	text, err := os.ReadFile(w.server.log)
+	text, err := os.ReadFile(w.server.Log)
 	if err != nil {
 		return 0, []string{err.Error()}
 	}

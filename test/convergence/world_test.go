@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -18,8 +20,9 @@ import (
 type world struct {
 	t             *testing.T
 	dir           string // for logs and configurations
+	programs      string // directory of our programs
 	db            *database
-	server        *process
+	server        *process.Program
 	serverAddress string // address of its gRPC port
 	rest          string // URL of its REST API
 	clusters      []*cluster
@@ -44,7 +47,7 @@ type account struct {
 
 // agent is one process, with a proxy on each of its links.
 type agent struct {
-	*process
+	*process.Program
 	id       string
 	accounts []*account
 	link     *proxy.Proxy              // to the server
@@ -61,6 +64,7 @@ type topology struct {
 	outbox      string  // bytes of an agent's outbox
 	grace       string  // grace period of accounts
 	verify      int     // seconds between verifications of a feed; 0 for never
+	programs    string  // directory of the programs to begin with; empty for those under test
 }
 
 // randomTopology draws a topology.
@@ -81,7 +85,7 @@ func randomTopology(rng *rand.Rand) topology {
 
 // newWorld starts everything except the agents. If the test fails, the logs are kept.
 func newWorld(t *testing.T, db *database, s topology) *world {
-	w := &world{t: t, dir: logDir(t), db: db}
+	w := &world{t: t, dir: logDir(t), db: db, programs: cmp.Or(s.programs, programDir)}
 	for i := range s.clusters {
 		w.clusters = append(w.clusters, newCluster(t, w.dir, fmt.Sprintf("c%d", i), s.controllers))
 	}
@@ -176,7 +180,7 @@ dataDir: "%s"
 server: {port: %d}
 grpc: {server: {port: %d}}
 sql: {url: "%s"}
-agents: {pulseSeconds: 1}
+agents: {heartbeatSeconds: 1}
 accounts: {gracePeriod: %s}
 logging: {level: debug}
 `
@@ -185,13 +189,14 @@ func (w *world) startServer(s topology) {
 	rest, grpc := freePort(w.t), freePort(w.t)
 	config := w.write("server.yml", fmt.Sprintf(serverConfig, w.dir, rest, grpc, w.db.url, s.grace))
 	w.serverAddress, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
-	w.server = w.process("server", "vedette-server", "--config", config)
+	w.server = w.start("server", "vedette-server", "--config", config)
 }
 
-func (w *world) process(name, binary string, args ...string) *process {
-	p := &process{t: w.t, name: name, path: program(binary), args: args, log: w.path(name + ".log")}
-	w.t.Cleanup(p.kill)
-	p.start()
+// start starts one of our programs. Its clock is wrong by the flag -skew.
+func (w *world) start(name, binary string, args ...string) *process.Program {
+	p := &process.Program{T: w.t, Name: name, Path: filepath.Join(w.programs, binary), Args: args, Log: w.path(name + ".log"),
+		Env: func(start int) string { return skewEnv(*skew, name, start) }}
+	p.Start()
 	return p
 }
 
@@ -219,7 +224,7 @@ func (w *world) addAgent(id string, accounts []int, s topology) {
 	}
 	config := w.write(id+".yml", fmt.Sprintf(agentConfig, id, a.link.Address(), port, s.outbox, s.verify, list.String()))
 	w.agents = append(w.agents, a)
-	a.process = w.process(id, "vedette-agent", "--config", config)
+	a.Program = w.start(id, "vedette-agent", "--config", config)
 }
 
 // kubeconfig writes a kubeconfig with which an agent reaches a cluster through a proxy, as its own

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,12 +21,13 @@ type ErrorInjector struct {
 	mysql    bool
 	work     sync.WaitGroup
 
-	mu        sync.Mutex
-	code      string
-	every     int
-	sinceLast int // statements since the last injected error
-	injected  int
-	conns     map[net.Conn]bool // nil after the test has ended
+	mu         sync.Mutex
+	code       string
+	every      int
+	onlyWrites bool
+	sinceLast  int // statements since the last injected error
+	injected   int
+	conns      map[net.Conn]bool // nil after the test has ended
 }
 
 // StartErrorInjector starts an ErrorInjector in front of the server of a URL, and returns it with
@@ -52,7 +54,24 @@ func StartErrorInjector(t testing.TB, text string) (*ErrorInjector, string) {
 func (r *ErrorInjector) FailEvery(code string, every int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.code, r.every = code, every
+	r.code = code
+	r.every = every
+	r.onlyWrites = false
+}
+
+// FailWrites makes every statement that writes fail with a code, and every COMMIT, as on a full disk or a standby. Reads are
+// forwarded.
+func (r *ErrorInjector) FailWrites(code string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.code = code
+	r.every = 1
+	r.onlyWrites = true
+}
+
+// isWrite reports whether a statement changes data or commits changes.
+func isWrite(statement string) bool {
+	return slices.ContainsFunc([]string{"commit", "insert", "update", "delete", "replace"}, func(word string) bool { return isCommand(statement, word) })
 }
 
 // Reset ends the injection of errors.
@@ -69,7 +88,7 @@ func (r *ErrorInjector) Injected() int {
 func (r *ErrorInjector) nextError(statement string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.code == "" || isCommand(statement, "rollback") {
+	if r.code == "" || isCommand(statement, "rollback") || r.onlyWrites && !isWrite(statement) {
 		return ""
 	}
 	r.sinceLast++

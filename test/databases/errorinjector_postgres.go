@@ -104,7 +104,9 @@ func (c *injectorConn) forwardPostgresReplies() error {
 		if m[0] == 'Z' {
 			c.status = m[5]
 			if replaced {
-				m, c.replacement, replaced = c.replacement, nil, false
+				m = c.replacement
+				c.replacement = nil
+				replaced = false
 			}
 		}
 		if !replaced {

@@ -71,7 +71,10 @@ func MySQLDSN(text string) (string, error) {
 	if err != nil {
 		return "", errMySQLURL
 	}
-	config.Net, config.Addr, config.DBName, config.User = "tcp", u.Host, strings.TrimPrefix(u.Path, "/"), u.User.Username()
+	config.Net = "tcp"
+	config.Addr = u.Host
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	return config.FormatDSN(), nil
 }

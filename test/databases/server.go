@@ -69,7 +69,9 @@ func (s *Server) start() error {
 	}
 	defer log.Close()
 	cmd := exec.Command(s.program, s.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.Dir = s.dir
+	cmd.Stdout = log
+	cmd.Stderr = log
 	cmd.SysProcAttr = attributes(s.account)
 	done, err := launch(cmd)
 	if err != nil {

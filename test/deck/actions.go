@@ -37,6 +37,13 @@ func (a *app) actions(whileRunning func(p *page)) []step {
 			check(p)
 		}
 	}
+	badEdit := func(old, changed, message string) func(*page) {
+		return func(p *page) {
+			a.menu(p, "serverGroupManager", "deployment stuck", "Edit")
+			p.edit(old, changed)
+			refused(message)(p)
+		}
+	}
 	return []step{
 		{name: "scale", isAction: true, do: act("serverGroupManager", "deployment web", "Scale", func(p *page) { p.fill(".modal-dialog input[type=number]", "4") },
 			effect(web, "has 4 ready replicas", func(o controlplane.Object) bool { return at(o, "status", "readyReplicas") == "4" }))},
@@ -55,6 +62,10 @@ func (a *app) actions(whileRunning func(p *page)) []step {
 				return at(o, "spec", "template", "metadata", "labels", "serving") == "yes"
 			}))},
 		{name: "delete", isAction: true, do: act("serverGroup", "replicaSet api-v000", "Delete", nil, gone(apiOld))},
+		{name: "edit-without-number", isAction: true, do: badEdit("replicas: 2", "replicas: many", "replicas")},
+		{name: "edit-immutable-selector", isAction: true, do: badEdit("matchLabels:\n      app: stuck", "matchLabels:\n      app: other", "field is immutable")},
+		{name: "edit-unknown-kind", isAction: true, do: badEdit("kind: Deployment", "kind: Deploiment", "Deploiment")},
+		{name: "edit-unknown-namespace", isAction: true, do: badEdit("  namespace: "+a.name, "  namespace: nowhere", "nowhere")},
 		{name: "edit", isAction: true, do: act("serverGroupManager", "deployment stuck", "Edit",
 			func(p *page) { p.edit("/stuck:1", "/stuck:2", "vedette.io/pending: 'true'", "edited: 'true'") },
 			effect(stuck, "has the new image and is ready", func(o controlplane.Object) bool {
@@ -80,16 +91,34 @@ func (a *app) actions(whileRunning func(p *page)) []step {
 
 // submit submits a dialog, and waits until its task has succeeded.
 func submit(p *page) {
-	p.click(".modal-dialog .modal-footer button.btn-primary", "")
-	p.poll("the task to succeed", taskTimeout, func() (bool, error) {
-		var text string
-		err := p.evaluate(`() => document.querySelector('.modal-dialog')?.innerText ?? ''`, &text)
-		if strings.Contains(text, "Go back and try to fix this") {
-			p.err = fmt.Errorf("the task has failed: %s", text)
-			return true, nil
+	if text, hasFailed := p.submitted(); hasFailed {
+		p.err = fmt.Errorf("the task has failed: %s", text)
+	}
+}
+
+// refused returns a function that submits a dialog, and waits until its task has failed with a message that contains a text.
+func refused(want string) func(*page) {
+	return func(p *page) {
+		text, hasFailed := p.submitted()
+		switch {
+		case p.err != nil:
+		case !hasFailed:
+			p.err = errors.New("the task has succeeded, and should have failed")
+		case !strings.Contains(text, want):
+			p.err = fmt.Errorf("the task has failed without %q: %s", want, text)
 		}
-		return err == nil && (text == "" || strings.Contains(text, "Operation succeeded!")), err
+	}
+}
+
+// submitted submits a dialog, waits until its task has ended, and returns what the dialog shows then.
+func (p *page) submitted() (text string, hasFailed bool) {
+	p.click(".modal-dialog .modal-footer button.btn-primary", "")
+	p.poll("the task to end", taskTimeout, func() (bool, error) {
+		err := p.evaluate(`() => document.querySelector('.modal-dialog')?.innerText ?? ''`, &text)
+		hasFailed = strings.Contains(text, "Go back and try to fix this")
+		return err == nil && (hasFailed || text == "" || strings.Contains(text, "Operation succeeded!")), err
 	})
+	return text, hasFailed
 }
 
 // deploy deploys a manifest that is typed.
@@ -175,8 +204,13 @@ func (a *app) pipelineConfig() map[string]any {
 		{"type": "findArtifactsFromResource", "manifestName": "deployment piped", "kind": "deployment", "mode": "static"},
 	}
 	for i, s := range stages {
-		s["refId"], s["requisiteStageRefIds"], s["name"] = fmt.Sprint(i+1), []string{}, s["type"]
-		s["account"], s["cloudProvider"], s["app"], s["location"] = account, "kubernetes", a.name, a.name
+		s["refId"] = fmt.Sprint(i + 1)
+		s["requisiteStageRefIds"] = []string{}
+		s["name"] = s["type"]
+		s["account"] = account
+		s["cloudProvider"] = "kubernetes"
+		s["app"] = a.name
+		s["location"] = a.name
 		if i > 0 {
 			s["requisiteStageRefIds"] = []string{fmt.Sprint(i)}
 		}

@@ -56,7 +56,9 @@ func startBrowser(ctx context.Context, program, dir string, listen func(event)) 
 		args = append(args, "--no-sandbox") // Chromium refuses to run as root otherwise
 	}
 	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env, cmd.ExtraFiles = dir, append(os.Environ(), "TZ=UTC"), []*os.File{theirIn, theirOut} // descriptors 3 and 4
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TZ=UTC")
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // descriptors 3 and 4
 	b := &browser{send: send, listen: listen, replies: map[int]chan reply{}}
 	if b.Process, err = process.Start("chromium", cmd); err != nil {
 		return nil, err

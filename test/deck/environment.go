@@ -106,14 +106,18 @@ func (env *environment) startServices(ctx context.Context, o options, applicatio
 		return err
 	}
 	start := func(cfg service.Config) (*service.Service, error) {
-		cfg.Dir, cfg.Redis, cfg.Front50, cfg.Arguments = env.dir, redisPort, front50.URL, filepath.Join(o.spinnaker, cfg.Name+".args")
+		cfg.Dir = env.dir
+		cfg.Redis = redisPort
+		cfg.Front50 = front50.URL
+		cfg.Arguments = filepath.Join(o.spinnaker, cfg.Name+".args")
 		s, err := service.Start(cfg)
 		if err == nil {
 			env.onStop(s.Stop)
 		}
 		return s, err
 	}
-	clouddriver, err := start(service.Config{Name: "clouddriver", Account: account, Kubeconfig: env.plane.Kubeconfig(), Kubectl: binaries["kubectl"]})
+	clouddriver, err := start(service.Config{Name: "clouddriver", Kubectl: binaries["kubectl"],
+		Accounts: []service.Account{{Name: account, Kubeconfig: env.plane.Kubeconfig(), Interval: 5}}})
 	if err != nil {
 		return err
 	}

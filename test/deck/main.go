@@ -124,6 +124,11 @@ func (w *walker) walkStates(ctx context.Context) error {
 				return err
 			}
 		}
+		if state == "agent" { // without the action during which it moves, it has not moved yet
+			if err := w.awaitMove(ctx); err != nil {
+				return err
+			}
+		}
 		shop, err := newApp(ctx, w.env.plane, applications[0])
 		if err != nil {
 			return err
@@ -154,8 +159,17 @@ func (w *walker) move(p *page) {
 	if hasMoved, err := w.env.hasMoved(p.ctx); hasMoved || err != nil {
 		p.err = cmp.Or(err, errors.New("the account has moved before all actions were run: the link was not slow enough"))
 	}
+	if p.err == nil {
+		p.err = w.awaitMove(p.ctx)
+	}
+}
+
+// awaitMove ends the slowness of the link, and waits until the account has moved.
+func (w *walker) awaitMove(ctx context.Context) error {
 	w.env.link.Heal()
-	p.poll("the account to move", taskTimeout, func() (bool, error) { return w.env.hasMoved(p.ctx) })
+	w.page.err = nil
+	w.page.poll("the account to move", taskTimeout, func() (bool, error) { return w.env.hasMoved(ctx) })
+	return w.page.err
 }
 
 // step does one step, and records what it showed. It returns an error only if there is no use in going on.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestMissing(t *testing.T) {
+func TestOnlyMissingLinesAreNamed(t *testing.T) {
 	const one = "web-6d4cf56db8-x2k4v 3 minutes ago\norders1\n\n10.0.0.7 started 2026-01-02 03:04:05 UTC\nReady\n"
 	for other, want := range map[string][]string{
 		"Ready\nweb-5b7f9d8c46-zzzzz 2 hours ago\n10.0.1.8 started 2027-01-02 03:04:05 UTC\norders2\n": nil,
@@ -20,7 +20,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestReportNamesDifferentSteps(t *testing.T) {
 	ok := observation{text: "Up", requests: []request{{Method: "GET", Path: "/gate/a", Status: 200}}}
 	bad := observation{text: "Down", requests: []request{{Method: "GET", Path: "/gate/a", Status: 500}}, errors: []string{"TypeError"}}
 	results := []result{
@@ -39,8 +39,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFront50 saves a pipeline, and starts it as Gate does.
-func TestFront50(t *testing.T) {
+// TestStandInStartsSavedPipelines saves a pipeline, and starts it as Gate does.
+func TestStandInStartsSavedPipelines(t *testing.T) {
 	var started []any
 	f := &front50{applications: []string{"shop"}, start: func(p map[string]any) error { started = append(started, p["executionId"]); return nil }}
 	server := httptest.NewServer(f.handler())
@@ -60,7 +60,7 @@ func TestFront50(t *testing.T) {
 	}
 }
 
-func TestMissingPrograms(t *testing.T) {
+func TestMissingProgramsAreNamed(t *testing.T) {
 	err := options{chromium: "no-such-browser"}.check()
 	for _, want := range []string{"gate.args", "DECK has no index.html", "package chromium of Debian"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestEndWith checks that a context is canceled when a process ends, although nobody reaps it.
-func TestEndWith(t *testing.T) {
+// TestContextEndsWithItsProcess checks that a context is canceled when a process ends, although nobody reaps it.
+func TestContextEndsWithItsProcess(t *testing.T) {
 	sleep := exec.CommandContext(t.Context(), "sleep", "3600")
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)

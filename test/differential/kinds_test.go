@@ -2,6 +2,8 @@
 
 package differential
 
+import "maps"
+
 // kind is a kind of objects with a template of its manifests.
 type kind struct {
 	apiVersion, name string
@@ -31,9 +33,7 @@ func (k *kind) foreignTemplate() object {
 	t := object{"metadata": object{
 		"labels":      object{"injected": oneOf{"1", "2"}, "team": "z"},
 		"annotations": object{"injected": oneOf{"1", "2"}, "note": "3"}}}
-	for name, value := range k.foreignFields {
-		t[name] = value
-	}
+	maps.Copy(t, k.foreignFields)
 	return t
 }
 
@@ -67,9 +67,7 @@ func podSpec(more object) object {
 		"topologySpreadConstraints": someOf{object{"!maxSkew": oneOf{1, 2}, "!topologyKey": "zone", "!whenUnsatisfiable": oneOf{"DoNotSchedule", "ScheduleAnyway"}}},
 		"dnsPolicy":                 oneOf{"Default", "ClusterFirst"},
 	}
-	for name, value := range more {
-		spec[name] = value
-	}
+	maps.Copy(spec, more)
 	return spec
 }
 

@@ -281,8 +281,7 @@ func (s *side) request(ctx context.Context, method, fieldPath, contentType strin
 func (s *side) live(ctx context.Context, k *kind, n int) (object, error) {
 	var o object
 	err := s.plane.Get(ctx, s.path(k, n), &o)
-	var refused *controlplane.StatusError
-	if errors.As(err, &refused) && refused.Code == http.StatusNotFound {
+	if refused, ok := errors.AsType[*controlplane.StatusError](err); ok && refused.Code == http.StatusNotFound {
 		return nil, nil
 	}
 	return o, err

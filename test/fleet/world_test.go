@@ -97,8 +97,7 @@ func (w *realCluster) put(t *testing.T, kind vedette.Kind, i int) {
 	w.change++
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"changed-at":"%d"}}}`, w.change)
 	err := w.plane.Patch(t.Context(), list+"/"+w.sample.Key(kind, i).Name, patch)
-	var status *controlplane.StatusError
-	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+	if status, ok := errors.AsType[*controlplane.StatusError](err); ok && status.Code == http.StatusNotFound {
 		var body []byte
 		body, _, err = w.sample.Creatable(kind, i)
 		if err == nil {

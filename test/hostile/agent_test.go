@@ -13,10 +13,10 @@ const memoryLimit = 512 << 20
 // minAttackTime is the minimum duration of each attack.
 const minAttackTime = 2 * time.Second
 
-// TestHostileAgent attacks a server with agents that lie in every message, from another host than
+// TestHostileAgentHarmsNobody attacks a server with agents that lie in every message, from another host than
 // two honest agents. The changes of the honest agents must stay visible, their accounts must not
 // change, and the server's memory must stay within its limit.
-func TestHostileAgent(t *testing.T) {
+func TestHostileAgentHarmsNobody(t *testing.T) {
 	s := startServer(t)
 	agents := []*honestAgent{join(t, s, "shop"), join(t, s, "bank")}
 	for i := range 10 {
@@ -82,11 +82,11 @@ var attacks = []struct {
 	{"lies about its own objects", (*attacker).sendLies},
 }
 
-// slowAttack is the attack in TestSlowAgent.
+// slowAttack is the attack in TestSlowAgentHarmsNobody.
 const slowAttack = "slowly"
 
-// TestSlowAgent runs an agent that reads and sends slowly beside two honest ones.
-func TestSlowAgent(t *testing.T) {
+// TestSlowAgentHarmsNobody runs an agent that reads and sends slowly beside two honest ones.
+func TestSlowAgentHarmsNobody(t *testing.T) {
 	s := startServer(t)
 	agents := []*honestAgent{join(t, s, "shop"), join(t, s, "bank")}
 	withAttack(t, s, slowAttack, func() {

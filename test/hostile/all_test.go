@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,8 @@ const latencyLimit = 90 * time.Second
 // allServerConfig connects the server to everything that may be hostile.
 const allServerConfig = `
 server: {port: %d}
+management: {server: {port: %d}}
+prometheus: {enabled: true, port: 0}
 grpc: {server: {port: %d}}
 sql: {url: "sqlite:%s"}
 services:
@@ -72,6 +75,7 @@ type battlefield struct {
 	Hostile  string            // address of a hostile server for an agent
 	// From the test, when they have.
 	REST, GRPC string
+	Management []string // URLs of the ports for probes and metrics, of the server and of the attacked agent
 }
 
 // attackers is the process of all attackers.
@@ -147,9 +151,7 @@ func (a *attackers) awaitAll(others *counts) (counts map[string]int64) {
 	a.t.Helper()
 	await(a.t, "all attacks have happened", func() (err error) {
 		counts = a.counts()
-		for name, n := range others.values() {
-			counts[name] = n
-		}
+		maps.Copy(counts, others.values())
 		for _, e := range entryPoints {
 			for _, name := range e.attacks {
 				if counts[name] == 0 {
@@ -167,17 +169,18 @@ func (a *attackers) awaitAll(others *counts) (counts map[string]int64) {
 func startConfigured(t *testing.T, a *attackers) (s *server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	rest, grpc := freePort(t), freePort(t)
+	rest, grpc, management := freePort(t), freePort(t), freePort(t)
 	of := a.field.Services
 	of["fiat"] = honestFiat(t, of["fiat"])
-	config := fmt.Sprintf(allServerConfig, rest, grpc, filepath.Join(dir, "v.db"), of["fiat"], of["front50"], of["upstream"], of["helm"], of["store"], of["vault"])
+	config := fmt.Sprintf(allServerConfig, rest, management, grpc, filepath.Join(dir, "v.db"), of["fiat"], of["front50"], of["upstream"], of["helm"], of["store"], of["vault"])
 	if err := os.WriteFile(filepath.Join(dir, "server.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = &server{t: t, grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest), log: filepath.Join(dir, "server.log"), done: make(chan struct{})}
+	s = &server{measuredProcess: measuredProcess{t: t, management: fmt.Sprintf("http://127.0.0.1:%d", management)},
+		grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest)}
 	cmd := exec.Command(build(t, dir), "--config", filepath.Join(dir, "server.yml"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, goLimit(memoryLimit))
-	s.start(cmd)
+	s.start("server", dir, cmd)
 	await(t, "the server is ready", func() error {
 		s.checkRunning()
 		_, err := s.get("/vedette/v1/accounts")
@@ -216,14 +219,16 @@ func goLimit(container int64) string {
 }
 
 // agentOf is an agent's process with the accounts of some kubeconfigs.
-func agentOf(t *testing.T, id, address string, kubeconfigs map[string]string) (process *server, dir string) {
+func agentOf(t *testing.T, id, address string, kubeconfigs map[string]string) (agent *measuredProcess, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := programs.Build(t.Context(), dir, "vedette-agent"); err != nil {
 		t.Fatal(err)
 	}
 	var config strings.Builder
-	fmt.Fprintf(&config, "agentId: %s\nclouddriver: {grpc: %q, insecure: true, noProxy: true}\nserver: {host: 127.0.0.1, port: 0}\nspring: {config: {import: [\"optional:file:more.yml\"]}}\nkubernetes:\n  noProxy: true\n  accounts:\n", id, address)
+	management := freePort(t)
+	fmt.Fprintf(&config, "agentId: %s\nclouddriver: {grpc: %q, insecure: true, noProxy: true}\nserver: {host: 127.0.0.1, port: 0}\n"+
+		"management: {server: {port: %d}}\nprometheus: {enabled: true, host: 127.0.0.1, port: 0}\nspring: {config: {import: [\"optional:file:more.yml\"]}}\nkubernetes:\n  noProxy: true\n  accounts:\n", id, address, management)
 	for name, kubeconfig := range kubeconfigs {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
@@ -235,11 +240,11 @@ func agentOf(t *testing.T, id, address string, kubeconfigs map[string]string) (p
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	process = &server{t: t, log: filepath.Join(dir, "agent.log"), done: make(chan struct{})}
+	agent = &measuredProcess{t: t, management: fmt.Sprintf("http://127.0.0.1:%d", management)}
 	cmd := exec.Command(filepath.Join(dir, "vedette-agent"), "--config", file)
 	cmd.Env = append(os.Environ(), goLimit(operatingAgentLimit))
-	process.start(cmd)
-	return process, dir
+	agent.start("agent", dir, cmd)
+	return agent, dir
 }
 
 // honestCluster is an API server that nobody attacks, with an account.
@@ -405,6 +410,7 @@ func TestAllEntryPoints(t *testing.T) {
 			return err
 		})
 	}
+	a.field.Management = []string{s.management, attacked.management}
 	a.begin()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -419,8 +425,11 @@ func TestAllEntryPoints(t *testing.T) {
 	for _, h := range honest {
 		all.Go(func() { h.live(ctx, t, s) })
 	}
+	for _, address := range a.field.Management {
+		all.Go(func() { probeRepeatedly(ctx, t, address) })
+	}
 	all.Go(func() {
-		samplePeaks(ctx, t, map[string]*server{"server": s, "attacked agent": attacked, "deceived agent": deceived})
+		samplePeaks(ctx, t, map[string]*measuredProcess{"server": &s.measuredProcess, "attacked agent": attacked, "deceived agent": deceived})
 	})
 	pause(ctx, *duration)
 	counts := a.awaitAll(configurations)
@@ -430,13 +439,34 @@ func TestAllEntryPoints(t *testing.T) {
 	for _, h := range honest {
 		t.Logf("%s: changes visible after: %v; operations: %v", h.account, &h.visible, &h.operations)
 	}
-	for name, limit := range map[*server]int64{s: attackedServerLimit, attacked: attackedAgentLimit, deceived: operatingAgentLimit} {
-		if peak := name.peak(); peak > limit {
-			t.Errorf("%s: got %d MiB of memory, want at most %d", filepath.Base(name.log), peak>>20, limit>>20)
+	for _, p := range []struct {
+		name string
+		*measuredProcess
+		limit int64
+	}{{"server", &s.measuredProcess, attackedServerLimit}, {"attacked agent", attacked, attackedAgentLimit}, {"deceived agent", deceived, operatingAgentLimit}} {
+		if peak := p.peak(); peak > p.limit {
+			t.Errorf("%s: got %d MiB of memory, want at most %d", p.name, peak>>20, p.limit>>20)
 		}
 	}
 	t.Logf("memory: server %d MiB, attacked agent %d MiB, deceived agent %d MiB", s.peak()>>20, attacked.peak()>>20, deceived.peak()>>20)
 	t.Logf("attacks: %v", counts)
+}
+
+// probeRepeatedly probes a program as a kubelet does. Each probe must be answered, because three that are not
+// restart a program.
+func probeRepeatedly(ctx context.Context, t *testing.T, address string) {
+	for ; ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
+		response, err := client.Get(address + "/health/liveness")
+		if err != nil {
+			t.Errorf("a probe of %s: %v", address, err)
+			return
+		}
+		_, err = readBody(response)
+		if err != nil {
+			t.Errorf("a probe of %s: %v", address, err)
+			return
+		}
+	}
 }
 
 // verifyHonest checks that exactly the objects of the honest clusters are stored in their accounts.
@@ -454,7 +484,7 @@ func verifyHonest(t *testing.T, s *server, honest []*honestCluster) {
 }
 
 // samplePeaks logs each time that the maximum memory of a program has grown by 64 MiB.
-func samplePeaks(ctx context.Context, t *testing.T, of map[string]*server) {
+func samplePeaks(ctx context.Context, t *testing.T, of map[string]*measuredProcess) {
 	logged := map[string]int64{}
 	for began := time.Now(); ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
 		for name, p := range of {

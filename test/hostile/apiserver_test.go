@@ -25,7 +25,7 @@ import (
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	vserver "github.com/vedette-io/vedette/server"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // agentMemoryLimit is the maximum memory of the agent with all hostile clusters. It includes the
@@ -186,7 +186,7 @@ func base64JSON(b []byte) string {
 func TestHostileAPIServer(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	srv, err := vserver.Listen(vserver.Config{ID: "s1", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-		Store: store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: log}}, log)
+		Store: sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db"), Log: log}}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,12 @@ func (c *caller) post(path string, body io.Reader, leave time.Duration) {
 
 // raw sends bytes over a connection of its own, piece by piece, and waits.
 func (c *caller) raw(head string, piece []byte, n int, between, after time.Duration) {
-	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}).DialContext(c.ctx, "tcp", strings.TrimPrefix(c.field.REST, "http://"))
+	c.rawTo(c.field.REST, head, piece, n, between, after)
+}
+
+// rawTo is raw for another URL than that of REST.
+func (c *caller) rawTo(to, head string, piece []byte, n int, between, after time.Duration) {
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(c.from)}}).DialContext(c.ctx, "tcp", strings.TrimPrefix(to, "http://"))
 	if err != nil {
 		return
 	}
@@ -160,6 +165,8 @@ var callerAttacks = map[string]callerAttack{
 		}
 		all.Wait()
 	}},
+	"probes of the server": {4, func(c *caller, i int) { c.occupy(c.field.Management[0], i, 100) }},
+	"probes of the agent":  {4, func(c *caller, i int) { c.occupy(c.field.Management[1], i, 50) }},
 	"tasks of callers who leave": {4, func(c *caller, i int) {
 		c.post("/kubernetes/ops", io.MultiReader(strings.NewReader(`[{"deployManifest":{"account":"mute","manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"x"},"data":{"a":"`),
 			bytes.NewReader(fifteenMiB()[:14<<20]), strings.NewReader(`"}}]}}]`)), 2*time.Second)
@@ -225,7 +232,7 @@ var callerAttacks = map[string]callerAttack{
 	"large clones of Git": {4, func(c *caller, i int) {
 		c.artifact("git/repo", "git", c.field.Services["git"]+"/repo.git", `,"version":"large"`)
 	}},
-	"attributes in many folders": {4, func(c *caller, i int) {
+	"attributes in many directories": {4, func(c *caller, i int) {
 		c.artifact("git/repo", "git", c.field.Services["git"]+"/repo.git", `,"version":"attributes"`)
 	}},
 	"endless branches of Git": {4, func(c *caller, i int) { c.artifact("git/repo", "git", c.field.Services["branches"]+"/repo.git", ``) }},
@@ -258,6 +265,28 @@ var callerAttacks = map[string]callerAttack{
 	"endless answers to operations": {4, func(c *caller, i int) {
 		c.operate(strings.NewReader(`{"account":"bloat","timeout":"10s",`+getOperation+`}`), 15*time.Second)
 	}},
+}
+
+// occupy opens connections to a port for probes and metrics: silent ones, wide headers, scrapes that are not read,
+// and requests without end.
+func (c *caller) occupy(to string, i, connections int) {
+	const get = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() {
+			switch i {
+			case 0:
+				c.rawTo(to, "GET /", nil, 0, 0, 2*time.Second)
+			case 1:
+				c.rawTo(to, get+"X-A: "+hugeHeader(), []byte(hugeHeader()), 3, 100*time.Millisecond, 0)
+			case 2:
+				c.rawTo(to, get+"\r\n"+get+"\r\n"+get+"\r\n", nil, 0, 0, 3*time.Second)
+			default:
+				c.rawTo(to, "POST /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000000\r\n\r\n", []byte(hugeHeader()), 20, 100*time.Millisecond, 0)
+			}
+		})
+	}
+	all.Wait()
 }
 
 var operationsOnce = sync.OnceValue(operationAttacks)

@@ -18,6 +18,7 @@ type entryPoint struct {
 var entryPoints = []entryPoint{
 	{"server: REST: request line and headers", []string{"wide headers", "long URLs"}},
 	{"server: REST: connections", []string{"idle connections"}},
+	{"server: probes and metrics (management.server.port)", []string{"probes of the server"}},
 	{"server: REST: query of /vedette/v1", []string{"wide queries"}},
 	{"server: REST: bodies (POST /vedette/v1/operations, …/accept, …/release, ops, task, artifacts/fetch)", []string{"slow bodies", "large bodies"}},
 	{"server: REST: operations under way, also after the caller has left", []string{"operations of callers who leave"}},
@@ -45,7 +46,7 @@ var entryPoints = []entryPoint{
 	{"server: packs of Git", []string{"packs of Git"}},
 	{"server: clones of Git, on disk", []string{"large clones of Git"}},
 	{"server: branches and tags of Git", []string{"endless branches of Git"}},
-	{"server: archives of Git", []string{"attributes in many folders"}},
+	{"server: archives of Git", []string{"attributes in many directories"}},
 	{"server: indexes of Helm", []string{"indexes of Helm"}},
 	{"server: files of HTTP, GitHub, GitLab, Bitbucket, buckets, and charts", []string{"endless files"}},
 	{"server: the artifact store", []string{"the artifact store"}},
@@ -68,6 +69,7 @@ var entryPoints = []entryPoint{
 	{"agent: lists and watches of feeds", []string{"never-ending list", "never-ending object", "giant objects", "giant deletions", "a bomb", "deep deletions", "not UTF-8 in changes", "endless continue tokens"}},
 	{"agent: discovery for feeds, and the identity of a cluster", []string{"kinds without end", "discovery that hangs", "namespaces without end", "an identity that hangs"}},
 	{"agent: messages of the server", []string{"a server that acknowledges nothing", "endless indexes"}},
+	{"agent: probes and metrics (server.port, management.server.port, prometheus.port)", []string{"probes of the agent"}},
 	{"agent: configuration, kubeconfigs, files of credentials and answers of secret engines", []string{"configuration of the agent"}},
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestLargeHalves lets the API servers of many accounts, or the many feeds of one, send the beginning of something large and
-// stop. What the agent holds of them together must stay within its limit, and an account beside them must be live.
-func TestLargeHalves(t *testing.T) {
+// TestLargeHalvesStayWithinMemory lets the API servers of many accounts, or the many feeds of one, send the beginning of something large
+// and stop. What the agent holds of them together must stay within its limit, and an account beside them must be live.
+func TestLargeHalvesStayWithinMemory(t *testing.T) {
 	half := func(before string, size int) func(http.ResponseWriter, *http.Request) {
 		return respondAndHang(before + strings.Repeat("x", size))
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -103,20 +102,14 @@ func manyConfigMaps(objects, bytes int) func(http.ResponseWriter, *http.Request)
 	}
 }
 
-// agentProcess is a vedette-agent.
-type agentProcess struct {
-	server
-	cmd *exec.Cmd
-}
-
 // startAgent builds and starts an agent with the accounts of some clusters, and waits until all of them are live.
-func startAgent(t *testing.T, s *server, clusters map[string]*apiServer) *agentProcess {
+func startAgent(t *testing.T, s *server, clusters map[string]*apiServer) *measuredProcess {
 	t.Helper()
 	return startAgentOf(t, s, clusters, len(clusters), "configmap")
 }
 
 // startAgentOf is startAgent with kinds of the accounts, but for "well". It waits until some of them are live.
-func startAgentOf(t *testing.T, s *server, clusters map[string]*apiServer, ready int, kinds string) *agentProcess {
+func startAgentOf(t *testing.T, s *server, clusters map[string]*apiServer, ready int, kinds string) *measuredProcess {
 	t.Helper()
 	dir := t.TempDir()
 	if err := programs.Build(t.Context(), dir, "vedette-agent"); err != nil {
@@ -139,8 +132,8 @@ func startAgentOf(t *testing.T, s *server, clusters map[string]*apiServer, ready
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &agentProcess{server: server{t: t, log: filepath.Join(dir, "agent.log"), done: make(chan struct{})}, cmd: exec.Command(filepath.Join(dir, "vedette-agent"), "--config", file)}
-	a.start(a.cmd)
+	a := &measuredProcess{t: t}
+	a.start("agent", dir, exec.Command(filepath.Join(dir, "vedette-agent"), "--config", file))
 	await(t, "the accounts are live", func() error {
 		s.checkRunning()
 		a.checkRunning()
@@ -207,9 +200,9 @@ func getWhile(t *testing.T, s *server, others *sync.WaitGroup) (slowest time.Dur
 	return slowest
 }
 
-// TestHungCluster runs more reads of a cluster that does not answer, and more deletions that wait for finalizers and whose
+// TestHungClusterDelaysNoOther runs more reads of a cluster that does not answer, and more deletions that wait for finalizers and whose
 // callers have left, than an agent has workers for one account. Another account of the agent is served at once.
-func TestHungCluster(t *testing.T) {
+func TestHungClusterDelaysNoOther(t *testing.T) {
 	s := startServer(t)
 	get := onRequest(requestsPath(objectX), respond(configMap("x", 5, "")))
 	clusters := map[string]*apiServer{"well": startAPIServer(t, get),
@@ -219,7 +212,7 @@ func TestHungCluster(t *testing.T) {
 	var outcomes sync.WaitGroup
 	leaving := http.Client{Timeout: 2 * time.Second}
 	for range 70 {
-		outcomes.Go(func() { _, _ = s.operate(`{"account":"hung","timeout":"10s",` + getOperation + `}`) })
+		outcomes.Go(func() { _, _ = s.operate(`{"account":"hung","timeout":"20s",` + getOperation + `}`) })
 		outcomes.Go(func() {
 			body := `{"account":"slow","timeout":"90s","verb":"delete","kind":"configmap","namespace":"n","name":"x"}`
 			response, err := leaving.Post(s.rest+"/vedette/v1/operations", "application/json", strings.NewReader(body))
@@ -230,7 +223,7 @@ func TestHungCluster(t *testing.T) {
 	}
 	slowest := getWhile(t, s, &outcomes)
 	t.Logf("the slowest operation of another account took %v", slowest.Round(time.Millisecond))
-	if slowest > 5*time.Second {
+	if slowest > 12*time.Second { // those that hang end after 20 s
 		t.Errorf("an operation of another account took %v", slowest)
 	}
 	began := time.Now()
@@ -255,9 +248,9 @@ func TestHungCluster(t *testing.T) {
 	})
 }
 
-// TestHeldMemory runs operations with large manifests in clusters that do not answer, which hold as much memory as the agent
+// TestHeldMemoryDelaysNoOther runs operations with large manifests in clusters that do not answer, which hold as much memory as the agent
 // has for operations, and wait for more. The operations of another account are served at once.
-func TestHeldMemory(t *testing.T) {
+func TestHeldMemoryDelaysNoOther(t *testing.T) {
 	s := startServer(t)
 	clusters := map[string]*apiServer{"well": startAPIServer(t, onRequest(requestsPath(objectX), respond(configMap("x", 5, ""))))}
 	apply := fmt.Sprintf(`"verb":"apply","strategy":"server-side","manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"x"},"data":{"a":"%s"}}`,
@@ -282,9 +275,9 @@ func TestHeldMemory(t *testing.T) {
 	}
 }
 
-// TestFrozenAgent stops the agent's process, applies an object with a timeout, and lets the process continue after
+// TestFrozenAgentHasNoLateEffect stops the agent's process, applies an object with a timeout, and lets the process continue after
 // the deadline. The operation, which waited in a socket, must have no effect.
-func TestFrozenAgent(t *testing.T) {
+func TestFrozenAgentHasNoLateEffect(t *testing.T) {
 	s := startServer(t)
 	var writes atomic.Int32
 	cluster := startAPIServer(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -299,14 +292,14 @@ func TestFrozenAgent(t *testing.T) {
 		t.Fatalf("before: got %d writes, %s, %v", writes.Load(), outcome, err)
 	}
 	for _, timeout := range []string{"2s", "1s"} {
-		if err := agent.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		if err := agent.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		outcome, err := s.operate(fmt.Sprintf(apply, timeout))
 		if text := fmt.Sprint(outcome, err); !strings.Contains(text, "lost") {
 			t.Errorf("while the agent is stopped: got %s", text)
 		}
-		if err := agent.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		if err := agent.Resume(); err != nil {
 			t.Fatal(err)
 		}
 		await(t, "the agent operates again", func() error {

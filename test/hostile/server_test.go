@@ -10,26 +10,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/programs"
 )
 
-// server is a vedette-server process, built as for users because its memory is measured.
+// measuredProcess is one of our programs, built as for users because its memory is measured.
+type measuredProcess struct {
+	*process.Process
+	t          *testing.T
+	management string // URL of its port for probes and metrics; may be empty
+}
+
+// server is a vedette-server.
 type server struct {
-	t    *testing.T
-	grpc string
-	rest string
-	log  string
-	pid  int
-	done chan struct{} // closed when it has exited
+	measuredProcess
+	grpc string // address
+	rest string // URL
 }
 
 const serverConfig = `
@@ -58,8 +59,8 @@ func startServer(t *testing.T) *server {
 	if err := os.WriteFile(config, fmt.Appendf(nil, serverConfig, rest, grpc, filepath.Join(dir, "v.db")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest), log: filepath.Join(dir, "server.log"), done: make(chan struct{})}
-	s.start(exec.Command(binary, "--config", config))
+	s := &server{measuredProcess: measuredProcess{t: t}, grpc: fmt.Sprintf("127.0.0.1:%d", grpc), rest: fmt.Sprintf("http://127.0.0.1:%d", rest)}
+	s.start("server", dir, exec.Command(binary, "--config", config))
 	await(t, "the server is ready", func() error {
 		s.checkRunning()
 		_, err := s.get("/vedette/v1/accounts")
@@ -69,12 +70,10 @@ func startServer(t *testing.T) *server {
 }
 
 // checkRunning ends the test if the process has exited. Only the test's goroutine may call it.
-func (s *server) checkRunning() {
-	s.t.Helper()
-	select {
-	case <-s.done:
-		s.t.Fatal("the process has exited")
-	default:
+func (p *measuredProcess) checkRunning() {
+	p.t.Helper()
+	if err := p.Exited(); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
@@ -87,56 +86,30 @@ func freePort(t *testing.T) int {
 	return p
 }
 
-func (s *server) start(cmd *exec.Cmd) {
-	s.t.Helper()
-	log, err := os.Create(s.log)
-	if err != nil {
-		s.t.Fatal(err)
+// start starts the program, and shows the end of its log if the test fails.
+func (p *measuredProcess) start(name, dir string, cmd *exec.Cmd) {
+	p.t.Helper()
+	cmd.Dir = dir
+	var err error
+	if p.Process, err = process.Start(name, cmd); err != nil {
+		p.t.Fatal(err)
 	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // because the kernel's death signal depends on the thread
-		defer runtime.UnlockOSThread()
-		defer close(s.done)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		s.t.Fatal(err)
-	}
-	s.pid = cmd.Process.Pid
-	s.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-s.done
-		if s.t.Failed() {
-			text, _ := os.ReadFile(s.log)
-			s.t.Logf("log of the server:\n%s", text[max(0, len(text)-4000):])
+	p.t.Cleanup(func() {
+		p.Kill()
+		if p.t.Failed() {
+			p.t.Logf("log of the %s", p.Tail())
 		}
 	})
 }
 
-// peak returns the maximum memory of the server in bytes.
-func (s *server) peak() int64 {
-	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+// peak returns the maximum memory of the program in bytes.
+func (p *measuredProcess) peak() int64 {
+	p.t.Helper()
+	used, err := p.Usage()
 	if err != nil {
-		s.t.Fatalf("the server has exited: %v", err)
+		p.t.Fatal(err)
 	}
-	kib := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	if kib == nil {
-		s.t.Fatalf("no VmHWM in %s", status)
-	}
-	n, err := strconv.ParseInt(string(kib[1]), 10, 64)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return n << 10
+	return used.Peak
 }
 
 // awaitTimeout limits how long await waits. Attackers have a low priority, so on a busy machine some attacks begin late.

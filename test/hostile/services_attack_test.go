@@ -191,7 +191,7 @@ func (r *repository) tree(lines ...string) string {
 }
 
 // makeRepository makes a repository with branches that are small and become large: a file of zeros, random data,
-// and nested folders that share a file of attributes.
+// and nested directories that share a file of attributes.
 func (w *hostileWorld) makeRepository() (http.HandlerFunc, error) {
 	r := &repository{dir: filepath.Join(w.dir, "repo.git")}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {

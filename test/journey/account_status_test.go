@@ -111,8 +111,8 @@ func TestAccountsThatNobodyCanUseAreNotReady(t *testing.T) {
 			warnings++
 		}
 	}
-	if warnings != 1 {
-		t.Errorf("got %d warnings about the denied account, want 1", warnings)
+	if warnings < 1 || warnings > 2 { // two if its feeds were denied more than a second apart
+		t.Errorf("got %d warnings about the denied account, want one for each set of feeds", warnings)
 	}
 	if got := h.account("good"); got.Status != "Ready" {
 		t.Errorf("the good account is %s: %s", got.Status, got.Message)

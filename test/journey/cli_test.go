@@ -80,9 +80,9 @@ spec:
 `, image)
 }
 
-// TestCLI takes a Deployment through its life with vedette commands, in a cluster whose agent is
+// TestCommandsOperateADeployment takes a Deployment through its life with vedette commands, in a cluster whose agent is
 // connected to a server.
-func TestCLI(t *testing.T) {
+func TestCommandsOperateADeployment(t *testing.T) {
 	h := start(t, agent.Account{Name: "one"}, redact.Config{})
 	h.awaitLive(12)
 	if err := plane.AppendLog("the tool is watching"); err != nil {
@@ -108,9 +108,10 @@ func TestCLI(t *testing.T) {
 		t.Errorf("invalid manifest: got %d %s", code, out)
 	}
 	v.wantOutput(`deployment.apps "web" deleted from tool namespace`, "", "delete deployment/web -n tool --cascade foreground")
-	if code, out := v.run("", "get pods -n tool"); code != 0 || !strings.Contains(out, "No resources found") {
-		t.Errorf("pods after a foreground deletion: got %d %s", code, out)
-	}
+	h.await("the deletion of its pods to be stored", func() bool {
+		code, out := v.run("", "get pods -n tool")
+		return code == 0 && strings.Contains(out, "No resources found")
+	})
 	v.wantOutput(`namespace "tool" deleted`, webManifests("web:1"), "delete -f - --ignore-not-found")
 	if code, out := v.run("", "ops --verb undo"); code != 0 || !strings.Contains(out, "deployment tool/web") || !strings.Contains(out, "done") {
 		t.Errorf("history: got %d %s", code, out)

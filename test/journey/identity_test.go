@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/watch"
-	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/proxy"
 )
@@ -96,7 +96,7 @@ func (w *clusterEnv) state(name vedette.AccountName) string {
 // isStored reports whether an object of account "one" is stored.
 func (w *clusterEnv) isStored(name string) bool {
 	w.t.Helper()
-	page, err := w.store.Objects(w.t.Context(), store.Query{Accounts: []vedette.AccountName{"one"}, Name: name})
+	page, err := w.store.Objects(w.t.Context(), read.Query{Accounts: []vedette.AccountName{"one"}, Name: name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -120,9 +120,9 @@ func applyOf(name string) vedette.ApplyArgs {
 	return vedette.ApplyArgs{Manifest: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default"}}`, name)}
 }
 
-// TestSwitchedCluster switches the address of an account to another cluster and back. Nothing of the
+// TestOtherClusterIsLeftAlone switches the address of an account to another cluster and back. Nothing of the
 // other cluster may be stored, and nothing may be written to it.
-func TestSwitchedCluster(t *testing.T) {
+func TestOtherClusterIsLeftAlone(t *testing.T) {
 	for name, clusterOf := range map[string]func(*testing.T, *controlplane.Plane) string{
 		"any certificate":     func(*testing.T, *controlplane.Plane) string { return insecureCluster },
 		"another certificate": bothAuthorities,

@@ -30,8 +30,8 @@ import (
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/assignment"
-	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/logbuffer"
 )
@@ -97,8 +97,8 @@ func startServer(t *testing.T, balance assignment.BalanceConfig) *stack {
 	log := h.newLogger("server")
 	srv, err := server.Listen(server.Config{
 		ID: "s1", Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-		Store:       store.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
-		AgentServer: agentserver.Config{Projections: views.Projections()},
+		Store:       sqldb.Config{URL: "sqlite:" + filepath.Join(h.dir, "v.db"), Log: log},
+		AgentServer: agentserver.Config{Projections: tables.Projections()},
 		Balance:     balance,
 		Tracing:     h.tracing,
 	}, log)

@@ -62,7 +62,7 @@ func (s *logAgent) readLog() io.ReadCloser {
 	return s.mustDo(vedette.LogsArgs{Target: vedette.Target{Namespace: "n", Name: "p"}}).Stream
 }
 
-func TestLongLog(t *testing.T) {
+func TestLongLogArrivesWhole(t *testing.T) {
 	text := bytes.Repeat([]byte("2026-11-21T00:00:00Z INFO a line as programs write them\n"), 20_000_000/57)
 	s := newLogAgent(t, func() io.ReadCloser { return io.NopCloser(bytes.NewReader(text)) })
 	log := s.readLog()
@@ -73,9 +73,9 @@ func TestLongLog(t *testing.T) {
 	}
 }
 
-// TestFollowedLog reads a log line by line as it is written, and disconnects. The log must then be
+// TestFollowedLogEndsWithItsReader reads a log line by line as it is written, and disconnects. The log must then be
 // closed on the agent's side, even if no more is written.
-func TestFollowedLog(t *testing.T) {
+func TestFollowedLogEndsWithItsReader(t *testing.T) {
 	r, w := io.Pipe()
 	s := newLogAgent(t, func() io.ReadCloser { return r })
 	log := s.readLog()

@@ -21,11 +21,13 @@ import (
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/store"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/logbuffer"
 	"github.com/vedette-io/vedette/test/proxy"
 )
@@ -55,14 +57,14 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 	logs := &logbuffer.Buffer{}
 	w := &operationsEnv{t: t, log: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	var err error
-	w.store, err = store.Open(t.Context(), store.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+	w.store, err = store.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	assigner := assignment.New("s1", w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
+	registry := assigner.New("s1", assignment.Config{}, w.store, accounts.New(accounts.Config{}, w.store, w.log), w.log)
 	hub := ingest.NewHub()
-	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, assigner, w.store, hub, w.log)
-	agents := agentserver.New(agentserver.Config{ServerID: "s1", Version: "test", Projections: views.Projections()}, ingest.New(ingest.Config{}, w.store, hub, w.log), assigner, w.Dispatcher, w.log)
+	w.Dispatcher = dispatch.New(dispatch.Config{Server: "s1"}, registry, w.store, hub, w.log)
+	agents := agentserver.New(agentserver.Config{ServerID: "s1", Version: "test", Projections: tables.Projections()}, ingest.New(ingest.Config{}, w.store, hub, w.log), registry, w.Dispatcher, w.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +73,14 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 	agents.Register(rpc)
 	stopGRPC := runInBackground(t, func(context.Context) error { return rpc.Serve(listener) })
 	stopDispatch := runInBackground(t, w.Run)
-	stopAssigner := runInBackground(t, assigner.Run)
+	stopAssigner := runInBackground(t, registry.Run)
 	w.proxy = proxy.New(t, listener.Addr().String())
 	t.Cleanup(func() {
 		rpc.Stop()
 		stopGRPC()
 		stopDispatch()
 		stopAssigner()
+		registry.Close()
 		if err := w.store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -90,7 +93,7 @@ func newOperationsServer(t *testing.T) *operationsEnv {
 
 func (w *operationsEnv) uplink() uplink.Config {
 	return uplink.Config{Target: w.proxy.Address(), Creds: insecure.NewCredentials(), Agent: "a1",
-		Pauses: uplink.Pauses{First: 20 * time.Millisecond, Max: 100 * time.Millisecond}}
+		Backoff: uplink.Backoff{BaseDelay: new(20 * time.Millisecond), MaxDelay: new(100 * time.Millisecond)}}
 }
 
 func (w *operationsEnv) awaitLive() {
@@ -162,8 +165,8 @@ func TestOperationsReachTheCluster(t *testing.T) {
 	}
 }
 
-// TestLargeOperations sends requests and responses that are larger than any message.
-func TestLargeOperations(t *testing.T) {
+// TestOperationsMayExceedAMessage sends requests and responses that are larger than any message.
+func TestOperationsMayExceedAMessage(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("big")
 	random := make([]byte, 450_000)

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/redact"
 	"github.com/vedette-io/vedette/agent/watch"
-	"github.com/vedette-io/vedette/internal/configstatus"
+	"github.com/vedette-io/vedette/internal/configreload"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/test/apistub"
 )
@@ -30,6 +30,7 @@ type countedCluster struct {
 	counts map[string]int    // "LIST /api/v1/pods"
 	tokens map[string]string // of the last request
 	hidden string            // the path of an object that is denied; empty for none
+	denied string            // the token that is not accepted; empty for none
 }
 
 // startCluster starts a cluster with one pod and one ConfigMap.
@@ -48,6 +49,10 @@ func startCluster(t *testing.T, name string) *countedCluster {
 	}
 	c := &countedCluster{counts: map[string]int{}, tokens: map[string]string{}}
 	apiServer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.isDenied(r) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
 		if c.count(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
@@ -80,6 +85,20 @@ func (c *countedCluster) count(r *http.Request) (isDenied bool) {
 	c.counts[verb+" "+r.URL.Path]++
 	c.tokens[verb+" "+r.URL.Path] = r.Header.Get("Authorization")
 	return r.URL.Path == c.hidden
+}
+
+// isDenied reports whether a request has the token that is not accepted.
+func (c *countedCluster) isDenied(r *http.Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.denied != "" && r.Header.Get("Authorization") == "Bearer "+c.denied
+}
+
+// deny does not accept a token from now on.
+func (c *countedCluster) deny(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denied = token
 }
 
 // hide denies an object from now on.
@@ -117,9 +136,9 @@ func (c *countedCluster) account(name vedette.AccountName, kinds ...string) agen
 	return agent.Account{Name: name, Access: kube.Access{KubeconfigContents: []byte(kubeconfig)}, Selection: watch.Selection{Kinds: kinds}}
 }
 
-// TestAccountsChange checks that accounts come, change and go, and that this costs the clusters of
+// TestChangedAccountsDisturbNoOthers checks that accounts come, change and go, and that this costs the clusters of
 // other accounts no request.
-func TestAccountsChange(t *testing.T) {
+func TestChangedAccountsDisturbNoOthers(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
 	clusters := map[string]*countedCluster{}
 	for _, name := range []string{"steady", "labelled", "wider", "late"} {
@@ -188,9 +207,9 @@ func (c *countedCluster) accountWithTokens(t *testing.T, name vedette.AccountNam
 	}
 }
 
-// TestCredentialsRotate checks that an account with another token goes on without a list and without a
+// TestRotatedCredentialsNeedNoList checks that an account with another token goes on without a list and without a
 // new connection to the server, and that other accounts are not disturbed.
-func TestCredentialsRotate(t *testing.T) {
+func TestRotatedCredentialsNeedNoList(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
 	steady, rotated := startCluster(t, "steady"), startCluster(t, "rotated")
 	account, setToken := rotated.accountWithTokens(t, "rotated", "pods")
@@ -232,17 +251,16 @@ func TestCredentialsRotateWithoutUID(t *testing.T) {
 	if n := rotated.lists("pods"); n != 1 {
 		t.Errorf("got %d lists of the account, want that of the beginning", n)
 	}
-	if want := "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"; steady.requests() != want {
-		t.Errorf("the other account: got %s, want %s", steady.requests(), want)
-	}
+	const want = "pods: 1 lists, 1 watches; configmaps: 0 lists, 0 watches"
+	h.await("the other account: "+want, func() bool { return steady.requests() == want }) // a feed is live before its watch begins
 	if n := strings.Count(h.log.String(), "reconnecting to the cluster"); n != 1 || !strings.Contains(h.log.String(), "may not read the namespace kube-system") {
 		t.Errorf("the account reconnected %d times, want once and why", n)
 	}
 }
 
-// TestKindsChange checks that changed kinds of the server reach the accounts that have none of their
+// TestChangedKindsReachTheAccounts checks that changed kinds of the server reach the accounts that have none of their
 // own, that the feeds that remain need no list, and that new agents get them.
-func TestKindsChange(t *testing.T) {
+func TestChangedKindsReachTheAccounts(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
 	cluster := startCluster(t, "kindless")
 	h.agent.SetAccounts(t.Context(), []agent.Account{cluster.account("kindless")})
@@ -254,7 +272,7 @@ func TestKindsChange(t *testing.T) {
 		}
 		return total > 0 && feeds["live"] == total && cluster.lists("pods") == 1
 	})
-	h.srv.Apply(server.Live{Kinds: []string{"Pod", "ConfigMap"}})
+	h.srv.Apply(server.Reloadable{Kinds: []string{"Pod", "ConfigMap"}})
 	h.await("the new kinds", func() bool {
 		return live() == 2 && cluster.lists("pods") == 1 && cluster.lists("configmaps") == 1
 	})
@@ -263,8 +281,8 @@ func TestKindsChange(t *testing.T) {
 	}
 }
 
-// TestAccountReturns checks that an account which is removed and added again at once is served.
-func TestAccountReturns(t *testing.T) {
+// TestReturningAccountIsServed checks that an account which is removed and added again at once is served.
+func TestReturningAccountIsServed(t *testing.T) {
 	h := start(t, accountOf("plane", "", "namespaces"), redact.Config{})
 	cluster := startCluster(t, "returning")
 	for range 20 {
@@ -297,11 +315,11 @@ func TestConfigIsShown(t *testing.T) {
 		return c.Status, c.Reason, c.Message, time.Since(c.Since)
 	}
 	for _, tt := range []struct {
-		config                  configstatus.Status
+		config                  configreload.Status
 		status, reason, message string
 	}{
-		{configstatus.Status{Since: since, Files: []string{"/a.yml"}}, "True", "InEffect", "/a.yml"},
-		{configstatus.Status{Since: since, Error: "hunter2", PublicError: "a.yml:1:1: why"}, "False", "Rejected", "the changed files cannot be used: a.yml:1:1: why"},
+		{configreload.Status{Since: since, Files: []string{"/a.yml"}}, "True", "InEffect", "/a.yml"},
+		{configreload.Status{Since: since, Error: "hunter2", PublicError: "a.yml:1:1: why"}, "False", "Rejected", "the changed files cannot be used: a.yml:1:1: why"},
 	} {
 		h.agent.SetConfigStatus(tt.config)
 		h.await("the condition "+tt.reason, func() bool {

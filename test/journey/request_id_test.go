@@ -26,7 +26,7 @@ func TestOneIDFollowsADeployment(t *testing.T) {
 		}
 		return h.get(taskURI, &task) && task.Status.Completed && !task.Status.Failed && strings.Contains(h.log.String(), `msg="task ended"`)
 	})
-	lines := linesWith(h.log.String(), "request="+execution)
+	var lines string
 	for _, want := range []string{
 		`msg="REST request" program=server .*path=/kubernetes/ops status=200`,
 		`msg="task started" program=server`,
@@ -36,9 +36,10 @@ func TestOneIDFollowsADeployment(t *testing.T) {
 		`msg="operation ended" program=server .*state=done`,
 		`msg="task ended" program=server .*state=succeeded`,
 	} {
-		if !regexp.MustCompile(want).MatchString(lines) {
-			t.Errorf("no line with the id matches %s in\n%s", want, lines)
-		}
+		h.await("a line with the id that matches "+want, func() bool {
+			lines = linesWith(h.log.String(), "request="+execution)
+			return regexp.MustCompile(want).MatchString(lines)
+		})
 	}
 	sent := regexp.MustCompile(`msg="sending operation".* operation=(\S+) .*verb=apply`).FindStringSubmatch(lines)
 	if sent == nil || !regexp.MustCompile(`msg="request to the API server".* operation=`+sent[1]).MatchString(lines) {

@@ -171,7 +171,7 @@ func TestSecretsAreNotInMemory(t *testing.T) {
 	if control == 0 {
 		t.Error("the search does not find the Secret's name, so it proves nothing")
 	}
-	// The Go runtime may keep some copies, see docs/decisions/0011.
+	// The Go runtime may keep some copies, see docs/decisions/0051.
 	if most := runtime.NumCPU() * 1024 / len(canary); found > most {
 		t.Errorf("got the canary %d times in the agent's memory", found)
 	}

@@ -58,9 +58,9 @@ func (o *orcaClient) run(operation, description string) string {
 	return results
 }
 
-// TestSpinnakerStages runs each of Orca's Kubernetes stages, from the REST API to a real cluster
+// TestEachStageOfOrcaSucceeds runs each of Orca's Kubernetes stages, from the REST API to a real cluster
 // and back.
-func TestSpinnakerStages(t *testing.T) {
+func TestEachStageOfOrcaSucceeds(t *testing.T) {
 	w := newOperationsEnv(t)
 	w.createNamespace("stages")
 	tasks := task.New(task.Config{Server: "s1", Store: w.store, Accounts: w.store, Dispatch: w.Dispatcher, Log: w.log, Output: task.OutputAll})

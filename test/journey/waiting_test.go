@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/queue"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/test/apistub"
 )
@@ -61,7 +62,7 @@ func TestPositionInTheQueueIsVisible(t *testing.T) {
 	a := agent.New(agent.Config{
 		Uplink:   uplink.Config{Target: h.srv.GRPC().String(), Creds: insecure.NewCredentials(), Agent: "a1"},
 		Accounts: []agent.Account{startHeldCluster(t, "one", release), startHeldCluster(t, "two", release)},
-		Watch:    watch.Config{Limiter: watch.NewLimiter(watch.Budget{Total: 1})},
+		Watch:    watch.Config{Limiter: watch.NewLimiter(queue.Budget{Total: 1})},
 	}, h.newLogger("agent"))
 	stop := runInBackground(t, a.Run)
 	t.Cleanup(stop)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestReserve(t *testing.T) {
+func TestPortsAreReservedOnce(t *testing.T) {
 	seen := map[int]bool{}
 	for range 500 {
 		port, err := Reserve()

@@ -7,6 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	// go test keeps the results of packages that have not changed. By these imports, tests of programs run again when what
+	// the programs consist of has changed.
+	_ "github.com/vedette-io/vedette/agent"
+	_ "github.com/vedette-io/vedette/agent/config"
+	_ "github.com/vedette-io/vedette/internal/client"
+	_ "github.com/vedette-io/vedette/internal/program"
+	_ "github.com/vedette-io/vedette/server"
+	_ "github.com/vedette-io/vedette/server/config"
 )
 
 // Build builds programs, for example "vedette-agent", into a directory. Its flags are those of

@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/test/prometheus"
 )
 
-// TestAlerts runs promtool's tests of the alerts.
-func TestAlerts(t *testing.T) {
+// TestAlertsPassPromtool runs promtool's tests of the alerts.
+func TestAlertsPassPromtool(t *testing.T) {
 	b := binaries(t)
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), b.Promtool, args...)

@@ -196,8 +196,13 @@ func (p *Proxy) matchesTrigger(piece []byte) bool {
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse, p.delay, p.frozen, p.trigger = false, 0, [2]bool{}, nil
-	p.latency, p.rate, p.stall = 0, 0, [2]int{}
+	p.refuse = false
+	p.delay = 0
+	p.frozen = [2]bool{}
+	p.trigger = nil
+	p.latency = 0
+	p.rate = 0
+	p.stall = [2]int{}
 	for l := range p.links {
 		l.isHeld.Store(false)
 	}

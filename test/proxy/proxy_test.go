@@ -74,7 +74,7 @@ func (c *echoClient) expectLine(line string, timeout time.Duration) error {
 
 const longTimeout, shortTimeout = time.Minute, 100 * time.Millisecond
 
-func TestForward(t *testing.T) {
+func TestDataIsForwardedBothWays(t *testing.T) {
 	c := dial(t, New(t, echo(t)))
 	for _, line := range []string{"one", "two"} {
 		if err := c.expectEcho(line, longTimeout); err != nil {
@@ -83,7 +83,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestCutResetsConnections(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
 	if err := c.expectEcho("before", longTimeout); err != nil {
@@ -98,7 +98,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestRefuse(t *testing.T) {
+func TestConnectionsAreRefusedUntilHealed(t *testing.T) {
 	p := New(t, echo(t))
 	p.Refuse()
 	wantRefused(t, p)
@@ -108,7 +108,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-func TestFreeze(t *testing.T) {
+func TestFrozenDirectionIsHeldBack(t *testing.T) {
 	for _, d := range []Direction{Up, Down} {
 		p := New(t, echo(t))
 		c := dial(t, p)
@@ -126,7 +126,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-func TestBlackhole(t *testing.T) {
+func TestOldConnectionsAreBlackholed(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
 	if err := c.expectEcho("before", longTimeout); err != nil {
@@ -161,7 +161,7 @@ func TestHoldOnText(t *testing.T) {
 	}
 }
 
-func TestSlow(t *testing.T) {
+func TestSlowDelaysEachWay(t *testing.T) {
 	p := New(t, echo(t))
 	p.Slow(shortTimeout)
 	c := dial(t, p)
@@ -174,9 +174,9 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestAddLatency sends many pieces at once. Each must be late, but unlike with Slow none must wait
+// TestLatencyDoesNotAddUp sends many pieces at once. Each must be late, but unlike with Slow none must wait
 // for the one before.
-func TestAddLatency(t *testing.T) {
+func TestLatencyDoesNotAddUp(t *testing.T) {
 	p := New(t, echo(t))
 	p.AddLatency(shortTimeout)
 	c := dial(t, p)
@@ -196,7 +196,7 @@ func TestAddLatency(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
+func TestLimitBoundsTheRate(t *testing.T) {
 	p := New(t, echo(t))
 	p.Limit(100 << 10)
 	c := dial(t, p)
@@ -210,7 +210,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestStallAfter(t *testing.T) {
+func TestStreamStallsAfterSomeBytes(t *testing.T) {
 	p := New(t, echo(t))
 	c := dial(t, p)
 	if err := c.expectEcho("before", longTimeout); err != nil {
@@ -233,7 +233,7 @@ func TestStallAfter(t *testing.T) {
 	}
 }
 
-func TestUnreachableTarget(t *testing.T) {
+func TestUnreachableTargetRefuses(t *testing.T) {
 	p := New(t, ports.Unused(t))
 	wantRefused(t, p) // no program listens at the target
 	p.SetTarget(echo(t))

@@ -4,7 +4,7 @@
 //	go run ./test/spinnaker --orca-args orca.args
 //
 // orca.args is a Java argument file that holds "-cp CLASSPATH MAINCLASS" of an Orca. No empty entry may
-// stand in the class path, because Java takes it for the working directory. redis-server and Java 17
+// be in the class path, because Java takes it for the working directory. redis-server and Java 17
 // must be on the PATH.
 //
 // With --orca it uses an Orca that is running, whose Clouddriver must be a Vedette with the account

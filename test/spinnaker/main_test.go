@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPipelines checks what each pipeline sends to Orca.
-func TestPipelines(t *testing.T) {
+// TestPipelinesUseEachStage checks what each pipeline sends to Orca.
+func TestPipelinesUseEachStage(t *testing.T) {
 	pipelines, err := parsePipelines(pipelinesFile, "prod", "run-1")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func standIn(end func(name string) string) *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-func TestRunPipelines(t *testing.T) {
+func TestUnexpectedPipelineEndsAreNamed(t *testing.T) {
 	server := standIn(func(name string) string {
 		if strings.HasPrefix(name, "scale what") || name == "scale a StatefulSet" {
 			return "TERMINAL"
@@ -119,7 +119,7 @@ func TestRunPipelines(t *testing.T) {
 	}
 }
 
-func TestMissingOrca(t *testing.T) {
+func TestMissingOrcaIsExplained(t *testing.T) {
 	for want, o := range map[string]options{
 		"--orca-args":    {},
 		"find Orca":      {arguments: "/nowhere/orca.args"},

@@ -4,4 +4,7 @@
 // applied by both in turn.
 //
 // It computes patches from values and sends no requests; package operate sends them.
+//
+// An interface with which the package sends requests itself was considered. It would need conflicts, retries, redaction and
+// lost answers on both sides of the interface.
 package apply

@@ -22,16 +22,28 @@ const (
 // kinds takes precedence over that of one kind, and both over annotations, because the Armory Scale
 // Agent, whose configuration this is, does the same.
 type Mode struct {
-	Enabled            Policy
-	ClearManagedFields Policy
-	Kinds              []KindMode
+	// `always`, `never` or `allowed`: apply server-side. With `allowed`, ConfigMaps and Secrets are applied
+	// server-side, and other kinds client-side, unless the manifest's annotation `agent-k8s.armory.io/serverside-apply` is true.
+	Enabled Policy `config:"enabled" default:"allowed" enum:"always,never,allowed"`
+	// `always`, `never` or `allowed`: remove managed fields, so that the agent is the only manager. With
+	// `allowed`, the annotation `agent-k8s.armory.io/ssa-clear-managed-fields` decides.
+	ClearManagedFields Policy `config:"clearManagedFields" default:"allowed" enum:"always,never,allowed"`
+	// Removed fields are removed from the object without this help.
+	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
+	// Values for single kinds. They apply if the value above is `allowed`.
+	Kinds []KindMode `config:"kinds"`
 }
 
-// KindMode is the Mode of one kind.
+// KindMode is ServerSideApply for one kind.
 type KindMode struct {
-	Kind               string // as users write it, for example "ConfigMap"
-	Enabled            Policy
-	ClearManagedFields Policy
+	// Kind, as in a manifest.
+	Kind string `config:"kind"`
+	// As serverSideApply.enabled, for this kind.
+	Enabled Policy `config:"enabled" default:"allowed" enum:"always,never,allowed"`
+	// As serverSideApply.clearManagedFields, for this kind.
+	ClearManagedFields Policy `config:"clearManagedFields" default:"allowed" enum:"always,never,allowed"`
+	// Removed fields are removed from the object without this help.
+	ManifestDefaults string `config:"manifestDefaults,ignored" default:"allowed"`
 }
 
 // The annotations with which a manifest requests server-side apply.

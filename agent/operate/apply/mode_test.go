@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
-func TestOptionsFor(t *testing.T) {
+func TestOptionsFollowModeAndAnnotation(t *testing.T) {
 	const service, configMap = "Service", "ConfigMap"
 	clientSide, serverSide, forced := Options{}, Options{ServerSide: true}, Options{ServerSide: true, Force: true}
 	never, always := Mode{Enabled: "Never"}, Mode{Enabled: "ALWAYS"}

@@ -34,8 +34,8 @@ func FuzzManagedFields(f *testing.F) {
 	})
 }
 
-// TestOwnershipOriginal picks what a manager applied.
-func TestOwnershipOriginal(t *testing.T) {
+// TestOriginalIsWhatTheManagerApplied picks what a manager applied.
+func TestOriginalIsWhatTheManagerApplied(t *testing.T) {
 	var tree object
 	if err := kjson.Unmarshal([]byte(`{"spec":{"a":[{"name":"x","v":1,"w":2},{"name":"y"}],"s":["p","q"],"m":{"i":[1,2]},"other":true},
 		"metadata":{"managedFields":[{"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:other":{}}}},

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/internal/exactjson"
+	"github.com/vedette-io/vedette/agent/operate/manifest"
 )
 
 // Schema holds the merge rules of the kinds of one version of a group.
@@ -50,7 +50,7 @@ func (k groupVersionKind) apiVersion() string {
 // ParseSchema reads the OpenAPI v3 document of one version of a group.
 func ParseSchema(apiVersion string, body []byte) (*Schema, error) {
 	var d openAPIDocument
-	if err := exactjson.Unmarshal(body, &d, exactjson.Limits{Bytes: exactjson.Unlimited}); err != nil {
+	if err := manifest.Decode(body, &d); err != nil {
 		return nil, err
 	}
 	strategicKinds := d.strategicKinds(apiVersion)

@@ -29,6 +29,9 @@ type Manifest struct {
 	Object                        map[string]any
 	APIVersion, Kind              string
 	Name, GenerateName, Namespace string
+	// IsOutput is true if the manifest had vedette.AccountAnnotation, which Parse removes: then it was printed by the
+	// command line.
+	IsOutput bool
 }
 
 // Parse reads one object from JSON or YAML. It rejects, as Invalid, manifests that no API server
@@ -62,6 +65,7 @@ func Parse(raw []byte) (Manifest, error) {
 			return m, vedette.Errorf(vedette.Invalid, "the %s of the manifest are not an object", name)
 		}
 	}
+	m.IsOutput = removeAccount(meta)
 	return m, m.validate()
 }
 
@@ -117,7 +121,7 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 		err = json.Unmarshal(raw, &ignored) // because errors of kjson do not export the offset
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not JSON%s", what, SyntaxErrorOffset(err))
 	}
-	if err := exactjson.Check(raw); err != nil { // a member stands twice, so that others may read another one
+	if err := exactjson.Check(raw); err != nil { // a member occurs twice, so that others may read another one
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not JSON%s", what, SyntaxErrorOffset(err))
 	}
 	o, ok := value.(object)
@@ -125,6 +129,12 @@ func ParseObject(raw []byte, what string) (map[string]any, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "the %s is not a JSON object", what)
 	}
 	return o, nil
+}
+
+// Decode reads a JSON document whose memory the caller has reserved. Names of members count as they are written, and a
+// document in which one occurs twice is an error.
+func Decode(raw []byte, into any) error {
+	return exactjson.Unmarshal(raw, into, exactjson.Limits{Bytes: exactjson.Unlimited})
 }
 
 // SyntaxErrorOffset returns where a syntax error is, as the end of a message, without quoting the

@@ -6,7 +6,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestParse(t *testing.T) {
+func TestParseErrorsDoNotQuoteManifests(t *testing.T) {
 	for _, tt := range []struct{ name, raw, want, wantError string }{
 		{"JSON", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"n":1,"f":1.5}`, `{"apiVersion":"v1","f":1.5,"kind":"Pod","metadata":{"name":"p"},"n":1}`, ""},
 		{"YAML", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}", `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"p-"}}`, ""},

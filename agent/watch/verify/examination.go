@@ -108,7 +108,10 @@ func (x *Examination) Compare(stored []Object) (more bool, err error) {
 	if x.second {
 		missing, leftOver = intersect(missing, x.missing), intersect(leftOver, x.leftOver)
 	}
-	x.missing, x.leftOver, x.listed, x.second = missing, leftOver, map[uint64]uint64{}, true
+	x.missing = missing
+	x.leftOver = leftOver
+	x.listed = map[uint64]uint64{}
+	x.second = true
 	return len(missing)+len(leftOver) > 0, nil
 }
 
@@ -211,7 +214,9 @@ type Count struct{ Missing, LeftOver, Changed int }
 
 // Add adds the objects of another drift.
 func (c *Count) Add(other Count) {
-	c.Missing, c.LeftOver, c.Changed = c.Missing+other.Missing, c.LeftOver+other.LeftOver, c.Changed+other.Changed
+	c.Missing += other.Missing
+	c.LeftOver += other.LeftOver
+	c.Changed += other.Changed
 }
 
 // Total is the number of all objects that differ.

@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,9 +19,7 @@ func newHistory(rng *rand.Rand, changes int) *history {
 	h := &history{states: []map[string]int{{}}}
 	for version := 1; version <= changes; version++ {
 		next := map[string]int{}
-		for name, v := range h.states[version-1] {
-			next[name] = v
-		}
+		maps.Copy(next, h.states[version-1])
 		if name := fmt.Sprint("o", rng.IntN(12)); rng.IntN(3) == 0 {
 			delete(next, name)
 		} else {
@@ -48,9 +47,7 @@ func (h *history) examine(t *testing.T, versions []int, damage func(state map[st
 			}
 		}
 		stored := map[string]int{}
-		for name, v := range h.states[versions[2*round+1]] {
-			stored[name] = v
-		}
+		maps.Copy(stored, h.states[versions[2*round+1]])
 		damage(stored)
 		request := x.Request()
 		var objects []Object
@@ -159,9 +156,9 @@ func TestExaminationIsBounded(t *testing.T) {
 	}
 }
 
-// TestSums checks that buckets have as many objects as intended, and that only the bucket of a
+// TestOnlyTheChangedBucketDiffers checks that buckets have as many objects as intended, and that only the bucket of a
 // different object differs.
-func TestSums(t *testing.T) {
+func TestOnlyTheChangedBucketDiffers(t *testing.T) {
 	for n, bits := range map[int]int{0: 0, 1: 0, 16: 0, 17: 1, 1000: 6, 70_000: 12} {
 		a, b := &Sums{}, &Sums{}
 		var changed uint64

@@ -33,7 +33,7 @@ func TestDriftInABusyFeedIsExamined(t *testing.T) {
 	}
 }
 
-func TestSuspects(t *testing.T) {
+func TestOnlyLastingDifferencesStaySuspect(t *testing.T) {
 	s := &Suspects{}
 	if got := s.Compare(3, []uint32{5, 1, 1, 7}); !slices.Equal(got, []uint32{1, 5, 7}) {
 		t.Errorf("first comparison: got %v", got)

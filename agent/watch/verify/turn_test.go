@@ -7,8 +7,8 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestTurns simulates a day of a feed that a proxy disturbs every so often.
-func TestTurns(t *testing.T) {
+// TestDisturbedFeedsAreStillVerifiedHourly simulates a day of a feed that a proxy disturbs every so often.
+func TestDisturbedFeedsAreStillVerifiedHourly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		disturbEvery time.Duration // 0 for never
 		min, max     int           // verifications
@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestFirstTurns(t *testing.T) {
+func TestResumedFeedsAreVerifiedSoon(t *testing.T) {
 	for range 100 {
 		if due := NewTurn(start, time.Hour, true).Due.Sub(start); due > maxFirstDelay {
 			t.Fatalf("got the first verification of a feed that resumes after %v, want at most %v", due, maxFirstDelay)

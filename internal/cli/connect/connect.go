@@ -20,6 +20,9 @@ const (
 	insecureFlag  = "insecure-skip-tls-verify"
 )
 
+// UserVariable is the environment variable of the user to act as.
+const UserVariable = "VEDETTE_USER"
+
 // The environment variables that choose a server.
 const (
 	serverVariable  = "VEDETTE_SERVER"
@@ -42,7 +45,7 @@ var textSettings = []textSetting{
 		func(c *contexts.Context) *string { return &c.Key }},
 	{tokenFileFlag, "VEDETTE_TOKEN_FILE", "File with a bearer token, for a proxy in front of the server.",
 		func(c *contexts.Context) *string { return &c.TokenFile }},
-	{"user", "VEDETTE_USER", "Spinnaker user to act as.",
+	{"user", UserVariable, "Spinnaker user to act as.",
 		func(c *contexts.Context) *string { return &c.User }},
 	{"user-accounts", "VEDETTE_USER_ACCOUNTS", "Comma-separated restricted accounts that the user may change; used by servers without Fiat.",
 		func(c *contexts.Context) *string { return &c.UserAccounts }},
@@ -80,6 +83,29 @@ func Client(cmd *cobra.Command) (*client.Client, error) {
 		return nil, err
 	}
 	return client.NewWithOptions(options)
+}
+
+// The flags that choose namespaces.
+const (
+	namespaceFlag     = "namespace"
+	allNamespacesFlag = "all-namespaces"
+)
+
+// UseNamespace gives a command the namespace of the context, unless it has a flag about namespaces, as kubectl does. Without one
+// in the context, the command's own default applies.
+func UseNamespace(cmd *cobra.Command) error {
+	flag := cmd.Flags().Lookup(namespaceFlag)
+	if flag == nil || flag.Changed || cmd.Flags().Changed(allNamespacesFlag) {
+		return nil
+	}
+	settings, err := chooseServer(cmd)
+	if err != nil || settings.Namespace == "" {
+		return err
+	}
+	if err := flag.Value.Set(settings.Namespace); err != nil {
+		return vedette.Errorf(vedette.Invalid, "the namespace of the context: %w", err)
+	}
+	return nil
 }
 
 // resolve returns the settings in effect, as a context.
@@ -122,16 +148,13 @@ func chooseServer(cmd *cobra.Command) (contexts.Context, error) {
 // findContext returns a context, or the current one if the name is empty. Without a current one it
 // is empty.
 func findContext(name string) (contexts.Context, error) {
-	path, err := contexts.Path()
-	if err != nil {
-		return contexts.Context{}, err
-	}
-	file, err := contexts.Load(path)
+	file, err := contexts.LoadFile()
 	if err != nil {
 		return contexts.Context{}, err
 	}
 	if file.IsMissing && os.Getenv(contexts.PathVariable) != "" {
-		return contexts.Context{}, vedette.Errorf(vedette.NotFound, "%s names the file %s, which does not exist", contexts.PathVariable, path)
+		return contexts.Context{}, vedette.Errorf(vedette.NotFound, "%s names the file %s, which does not exist", contexts.PathVariable,
+			file.Path)
 	}
 	if name == "" {
 		name = file.CurrentContext
@@ -145,11 +168,10 @@ func findContext(name string) (contexts.Context, error) {
 // ApplyFlags sets the fields of a context that flags set, or else variables of the environment.
 func ApplyFlags(cmd *cobra.Command, c *contexts.Context, environment func(string) string) error {
 	for _, s := range textSettings {
-		value, err := cmd.Flags().GetString(s.flag)
-		if err != nil {
-			return err
-		}
-		if !cmd.Flags().Changed(s.flag) {
+		// A command may have a flag of its own with that name, as `vedette ops` has --user.
+		flag := cmd.Root().PersistentFlags().Lookup(s.flag)
+		value := flag.Value.String()
+		if !flag.Changed {
 			value = environment(s.variable)
 			if value == "" {
 				continue

@@ -38,7 +38,7 @@ func Path() (string, error) {
 }
 
 // Context is a server, and as whom to send requests to it. Paths of files are relative to the
-// folder of the file of contexts.
+// directory of the file of contexts.
 type Context struct {
 	Name   string `json:"name"`
 	Server string `json:"server"`
@@ -54,6 +54,8 @@ type Context struct {
 	TokenCommand []string `json:"tokenCommand,omitempty"`
 	User         string   `json:"user,omitempty"`
 	UserAccounts string   `json:"userAccounts,omitempty"`
+	// Namespace is that of commands without -n and -A.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // Options returns how to connect to the server of the context.
@@ -92,12 +94,16 @@ func (c Context) Validate() error {
 		return vedette.Errorf(vedette.Invalid, "the context %q has a tokenFile and a tokenCommand: remove one of them", c.Name)
 	case c.Key != "" && c.Cert == "":
 		return vedette.Errorf(vedette.Invalid, "the context %q has a key, but no cert", c.Name)
+	case len(c.Namespace) > maxNameLength || strings.ContainsFunc(c.Namespace, isNeverInNamespace):
+		return vedette.Errorf(vedette.Invalid, "the context %q has the namespace %.100q, which no namespace can be called", c.Name, c.Namespace)
 	}
 	if err := client.CheckServer(c.Server); err != nil {
 		return vedette.Errorf(vedette.Invalid, "the context %q: %w", c.Name, err)
 	}
 	return nil
 }
+
+func isNeverInNamespace(r rune) bool { return isSpaceOrControl(r) || r == '/' || r > 0x7f }
 
 func isSpaceOrControl(r rune) bool { return r <= ' ' || r == 0x7f }
 

@@ -31,6 +31,15 @@ type File struct {
 // maxFileBytes is much more than thousands of contexts take.
 const maxFileBytes = 1 << 20
 
+// LoadFile is Load of the file at Path.
+func LoadFile() (*File, error) {
+	path, err := Path()
+	if err != nil {
+		return nil, err
+	}
+	return Load(path)
+}
+
 // Load reads the file at a path. A missing file has no contexts.
 func Load(path string) (*File, error) {
 	opened, err := os.Open(path)
@@ -107,7 +116,6 @@ func describe(err error) string {
 	return text
 }
 
-// keys returns all keys of a file.
 func keys() []string {
 	var names []string
 	for _, t := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Context]()} {
@@ -156,7 +164,7 @@ func Update(path string, change func(*File) error) error {
 func writeError(path string, err error) error {
 	hint := ""
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		hint = fmt.Sprintf(": make its folder writable, or set %s to the path of another file", PathVariable)
+		hint = fmt.Sprintf(": make its directory writable, or set %s to the path of another file", PathVariable)
 	}
 	return vedette.Errorf(vedette.Invalid, "write the contexts to %s: %w%s", path, err, hint)
 }

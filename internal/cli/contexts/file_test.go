@@ -15,7 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestInvalidFiles(t *testing.T) {
+func TestInvalidFilesAreExplained(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"not YAML", "contexts: [", "line 1"},
 		{"not a map", "- a", "cannot unmarshal"},
@@ -40,7 +40,7 @@ func TestInvalidFiles(t *testing.T) {
 	}
 }
 
-// TestSavedFileIsRead checks what is saved, its mode, and that paths are those of the file's folder.
+// TestSavedFileIsRead checks what is saved, its mode, and that paths are those of the file's directory.
 func TestSavedFileIsRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "config.yml")
@@ -122,9 +122,9 @@ func wantFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// TestConcurrentUpdates checks that no change is lost if many processes change a file at once, and that
+// TestConcurrentUpdatesLoseNothing checks that no change is lost if many processes change a file at once, and that
 // readers never see a part. The processes are this test.
-func TestConcurrentUpdates(t *testing.T) {
+func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 	const processes = 20
 	if name := os.Getenv("VEDETTE_TEST_CONTEXT"); name != "" {
 		if err := Update(os.Getenv(PathVariable), addContext(name)); err != nil {
@@ -136,7 +136,7 @@ func TestConcurrentUpdates(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range processes {
 		all.Go(func() {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestConcurrentUpdates$")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestConcurrentUpdatesLoseNothing$")
 			cmd.Env = append(os.Environ(), PathVariable+"="+path, fmt.Sprintf("VEDETTE_TEST_CONTEXT=c%d", i))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v: %s", i, err, out)
@@ -171,8 +171,8 @@ func TestUpdateAfterCrash(t *testing.T) {
 	wantFiles(t, dir, ".config.yml.lock", "config.yml")
 }
 
-// TestUpdateErrors checks what users read if the file cannot be changed, and that it stays as it is.
-func TestUpdateErrors(t *testing.T) {
+// TestFailedUpdateLeavesTheFile checks what users read if the file cannot be changed, and that it stays as it is.
+func TestFailedUpdateLeavesTheFile(t *testing.T) {
 	refused := errors.New("refused")
 	for _, tt := range []struct {
 		name    string
@@ -181,15 +181,15 @@ func TestUpdateErrors(t *testing.T) {
 		want    string
 	}{
 		{"the change fails", func(dir string) (string, error) { return filepath.Join(dir, "c.yml"), nil }, func(*File) error { return refused }, "refused"},
-		{"the folder is a file", func(dir string) (string, error) {
+		{"the directory is a file", func(dir string) (string, error) {
 			return filepath.Join(dir, "f", "c.yml"), os.WriteFile(filepath.Join(dir, "f"), nil, 0o600)
 		}, addContext("a"), "write the contexts to"},
 		{"a link to itself", func(dir string) (string, error) {
 			return filepath.Join(dir, "c.yml"), os.Symlink("c.yml", filepath.Join(dir, "c.yml"))
 		}, addContext("a"), "symbolic link to itself"},
-		{"the folder is read-only", func(dir string) (string, error) {
+		{"the directory is read-only", func(dir string) (string, error) {
 			if os.Geteuid() == 0 {
-				return "/proc/self/c.yml", nil // root may write to all other folders
+				return "/proc/self/c.yml", nil // root may write to all other directories
 			}
 			return filepath.Join(dir, "c.yml"), os.Chmod(dir, 0o500)
 		}, addContext("a"), "c.yml"},
@@ -207,7 +207,7 @@ func TestUpdateErrors(t *testing.T) {
 		}
 	}
 	err := writeError("/ro/config.yml", fs.ErrPermission)
-	if want := "make its folder writable, or set VEDETTE_CONFIG"; !strings.Contains(err.Error(), want) {
+	if want := "make its directory writable, or set VEDETTE_CONFIG"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", err, want)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTokens checks where tokens come from, and that errors do not quote them.
-func TestTokens(t *testing.T) {
+// TestTokensComeFromFileOrCommand checks where tokens come from, and that errors do not quote them.
+func TestTokensComeFromFileOrCommand(t *testing.T) {
 	dir := t.TempDir()
 	file := func(text string) string {
 		path := filepath.Join(dir, "token")

@@ -76,21 +76,33 @@ type probe struct {
 	}
 }
 
-func (d *descriptionLines) addContainers(title string, all []container) {
+// addContainers adds the containers of a pod template, or those of a pod with their statuses, which are further left.
+func (d *descriptionLines) addContainers(title string, all []container, ofPod bool, statuses []containerStatus) {
 	if len(all) == 0 {
 		title += ": <none>"
 	} else {
 		title += ":"
 	}
-	d.addf(1, "%s", title)
+	level, indent := 1, " "
+	if ofPod {
+		level, indent = 0, ""
+	}
+	d.addf(level, "%s", title)
 	for _, c := range all {
-		d.addContainer(c)
+		d.addf(1, "%s%s:", indent, c.Name)
+		d.addContainer(c, statusOf(statuses, c.Name))
 	}
 }
 
-func (d *descriptionLines) addContainer(c container) {
-	d.addf(1, " %s:", c.Name)
+// addContainer adds a container, with its status unless that is nil.
+func (d *descriptionLines) addContainer(c container, status *containerStatus) {
+	if status != nil {
+		d.addf(2, "Container ID:\t%s", status.ContainerID)
+	}
 	d.addf(2, "Image:\t%s", c.Image)
+	if status != nil {
+		d.addf(2, "Image ID:\t%s", status.ImageID)
+	}
 	d.addPorts(c)
 	if p := c.SecurityContext.SeccompProfile; p != nil {
 		d.addf(2, "SeccompProfile:\t%s", p.Type)
@@ -100,6 +112,9 @@ func (d *descriptionLines) addContainer(c container) {
 	}
 	d.addList("Command", c.Command)
 	d.addList("Args", c.Args)
+	if status != nil {
+		d.addStatus(*status)
+	}
 	d.addQuantities("Limits", c.Resources.Limits)
 	d.addQuantities("Requests", c.Resources.Requests)
 	for _, p := range []struct {

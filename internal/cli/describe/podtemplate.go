@@ -1,4 +1,6 @@
-// Package describe writes pod templates as `kubectl rollout history --revision` does.
+// Package describe writes objects as `kubectl describe` does, and pod templates as `kubectl rollout history --revision`
+// does. Pods and Deployments have kubectl's layout. All other kinds have the one that kubectl uses for custom kinds, which
+// shows all fields. kubectl's own packages would double the program (docs/decisions/0154).
 package describe
 
 import (
@@ -16,14 +18,16 @@ import (
 // PodTemplate has the fields of a pod template that kubectl describes.
 type PodTemplate struct {
 	Metadata struct{ Labels, Annotations map[string]string }
-	Spec     struct {
-		ServiceAccountName, PriorityClassName string
-		InitContainers, Containers            []container
-		Volumes                               []volume
-		NodeSelector                          map[string]string
-		Tolerations                           []toleration
-		TopologySpreadConstraints             []topologySpread
-	}
+	Spec     podSpec
+}
+
+type podSpec struct {
+	ServiceAccountName, PriorityClassName string
+	InitContainers, Containers            []container
+	Volumes                               []volume
+	NodeSelector                          map[string]string
+	Tolerations                           []toleration
+	TopologySpreadConstraints             []topologySpread
 }
 
 type toleration struct {
@@ -46,7 +50,6 @@ func (d *descriptionLines) addf(level int, format string, args ...any) {
 	*d = append(*d, strings.Repeat("  ", level)+fmt.Sprintf(format, args...))
 }
 
-// addValues adds a title and values, one value per line.
 func (d *descriptionLines) addValues(title string, values []string) {
 	if len(values) == 0 {
 		values = []string{"<none>"}
@@ -64,7 +67,7 @@ func (d *descriptionLines) addValues(title string, values []string) {
 func (t PodTemplate) Describe(cause string) []string {
 	var d descriptionLines
 	d.addf(0, "Pod Template:")
-	d.addValues("  Labels:", sortedPairs(t.Metadata.Labels, "="))
+	d.addValues("  Labels:", sortedPairs(t.Metadata.Labels))
 	annotations := maps.Clone(t.Metadata.Annotations)
 	if cause != "" {
 		if annotations == nil {
@@ -79,26 +82,26 @@ func (t PodTemplate) Describe(cause string) []string {
 		d.addf(1, "Service Account:\t%s", t.Spec.ServiceAccountName)
 	}
 	if len(t.Spec.InitContainers) > 0 {
-		d.addContainers("Init Containers", t.Spec.InitContainers)
+		d.addContainers("Init Containers", t.Spec.InitContainers, false, nil)
 	}
-	d.addContainers("Containers", t.Spec.Containers)
-	d.addVolumes(t.Spec.Volumes)
+	d.addContainers("Containers", t.Spec.Containers, false, nil)
+	d.addVolumes(t.Spec.Volumes, false)
 	if len(t.Spec.TopologySpreadConstraints) > 0 {
 		d.addValues("  Topology Spread Constraints:", spreadLines(t.Spec.TopologySpreadConstraints))
 	}
 	if t.Spec.PriorityClassName != "" {
 		d.addf(1, "Priority Class Name:\t%s", t.Spec.PriorityClassName)
 	}
-	d.addValues("  Node-Selectors:", sortedPairs(t.Spec.NodeSelector, "="))
+	d.addValues("  Node-Selectors:", sortedPairs(t.Spec.NodeSelector))
 	d.addValues("  Tolerations:", tolerationLines(t.Spec.Tolerations))
 	return d
 }
 
-// sortedPairs returns the members of a map as text, sorted by name.
-func sortedPairs(m map[string]string, separator string) []string {
+// sortedPairs returns the members of a map as "name=value", sorted by name.
+func sortedPairs(m map[string]string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		lines = append(lines, name+separator+m[name])
+		lines = append(lines, name+"="+m[name])
 	}
 	return lines
 }

@@ -60,14 +60,19 @@ var volumeTypes = map[string]volumeType{
 	"image": {"Image (a container image or OCI artifact)", []volumeMember{{"Reference", "reference", ""}, {"PullPolicy", "pullPolicy", ""}}},
 }
 
-func (d *descriptionLines) addVolumes(all []volume) {
+// addVolumes adds the volumes of a pod template, or those of a pod, which are further left.
+func (d *descriptionLines) addVolumes(all []volume, ofPod bool) {
+	level, indent := 1, " "
+	if ofPod {
+		level, indent = 0, ""
+	}
 	if len(all) == 0 {
-		d.addf(1, "Volumes:\t<none>")
+		d.addf(level, "Volumes:\t<none>")
 		return
 	}
-	d.addf(1, "Volumes:")
+	d.addf(level, "Volumes:")
 	for _, v := range all {
-		d.addf(1, " %s:", v.name)
+		d.addf(1, "%s%s:", indent, v.name)
 		d.addVolume(v)
 	}
 }
@@ -101,7 +106,6 @@ func (d *descriptionLines) addVolume(v volume) {
 	}
 }
 
-// isZeroQuantity reports whether a value is a quantity of zero.
 func isZeroQuantity(value any) bool {
 	text, _ := value.(string)
 	q, err := resource.ParseQuantity(text)
@@ -115,7 +119,7 @@ func (d *descriptionLines) addVolumeAttributes(v volume) {
 		attributes[name] = fmt.Sprint(value)
 	}
 	title := "    VolumeAttributes:"
-	for _, line := range sortedPairs(attributes, "=") {
+	for _, line := range sortedPairs(attributes) {
 		if len(line) > maxAnnotationLength {
 			line = line[:maxAnnotationLength] + "..."
 		}
@@ -127,7 +131,6 @@ func (d *descriptionLines) addVolumeAttributes(v volume) {
 	}
 }
 
-// addProjectedVolume adds the sources of a projected volume.
 func (d *descriptionLines) addProjectedVolume(v volume) {
 	d.addf(2, "Type:\tProjected (a volume that contains injected data from multiple sources)")
 	sources, _ := v.source["sources"].([]any)

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -48,15 +49,7 @@ func (o ChangeOptions) Validate(outputs ...string) error {
 	default:
 		return vedette.Errorf(vedette.Invalid, "invalid --dry-run %q: use none, server or client", o.dryRun)
 	}
-	for _, format := range append(outputs, "", "name") {
-		if o.Output == format {
-			return nil
-		}
-	}
-	if len(outputs) == 0 {
-		return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name", o.Output)
-	}
-	return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o name, json or yaml", o.Output)
+	return output.CheckFormat(o.Output, append([]string{"name"}, outputs...)...)
 }
 
 // IsDryRun reports whether nothing is changed.
@@ -101,6 +94,15 @@ func clientDryRunOutcome(o client.Operation) client.Outcome {
 	return out
 }
 
+// Change executes an operation, and reports its object as Report does.
+func (r *Run) Change(ctx context.Context, what string, o client.Operation, name, action string) error {
+	out, ok, err := r.Execute(ctx, what, o)
+	if ok {
+		r.Report(out, name, action)
+	}
+	return err
+}
+
 // Report prints an object that was changed, in the format of -o. The action is a past
 // participle: "configured".
 func (r *Run) Report(out client.Outcome, name, action string) {
@@ -120,11 +122,11 @@ func (r *Run) Report(out client.Outcome, name, action string) {
 // ReportNames prints the names of objects as `vedette get -o name` does.
 func (r *Run) ReportNames(out client.Outcome, name string) {
 	if r.Account == "" || len(out.Keys) == 0 {
-		r.writeLine(output.ObjectName(out, name), false)
+		r.PrintLine(output.ObjectName(out, name))
 		return
 	}
 	for _, key := range out.Keys {
-		r.writeLine(output.ObjectPath(r.Account, key.Kind, key.Namespace, key.Name), false)
+		r.PrintLine(output.ObjectPath(r.Account, key.Kind, key.Namespace, key.Name))
 	}
 }
 
@@ -139,7 +141,7 @@ func (fan *FanOut) printObjects() error {
 				return fmt.Errorf("decode an object of %s: %w", run.Account, err)
 			}
 			if len(fan.Accounts) > 1 {
-				manifests.EnsureMap(manifests.EnsureMap(m, "metadata"), "annotations")[manifests.AccountAnnotation] = run.Account
+				manifests.EnsureMap(manifests.EnsureMap(m, "metadata"), "annotations")[vedette.AccountAnnotation] = run.Account
 			}
 			items = append(items, m)
 		}

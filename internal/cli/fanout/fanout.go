@@ -5,6 +5,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -37,6 +38,9 @@ type FanOut struct {
 	out, errOut io.Writer
 	runs        []*Run
 	printing    int // index of the run whose lines are printed at once
+	notices     output.Notices
+	warnedBy    map[string]string // the account whose warning was printed, by its text
+	alsoWarned  []string          // accounts with the same warnings
 }
 
 // New returns a fan-out over the accounts that match --account. An empty pattern is accepted
@@ -56,24 +60,28 @@ func New(cmd *cobra.Command, pattern string) (*FanOut, error) {
 		names = append(names, a.Name)
 	}
 	switch {
-	case len(names) == 0 && pattern == "":
-		return nil, vedette.Errorf(vedette.NotFound, "the server at %s has no accounts: no agent has registered one", c.Server())
 	case len(names) == 0:
-		return nil, vedette.Errorf(vedette.NotFound, "no account matches %s: `vedette accounts` lists all accounts", pattern)
+		return nil, vedette.Errorf(vedette.NotFound, "the server at %s has no accounts: no agent has registered one, see `vedette agents`", c.Server())
 	case pattern == "" && len(names) > 1:
 		return nil, vedette.Errorf(vedette.Invalid, "there are %d accounts (%s): select one, or a pattern like 'prod-*', with --account",
 			len(names), abbreviate(names))
 	}
-	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: names, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
-		spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
+	return NewForAccounts(cmd, c, names), nil
+}
+
+// NewForAccounts returns a fan-out over accounts that are known already.
+func NewForAccounts(cmd *cobra.Command, c *client.Client, accounts []string) *FanOut {
+	return &FanOut{Client: c, origin: cmd.CommandPath(), Accounts: accounts, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
+		spin: output.NewSpinner(cmd.ErrOrStderr())}
 }
 
 // NewForChanges is New for commands that change objects. A client-side dry run does not
 // contact the server.
 func NewForChanges(cmd *cobra.Command, pattern string, change ChangeOptions) (*FanOut, error) {
 	if change.IsClientDryRun() {
-		return &FanOut{Accounts: []string{""}, change: change, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(),
-			spin: output.NewSpinner(cmd.ErrOrStderr())}, nil
+		fan := NewForAccounts(cmd, nil, []string{""})
+		fan.change = change
+		return fan, nil
 	}
 	fan, err := New(cmd, pattern)
 	if err == nil {
@@ -90,10 +98,40 @@ func abbreviate(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// FailedAccounts returns the accounts in which something failed.
+func (fan *FanOut) FailedAccounts() (accounts []string) {
+	for _, run := range fan.runs {
+		if run.failed > 0 {
+			accounts = append(accounts, run.Account)
+		}
+	}
+	return accounts
+}
+
 // FailedError is the error of a command whose failures were printed already.
 type FailedError struct{ Failed, Total int }
 
 func (s FailedError) Error() string { return fmt.Sprintf("%d of %d failed", s.Failed, s.Total) }
+
+// IsPartial reports whether some accounts failed, which were named, and others may not have.
+func IsPartial(err error) bool {
+	_, ok := errors.AsType[FailedError](err)
+	return ok
+}
+
+// Collect calls work for every account, and returns what it has returned there.
+func Collect[T any](ctx context.Context, fan *FanOut, work func(context.Context, *Run) (T, error)) (map[string]T, error) {
+	var mu sync.Mutex
+	found := make(map[string]T, len(fan.Accounts))
+	err := fan.ForEachAccount(ctx, func(ctx context.Context, run *Run) error {
+		result, err := work(ctx, run)
+		mu.Lock()
+		defer mu.Unlock()
+		found[run.Account] = result
+		return err
+	})
+	return found, err
+}
 
 // ForEachAccount calls work for every account, and prints objects that the runs reported. It
 // returns the first error of work, or a FailedError if runs counted failures. If ctx or an error ends
@@ -101,6 +139,7 @@ func (s FailedError) Error() string { return fmt.Sprintf("%d of %d failed", s.Fa
 func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Context, run *Run) error) error {
 	defer fan.spin.Stop()
 	fan.runs, fan.printing = nil, 0
+	fan.notices = output.Notices{Out: fan.errOut}
 	for _, err := range fan.LoadErrors {
 		fmt.Fprintln(fan.errOut, "Error:", err)
 	}
@@ -122,7 +161,9 @@ func (fan *FanOut) ForEachAccount(ctx context.Context, work func(ctx context.Con
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	fan.printLeftOut()
+	if err != nil {
 		fan.printProgress()
 		return err
 	}

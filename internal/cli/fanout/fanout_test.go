@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +50,37 @@ func TestForEachAccount(t *testing.T) {
 				t.Errorf("%s: got error output %q, want %q", tt.name, errOut.String(), want)
 			}
 		})
+	}
+}
+
+// TestNoticesAreLimited checks that a command on many accounts prints few notices, and each warning of API servers once.
+func TestNoticesAreLimited(t *testing.T) {
+	for _, interleaved := range []bool{false, true} {
+		var out, errOut bytes.Buffer
+		fan := &FanOut{Interleaved: interleaved, out: &out, errOut: &errOut, spin: output.NewSpinner(&errOut)}
+		for n := range 490 {
+			fan.Accounts = append(fan.Accounts, fmt.Sprintf("prod-%03d", n))
+		}
+		err := fan.ForEachAccount(t.Context(), func(_ context.Context, run *Run) error {
+			run.Noticef("%s: none", run.Account)
+			run.Noticef("%s: none", run.Account)
+			run.printWarnings([]string{"it is deprecated", "it is deprecated"})
+			if run.Account == "prod-489" {
+				run.printWarnings([]string{"it is new"})
+				run.Failf("no")
+			}
+			return nil
+		})
+		if want := (FailedError{Failed: 1, Total: 1}); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+		text := errOut.String()
+		for part, want := range map[string]int{"\n": 15, ": none\n": 10, "and 480 more": 1, "Warning: it is deprecated\n": 1, "Warning: it is new\n": 1,
+			"Error: prod-489: no\n": 1, "Warnings above came from 489 more accounts, too: prod-": 1} {
+			if got := strings.Count(text, part); got != want {
+				t.Errorf("interleaved %v: got %q %d times, want %d:\n%s", interleaved, part, got, want, text)
+			}
+		}
 	}
 }
 

@@ -7,14 +7,11 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/output"
 	"github.com/vedette-io/vedette/internal/client"
 	"github.com/vedette-io/vedette/internal/textcheck"
 )
-
-// AccountAnnotation is the annotation for the account of a printed object: the object itself
-// does not name its cluster.
-const AccountAnnotation = "vedette.io/account"
 
 // NewList returns a List of objects, as kubectl prints several objects.
 func NewList(items []any) any {
@@ -39,7 +36,7 @@ func WithAccountAnnotation(o client.Object) (map[string]any, error) {
 		return nil, fmt.Errorf("read the manifest of %s: %w", output.ObjectPath(o.Account, o.Kind, o.Namespace, o.Name), err)
 	}
 	metadata := EnsureMap(m, "metadata")
-	EnsureMap(metadata, "annotations")[AccountAnnotation] = o.Account
+	EnsureMap(metadata, "annotations")[vedette.AccountAnnotation] = o.Account
 	return m, nil
 }
 
@@ -81,7 +78,7 @@ func Encode(document any, format string) (string, error) {
 	text := b.Bytes()
 	if format == "yaml" {
 		var err error
-		text, err = yaml.JSONToYAML(text)
+		text, err = yaml.JSONToYAML([]byte(textcheck.EscapeJSON(string(text)))) // YAML rejects control characters that JSON may have
 		if err != nil {
 			return "", fmt.Errorf("write YAML: %w", err)
 		}

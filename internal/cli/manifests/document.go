@@ -30,8 +30,10 @@ type Document struct {
 	Kind       string
 	Metadata   struct {
 		Name, GenerateName, Namespace string
-		Labels                        map[string]string
+		Labels, Annotations           map[string]string
 	}
+	// Account is the account that output of vedette names beside the object; empty if it names none.
+	Account string `json:"-"`
 }
 
 // DisplayName returns "kind.group/name" as the file has it. Only the cluster knows the full
@@ -44,6 +46,15 @@ func (d Document) DisplayName() string {
 	return kind + "/" + cmp.Or(d.Metadata.Name, d.Metadata.GenerateName)
 }
 
+// CheckName returns an error if the document does not name an object.
+func (d Document) CheckName() error {
+	if d.Metadata.Name != "" {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "%s: %s has no metadata.name, and generateName works only with `vedette create`: set metadata.name",
+		d.Source, d.DisplayName())
+}
+
 // Options are the flags for manifest files.
 type Options struct {
 	Files     []string
@@ -54,9 +65,14 @@ type Options struct {
 
 // AddFlags adds the flags of commands that take files.
 func (d *Options) AddFlags(cmd *cobra.Command) {
+	d.AddFileFlags(cmd)
+	cmd.Flags().StringVarP(&d.Namespace, "namespace", "n", "", "Namespace of objects that do not name one. Defaults to the namespace of the context, then to default.")
+}
+
+// AddFileFlags adds the flags for the files only, for commands whose other flags are their own.
+func (d *Options) AddFileFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVarP(&d.Files, "filename", "f", nil, "Files or directories that contain manifests; - for the standard input.")
 	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "Process the directories in -f recursively.")
-	cmd.Flags().StringVarP(&d.Namespace, "namespace", "n", "", "Namespace of objects that do not name one. Defaults to default.")
 }
 
 // LoadResult has the objects in files, and the errors of documents that cannot be used. As
@@ -216,6 +232,10 @@ func (l *LoadResult) flatten(raw json.RawMessage, location string, list Document
 			l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: %w", location, err))
 			return
 		}
+		if err := d.takeAccount(); err != nil {
+			l.LoadErrors = append(l.LoadErrors, vedette.Errorf(vedette.Invalid, "%s: %w", location, err))
+			return
+		}
 		l.Documents = append(l.Documents, d)
 		return
 	}
@@ -236,7 +256,9 @@ func (d *Document) inheritKind(list Document) {
 	}
 	tree["kind"], tree["apiVersion"] = kind, list.APIVersion
 	if raw, err := json.Marshal(tree); err == nil {
-		d.Raw, d.Kind, d.APIVersion = raw, kind, list.APIVersion
+		d.Raw = raw
+		d.Kind = kind
+		d.APIVersion = list.APIVersion
 	}
 }
 

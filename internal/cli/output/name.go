@@ -1,18 +1,28 @@
 package output
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/internal/nearest"
+	"github.com/vedette-io/vedette/server/tables"
 )
+
+// CheckFormat rejects a value of -o that is neither empty nor one of the formats.
+func CheckFormat(value string, formats ...string) error {
+	if value == "" || slices.Contains(formats, value) {
+		return nil
+	}
+	return vedette.Errorf(vedette.Invalid, "invalid output format %q: use -o %s", value, nearest.OneOf(formats))
+}
 
 // KindName returns a kind as kubectl prints it: "deployment.apps", "pod". It accepts the
 // plural and short names of kinds that every cluster serves ("deploy").
 func KindName(kind string) string {
 	k := vedette.ParseKind(kind)
-	if known, err := views.FindResource(nil, kind); err == nil {
+	if known, err := tables.FindResource(nil, kind); err == nil {
 		k = known.Kind
 	}
 	k.Name = strings.ToLower(k.Name)

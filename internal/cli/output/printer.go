@@ -19,13 +19,15 @@ var ErrWrite = errors.New("write the output")
 // Printer writes lines. It colours a status if it writes to a terminal and NO_COLOR is
 // not set.
 type Printer struct {
-	w      *bufio.Writer
-	colour bool
+	w        *bufio.Writer
+	terminal bool
+	colour   bool
 }
 
 // NewPrinter returns a buffered printer. Its caller must call Flush.
 func NewPrinter(w io.Writer) *Printer {
-	return &Printer{w: bufio.NewWriter(w), colour: isTerminal(w) && os.Getenv("NO_COLOR") == ""}
+	terminal := isTerminal(w)
+	return &Printer{w: bufio.NewWriter(w), terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == ""}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -45,6 +47,16 @@ func (p *Printer) Line(text string) { p.Document(Sanitize(text)) }
 func (p *Printer) Document(text string) {
 	_, _ = p.w.WriteString(text)
 	_ = p.w.WriteByte('\n')
+}
+
+// Text writes a text as it is, without a line feed: scripts read the output of templates. A terminal gets it without hidden
+// characters.
+func (p *Printer) Text(text string) {
+	if p.terminal {
+		_, _ = SafeWriter{p.w}.Write([]byte(text)) // as in Line
+		return
+	}
+	_, _ = p.w.WriteString(text)
 }
 
 // Status returns a status in its colour, if the output is a terminal.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vedette-io/vedette/server/views"
+	"github.com/vedette-io/vedette/server/tables"
 )
 
 // Spinner shows on a terminal which task takes long. It prints nothing if the output is not
@@ -88,7 +88,7 @@ func (s *Spinner) show(now time.Time) {
 	if len(s.tasks) == 0 || now.Sub(s.tasks[0].since) < quietPeriod {
 		return
 	}
-	line := fmt.Sprintf("%s (%s)", Sanitize(s.tasks[0].description), views.Age(now.Sub(s.tasks[0].since)))
+	line := fmt.Sprintf("%s (%s)", Sanitize(s.tasks[0].description), tables.Age(now.Sub(s.tasks[0].since)))
 	if more := len(s.tasks) - 1; more > 0 {
 		line += fmt.Sprintf(", and %d more", more)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSpinner checks that only long tasks are shown, and that the line is removed at the end.
-func TestSpinner(t *testing.T) {
+// TestSpinnerShowsOnlyLongTasks checks that only long tasks are shown, and that the line is removed at the end.
+func TestSpinnerShowsOnlyLongTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer
 		s := &Spinner{w: &b}

@@ -6,17 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// PrintTable prints a table. The header's columns are separated by "|".
+// PrintTable prints a table. The header's columns are separated by "|"; without any, there is no header.
 func PrintTable(out, errOut io.Writer, header string, rows [][]string) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(errOut, "No resources found.")
 		return nil
 	}
-	t := NewTextTable(strings.Split(header, "|"))
+	var columns []string
+	if header != "" {
+		columns = strings.Split(header, "|")
+	}
+	t := NewTextTable(columns)
 	for _, cells := range rows {
 		t.Add(cells)
 	}
@@ -27,20 +33,27 @@ func PrintTable(out, errOut io.Writer, header string, rows [][]string) error {
 
 // Table aligns rows of cells. Rows are added first and printed by Printer.Table, which can
 // happen repeatedly: column widths only grow, so that rows of a watch stay aligned with the
-// header as long as possible.
+// header as long as possible. docs/decisions/0064 says why it is not text/tabwriter.
 type Table struct {
 	columns      client.Columns
-	wide         bool
-	withKind     bool // names are shown as kind/name
-	statusColumn int  // the cell that is coloured; -1 for none
+	options      TableOptions
+	statusColumn int // the cell that is coloured; -1 for none
 	widths       []int
 	lines        [][]string
 }
 
-// NewTable returns an empty table for objects of one kind. If wide is set, it shows the
-// columns of `-o wide`; if withKind is set, names are shown as kind/name.
-func NewTable(columns client.Columns, wide, withKind bool) *Table {
-	t := &Table{columns: columns, wide: wide, withKind: withKind}
+// TableOptions say what a table of objects shows besides the columns of their kind.
+type TableOptions struct {
+	Wide       bool     // the columns of -o wide
+	WithKind   bool     // names as kind/name
+	WithEvents bool     // a first column for the type of the event
+	Labels     []string // a column for each of these labels
+	AllLabels  bool     // a column with all labels
+}
+
+// NewTable returns an empty table for objects of one kind.
+func NewTable(columns client.Columns, options TableOptions) *Table {
+	t := &Table{columns: columns, options: options}
 	t.statusColumn = slices.Index(t.Header(), "STATUS")
 	return t
 }
@@ -73,7 +86,7 @@ func (t *Table) Kind() string { return t.columns.Kind }
 func (t *Table) MarkDeleted(cells []string) bool {
 	column := t.statusColumn
 	if column < 0 {
-		column = len(t.Header()) - len(t.visibleColumns())
+		column = slices.Index(t.Header(), "NAME") + 1
 	}
 	if column >= len(cells) {
 		return false
@@ -84,36 +97,59 @@ func (t *Table) MarkDeleted(cells []string) bool {
 
 // Header returns the names of the columns that are shown.
 func (t *Table) Header() []string {
-	cells := []string{"ACCOUNT"}
+	var cells []string
+	if t.options.WithEvents {
+		cells = append(cells, "EVENT")
+	}
+	cells = append(cells, "ACCOUNT")
 	if t.columns.Namespaced {
 		cells = append(cells, "NAMESPACE")
 	}
 	cells = append(cells, "NAME")
-	for _, c := range t.columns.Columns {
-		if t.wide || !c.Wide {
-			cells = append(cells, c.Name)
-		}
+	for _, c := range t.visibleColumns() {
+		cells = append(cells, c.Name)
+	}
+	for _, label := range t.options.Labels {
+		cells = append(cells, strings.ToUpper(label[strings.LastIndexByte(label, '/')+1:]))
+	}
+	if t.options.AllLabels {
+		cells = append(cells, "LABELS")
 	}
 	return cells
 }
 
 // Row returns the cells of an object that are shown.
 func (t *Table) Row(r client.Row) []string {
-	cells := []string{r.Account}
+	return t.EventRow("", r)
+}
+
+// EventRow is Row with the type of an event.
+func (t *Table) EventRow(event string, r client.Row) []string {
+	var cells []string
+	if t.options.WithEvents {
+		cells = append(cells, event)
+	}
+	cells = append(cells, r.Account)
 	if t.columns.Namespaced {
 		cells = append(cells, r.Namespace)
 	}
 	name := r.Name
-	if t.withKind {
+	if t.options.WithKind {
 		k := vedette.ParseKind(t.columns.Kind)
 		k.Name = strings.ToLower(k.Name)
 		name = k.String() + "/" + name
 	}
 	cells = append(cells, name)
 	for i, c := range t.columns.Columns {
-		if (t.wide || !c.Wide) && i < len(r.Cells) {
+		if (t.options.Wide || !c.Wide) && i < len(r.Cells) {
 			cells = append(cells, r.Cells[i])
 		}
+	}
+	for _, label := range t.options.Labels {
+		cells = append(cells, r.Labels[label])
+	}
+	if t.options.AllLabels {
+		cells = append(cells, labels.FormatLabels(r.Labels))
 	}
 	return cells
 }
@@ -171,7 +207,7 @@ type rowWriter interface {
 func (t *Table) visibleColumns() []client.Column {
 	var out []client.Column
 	for _, c := range t.columns.Columns {
-		if t.wide || !c.Wide {
+		if t.options.Wide || !c.Wide {
 			out = append(out, c)
 		}
 	}

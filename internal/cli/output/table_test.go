@@ -11,16 +11,16 @@ import (
 	"github.com/vedette-io/vedette/internal/client"
 )
 
-// TestStatusColour checks that only the status is coloured, that columns stay aligned, and that
+// TestOnlyTheStatusIsColoured checks that only the status is coloured, that columns stay aligned, and that
 // control characters are replaced.
-func TestStatusColour(t *testing.T) {
+func TestOnlyTheStatusIsColoured(t *testing.T) {
 	var b bytes.Buffer
 	out := NewPrinter(&b)
 	if out.colour {
 		t.Error("got colours for a buffer, want none")
 	}
 	out.colour = true
-	l := NewTable(client.Columns{Kind: "Pod", Namespaced: true, Columns: []client.Column{{Name: "STATUS"}, {Name: "AGE"}}}, false, false)
+	l := NewTable(client.Columns{Kind: "Pod", Namespaced: true, Columns: []client.Column{{Name: "STATUS"}, {Name: "AGE"}}}, TableOptions{})
 	l.Add(l.Header())
 	l.Add(l.Row(client.Row{Account: "a", Namespace: "n", Name: "p", Cells: []string{"Running", "\x1b[2J"}}))
 	l.Add(l.Row(client.Row{Account: "a", Namespace: "n", Name: "q", Cells: []string{"CrashLoopBackOff", "1d"}}))
@@ -45,7 +45,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		out, table := NewPrinter(io.Discard), NewTable(columns, false, false)
+		out, table := NewPrinter(io.Discard), NewTable(columns, TableOptions{})
 		table.Add(table.Header())
 		for _, row := range rows {
 			table.Add(table.Row(row))
@@ -57,9 +57,9 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// TestHostileCells checks that columns stay aligned on a terminal, whatever cells contain, and that a
+// TestHostileCellsKeepColumnsAligned checks that columns stay aligned on a terminal, whatever cells contain, and that a
 // very long cell does not make other rows long.
-func TestHostileCells(t *testing.T) {
+func TestHostileCellsKeepColumnsAligned(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	table := NewTextTable([]string{"NAME", "STATUS"})
 	for _, name := range []string{"a", "日本", "e\u0301", "a\x1b[2J\u202e\u200b", "🚀", "\xff", long} {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/cli/fanout"
 	"github.com/vedette-io/vedette/internal/client"
@@ -18,14 +20,38 @@ type ListedObject struct {
 	}
 	Spec struct {
 		Containers, InitContainers, EphemeralContainers []struct{ Name string }
+		Selector                                        json.RawMessage // of pods
 	}
+}
+
+// ListArgs returns the arguments of a list of the objects that match the selectors of t.
+func (t Target) ListArgs() vedette.ListArgs {
+	args := vedette.ListArgs{Target: t.Reference(), LabelSelector: t.Selector, FieldSelector: t.FieldSelector}
+	args.Name = ""
+	args.Namespace = cmp.Or(t.Namespace, "default")
+	if t.AllNamespaces {
+		args.Namespace = ""
+	}
+	return args
+}
+
+// ObjectOf decodes the one object of an outcome, with numbers as int64 and float64. It reports false, and counts a failure, if there is
+// none.
+func ObjectOf(run *fanout.Run, what string, out client.Outcome) (object map[string]any, ok bool) {
+	if len(out.Objects) != 1 {
+		run.Failf("%s: the agent did not return the object", what)
+		return nil, false
+	}
+	if err := kjson.Unmarshal(out.Objects[0], &object); err != nil {
+		run.Failf("%s: the cluster returned an invalid object: %v", what, err)
+		return nil, false
+	}
+	return object, true
 }
 
 // List reads the objects that match the label selector of t from the cluster.
 func List(ctx context.Context, r *fanout.Run, t Target) ([]ListedObject, bool, error) {
-	args := vedette.ListArgs{Target: t.Reference(), LabelSelector: t.Selector}
-	args.Namespace, args.Name = cmp.Or(t.Namespace, "default"), ""
-	out, ok, err := r.Query(ctx, "list "+t.DisplayName(), client.Operation{Args: args})
+	out, ok, err := r.Query(ctx, "list "+t.DisplayName(), client.Operation{Args: t.ListArgs()})
 	if !ok {
 		return nil, false, err
 	}

@@ -1,9 +1,13 @@
 package target
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/cli/output"
+	"github.com/vedette-io/vedette/internal/client"
 )
 
 // ResourceArg is one object, or all objects of a kind, as an argument names them.
@@ -20,10 +24,8 @@ func ParseResourceArgs(args []string) ([]ResourceArg, error) {
 	var resourceArgs []ResourceArg
 	for _, arg := range args {
 		parts := strings.Split(arg, "/")
-		for _, p := range parts {
-			if p == "" {
-				return nil, vedette.Errorf(vedette.Invalid, "%q has an empty part: use KIND/NAME or ACCOUNT/KIND/NAMESPACE/NAME", arg)
-			}
+		if slices.Contains(parts, "") {
+			return nil, vedette.Errorf(vedette.Invalid, "%q has an empty part: use KIND/NAME or ACCOUNT/KIND/NAMESPACE/NAME", arg)
 		}
 		switch len(parts) {
 		case 2:
@@ -36,8 +38,21 @@ func ParseResourceArgs(args []string) ([]ResourceArg, error) {
 		default:
 			return nil, vedette.Errorf(vedette.Invalid, "%q is neither KIND/NAME nor ACCOUNT/KIND/NAMESPACE/NAME", arg)
 		}
+		if err := checkKind(resourceArgs[len(resourceArgs)-1].Kind); err != nil {
+			return nil, err
+		}
 	}
 	return resourceArgs, nil
+}
+
+// checkKind rejects what is no name of a kind in any cluster, and would mean a list of kinds in a request.
+func checkKind(kind string) error {
+	for _, r := range kind {
+		if r <= ' ' || r >= 0x7f || r == ',' {
+			return vedette.Errorf(vedette.Invalid, "%.100q is not a kind: names of kinds have letters, digits, dots and hyphens only", kind)
+		}
+	}
+	return nil
 }
 
 func parseKindsAndNames(args []string) ([]ResourceArg, error) {
@@ -45,6 +60,9 @@ func parseKindsAndNames(args []string) ([]ResourceArg, error) {
 	for kind := range strings.SplitSeq(args[0], ",") {
 		if kind == "" {
 			return nil, vedette.Errorf(vedette.Invalid, "%q has an empty kind", args[0])
+		}
+		if err := checkKind(kind); err != nil {
+			return nil, err
 		}
 		if len(args) == 1 {
 			resourceArgs = append(resourceArgs, ResourceArg{Kind: kind})
@@ -60,8 +78,9 @@ func parseKindsAndNames(args []string) ([]ResourceArg, error) {
 	return resourceArgs, nil
 }
 
-// NotFoundError returns an error if the argument names an object and none was found.
-func (arg ResourceArg) NotFoundError(found int) error {
+// NotFoundError returns an error if the argument names an object and none was found. If the accounts include some of which
+// nothing is known, the object may exist there.
+func (arg ResourceArg) NotFoundError(found int, unknown []client.AccountNote) error {
 	if arg.Name == "" || found > 0 {
 		return nil
 	}
@@ -69,5 +88,22 @@ func (arg ResourceArg) NotFoundError(found int) error {
 	if arg.Account != "" {
 		where = " in " + arg.Account
 	}
-	return vedette.Errorf(vedette.NotFound, "%s %q not found%s", arg.Kind, arg.Name, where)
+	if len(unknown) == 0 {
+		return vedette.Errorf(vedette.NotFound, "%s %q not found%s", arg.Kind, arg.Name, where)
+	}
+	return vedette.Errorf(vedette.Unavailable, "%s %q was not found%s, but it may exist: %s", arg.Kind, arg.Name, where, notKnownOf(unknown))
+}
+
+// maxNotes is how many accounts a message names.
+const maxNotes = 10
+
+func notKnownOf(notes []client.AccountNote) string {
+	var texts []string
+	for _, n := range notes[:min(len(notes), maxNotes)] {
+		texts = append(texts, output.Sanitize(n.Account+": "+n.Message))
+	}
+	if more := len(notes) - maxNotes; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more accounts", more))
+	}
+	return strings.Join(texts, "; ")
 }

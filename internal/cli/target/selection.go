@@ -33,11 +33,11 @@ func (f *Flags) validateSelection() error {
 func (f *Flags) validateArg(arg ResourceArg) error {
 	switch {
 	case arg.Name == "" && !f.hasSelection():
-		hint := ""
+		hint := " or -l SELECTOR"
 		if f.verb != "" {
-			hint = " or --all"
+			hint = ", -l SELECTOR or --all"
 		}
-		return vedette.Errorf(vedette.Invalid, "no %s selected: give their names, or use -l%s", arg.Kind, hint)
+		return vedette.Errorf(vedette.Invalid, "no %s selected: use TYPE NAME, TYPE/NAME%s", arg.Kind, hint)
 	case arg.Name != "" && f.Selector != "":
 		return vedette.Errorf(vedette.Invalid, "the name %s and -l exclude each other", arg.Name)
 	case arg.Name != "" && (f.all || f.AllNamespaces || f.FieldSelector != ""):

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,14 +30,18 @@ type Flags struct {
 	Change        fanout.ChangeOptions
 	Interleaved   bool // see fanout.FanOut
 	loadErrors    []error
+	ownAccounts   []string // of objects in files that name their accounts, without --account
 }
+
+// Usage shows the arguments and flags that select objects.
+const Usage = "TYPE NAME... | TYPE/NAME... | TYPE -l SELECTOR | TYPE --all | ACCOUNT/TYPE/NAMESPACE/NAME... | -f FILE"
 
 // AddFlags adds the flags that all commands have which change objects.
 func (f *Flags) AddFlags(cmd *cobra.Command) {
 	f.Options.AddFlags(cmd)
 	AddAccountFlag(cmd, &f.Account)
 	cmd.Flags().StringVarP(&f.Selector, "selector", "l", "", "Label selector of the objects (app=web,tier!=db).")
-	cmd.Flags().Lookup("namespace").Usage = "Namespace of the objects. Defaults to default."
+	cmd.Flags().Lookup("namespace").Usage = "Namespace of the objects. Defaults to the namespace of the context, then to default."
 }
 
 // AddAccountFlag adds --account.
@@ -45,11 +50,26 @@ func AddAccountFlag(cmd *cobra.Command, account *string) {
 		"Account, pattern of accounts (prod-*), or comma-separated accounts. Optional if there is only one account.")
 }
 
+// AddAccountsFlag adds --account for commands that show objects of all accounts without it.
+func AddAccountsFlag(cmd *cobra.Command, account *string) {
+	cmd.Flags().StringVar(account, "account", "",
+		"Account, pattern of accounts (prod-*), or comma-separated accounts. Defaults to all accounts.")
+}
+
 // AddAllFlag adds --all. The verb is for messages: "delete".
 func (f *Flags) AddAllFlag(cmd *cobra.Command, verb string) {
 	f.verb = verb
 	cmd.Flags().BoolVar(&f.all, "all", false, "Select all objects of the kind in the namespace. Requires --yes for several accounts.")
 	f.Change.AddYesFlag(cmd)
+}
+
+// AddSelectionFlags adds the flags of commands that select objects by their fields and in all namespaces, and --all.
+func (f *Flags) AddSelectionFlags(cmd *cobra.Command, verb string) {
+	f.AddAllFlag(cmd, verb)
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "With --all, -l or --field-selector, select objects in all namespaces.")
+	flags.StringVar(&f.FieldSelector, "field-selector", "",
+		"Field selector of the objects (status.phase=Failed). API servers support few fields of each kind.")
 }
 
 // Target is one object or, if Name is empty, all objects of a kind that the selectors match.
@@ -120,7 +140,10 @@ func (f *Flags) Parse(args []string, stdin io.Reader) ([]Target, error) {
 		}
 		parsed := Target{Account: arg.Account, Kind: arg.Kind, Namespace: cmp.Or(arg.Namespace, f.Namespace), Name: arg.Name}
 		if arg.Name == "" {
-			parsed.Selector, parsed.FieldSelector, parsed.All, parsed.AllNamespaces = f.Selector, f.FieldSelector, f.all, f.AllNamespaces
+			parsed.Selector = f.Selector
+			parsed.FieldSelector = f.FieldSelector
+			parsed.All = f.all
+			parsed.AllNamespaces = f.AllNamespaces
 		}
 		if arg.Account != "" {
 			accounts = append(accounts, arg.Account)
@@ -142,14 +165,21 @@ func (f *Flags) parseFiles(args []string, stdin io.Reader) ([]Target, error) {
 		return nil, err
 	}
 	f.loadErrors = files.LoadErrors
+	accounts, err := accountsOf(files.Documents)
+	if err != nil && f.Account == "" {
+		return nil, err
+	}
+	if f.Account == "" {
+		f.ownAccounts = accounts
+	}
 	var all []Target
 	for _, d := range files.Documents {
-		if d.Metadata.Name == "" {
-			f.loadErrors = append(f.loadErrors,
-				vedette.Errorf(vedette.Invalid, "%s: the %s has generateName but no name, which does not identify an object", d.Source, d.Kind))
+		if err := d.CheckName(); err != nil {
+			f.loadErrors = append(f.loadErrors, err)
 			continue
 		}
-		all = append(all, Target{Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name})
+		all = append(all, Target{Account: d.Account, Kind: d.Kind, APIVersion: d.APIVersion, Namespace: d.Metadata.Namespace,
+			Name: d.Metadata.Name})
 	}
 	if len(all) == 0 {
 		return nil, errors.Join(f.loadErrors...)
@@ -163,7 +193,7 @@ func (f *Flags) ForEachTarget(cmd *cobra.Command, args []string, do func(ctx con
 	if err != nil {
 		return err
 	}
-	fan, err := fanout.NewForChanges(cmd, f.Account, f.Change)
+	fan, err := f.newFanOut(cmd, all)
 	if err != nil {
 		return err
 	}
@@ -172,24 +202,52 @@ func (f *Flags) ForEachTarget(cmd *cobra.Command, args []string, do func(ctx con
 			return err
 		}
 	}
-	fan.Interleaved, fan.LoadErrors = f.Interleaved, f.loadErrors
+	fan.Interleaved, fan.LoadErrors = f.Interleaved, append(f.loadErrors, fan.LoadErrors...)
 	return fan.ForEachAccount(cmd.Context(), func(ctx context.Context, run *fanout.Run) error {
 		for _, t := range all {
-			if t.Account != "" && t.Account != run.Account && run.Account != "" {
+			if t.Account != "" && t.Account != run.Account && run.Account != "" && !f.ignoresAccounts() {
 				continue
 			}
-			if err := do(ctx, run, t); err != nil {
+			kinds, err := t.expandCategory(ctx, fan.Client, run.Account)
+			if err != nil {
 				return err
+			}
+			for _, t := range kinds {
+				if err := do(ctx, run, t); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
+// expandCategory returns a selection for each kind of a category, or the target itself. The cluster of each account decides what
+// belongs to the category.
+func (t Target) expandCategory(ctx context.Context, c *client.Client, account string) ([]Target, error) {
+	if t.Name != "" || c == nil {
+		return []Target{t}, nil
+	}
+	served, err := c.ServedKinds(ctx, account, t.Namespace, t.Kind)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil || !slices.ContainsFunc(served.Items, func(k client.ServedKind) bool { return k.IsCategory }) {
+		return []Target{t}, nil //nolint:nilerr // the cluster says why it does not serve the kind
+	}
+	var all []Target
+	for _, k := range served.Items {
+		of := t
+		of.Kind = k.Kind
+		all = append(all, of)
+	}
+	return all, nil
+}
+
 // ForEachObject is ForEachTarget with selections replaced by the objects that they match.
 func (f *Flags) ForEachObject(cmd *cobra.Command, args []string, do func(ctx context.Context, run *fanout.Run, t Target) error) error {
 	return f.ForEachTarget(cmd, args, func(ctx context.Context, run *fanout.Run, t Target) error {
-		objects, err := t.expand(ctx, run)
+		objects, err := t.Expand(ctx, run)
 		for _, object := range objects {
 			if err := do(ctx, run, object); err != nil {
 				return err
@@ -199,8 +257,8 @@ func (f *Flags) ForEachObject(cmd *cobra.Command, args []string, do func(ctx con
 	})
 }
 
-// expand returns the objects that a selection matches.
-func (t Target) expand(ctx context.Context, run *fanout.Run) ([]Target, error) {
+// Expand returns the objects that a selection matches.
+func (t Target) Expand(ctx context.Context, run *fanout.Run) ([]Target, error) {
 	if t.Name != "" {
 		return []Target{t}, nil
 	}
@@ -209,12 +267,16 @@ func (t Target) expand(ctx context.Context, run *fanout.Run) ([]Target, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		run.Warnf("No resources found in %s of %s.", t.NamespacePhrase(), run.Account)
+		run.Noticef("No resources found in %s of %s.", t.NamespacePhrase(), run.Account)
 	}
 	var objects []Target
 	for _, o := range found {
 		object := t
-		object.Namespace, object.Name, object.Selector, object.All = o.Metadata.Namespace, o.Metadata.Name, "", false
+		object.Namespace = o.Metadata.Namespace
+		object.Name = o.Metadata.Name
+		object.Selector = ""
+		object.All = false
+		object.FieldSelector, object.AllNamespaces = "", false
 		objects = append(objects, object)
 	}
 	return objects, nil

@@ -6,12 +6,11 @@ package reference
 import (
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -20,30 +19,24 @@ import (
 // Page holds the text around the tables.
 type Page struct {
 	Title   string
-	Program string   // "vedette-agent"
-	Intro   string   // Markdown
-	Dir     string   // of the package with the structs
-	More    []string // directories of other packages with some of them
+	Program string // "vedette-agent"
+	Intro   string // Markdown
+	Root    string // directory of the module, in which the packages with the structs are
 }
 
-const aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. One warning at the start of %s\n" +
-	"names those marked with ⚠, if the file sets them to something other than their default: without them, it behaves differently than the\n" +
-	"file asks for."
+const aboutIgnored = "These keys are accepted because files of the predecessor or of Clouddriver contain them. If a file sets one to something other than its\n" +
+	"default, %s says so at start and in `check`, with the reason. It is a warning for those marked with ⚠: without them, the program\n" +
+	"behaves differently than the file asks for."
 
 // Markdown writes a page about all keys of a configuration, in two parts: keys
 // that work, and keys that are ignored. A key without a comment on its field is an
 // error.
 func Markdown(page Page, config any) (string, error) {
-	comments := map[string]string{}
-	for _, dir := range append(slices.Clone(page.More), page.Dir) { // the page's own package counts
-		more, err := commentsIn(dir)
-		if err != nil {
-			return "", err
-		}
-		maps.Copy(comments, more)
-	}
-	w := &writer{comments: comments}
 	keys := configfile.Keys(config)
+	w, err := newWriter(page, keys)
+	if err != nil {
+		return "", err
+	}
 	fmt.Fprintf(&w.out, "# %s\n\n<!-- Generated from the comments of the package by its test: go test -run TestReference -update -->\n\n%s\n",
 		page.Title, page.Intro)
 	w.writeActive(keys)
@@ -51,9 +44,52 @@ func Markdown(page Page, config any) (string, error) {
 	return w.out.String(), w.err
 }
 
+// Reasons writes a Go file of the package with the reasons why keys have no effect, for messages of the
+// program.
+func Reasons(page Page, config any) (string, error) {
+	keys := configfile.Keys(config)
+	w, err := newWriter(page, keys)
+	if err != nil {
+		return "", err
+	}
+	w.out.WriteString("// Code generated from the comments of the package by its test: go test -run TestReference -update. DO NOT EDIT.\n\n" +
+		"package config\n\nimport \"github.com/vedette-io/vedette/internal/configfile\"\n\n" +
+		"// reasons are why keys have no effect.\nvar reasons = configfile.Reasons{\n")
+	for _, key := range ignoredKeys(keys) {
+		fmt.Fprintf(&w.out, "\t%q: %q,\n", key.Path, w.comment(key))
+	}
+	w.out.WriteString("}\n")
+	source, err := format.Source([]byte(w.out.String()))
+	if err != nil {
+		return "", fmt.Errorf("format the reasons: %w", err)
+	}
+	return string(source), w.err
+}
+
+// module is the path of the packages with the structs.
+const module = "github.com/vedette-io/vedette/"
+
+// newWriter reads the comments of the packages that have the structs of some keys.
+func newWriter(page Page, keys []configfile.Key) (*writer, error) {
+	comments, read := map[string]string{}, map[string]bool{}
+	for _, key := range keys {
+		for _, name := range []string{key.GoType, key.Group} {
+			pkg := name[:max(0, strings.LastIndexByte(name, '.'))]
+			if pkg == "" || read[pkg] {
+				continue
+			}
+			read[pkg] = true
+			if err := collectPackage(pkg, filepath.Join(page.Root, strings.TrimPrefix(pkg, module)), comments); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &writer{comments: comments}, nil
+}
+
 type writer struct {
 	out      strings.Builder
-	comments map[string]string // by "Type" and "Type.Field"
+	comments map[string]string // by "package.Type" and "package.Type.Field"
 	err      error             // the first key without a comment
 }
 
@@ -149,19 +185,29 @@ func (w *writer) writeIgnored(keys []configfile.Key, program string) {
 	w.out.WriteString("\n## Accepted and ignored\n\n")
 	fmt.Fprintf(&w.out, aboutIgnored, "`"+program+"`")
 	w.out.WriteString("\n\n| Key | Why it has no effect |\n|---|---|\n")
+	for _, key := range ignoredKeys(keys) {
+		name := key.Path
+		if key.Type == "" {
+			name += ".*"
+		}
+		fmt.Fprintf(&w.out, "| `%s`%s | %s |\n", name, warnSign(key), escape(w.comment(key)))
+	}
+}
+
+// ignoredKeys returns the keys that are ignored. A group that is ignored as a whole stands for all keys in it.
+func ignoredKeys(keys []configfile.Key) (ignored []configfile.Key) {
 	group := ""
 	for _, key := range keys {
 		if key.Status != configfile.IgnoredKey || group != "" && strings.HasPrefix(key.Path, group+".") {
 			continue
 		}
-		name := key.Path
 		if key.Type == "" {
 			group = key.Path
-			name += ".*"
 			key.Warn = warnsWithin(keys, group)
 		}
-		fmt.Fprintf(&w.out, "| `%s`%s | %s |\n", name, warnSign(key), escape(w.comment(key)))
+		ignored = append(ignored, key)
 	}
+	return ignored
 }
 
 func warnsWithin(keys []configfile.Key, group string) bool {
@@ -197,37 +243,35 @@ func (w *writer) writeRow(key configfile.Key) {
 
 func escape(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
-// commentsIn returns a package's comments by "Type" and "Type.Field".
-func commentsIn(dir string) (map[string]string, error) {
+func collectPackage(pkg, dir string, comments map[string]string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", dir, err)
+		return fmt.Errorf("list %s: %w", dir, err)
 	}
-	comments := map[string]string{}
 	for _, path := range files {
 		source, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return fmt.Errorf("read %s: %w", path, err)
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ParseComments)
 		if err != nil {
-			return nil, fmt.Errorf("parse %s: %w", path, err)
+			return fmt.Errorf("parse %s: %w", path, err)
 		}
 		for _, decl := range file.Decls {
 			if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
-				collectTypes(types, comments)
+				collectTypes(types, pkg+".", comments)
 			}
 		}
 	}
-	return comments, nil
+	return nil
 }
 
-func collectTypes(types *ast.GenDecl, comments map[string]string) {
+func collectTypes(types *ast.GenDecl, prefix string, comments map[string]string) {
 	for _, spec := range types.Specs {
 		t := spec.(*ast.TypeSpec)
-		comments[t.Name.Name] = paragraph(types.Doc)
+		comments[prefix+t.Name.Name] = paragraph(types.Doc)
 		if s, ok := t.Type.(*ast.StructType); ok {
-			collectFields(s, t.Name.Name+".", comments)
+			collectFields(s, prefix+t.Name.Name+".", comments)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Nothing struct {
 }
 
 func TestEachKeyIsInOneTable(t *testing.T) {
-	page, err := Markdown(Page{Title: "Sample", Program: "program", Dir: "."}, Sample{})
+	page, err := Markdown(Page{Title: "Sample", Program: "program", Root: "../../.."}, Sample{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestKeysNeedComments(t *testing.T) {
 	type Bare struct {
 		Key string `config:"key"`
 	}
-	_, err := Markdown(Page{Dir: "."}, Bare{})
+	_, err := Markdown(Page{Root: "../../.."}, Bare{})
 	if err == nil || !strings.Contains(err.Error(), "Bare.Key has no comment") {
 		t.Errorf("got %v, want an error that names the field", err)
 	}

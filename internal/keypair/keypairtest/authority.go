@@ -37,7 +37,9 @@ func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir(), Pool: x509.NewCertPool(), key: newKey(t)}
 	template := newTemplate("test authority")
-	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
 	check(t, err)
 	a.cert, err = x509.ParseCertificate(der)
@@ -47,11 +49,11 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue returns a certificate for clients and for servers on 127.0.0.1.
-func (a *Authority) Issue(name string) Pair {
+// Issue returns a certificate for clients, and for servers on 127.0.0.1 and with further host names.
+func (a *Authority) Issue(name string, hosts ...string) Pair {
 	a.t.Helper()
 	key, template := newKey(a.t), newTemplate(name)
-	template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"}
+	template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 1)}, append([]string{"localhost"}, hosts...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	check(a.t, err)

@@ -42,23 +42,32 @@ func serviceAccountDir(getenv func(string) string) string {
 	return cmp.Or(getenv("VEDETTE_SERVICE_ACCOUNT_DIR"), kubernetes.DefaultDir)
 }
 
-// withVault adds the engine vault.
-func withVault(engines map[string]secret.Engine, v Vault, getenv func(string) string) map[string]secret.Engine {
-	switch {
+// All returns the engines of a program with settings.
+func All(s Settings, getenv func(string) string) map[string]secret.Engine {
+	engines := withoutSettings(getenv)
+	switch v := s.Vault; {
 	case !v.Enabled:
 		engines["vault"] = unusable{"set secrets.vault.enabled, url and authMethod to resolve references to vault"}
-	case !v.isValid(): // a server that does not exist would be asked again and again
+	case !v.IsValid(): // a server that does not exist would be asked again and again
 		engines["vault"] = unusable{"correct the settings below secrets.vault"}
 	default:
-		engines["vault"] = vault.New(v.vaultConfig(filepath.Join(serviceAccountDir(getenv), "token")))
+		v.JWTFile = filepath.Join(serviceAccountDir(getenv), "token")
+		engines["vault"] = vault.New(v)
 	}
+	return engines
+}
+
+// Bootstrap returns the engines for references within the settings themselves.
+func Bootstrap(getenv func(string) string) map[string]secret.Engine {
+	engines := withoutSettings(getenv)
+	engines["vault"] = unusable{"the settings of vault must not be references to vault itself"}
 	return engines
 }
 
 // unusable is an engine that exists and cannot be used.
 type unusable struct{ hint string }
 
-// Source implements secret.Engine.
-func (u unusable) Source(r secret.Reference) (secret.Source, error) {
-	return secret.Source{}, vedette.Errorf(vedette.Invalid, "%s: the engine is not configured: %s", r, u.hint)
+// Locate implements secret.Engine.
+func (u unusable) Locate(r secret.Reference) (secret.Location, error) {
+	return secret.Location{}, vedette.Errorf(vedette.Invalid, "%s: the engine is not configured: %s", r, u.hint)
 }

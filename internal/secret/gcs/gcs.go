@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
@@ -31,17 +32,17 @@ func New(client *http.Client, emulator string) *Engine {
 	return &Engine{client: client, anonymous: emulator != "", gcs: bucket.NewGCS(bucket.GCSConfig{Endpoint: emulator, Timeout: tokenTimeout})}
 }
 
-// Source implements secret.Engine.
-func (e *Engine) Source(r secret.Reference) (secret.Source, error) {
+// Locate implements secret.Engine.
+func (e *Engine) Locate(r secret.Reference) (secret.Location, error) {
 	params, err := r.Params([]string{"b", "f"}, []string{"k"})
 	if err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
 	object := bucket.Object{Bucket: params["b"], Path: params["f"]}
 	if err := object.Validate(); err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
-	return secret.Source{
+	return secret.Location{
 		Document: object.Bucket + "!" + object.Path,
 		Fetch:    func(ctx context.Context) ([]byte, error) { return e.fetch(ctx, object) },
 		Select:   secret.WholeOrYAMLKey(params["k"]),
@@ -65,5 +66,5 @@ func (e *Engine) fetch(ctx context.Context, object bucket.Object) ([]byte, error
 		}
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return secret.Do(e.client, r)
+	return secret.Do(e.client, r, notfound.GCS)
 }

@@ -29,7 +29,7 @@ func newClient() *http.Client {
 	return secret.NewHTTPClient(http.DefaultTransport.(*http.Transport).Clone())
 }
 
-func TestGCS(t *testing.T) {
+func TestSecretsAreReadFromGCS(t *testing.T) {
 	server, err := fakestorage.NewServerWithOptions(fakestorage.Options{
 		Scheme: "http", Host: "127.0.0.1", Writer: t.Output(),
 		InitialObjects: []fakestorage.Object{{ObjectAttrs: fakestorage.ObjectAttrs{BucketName: "secrets", Name: "spinnaker/db.yml"}, Content: []byte(file)}},
@@ -48,9 +48,16 @@ func TestGCS(t *testing.T) {
 		Text string
 	}{
 		"encrypted:gcs!b:secrets!f:spinnaker/db.yml!k:db.user": {vedette.NotFound, `has no key "db.user"`},
-		"encrypted:gcs!b:secrets!f:missing.yml!k:x":            {vedette.NotFound, "status 404"},
 		"encrypted:gcs!b:secrets":                              {vedette.Invalid, "lacks the parameter f"},
 		"encrypted:gcs!b:../x!f:y":                             {vedette.Invalid, "not a valid name of a bucket"},
+	})
+}
+
+// TestMissingFile checks that only the service says that there is no file. The server in memory answers otherwise than Google.
+func TestMissingFile(t *testing.T) {
+	secrettest.ExpectNotFound(t, "encrypted:gcs!b:secrets!f:x", "No such object: secrets/x", func(server *httptest.Server) secret.Engine {
+		server.Start()
+		return gcs.New(newClient(), server.URL)
 	})
 }
 

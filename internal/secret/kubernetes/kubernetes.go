@@ -9,7 +9,6 @@ package kubernetes
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,6 +18,8 @@ import (
 	"sync"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/keypair"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
@@ -37,13 +38,13 @@ type Engine struct {
 	ca     string // for which client was made
 }
 
-// Source implements secret.Engine.
-func (e *Engine) Source(r secret.Reference) (secret.Source, error) {
+// Locate implements secret.Engine.
+func (e *Engine) Locate(r secret.Reference) (secret.Location, error) {
 	params, err := r.Params([]string{"n", "k"}, []string{"ns"})
 	if err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
-	return secret.Source{
+	return secret.Location{
 		Document: params["ns"] + "!" + params["n"],
 		Fetch:    func(ctx context.Context) ([]byte, error) { return e.fetch(ctx, params["ns"], params["n"]) },
 		Select:   func(document []byte) (string, error) { return selectKey(document, params["k"]) },
@@ -91,7 +92,7 @@ func (e *Engine) fetch(ctx context.Context, namespace, name string) ([]byte, err
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Accept", "application/json")
-	document, err := secret.Do(client, r)
+	document, err := secret.Do(client, r, notfound.Kubernetes)
 	if vedette.KindOf(err) == vedette.Denied {
 		return nil, vedette.Errorf(vedette.Denied, "%w: grant the pod's service account the verb get on this Secret in namespace %s", err, namespace)
 	}
@@ -118,9 +119,9 @@ func (e *Engine) httpClient() (*http.Client, error) {
 	if e.client != nil && e.ca == ca {
 		return e.client, nil
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(ca)) {
-		return nil, vedette.Errorf(vedette.Invalid, "use the pod's service account: %s has no certificate", filepath.Join(e.Dir, "ca.crt"))
+	pool, err := keypair.LoadCertPool(filepath.Join(e.Dir, "ca.crt"))
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid, "use the pod's service account: %w", err)
 	}
 	tlsConfig := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	transport := &http.Transport{TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true, MaxIdleConns: 1}

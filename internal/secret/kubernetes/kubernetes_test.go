@@ -1,7 +1,11 @@
 package kubernetes_test
 
 import (
+	"encoding/pem"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,8 +21,8 @@ import (
 
 type object = controlplane.Object
 
-// TestKubernetes reads Secrets of a real API server, as a service account that may read one of them.
-func TestKubernetes(t *testing.T) {
+// TestOnlyGrantedSecretsAreRead reads Secrets of a real API server, as a service account that may read one of them.
+func TestOnlyGrantedSecretsAreRead(t *testing.T) {
 	plane := controlplane.New(t, controlplane.Options{})
 	create(t, plane, "namespaces/default/serviceaccounts", object{"metadata": object{"name": "agent"}})
 	for _, name := range []string{"db", "forbidden"} {
@@ -107,4 +111,53 @@ func TestOutsideOfAPod(t *testing.T) {
 			t.Errorf("got error %v, want %s", err, name)
 		}
 	}
+}
+
+// TestAuthoritiesAreWhole checks that a part of the file with the cluster's authorities is not used.
+func TestAuthoritiesAreWhole(t *testing.T) {
+	asked := 0
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		fmt.Fprint(w, `{"data":{"b":"eA=="}}`)
+	}))
+	defer s.Close()
+	host, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	dir := t.TempDir()
+	for _, tt := range []struct{ file, want string }{
+		{string(ca) + string(ca[:len(ca)/2]), "does not end"},
+		{string(ca), ""},
+	} {
+		for name, content := range map[string]string{"token": "t", "ca.crt": tt.file} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked = 0
+		engine := &kubernetes.Engine{Host: host, Port: port, Dir: dir}
+		_, err := secret.New(map[string]secret.Engine{"k8s": engine}, secret.Timing{}).Load(t.Context()).Resolve("encrypted:k8s!n:a!k:b!ns:c")
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || (asked > 0) != (err == nil) {
+			t.Errorf("got %v after %d requests, want %q", err, asked, tt.want)
+		}
+	}
+}
+
+// TestMissingSecret checks that only an API server says that there is no Secret.
+func TestMissingSecret(t *testing.T) {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	secrettest.ExpectNotFound(t, "encrypted:k8s!n:db!k:password!ns:default", status, func(server *httptest.Server) secret.Engine {
+		server.StartTLS()
+		dir := t.TempDir()
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		for name, content := range map[string][]byte{"ca.crt": ca, "token": []byte("t0ken")} {
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		host, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+		return &kubernetes.Engine{Host: host, Port: port, Dir: dir}
+	})
 }

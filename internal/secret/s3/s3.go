@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/bucket"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
@@ -27,17 +28,17 @@ type Engine struct {
 	regions map[string]*bucket.S3
 }
 
-// Source implements secret.Engine.
-func (e *Engine) Source(r secret.Reference) (secret.Source, error) {
+// Locate implements secret.Engine.
+func (e *Engine) Locate(r secret.Reference) (secret.Location, error) {
 	params, err := r.Params([]string{"r", "b", "f"}, []string{"k"})
 	if err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
 	object := bucket.Object{Bucket: params["b"], Path: params["f"]}
 	if err := object.Validate(); err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
-	return secret.Source{
+	return secret.Location{
 		Document: params["r"] + "!" + object.Bucket + "!" + object.Path,
 		Fetch:    func(ctx context.Context) ([]byte, error) { return e.fetch(ctx, params["r"], object) },
 		Select:   secret.WholeOrYAMLKey(params["k"]),
@@ -73,5 +74,5 @@ func (e *Engine) fetch(ctx context.Context, region string, object bucket.Object)
 	if err := s3.Sign(ctx, r); err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "%w", cmp.Or(context.Cause(ctx), err))
 	}
-	return secret.Do(e.Client, r)
+	return secret.Do(e.Client, r, notfound.S3)
 }

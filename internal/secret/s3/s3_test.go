@@ -35,7 +35,7 @@ func newResolver(t *testing.T) *secret.Resolver {
 	return secret.New(map[string]secret.Engine{"s3": engine}, secret.Timing{})
 }
 
-func TestS3(t *testing.T) {
+func TestSecretsAreReadFromS3(t *testing.T) {
 	l := newResolver(t).Load(t.Context())
 	secrettest.ExpectValues(t, l, "", map[string]string{
 		"encrypted:s3!r:eu-west-1!b:secrets!f:spinnaker/db.yml!k:db.password": "hunter2",
@@ -53,6 +53,16 @@ func TestS3(t *testing.T) {
 		"encrypted:s3!b:secrets!f:db.yml":                                 {vedette.Invalid, "lacks the parameter r"},
 		"encrypted:s3!r:eu-west-1!b:evil/../x!f:db.yml":                   {vedette.Invalid, "not a valid name of a bucket"},
 		"encrypted:s3!r:eu-west-1!b:secrets!f:../x":                       {vedette.Invalid, "must not contain the parts"},
+	})
+}
+
+// TestMissingFile checks that only the service says that there is no file.
+func TestMissingFile(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+	secrettest.ExpectNotFound(t, "encrypted:s3!r:eu-west-1!b:secrets!f:x", "<Error><Code>NoSuchKey</Code></Error>", func(server *httptest.Server) secret.Engine {
+		server.Start()
+		return &s3.Engine{Endpoint: server.URL, Client: secret.NewHTTPClient(http.DefaultTransport.(*http.Transport).Clone())}
 	})
 }
 

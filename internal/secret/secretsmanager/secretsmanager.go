@@ -29,25 +29,25 @@ type Engine struct {
 	client *secretsmanager.Client
 }
 
-// Source implements secret.Engine.
-func (e *Engine) Source(r secret.Reference) (secret.Source, error) {
+// Locate implements secret.Engine.
+func (e *Engine) Locate(r secret.Reference) (secret.Location, error) {
 	params, err := r.Params([]string{"r", "s"}, []string{"k"})
 	if err != nil {
-		return secret.Source{}, err
+		return secret.Location{}, err
 	}
 	key := params["k"]
 	if r.IsFile && key != "" {
-		return secret.Source{}, vedette.Errorf(vedette.Invalid, "%s must not have a key: a file always has the whole secret", r)
+		return secret.Location{}, vedette.Errorf(vedette.Invalid, "%s must not have a key: a file always has the whole secret", r)
 	}
-	source := secret.Source{
+	location := secret.Location{
 		Document: params["r"] + "!" + params["s"],
 		Fetch:    func(ctx context.Context) ([]byte, error) { return e.fetch(ctx, params["r"], params["s"]) },
 		Select:   secret.Whole,
 	}
 	if key != "" {
-		source.Select = func(document []byte) (string, error) { return secret.JSONKey(document, key) }
+		location.Select = func(document []byte) (string, error) { return secret.JSONKey(document, key) }
 	}
-	return source, nil
+	return location, nil
 }
 
 // load finds out the credentials when they are needed first.
@@ -72,15 +72,12 @@ func (e *Engine) load(ctx context.Context) (*secretsmanager.Client, error) {
 // limitedClient limits the answers, which the library reads as a whole.
 type limitedClient struct{ next secretsmanager.HTTPClient }
 
-// Do sends a request.
 func (c limitedClient) Do(r *http.Request) (*http.Response, error) {
 	return secret.LimitBodies(roundTripper(c.next.Do)).RoundTrip(r)
 }
 
-// roundTripper makes a function an http.RoundTripper.
 type roundTripper func(r *http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (e *Engine) fetch(ctx context.Context, region, name string) ([]byte, error) {

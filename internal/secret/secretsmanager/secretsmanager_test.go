@@ -62,7 +62,7 @@ func serveWith(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-func TestSecretsManager(t *testing.T) {
+func TestSecretsAreReadFromAWS(t *testing.T) {
 	serve(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{Total: 1})
@@ -88,8 +88,8 @@ func TestSecretsManager(t *testing.T) {
 	}
 }
 
-// TestRetriedErrors checks which answers may go away.
-func TestRetriedErrors(t *testing.T) {
+// TestTemporaryAnswersAreRetried checks which answers may go away.
+func TestTemporaryAnswersAreRetried(t *testing.T) {
 	serve(t)
 	for _, name := range []string{"throttled", "broken"} {
 		r := secret.New(map[string]secret.Engine{"secrets-manager": &secretsmanager.Engine{}}, secret.Timing{Total: 1})
@@ -99,8 +99,8 @@ func TestRetriedErrors(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer checks that an answer without an end is not read into memory.
-func TestEndlessAnswer(t *testing.T) {
+// TestEndlessAnswerIsNotRead checks that an answer without an end is not read into memory.
+func TestEndlessAnswerIsNotRead(t *testing.T) {
 	sent := 0
 	server := serveWith(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.1")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/secrettest"
 	"github.com/vedette-io/vedette/internal/secret/vault"
@@ -22,16 +23,16 @@ func serve(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-// TestEndlessAnswers checks that answers without an end are not read into memory: neither secrets nor
+// TestEndlessAnswersAreNotRead checks that answers without an end are not read into memory: neither secrets nor
 // errors.
-func TestEndlessAnswers(t *testing.T) {
+func TestEndlessAnswersAreNotRead(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
 		sent := 0
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			sent = secrettest.WriteEndless(w, `{"data":{"x":"`)
 		}))
-		r := newResolver(t, vault.Config{URL: s.URL, Method: vault.AppRole, RoleID: "role", SecretID: "hunter2"}, secret.Timing{})
+		r := newResolver(t, vault.Config{URL: s.URL, Method: vault.AppRole, RoleID: "role", SecretID: configfile.NewSecret("hunter2")}, secret.Timing{})
 		_, err := r.Load(t.Context()).Resolve(version1Password)
 		s.Close() // waits for the handler
 		secrettest.ExpectTooLarge(t, sent, err)
@@ -51,10 +52,10 @@ func TestErrorsDoNotQuoteCredentials(t *testing.T) {
 		fmt.Fprintf(w, "<html>cannot handle %s with %v and %q\n%s", r.URL, r.Header, body, strings.Repeat("a page ", 1000))
 	}
 	for _, cfg := range []vault.Config{
-		{Method: vault.UserPass, Username: "agent", Password: "hunter2-of-the-agent"},
-		{Method: vault.AppRole, RoleID: "role", SecretID: "s3cret-id-of-the-role"},
-		{Method: vault.AppRole, RoleID: "good", SecretID: "s3cret-id-of-the-role"},
-		{Method: vault.Token, Token: "hvs.t0ken-of-the-file"},
+		{Method: vault.UserPass, Username: "agent", Password: configfile.NewSecret("hunter2-of-the-agent")},
+		{Method: vault.AppRole, RoleID: "role", SecretID: configfile.NewSecret("s3cret-id-of-the-role")},
+		{Method: vault.AppRole, RoleID: "good", SecretID: configfile.NewSecret("s3cret-id-of-the-role")},
+		{Method: vault.Token, Token: configfile.NewSecret("hvs.t0ken-of-the-file")},
 	} {
 		cfg.URL = serve(t, quote)
 		_, err := newResolver(t, cfg, secret.Timing{}).Load(t.Context()).Resolve(version1Password)
@@ -65,6 +66,34 @@ func TestErrorsDoNotQuoteCredentials(t *testing.T) {
 			if strings.Contains(err.Error(), credential) {
 				t.Errorf("%s: the error contains %s: %v", cfg.Method, credential, err)
 			}
+		}
+	}
+}
+
+// TestOnlyVaultSaysMissing checks that the 404 of something else at the address, such as a gateway without a backend, does not mean that
+// there is no secret, and may go away.
+func TestOnlyVaultSaysMissing(t *testing.T) {
+	for body, want := range map[string]struct {
+		kind vedette.ErrorKind
+		text string
+	}{
+		`{"errors":[]}`: {vedette.NotFound, "has no secret spinnaker/db"},
+		`{"errors":["no handler for route \"kv1/spinnaker/db\". route entry not found."]}`: {vedette.NotFound, "has no secret spinnaker/db"},
+		"": {vedette.Unavailable, "check the address"}, "<html>404 Not Found</html>": {vedette.Unavailable, "check the address"},
+		`{"message":"no route"}`: {vedette.Unavailable, "check the address"}, `{"errors":null}`: {vedette.Unavailable, "check the address"},
+	} {
+		cfg := vault.Config{Method: vault.AppRole, RoleID: "role", SecretID: configfile.NewSecret("s3cret")}
+		cfg.URL = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/auth/approle/login" {
+				fmt.Fprint(w, `{"auth":{"client_token":"t0ken"}}`)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, body)
+		})
+		_, err := newResolver(t, cfg, secret.Timing{Total: 1}).Load(t.Context()).Resolve(version1Password)
+		if vedette.KindOf(err) != want.kind || err == nil || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("404 with %q: got %v, want %s with %q", body, err, want.kind, want.text)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]by
 	var denied error
 	missing := "" // a path that may be read, and at which there is nothing
 	for _, v := range e.stylesOf(mount) {
-		answer, err := s.client.Logical().ReadWithContext(ctx, v.path(mount, path))
+		answer, err := e.get(ctx, s, v.path(mount, path))
 		if data, ok := v.data(answer); err == nil && ok {
 			e.setStyle(mount, v)
 			return json.Marshal(data)
@@ -55,7 +55,7 @@ func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]by
 		if v.isDeleted(answer) {
 			return nil, vedette.Errorf(vedette.NotFound, "the newest version of %s in the engine %s was deleted", path, mount)
 		}
-		switch err = e.explain(ctx, s.client, err); vedette.KindOf(err) {
+		switch vedette.KindOf(err) {
 		case "", vedette.NotFound:
 			missing = v.path(mount, path)
 		case vedette.Denied:
@@ -72,6 +72,16 @@ func (e *Engine) read(ctx context.Context, s *session, mount, path string) ([]by
 	}
 	e.setStyle(mount, 0) // the engine may have been replaced by one of the other version
 	return nil, vedette.Errorf(vedette.NotFound, "%s has no secret %s in the engine %s", e.cfg.URL, path, mount)
+}
+
+// get reads a path. Vault's 404 has a document if there was a secret, so that both results may be set.
+func (e *Engine) get(ctx context.Context, s *session, path string) (*api.Secret, error) {
+	response, err := s.client.Logical().ReadRawWithContext(ctx, path)
+	answer, parseErr := s.client.Logical().ParseRawResponseAndCloseBody(response, err)
+	if err == nil { // the error of the status says more than that of the body
+		err = parseErr
+	}
+	return answer, e.explain(ctx, s.client, err)
 }
 
 // isDeleted reports whether an answer says that there are older versions of the secret only.

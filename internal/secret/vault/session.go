@@ -12,7 +12,9 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/keypair"
 	"github.com/vedette-io/vedette/internal/mask"
+	"github.com/vedette-io/vedette/internal/notfound"
 	"github.com/vedette-io/vedette/internal/secret"
 )
 
@@ -73,8 +75,13 @@ func (e *Engine) newClient() (*api.Client, error) {
 	if cfg.Error != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "use the environment variables of Vault: %w", cfg.Error)
 	}
-	cfg.Address, cfg.MaxRetries, cfg.Timeout = e.cfg.URL, 0, callTimeout // whoever fetches retries
+	cfg.Address = e.cfg.URL
+	cfg.MaxRetries = 0
+	cfg.Timeout = callTimeout // whoever fetches retries
 	if e.cfg.CAFile != "" {
+		if _, err := keypair.LoadCertPool(e.cfg.CAFile); err != nil { // the library would accept a part of the file
+			return nil, vedette.Errorf(vedette.Invalid, "read the certificate authorities of Vault: %w", err)
+		}
 		if err := cfg.ConfigureTLS(&api.TLSConfig{CACert: e.cfg.CAFile}); err != nil {
 			return nil, vedette.Errorf(vedette.Invalid, "read the certificate authorities of Vault: %w", err)
 		}
@@ -142,7 +149,7 @@ func (e *Engine) authenticate(ctx context.Context, client *api.Client) (*api.Sec
 // useToken uses the token of the configuration. Renewing it tells how long it is valid; a token that
 // cannot be renewed is used until Vault rejects it.
 func (e *Engine) useToken(ctx context.Context, client *api.Client) (*api.SecretAuth, error) {
-	client.SetToken(e.cfg.Token)
+	client.SetToken(e.cfg.Token.Reveal())
 	answer, err := client.Auth().Token().RenewSelfWithContext(ctx, 0)
 	switch err = e.explain(ctx, client, err); {
 	case vedette.KindOf(err) == vedette.Unavailable:
@@ -166,9 +173,10 @@ func (e *Engine) loginRequest() (string, map[string]any, error) {
 		return "auth/" + cmp.Or(mount, "kubernetes") + "/login",
 			map[string]any{"role": e.cfg.Role, "jwt": strings.TrimSpace(string(jwt))}, nil
 	case UserPass:
-		return "auth/" + cmp.Or(mount, "userpass") + "/login/" + e.cfg.Username, map[string]any{"password": e.cfg.Password}, nil
+		mount = cmp.Or(mount, strings.Trim(e.cfg.UserAuthPath, "/"), "userpass")
+		return "auth/" + mount + "/login/" + e.cfg.Username, map[string]any{"password": e.cfg.Password.Reveal()}, nil
 	case AppRole:
-		return "auth/" + cmp.Or(mount, "approle") + "/login", map[string]any{"role_id": e.cfg.RoleID, "secret_id": e.cfg.SecretID}, nil
+		return "auth/" + cmp.Or(mount, "approle") + "/login", map[string]any{"role_id": e.cfg.RoleID, "secret_id": e.cfg.SecretID.Reveal()}, nil
 	}
 	return "", nil, vedette.Errorf(vedette.Invalid, "%q is not a method to log in at Vault", e.cfg.Method)
 }
@@ -196,12 +204,15 @@ func (e *Engine) explain(ctx context.Context, client *api.Client, err error) err
 	if text == "" {
 		text = http.StatusText(response.StatusCode)
 	}
+	if response.StatusCode == http.StatusNotFound && (response.RawError || response.Errors == nil) {
+		return vedette.Errorf(vedette.Unavailable, "Vault at %s answered with status 404, %s: %s", host, notfound.Hint, text)
+	}
 	return vedette.Errorf(secret.KindOfStatus(response.StatusCode), "Vault at %s answered with status %d: %s", host, response.StatusCode, text)
 }
 
 // credentials returns what requests show to Vault.
 func (e *Engine) credentials(client *api.Client) []string {
-	all := []string{client.Token(), e.cfg.Token, e.cfg.Password, e.cfg.SecretID}
+	all := []string{client.Token(), e.cfg.Token.Reveal(), e.cfg.Password.Reveal(), e.cfg.SecretID.Reveal()}
 	if jwt, err := os.ReadFile(e.cfg.JWTFile); err == nil {
 		all = append(all, strings.TrimSpace(string(jwt)))
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/secret"
 	"github.com/vedette-io/vedette/internal/secret/secrettest"
 	"github.com/vedette-io/vedette/internal/secret/vault"
@@ -58,7 +59,7 @@ func newServer(t *testing.T) *vaultserver.Server {
 }
 
 func userpass(address string) vault.Config {
-	return vault.Config{URL: address, Method: "userpass", Username: "agent", Password: "hunter2"}
+	return vault.Config{URL: address, Method: "userpass", Username: "agent", Password: configfile.NewSecret("hunter2")}
 }
 
 // newResolver returns a resolver with an engine that is closed with the test.
@@ -133,7 +134,7 @@ func TestMissingSecretOfUnknownVersion(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
+func TestEachMethodLogsIn(t *testing.T) {
 	s := newServer(t)
 	s.Write(t, "sys/auth/approle", map[string]any{"type": "approle"})
 	s.Write(t, "auth/approle/role/agent", map[string]any{"token_policies": "reader"})
@@ -146,19 +147,19 @@ func TestMethods(t *testing.T) {
 	s.Write(t, "sys/auth/people", map[string]any{"type": "userpass"})
 	s.Write(t, "auth/people/users/agent", map[string]any{"password": "hunter3", "token_policies": "reader"})
 	for name, cfg := range map[string]vault.Config{
-		"AppRole":             {Method: vault.AppRole, RoleID: roleID.Data["role_id"].(string), SecretID: secretID.Data["secret_id"].(string)},
-		"token":               {Method: "token", Token: token.Auth.ClientToken},
-		"token without limit": {Method: vault.Token, Token: s.Token},
-		"other path":          {Method: vault.UserPass, Path: "people", Username: "agent", Password: "hunter3"},
+		"AppRole":             {Method: vault.AppRole, RoleID: roleID.Data["role_id"].(string), SecretID: configfile.NewSecret(secretID.Data["secret_id"].(string))},
+		"token":               {Method: "token", Token: configfile.NewSecret(token.Auth.ClientToken)},
+		"token without limit": {Method: vault.Token, Token: configfile.NewSecret(s.Token)},
+		"other path":          {Method: vault.UserPass, Path: "people", Username: "agent", Password: configfile.NewSecret("hunter3")},
 	} {
 		cfg.URL = s.URL
 		r := newResolver(t, cfg, secret.Timing{})
 		t.Run(name, func(t *testing.T) { expect(t, r, version1Password, "v1") })
 	}
 	for want, cfg := range map[string]vault.Config{
-		"log in at Vault by auth/approle/login":        {Method: vault.AppRole, RoleID: "x", SecretID: "hunter2"},
-		"log in at Vault by auth/userpass/login/agent": {Method: vault.UserPass, Username: "agent", Password: "hunter9"},
-		"permission denied":                            {Method: vault.Token, Token: "hunter2"},
+		"log in at Vault by auth/approle/login":        {Method: vault.AppRole, RoleID: "x", SecretID: configfile.NewSecret("hunter2")},
+		"log in at Vault by auth/userpass/login/agent": {Method: vault.UserPass, Username: "agent", Password: configfile.NewSecret("hunter9")},
+		"permission denied":                            {Method: vault.Token, Token: configfile.NewSecret("hunter2")},
 		"log in at Vault as the pod's service account": {Method: vault.Kubernetes, JWTFile: filepath.Join(t.TempDir(), "token")},
 		"is not a method":                              {Method: "CERT"},
 	} {
@@ -170,9 +171,9 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestKubernetesMethod logs in with a token that a real API server has issued, and that Vault lets it
+// TestVaultReviewsTheKubernetesToken logs in with a token that a real API server has issued, and that Vault lets it
 // review.
-func TestKubernetesMethod(t *testing.T) {
+func TestVaultReviewsTheKubernetesToken(t *testing.T) {
 	plane := controlplane.New(t, controlplane.Options{})
 	for _, name := range []string{"agent", "reviewer"} {
 		err := plane.Create(t.Context(), "/api/v1/namespaces/default/serviceaccounts", controlplane.Object{"metadata": controlplane.Object{"name": name}})
@@ -216,8 +217,8 @@ func serviceAccountToken(t *testing.T, plane *controlplane.Plane, name string) s
 	return token
 }
 
-// TestRevokedToken checks that the engine logs in again when Vault does not know its token any more.
-func TestRevokedToken(t *testing.T) {
+// TestRevokedTokenLeadsToALogin checks that the engine logs in again when Vault does not know its token any more.
+func TestRevokedTokenLeadsToALogin(t *testing.T) {
 	s := newServer(t)
 	r := newResolver(t, userpass(s.URL), secret.Timing{})
 	expect(t, r, version1Password, "v1")
@@ -284,9 +285,9 @@ func expireTime(t *testing.T, data map[string]any) time.Time {
 	return at
 }
 
-// TestNamespace checks that all requests name the namespace. Only Vault Enterprise has namespaces, so that a
+// TestAllRequestsNameTheNamespace checks that all requests name the namespace. Only Vault Enterprise has namespaces, so that a
 // proxy removes the name.
-func TestNamespace(t *testing.T) {
+func TestAllRequestsNameTheNamespace(t *testing.T) {
 	s := newServer(t)
 	target, err := url.Parse(s.URL)
 	if err != nil {
@@ -305,8 +306,8 @@ func TestNamespace(t *testing.T) {
 	expect(t, newResolver(t, cfg, secret.Timing{}), version2Password, "v2")
 }
 
-// TestSealedVault checks that a Vault that is sealed, or does not run, is asked again.
-func TestSealedVault(t *testing.T) {
+// TestUnavailableVaultIsAskedAgain checks that a Vault that is sealed, or does not run, is asked again.
+func TestUnavailableVaultIsAskedAgain(t *testing.T) {
 	s := newServer(t)
 	s.Write(t, "sys/seal", nil)
 	r := newResolver(t, userpass(s.URL), secret.Timing{Total: 1})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -14,19 +15,30 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/logthrottle"
 )
 
 // Config configures the export. The library also reads the OTEL_EXPORTER_OTLP_* variables, for
 // headers and certificates.
 type Config struct {
-	Endpoint    string  // host:port of the collector
-	Insecure    bool    // without TLS
+	// Host and port of the collector's receiver for OTLP over gRPC.
+	Endpoint string `config:"endpoint" default:"localhost:4317"`
+	// Connect to the collector without TLS.
+	Insecure bool `config:"insecure" default:"false"`
+
 	SampleRatio float64 // share of the requests without a parent that are traced, from 0 to 1
 
 	Service  string // the program
 	Instance string // the name of this agent or server
 	Version  string
+}
+
+// Check reports what is wrong with the settings.
+func (c Config) Check(to configfile.Checker) {
+	if host, port, err := net.SplitHostPort(c.Endpoint); err != nil || host == "" || port == "" {
+		to.Problem("endpoint", " must be a host and a port, for example collector:4317, got %q", c.Endpoint)
+	}
 }
 
 // Exporter exports spans in the background. Spans that it cannot export are dropped.

@@ -53,8 +53,8 @@ func (r *receiver) names() map[string]string {
 	return names
 }
 
-// TestExport sends spans to a collector over the network.
-func TestExport(t *testing.T) {
+// TestSampledSpansReachTheCollector sends spans to a collector over the network.
+func TestSampledSpansReachTheCollector(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,11 @@
 package egress
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,20 +13,12 @@ import (
 	"time"
 )
 
-// Limits bound what one request costs. Zero values mean the defaults.
+// Limits bound what one request costs. All of them must be set.
 type Limits struct {
-	MaxBytes       int64         // size of an answer; default 512 MiB
-	Timeout        time.Duration // time of a request with its whole answer; default 10 minutes
-	StallTimeout   time.Duration // time without any byte of the answer; default 30 seconds
-	ConnectTimeout time.Duration // time to connect, and for the TLS handshake; default 10 seconds
-}
-
-// WithDefaults returns the limits with defaults for zero values.
-func (l Limits) WithDefaults() Limits {
-	return Limits{
-		MaxBytes: cmp.Or(l.MaxBytes, 512<<20), Timeout: cmp.Or(l.Timeout, 10*time.Minute),
-		StallTimeout: cmp.Or(l.StallTimeout, 30*time.Second), ConnectTimeout: cmp.Or(l.ConnectTimeout, 10*time.Second),
-	}
+	MaxBytes       int64         // size of an answer
+	Timeout        time.Duration // time of a request with its whole answer
+	StallTimeout   time.Duration // time without any byte of the answer
+	ConnectTimeout time.Duration // time to connect, and for the TLS handshake
 }
 
 // Client requests URLs under a policy.
@@ -38,7 +30,6 @@ type Client struct {
 
 // New returns a client.
 func New(policy Policy, limits Limits) *Client {
-	limits = limits.WithDefaults()
 	c := &Client{policy: policy, limits: limits}
 	c.transport = &http.Transport{
 		DialContext:         c.Dial,
@@ -79,10 +70,16 @@ type Request struct {
 type StatusError struct {
 	Host   string
 	Status int
+	// Body is the beginning of the body of a 404, from which it shows whether the server itself sent it.
+	Body []byte
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s answered with status %d", e.Host, e.Status)
+	text := fmt.Sprintf("%s answered with status %d", e.Host, e.Status)
+	if e.Status == http.StatusNotFound {
+		text += ": what the URL names does not exist there, or the credentials do not allow to see it, or the host is the wrong one"
+	}
+	return text
 }
 
 // Get requests a URL and returns the body of the answer. Reading fails if a limit is exceeded. The
@@ -98,9 +95,7 @@ func (c *Client) Get(ctx context.Context, r Request) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("the URL at %s is not valid", r.URL.Host)
 	}
 	request.Header.Set("User-Agent", "vedette-server")
-	for name, values := range r.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, r.Header)
 	if r.Sign != nil {
 		if err := r.Sign(request); err != nil {
 			end(nil)
@@ -126,7 +121,11 @@ func (c *Client) acceptResponse(ctx context.Context, end context.CancelCauseFunc
 	var err error
 	switch {
 	case response.StatusCode < 200 || response.StatusCode > 299:
-		err = &StatusError{response.Request.URL.Host, response.StatusCode}
+		status := &StatusError{Host: response.Request.URL.Host, Status: response.StatusCode}
+		if status.Status == http.StatusNotFound {
+			status.Body = c.readStart(ctx, end, response.Body)
+		}
+		err = status
 	case response.ContentLength > limit:
 		err = &SizeError{limit}
 	default:
@@ -135,6 +134,15 @@ func (c *Client) acceptResponse(ctx context.Context, end context.CancelCauseFunc
 	response.Body.Close()
 	end(nil)
 	return nil, err
+}
+
+// maxStartBytes is more than a server sends with a 404.
+const maxStartBytes = 64 << 10
+
+// readStart returns the beginning of a body. One that breaks off says nothing, so that the error is ignored.
+func (c *Client) readStart(ctx context.Context, end context.CancelCauseFunc, body io.ReadCloser) []byte {
+	text, _ := io.ReadAll(newBody(ctx, end, body, maxStartBytes, c.limits.StallTimeout))
+	return text
 }
 
 // deadline returns a context that ends with the time limit of a request.
@@ -161,8 +169,7 @@ func describe(ctx context.Context, u *url.URL, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return fmt.Errorf("request to %s: %w", u.Host, cause)
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("request to %s: %w", u.Host, err)

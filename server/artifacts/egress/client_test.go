@@ -1,6 +1,7 @@
 package egress_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func get(t *testing.T, c *egress.Client, address string, header http.Header) (st
 	return string(text), err
 }
 
-func TestGet(t *testing.T) {
+func TestStatusErrorsHideTheURL(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/missing" {
 			http.NotFound(w, r)
@@ -50,7 +51,7 @@ func TestGet(t *testing.T) {
 		}
 		fmt.Fprintf(w, "%s %s", r.URL, r.Header.Get("Private-Token"))
 	})
-	c := egress.New(local, egress.Limits{})
+	c := newClient(local, egress.Limits{})
 	got, err := get(t, c, server+"/a%2Fb?ref=main", http.Header{"Private-Token": {"t0ken"}})
 	if want := "/a%2Fb?ref=main t0ken"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
@@ -62,12 +63,12 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestDeniedAddresses checks that the address counts, not how it is written.
-func TestDeniedAddresses(t *testing.T) {
+// TestAddressCountsNotItsSpelling checks that the address counts, not how it is written.
+func TestAddressCountsNotItsSpelling(t *testing.T) {
 	requests := 0
 	server := serve(t, func(http.ResponseWriter, *http.Request) { requests++ })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server, "http://"))
-	c := egress.New(egress.Policy{}, egress.Limits{ConnectTimeout: time.Minute})
+	c := newClient(egress.Policy{}, egress.Limits{ConnectTimeout: time.Minute})
 	for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "169.254.169.254"} {
 		var denied *egress.AddressError
 		if _, err := get(t, c, "http://"+host+":"+port+"/", nil); !errors.As(err, &denied) {
@@ -80,7 +81,7 @@ func TestDeniedAddresses(t *testing.T) {
 }
 
 func TestInvalidURLs(t *testing.T) {
-	c := egress.New(local, egress.Limits{})
+	c := newClient(local, egress.Limits{})
 	for _, address := range []string{"file:///etc/passwd", "gopher://127.0.0.1/", "ftp://127.0.0.1/", "http://", "/path", "http:///path", ""} {
 		if text, err := get(t, c, address, nil); err == nil {
 			t.Errorf("%q: got %q, want an error", address, text)
@@ -88,8 +89,8 @@ func TestInvalidURLs(t *testing.T) {
 	}
 }
 
-// TestRedirects checks each redirect as a URL of its own.
-func TestRedirects(t *testing.T) {
+// TestEachRedirectIsChecked checks each redirect as a URL of its own.
+func TestEachRedirectIsChecked(t *testing.T) {
 	for _, tt := range []struct{ name, location, want string }{
 		{"metadata", "http://169.254.169.254/latest/meta-data/", "link-local"},
 		{"another loopback address", "http://127.0.0.2:1/", "loopback"},
@@ -101,7 +102,7 @@ func TestRedirects(t *testing.T) {
 			w.Header().Set("Location", tt.location)
 			w.WriteHeader(http.StatusFound)
 		})
-		if text, err := get(t, egress.New(local, egress.Limits{}), server, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if text, err := get(t, newClient(local, egress.Limits{}), server, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %q, %v, want %q", tt.name, text, err, tt.want)
 		}
 	}
@@ -112,7 +113,7 @@ func TestRedirectsCheckRestrictions(t *testing.T) {
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret") })
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) })
 	first, _ := url.Parse(server)
-	_, err := egress.New(local, egress.Limits{}).Get(t.Context(), egress.Request{URL: first, Check: func(u *url.URL) error {
+	_, err := newClient(local, egress.Limits{}).Get(t.Context(), egress.Request{URL: first, Check: func(u *url.URL) error {
 		if u.Host != first.Host {
 			return errors.New("not this host")
 		}
@@ -139,7 +140,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 		}
 		http.Redirect(w, r, target, http.StatusFound)
 	})
-	got, err := get(t, egress.New(local, egress.Limits{}), first+"/?token=q", http.Header{
+	got, err := get(t, newClient(local, egress.Limits{}), first+"/?token=q", http.Header{
 		"Private-Token": {"t0ken"}, "Authorization": {"Bearer x"}, "Accept": {"text/plain"}})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestSizeAndTimeAreLimited(t *testing.T) {
 	endless := func(w http.ResponseWriter, _ *http.Request) {
 		for chunk := make([]byte, 32<<10); ; {
 			if _, err := w.Write(chunk); err != nil {
@@ -193,10 +194,10 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := serve(t, tt.handler)
-			_, err := get(t, egress.New(local, tt.limits), server, nil)
+			_, err := get(t, newClient(local, tt.limits), server, nil)
 			for err != nil && strings.Contains(err.Error(), noHeader) && tt.want != noHeader && tt.limits.StallTimeout < time.Minute {
 				tt.limits.StallTimeout *= 4 // a busy machine may take that long for the header
-				_, err = get(t, egress.New(local, tt.limits), server, nil)
+				_, err = get(t, newClient(local, tt.limits), server, nil)
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -205,15 +206,14 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestExactSize(t *testing.T) {
+func TestAnswerOfTheLimitPasses(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "1234") })
-	if got, err := get(t, egress.New(local, egress.Limits{MaxBytes: 4}), server, nil); err != nil || got != "1234" {
+	if got, err := get(t, newClient(local, egress.Limits{MaxBytes: 4}), server, nil); err != nil || got != "1234" {
 		t.Errorf("got %q, %v, want an answer of the size of the limit", got, err)
 	}
 }
 
-// TestCallerLeaves checks that a request ends with its context.
-func TestCallerLeaves(t *testing.T) {
+func TestRequestEndsWithItsContext(t *testing.T) {
 	begun, gone := make(chan struct{}), make(chan struct{})
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)
@@ -223,8 +223,14 @@ func TestCallerLeaves(t *testing.T) {
 	u, _ := url.Parse(server)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
-	if _, err := egress.New(local, egress.Limits{}).Get(ctx, egress.Request{URL: u}); !errors.Is(err, context.Canceled) {
+	if _, err := newClient(local, egress.Limits{}).Get(ctx, egress.Request{URL: u}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want canceled", err)
 	}
 	<-gone
+}
+
+// newClient returns a client with generous limits where none is given.
+func newClient(policy egress.Policy, l egress.Limits) *egress.Client {
+	return egress.New(policy, egress.Limits{MaxBytes: cmp.Or(l.MaxBytes, 64<<20), Timeout: cmp.Or(l.Timeout, time.Minute),
+		StallTimeout: cmp.Or(l.StallTimeout, 30*time.Second), ConnectTimeout: cmp.Or(l.ConnectTimeout, 10*time.Second)})
 }

@@ -27,7 +27,6 @@ func (c *Client) Connect(ctx context.Context, address string) (net.Conn, error) 
 	return &conn{Conn: inner, ctx: ctx, stall: c.limits.StallTimeout, release: context.AfterFunc(ctx, func() { inner.Close() })}, nil
 }
 
-// Read is for net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, c.explain(err)
@@ -36,7 +35,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.explain(err)
 }
 
-// Write is for net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, c.explain(err)
@@ -58,7 +56,6 @@ func (c *conn) explain(err error) error {
 	return err
 }
 
-// Close is for net.Conn.
 func (c *conn) Close() error {
 	c.release()
 	return c.Conn.Close()

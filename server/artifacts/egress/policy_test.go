@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/server/artifacts/egress"
 )
 
-func TestPolicy(t *testing.T) {
+func TestInternalAddressesAreDenied(t *testing.T) {
 	policy := egress.Policy{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32"), netip.MustParsePrefix("10.1.2.0/24")},
 		Denied:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")},

@@ -16,9 +16,10 @@ import (
 	"github.com/vedette-io/vedette/server/authorize"
 )
 
-// Authorizer records the permissions that it is asked for, and grants all but one.
+// Authorizer records the permissions that it is asked for, and grants all but one, or knows none.
 type Authorizer struct {
-	denied string
+	denied    string
+	isUnknown bool // as if Fiat did not answer
 
 	mu      sync.Mutex
 	checked map[string]bool
@@ -35,11 +36,16 @@ func (a *Authorizer) check(permission string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.checked[permission] = true
+	if a.isUnknown {
+		return errUnknown
+	}
 	if permission == a.denied {
 		return vedette.Errorf(vedette.Denied, "Access is denied")
 	}
 	return nil
 }
+
+var errUnknown = vedette.Errorf(vedette.Unavailable, "the permissions cannot be looked up now")
 
 // CheckAccount records "prod READ".
 func (a *Authorizer) CheckAccount(_ context.Context, _ authorize.Caller, account vedette.AccountName, access authorize.Access) error {
@@ -53,11 +59,17 @@ func (a *Authorizer) CheckApplication(_ context.Context, _ authorize.Caller, app
 
 // Readable returns a filter that records "prod READ" for each account.
 func (a *Authorizer) Readable(context.Context, authorize.Caller) (func(vedette.AccountName) bool, error) {
+	if a.isUnknown {
+		return nil, errUnknown
+	}
 	return func(account vedette.AccountName) bool { return a.check(string(account)+" READ") == nil }, nil
 }
 
 // ReadableApplications returns a filter that records "application web READ" for each application.
 func (a *Authorizer) ReadableApplications(context.Context, authorize.Caller) (func(string) bool, error) {
+	if a.isUnknown {
+		return nil, errUnknown
+	}
 	return func(application string) bool { return a.check("application "+application+" READ") == nil }, nil
 }
 
@@ -92,9 +104,10 @@ type Response struct {
 }
 
 // CheckRoutes sends a request to each route of an API. It fails if a route has no
-// entry in table, asks for other permissions than its entry lists, or answers though
-// a permission is denied. send gets the pattern of a route, for example "GET health",
-// and returns the entry too, because a path can name something that send creates.
+// entry in table, asks for other permissions than its entry lists, answers though
+// a permission is denied, or does not say that permissions cannot be looked up now.
+// send gets the pattern of a route, for example "GET health", and returns the entry
+// too, because a path can name something that send creates.
 func CheckRoutes(t *testing.T, routes []string, table map[string]Route,
 	send func(t *testing.T, pattern string, a *Authorizer) (Response, Route)) {
 	slices.Sort(routes)
@@ -117,6 +130,15 @@ func CheckRoutes(t *testing.T, routes []string, table map[string]Route,
 			for _, permission := range route.Permissions {
 				response, route := send(t, pattern, newAuthorizer(permission))
 				route.checkDenied(t, permission, response)
+			}
+			if route.Open {
+				return
+			}
+			unknown := newAuthorizer("")
+			unknown.isUnknown = true
+			response, _ = send(t, pattern, unknown)
+			if response.Code != http.StatusServiceUnavailable || !strings.Contains(response.Body, errUnknown.Error()) {
+				t.Errorf("with unknown permissions: got %d %s, want 503", response.Code, response.Body)
 			}
 		})
 	}

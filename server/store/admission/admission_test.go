@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-func TestChunkLimit(t *testing.T) {
+func TestCommitsAreSmallBesideOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			name         string
@@ -25,17 +25,17 @@ func TestChunkLimit(t *testing.T) {
 			{"an operation that has just ended", "prod", GracePeriod / 2, false, 64},
 			{"an operation that ended a while ago", "prod", GracePeriod * 2, false, 0},
 		} {
-			p := NewPriority(64, c.singleWriter)
+			a := NewActiveOperations(64, c.singleWriter)
 			end := func() {}
 			if c.operation != "" {
-				end = p.Begin(c.operation)
+				end = a.Begin(c.operation)
 			}
 			if c.ended > 0 {
 				end()
 				end() // has no effect
 				time.Sleep(c.ended)
 			}
-			if got := p.ChunkLimit("prod"); got != c.want {
+			if got := a.ChunkLimit("prod"); got != c.want {
 				t.Errorf("%s: got a limit of %d objects, want %d", c.name, got, c.want)
 			}
 		}
@@ -74,7 +74,7 @@ func TestLocksExcludeWritersOfOneAccount(t *testing.T) {
 	})
 }
 
-func TestUncertainAccounts(t *testing.T) {
+func TestUncertaintyIsPerAccount(t *testing.T) {
 	var l Locks
 	l.MarkUncertain("prod")
 	if !l.IsUncertain("prod") || l.IsUncertain("test") {

@@ -165,7 +165,7 @@ func TestLockedSourceLeavesPermits(t *testing.T) {
 
 // The error of a caller that gives up is that of its context, not the cause, by which errors of the
 // database are recognized.
-func TestCanceledWaiter(t *testing.T) {
+func TestCanceledWaiterGetsItsContextsError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the agent disconnected"))
 	s := NewSemaphore(1)

@@ -24,7 +24,7 @@ func FuzzFoldBody(f *testing.F) {
 	})
 }
 
-func TestFoldBody(t *testing.T) {
+func TestRepeatedValuesAreFolded(t *testing.T) {
 	const uid = "a0000000-0000-4000-8000-00000000000b"
 	o := vedette.Object{Key: vedette.Key{Name: "web", Namespace: "shop"}, UID: uid, ResourceVersion: "12", Owner: vedette.Owner{UID: "o"}}
 	for name, c := range map[string]struct{ body, want string }{
@@ -60,8 +60,8 @@ func FuzzDecodeHead(f *testing.F) {
 	})
 }
 
-// TestHeadFormat keeps the format: rows that are stored must stay readable.
-func TestHeadFormat(t *testing.T) {
+// TestStoredHeadsStayReadable keeps the format: rows that are stored must stay readable.
+func TestStoredHeadsStayReadable(t *testing.T) {
 	const want = "01" + "18" + "027631" + "00" + "0152" + "03" + "00" + "020075" + "01" + "01610162" + "027b7d"
 	got := EncodeHead(&headObject)
 	if hex.EncodeToString(got) != want {
@@ -74,7 +74,7 @@ func TestHeadFormat(t *testing.T) {
 	}
 }
 
-func TestPackUID(t *testing.T) {
+func TestUIDsArePackedWithoutLoss(t *testing.T) {
 	for uid, want := range map[string]string{
 		"":                                     "",
 		"a0000000-0000-4000-8000-00000000000b": "a000000000004000800000000000000b",
@@ -148,7 +148,7 @@ func compressOne(t testing.TB, d *Dictionary, text []byte) (column []byte) {
 	return column
 }
 
-func TestSample(t *testing.T) {
+func TestSampleMixesApplications(t *testing.T) {
 	for name, c := range map[string]struct {
 		applications, texts, size int // texts of each application, and bytes of each text
 		full                      bool
@@ -176,7 +176,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func TestHashLabels(t *testing.T) {
+func TestDifferentLabelsHaveDifferentHashes(t *testing.T) {
 	sets := []map[string]string{nil, {"a": "b"}, {"a": ""}, {"ab": ""}, {"a": "b", "c": "d"}, {"a": "bc", "d": ""}}
 	seen := map[int64]int{}
 	for i, set := range sets {

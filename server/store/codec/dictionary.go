@@ -24,6 +24,17 @@ const MaxSize = 64 << 20
 
 // Dictionary compresses texts that resemble its content. Its methods may be called
 // concurrently.
+//
+// A column has a raw dictionary of its kind and the fastest level, by processor time per Pod of 4.8 KB (two containers,
+// sidecar, own uids, addresses, hashes):
+//
+//	raw dictionary 48 KiB, fastest        542 bytes   20 µs
+//	raw dictionary 48 KiB, default        524 bytes   49 µs
+//	raw dictionary 48 KiB, better         490 bytes  181 µs
+//	raw dictionary  8 KiB, fastest        568 bytes   20 µs
+//	trained dictionary 32 KiB, fastest  1,031 bytes   31 µs
+//
+// The default level spends more than half of its time copying the tables of the dictionary for each object.
 type Dictionary struct {
 	id       int64
 	content  []byte

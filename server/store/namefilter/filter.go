@@ -64,7 +64,9 @@ func (f *Filter) Compact() {
 		}
 		f.words = half
 	}
-	f.words, f.limit, f.added = slices.Clip(f.words), 2*f.added+100, 0
+	f.words = slices.Clip(f.words)
+	f.limit = 2*f.added + 100
+	f.added = 0
 }
 
 // fold returns words of half the number. A hash has the bit in them that either of its two bits was.

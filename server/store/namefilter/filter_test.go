@@ -72,9 +72,9 @@ func TestKindsAreDenied(t *testing.T) {
 	}
 }
 
-// TestFilterWears checks that a filter asks for a new one after many names were added, and that a
+// TestFilterWearsWithManyNames checks that a filter asks for a new one after many names were added, and that a
 // new one does not.
-func TestFilterWears(t *testing.T) {
+func TestFilterWearsWithManyNames(t *testing.T) {
 	f := New()
 	for i := range 50 {
 		f.Add(1, fmt.Sprint("name-", i))

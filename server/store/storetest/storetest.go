@@ -1,5 +1,5 @@
-// Package storetest is the test suite of the store. All databases must pass it, so that they
-// behave the same.
+// Package storetest has what the tests of the store share: a store with accounts that are written as by sessions, and objects of all kinds.
+// The suite that all databases must pass is in a package for each part of the store below it; store.TestSQLite and its like run it.
 package storetest
 
 import (
@@ -11,36 +11,16 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
-
-// Run runs the suite, in parallel. Each call of open must return a store with an empty database of
-// its own.
-func Run(t *testing.T, open func(t *testing.T) *store.Store) {
-	t.Parallel()
-	for _, group := range []struct {
-		name  string
-		tests map[string]func(*testing.T, *store.Store)
-	}{
-		{"accounts", accountTests}, {"commits", commitTests}, {"feeds", feedTests}, {"reads", readTests}, {"faults", faultTests},
-		{"oracle", oracleTests}, {"names", nameTests},
-		{"attributes", attributeTests}, {"search", searchTests}, {"inventory", inventoryTests},
-		{"write-through", writeThroughTests}, {"operations", operationTests}, {"tasks", taskTests}, {"upstream answers", upstreamAnswerTests},
-	} {
-		for name, test := range group.tests {
-			t.Run(group.name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				s := open(t)
-				test(t, s)
-				checkInventory(t, s)
-			})
-		}
-	}
-}
 
 // Open opens a store that is closed when the test ends.
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url})
+	s, err := store.Open(t.Context(), sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,57 +32,62 @@ func Open(t testing.TB, url string) *store.Store {
 	return s
 }
 
+// The kinds that the tests use.
 var (
-	pods        = vedette.Kind{Name: "Pod"}
-	services    = vedette.Kind{Name: "Service"}
-	deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
-	replicaSets = vedette.Kind{Group: "apps", Name: "ReplicaSet"}
-	roles       = vedette.Kind{Group: "rbac.authorization.k8s.io", Name: "ClusterRole"}
+	Pods        = vedette.Kind{Name: "Pod"}
+	Services    = vedette.Kind{Name: "Service"}
+	Deployments = vedette.Kind{Group: "apps", Name: "Deployment"}
+	ReplicaSets = vedette.Kind{Group: "apps", Name: "ReplicaSet"}
+	Roles       = vedette.Kind{Group: "rbac.authorization.k8s.io", Name: "ClusterRole"}
 )
 
-var resources = map[vedette.Kind]vedette.Resource{
-	pods:     {Kind: pods, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
-	services: {Kind: services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
-	deployments: {Kind: deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
+// Resources are what discovery says of the kinds.
+var Resources = map[vedette.Kind]vedette.Resource{
+	Pods:     {Kind: Pods, Version: "v1", Plural: "pods", Singular: "pod", ShortNames: []string{"po"}, Namespaced: true},
+	Services: {Kind: Services, Version: "v1", Plural: "services", Singular: "service", ShortNames: []string{"svc"}, Namespaced: true},
+	Deployments: {Kind: Deployments, Version: "v1", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
 		Namespaced: true},
-	replicaSets: {Kind: replicaSets, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"},
+	ReplicaSets: {Kind: ReplicaSets, Version: "v1", Plural: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"},
 		Namespaced: true},
-	roles:      {Kind: roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
-	namespaces: {Kind: namespaces, Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}},
+	Roles:      {Kind: Roles, Version: "v1", Plural: "clusterroles", Singular: "clusterrole"},
+	Namespaces: {Kind: Namespaces, Version: "v1", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}},
 }
 
-func declaredFeeds(feeds ...vedette.Feed) []store.DeclaredFeed {
-	out := make([]store.DeclaredFeed, len(feeds))
+// DeclaredFeeds returns feeds with what discovery says of their kinds.
+func DeclaredFeeds(feeds ...vedette.Feed) []commit.DeclaredFeed {
+	out := make([]commit.DeclaredFeed, len(feeds))
 	for i, f := range feeds {
-		out[i] = store.DeclaredFeed{Feed: f, Resource: resources[f.Kind]}
+		out[i] = commit.DeclaredFeed{Feed: f, Resource: Resources[f.Kind]}
 	}
 	return out
 }
 
-func feedOf(kind vedette.Kind) vedette.Feed { return vedette.Feed{Kind: kind} }
+// FeedOf returns the feed of a kind in all namespaces.
+func FeedOf(kind vedette.Kind) vedette.Feed { return vedette.Feed{Kind: kind} }
 
-// writer is an account's cacher, like a session of the server.
-type writer struct {
-	t       *testing.T
-	s       *store.Store
-	account vedette.AccountName
-	term    vedette.Term
+// Writer is an account's cacher, like a session of the server.
+type Writer struct {
+	T       *testing.T
+	Store   *store.Store
+	Account vedette.AccountName
+	Term    vedette.Term
 }
 
-// newWriter registers and acquires an account and declares the feeds, by default one of each kind
+// NewWriter registers and acquires an account and declares the feeds, by default one of each kind
 // that the tests use.
-func newWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds ...vedette.Feed) *writer {
+func NewWriter(t *testing.T, s *store.Store, account vedette.AccountName, feeds ...vedette.Feed) *Writer {
 	t.Helper()
-	register(t, s, account)
-	w := acquire(t, s, account)
+	Register(t, s, account)
+	w := Acquire(t, s, account)
 	if len(feeds) == 0 {
-		feeds = []vedette.Feed{feedOf(pods), feedOf(services), feedOf(deployments), feedOf(replicaSets), feedOf(roles)}
+		feeds = []vedette.Feed{FeedOf(Pods), FeedOf(Services), FeedOf(Deployments), FeedOf(ReplicaSets), FeedOf(Roles)}
 	}
-	w.declare(feeds...)
+	w.Declare(feeds...)
 	return w
 }
 
-func register(t *testing.T, s *store.Store, account vedette.AccountName) store.AccountRow {
+// Register registers an account of a cluster of its own.
+func Register(t *testing.T, s *store.Store, account vedette.AccountName) registry.Account {
 	t.Helper()
 	row, err := s.Register(t.Context(),
 		vedette.Account{Name: account, Cluster: vedette.Cluster{UID: "uid-" + string(account), Host: "https://" + string(account)}})
@@ -112,55 +97,59 @@ func register(t *testing.T, s *store.Store, account vedette.AccountName) store.A
 	return row
 }
 
-func acquire(t *testing.T, s *store.Store, account vedette.AccountName) *writer {
+// Acquire makes an agent the cacher of an account.
+func Acquire(t *testing.T, s *store.Store, account vedette.AccountName) *Writer {
 	t.Helper()
-	term, err := s.Acquire(t.Context(), account, store.Holder{Agent: "agent-1", Server: "server-1"})
+	term, err := s.Acquire(t.Context(), account, registry.CacherClaim{Agent: "agent-1", Server: "server-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &writer{t, s, account, term}
+	return &Writer{t, s, account, term}
 }
 
-func (w *writer) declare(feeds ...vedette.Feed) []store.Change {
-	w.t.Helper()
-	changes, err := w.s.Declare(w.t.Context(), w.account, w.term, declaredFeeds(feeds...), nil)
+// Declare declares the feeds of the account.
+func (w *Writer) Declare(feeds ...vedette.Feed) []commit.Change {
+	w.T.Helper()
+	changes, err := w.Store.Declare(w.T.Context(), w.Account, w.Term, DeclaredFeeds(feeds...), nil)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return changes
 }
 
-func (w *writer) commit(b store.Batch) []store.Change {
-	w.t.Helper()
-	b.Account, b.Term = w.account, w.term
-	changes, err := w.s.Commit(w.t.Context(), b)
+// Commit commits a batch of the account.
+func (w *Writer) Commit(b commit.Batch) []commit.Change {
+	w.T.Helper()
+	b.Account, b.Term = w.Account, w.Term
+	changes, err := w.Store.Commit(w.T.Context(), b)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return changes
 }
 
-func (w *writer) put(objects ...vedette.Object) []store.Change {
-	w.t.Helper()
-	return w.commit(store.Batch{Upserts: objects})
+// Put commits objects.
+func (w *Writer) Put(objects ...vedette.Object) []commit.Change {
+	w.T.Helper()
+	return w.Commit(commit.Batch{Upserts: objects})
 }
 
-// deletions returns deletions without a version.
-func deletions(keys ...vedette.Key) []store.Deletion {
-	out := make([]store.Deletion, len(keys))
+// Deletions returns deletions without a version.
+func Deletions(keys ...vedette.Key) []commit.Deletion {
+	out := make([]commit.Deletion, len(keys))
 	for i, key := range keys {
 		out[i].Key = key
 	}
 	return out
 }
 
-// object returns an object in which all fields are set.
-func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
+// Object returns an object in which all fields are set.
+func Object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	return vedette.Object{
 		Key:             vedette.Key{Kind: kind, Namespace: namespace, Name: name},
 		UID:             fmt.Sprintf("00000000-0000-4000-8000-%012x", vedette.DigestWithoutName(kind.String()+namespace, name)>>16),
 		ResourceVersion: version,
-		APIVersion:      resources[kind].APIVersion(),
+		APIVersion:      Resources[kind].APIVersion(),
 		Created:         1700000000,
 		Labels:          map[string]string{"app": name},
 		Annotations:     map[string]string{"moniker.spinnaker.io/application": "app-of-" + name},
@@ -169,10 +158,10 @@ func object(kind vedette.Kind, namespace, name, version string) vedette.Object {
 	}
 }
 
-// queryAll reads all objects in pages.
-func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
+// QueryAll reads all objects in pages.
+func QueryAll(t testing.TB, s *store.Store, q read.Query) []read.Row {
 	t.Helper()
-	var rows []store.Row
+	var rows []read.Row
 	for {
 		page, err := s.Objects(context.Background(), q)
 		if err != nil {
@@ -189,8 +178,8 @@ func queryAll(t testing.TB, s *store.Store, q store.Query) []store.Row {
 	}
 }
 
-// rowNames returns rows as "account Kind namespace/name@version".
-func rowNames(rows []store.Row) []string {
+// RowNames returns rows as "account Kind namespace/name@version".
+func RowNames(rows []read.Row) []string {
 	out := make([]string, len(rows))
 	for i, r := range rows {
 		out[i] = fmt.Sprintf("%s %s@%s", r.Account, r.Key, r.ResourceVersion)
@@ -198,8 +187,8 @@ func rowNames(rows []store.Row) []string {
 	return out
 }
 
-// changeNames returns changes as "added Pod default/a", sorted.
-func changeNames(changes []store.Change) []string {
+// ChangeNames returns changes as "added Pod default/a", sorted.
+func ChangeNames(changes []commit.Change) []string {
 	out := make([]string, len(changes))
 	for i, c := range changes {
 		out[i] = string(c.Type) + " " + c.Key.String()
@@ -208,7 +197,8 @@ func changeNames(changes []store.Change) []string {
 	return out
 }
 
-func equal[T cmp.Ordered](t testing.TB, what string, got, want []T) {
+// Equal compares two lists.
+func Equal[T cmp.Ordered](t testing.TB, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s:\n got %v\nwant %v", what, got, want)

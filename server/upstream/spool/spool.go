@@ -115,7 +115,6 @@ type reader struct {
 	rest    []byte
 }
 
-// Read implements io.Reader.
 func (r *reader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		if err := r.advance(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
-// TestSpool writes answers of several sizes, and reads them back.
-func TestSpool(t *testing.T) {
+// TestSpoolReturnsWhatWasWritten writes answers of several sizes, and reads them back.
+func TestSpoolReturnsWhatWasWritten(t *testing.T) {
 	for _, size := range []int{0, 1, blockBytes - 1, blockBytes, blockBytes + 1, 5*blockBytes + 7} {
 		m := NewMemory(8 << 20)
 		g, err := m.Acquire(t.Context(), "a", 1)

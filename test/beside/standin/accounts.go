@@ -35,7 +35,10 @@ func (a Account) view(now snapshot, isExpanded bool) map[string]any {
 			namespaces = append(namespaces, o.Metadata.Namespace)
 		}
 	}
-	view["cacheThreads"], view["dockerRegistries"], view["enabled"], view["namespaces"] = 1, []any{}, true, namespaces
+	view["cacheThreads"] = 1
+	view["dockerRegistries"] = []any{}
+	view["enabled"] = true
+	view["namespaces"] = namespaces
 	view["spinnakerKindMap"] = map[string]string{"deployment": "serverGroupManagers", "ingress": "loadBalancers", "networkPolicy": "securityGroups",
 		"pod": "instances", "replicaSet": "serverGroups", "service": "loadBalancers"}
 	return view

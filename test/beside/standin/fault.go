@@ -3,6 +3,7 @@ package standin
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -66,18 +67,21 @@ func Huge(size int) Fault {
 	return func(w http.ResponseWriter, r *http.Request, _ Answer) { repeat(w, r, size) }
 }
 
-// repeat writes a list of equal elements until it has a size; forever if that is negative.
+// repeat writes a list of different elements until it has a size; forever if that is negative.
 func repeat(w http.ResponseWriter, r *http.Request, size int) {
-	element := []byte(`{"account":"elsewhere","name":"` + strings.Repeat("n", 1000) + `"}`)
-	chunk := bytes.Repeat(append(slices.Clone(element), ','), 60)
+	name := strings.Repeat("n", 1000)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write([]byte("["))
-	for written := 0; size < 0 || written < size; written += len(chunk) {
-		if _, err := w.Write(chunk); err != nil || r.Context().Err() != nil {
+	for n, written := 0, 0; ; n++ {
+		element := fmt.Appendf(nil, `{"account":"elsewhere","name":"%d%s"}`, n, name)
+		if written += len(element); size >= 0 && written > size {
+			_, _ = w.Write(append(element, ']'))
+			return
+		}
+		if _, err := w.Write(append(element, ',')); err != nil || r.Context().Err() != nil {
 			return
 		}
 	}
-	_, _ = w.Write(append(element, ']'))
 }
 
 // Duplicates returns everything twice: elements of lists, and members of objects.

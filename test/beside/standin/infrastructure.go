@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -50,13 +51,9 @@ func (s *Server) manifest(r *http.Request, now snapshot) Answer {
 		return notFound("Manifest not found")
 	}
 	copied := map[string]any{}
-	for name, value := range o.manifest {
-		copied[name] = value
-	}
+	maps.Copy(copied, o.manifest)
 	metadata := map[string]any{}
-	for name, value := range o.manifest["metadata"].(map[string]any) {
-		metadata[name] = value
-	}
+	maps.Copy(metadata, o.manifest["metadata"].(map[string]any))
 	metadata["labels"], copied["metadata"] = o.labels(), metadata
 	return answerJSON(map[string]any{"account": o.Account, "artifacts": []any{}, "events": []any{}, "location": o.Metadata.Namespace, "manifest": copied,
 		"metrics": []any{}, "moniker": o.moniker(), "name": o.FullName(), "status": map[string]any{}, "warnings": []any{}})

@@ -3,6 +3,7 @@ package standin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -90,9 +91,7 @@ func (o Object) moniker() map[string]any {
 // labels returns the labels of the object with the one that names the stand-in.
 func (o Object) labels() map[string]string {
 	labels := map[string]string{AnsweredBy: Name}
-	for name, value := range o.Metadata.Labels {
-		labels[name] = value
-	}
+	maps.Copy(labels, o.Metadata.Labels)
 	return labels
 }
 

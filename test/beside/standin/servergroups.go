@@ -52,7 +52,10 @@ func (s *Server) namedServerGroup(r *http.Request, now snapshot) Answer {
 // serverGroup returns the view of a ReplicaSet.
 func (s snapshot) serverGroup(o Object, isExpanded bool) map[string]any {
 	view := o.base()
-	instances, loadBalancers, managers, images := s.instances(o), []any{}, []any{}, []string{}
+	instances := s.instances(o)
+	loadBalancers := []any{}
+	managers := []any{}
+	images := []string{}
 	for _, other := range s.objects {
 		switch {
 		case other.kind() == "service" && other.selects(o):
@@ -65,12 +68,18 @@ func (s snapshot) serverGroup(o Object, isExpanded bool) map[string]any {
 		images = append(images, container.Image)
 	}
 	view["buildInfo"], view["capacity"] = map[string]any{"images": images}, map[string]any{"desired": o.Spec.Replicas, "pinned": false}
-	view["cloudProvider"], view["type"], view["cluster"] = "kubernetes", "kubernetes", o.Cluster()
+	view["cloudProvider"] = "kubernetes"
+	view["type"] = "kubernetes"
+	view["cluster"] = o.Cluster()
 	view["instanceCounts"] = map[string]any{"down": 0, "outOfService": 0, "starting": 0, "total": len(instances), "unknown": 0, "up": len(instances)}
-	view["instances"], view["isDisabled"], view["loadBalancers"] = instances, false, loadBalancers
+	view["instances"] = instances
+	view["isDisabled"] = false
+	view["loadBalancers"] = loadBalancers
 	view["securityGroups"], view["serverGroupManagers"] = []any{}, managers
 	if isExpanded {
-		view["accountName"], view["application"], view["disabled"] = o.Account, o.Application(), false
+		view["accountName"] = o.Account
+		view["application"] = o.Application()
+		view["disabled"] = false
 		view["launchConfig"], view["zones"] = map[string]any{}, []any{}
 		return view
 	}

@@ -49,7 +49,7 @@ func (s *Server) send(t *testing.T, method, path, body string) (int, string, err
 	return response.StatusCode, string(raw), err
 }
 
-func TestAnswers(t *testing.T) {
+func TestStandInAnswersLikeClouddriver(t *testing.T) {
 	s := start(t)
 	for path, wanted := range map[string][]string{
 		"/credentials":                                  {`"name":"prod"`, `"name":"other"`, `"type":"aws"`},
@@ -98,7 +98,7 @@ func TestOperationsRunOnce(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestEachFaultIsServed(t *testing.T) {
 	s := start(t)
 	_, honest, _ := s.send(t, http.MethodGet, "/credentials", "")
 	for name, tt := range map[string]struct {

@@ -19,8 +19,8 @@ func results(checks []replay.Check) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestOrca replays a deployment of a generated name, a read of it, and a task that fails.
-func TestOrca(t *testing.T) {
+// TestRequestsOfOrcaAreReplayed replays a deployment of a generated name, a read of it, and a task that fails.
+func TestRequestsOfOrcaAreReplayed(t *testing.T) {
 	const id = "01J00000000000000000000000"
 	polls, failing := 0, false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,8 +68,8 @@ POST scaleManifest: want 200, the task failed, got , skipped "the recording does
 	}
 }
 
-// TestGate checks what is asked for requests of Deck.
-func TestGate(t *testing.T) {
+// TestRequestsOfDeckAreAsked checks what is asked for requests of Deck.
+func TestRequestsOfDeckAreAsked(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.RequestURI)
@@ -106,7 +106,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-func TestFiat(t *testing.T) {
+func TestRequestsOfUsersAreReplayed(t *testing.T) {
 	fiat := httptest.NewServer(replay.FiatHandler())
 	defer fiat.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func TestFiat(t *testing.T) {
 	}
 }
 
-func TestMalformedRecordings(t *testing.T) {
+func TestMalformedRecordingsAreRejected(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	for _, text := range []string{"x", "200", "x\t/y\t[]", "a\tb\tc"} {

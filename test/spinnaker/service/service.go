@@ -1,7 +1,7 @@
 // Package service starts Spinnaker's own services for tests: Clouddriver, Gate and Orca, each from a
 // Java argument file that holds "-cp CLASSPATH MAINCLASS", and their Redis.
 //
-// No empty entry may stand in a class path, because Java takes it for the working directory.
+// No entry of a class path may be empty, because Java takes it for the working directory.
 // redis-server and Java 17 must be on the PATH.
 package service
 
@@ -34,16 +34,23 @@ const (
 
 // Config is the configuration of a service. What does not concern it stays empty.
 type Config struct {
-	Name        string // clouddriver, gate or orca
-	Arguments   string // path of the Java argument file
-	Dir         string // for the configuration and the log
-	Redis       int    // port
-	Front50     string // URL, also of Echo
-	Clouddriver string // URL
-	Orca        string // URL
-	Account     string // Clouddriver's only account
-	Kubeconfig  string // of the account
-	Kubectl     string // path of the program
+	Name        string    // clouddriver, gate or orca
+	Arguments   string    // path of the Java argument file
+	Dir         string    // for the configuration and the log
+	Redis       int       // port
+	Front50     string    // URL, also of Echo
+	Clouddriver string    // URL
+	Orca        string    // URL
+	Accounts    []Account // of Clouddriver
+	Kubectl     string    // path of the program
+}
+
+// Account is a Kubernetes account of a Clouddriver.
+type Account struct {
+	Name        string
+	Environment string // as Clouddriver's own default if empty
+	Kubeconfig  string // path
+	Interval    int    // how often Clouddriver reads the cluster, in seconds; its own default if 0
 }
 
 // Service is a service that runs.

@@ -78,7 +78,6 @@ func messageOf(verb vedette.Verb, proto []byte) (string, error) {
 	return string(match[1]), nil
 }
 
-// field is one field of a message.
 type field struct {
 	number        int
 	kind, name    string

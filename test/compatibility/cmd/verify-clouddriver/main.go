@@ -134,7 +134,7 @@ func selectPaths(recorded []string, o options) []string {
 }
 
 // printAnswers prints the whole answers of both.
-func printAnswers(ctx context.Context, clouddriver, vedette compare.Source, paths []string) error {
+func printAnswers(ctx context.Context, clouddriver, vedette compare.Responder, paths []string) error {
 	for _, path := range paths {
 		a, err := clouddriver.Answer(ctx, path)
 		if err != nil {

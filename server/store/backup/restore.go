@@ -1,0 +1,101 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+)
+
+// replacedSuffix is at the end of the names of the files that were replaced.
+const replacedSuffix = ".replaced"
+
+// Restore replaces the database at path by a backup, which is checked before. The database that was there is kept with the suffix
+// ".replaced". The error is vedette.Conflict if a server uses the database.
+//
+// If the process is killed between the last steps, there is no database: Restore can be repeated, and a server that starts
+// meanwhile begins with an empty one.
+func Restore(ctx context.Context, path string, from io.Reader) (size int64, err error) {
+	unlock, err := sqldb.LockFile(path)
+	if err != nil {
+		return 0, err
+	}
+	dir := filepath.Dir(path)
+	err = withTemp(dir, func(written string) error {
+		if err := copyFrom(ctx, written, from); err != nil {
+			return fmt.Errorf("write to %s: %w", dir, err)
+		}
+		if size, err = sync(written); err != nil {
+			return err
+		}
+		if size == 0 {
+			return vedette.Errorf(vedette.Invalid, "the backup is empty")
+		}
+		if err := check(ctx, written); err != nil {
+			return fmt.Errorf("the backup: %w", err)
+		}
+		if err := moveAway(path); err != nil {
+			return err
+		}
+		return replace(written, path)
+	})
+	if err == nil {
+		err = errors.Join(giveToOwner(path, dir), giveToOwner(path+".lock", dir))
+	}
+	return size, errors.Join(err, unlock())
+}
+
+func copyFrom(ctx context.Context, file string, from io.Reader) error {
+	to, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, contextReader{ctx, from})
+	return errors.Join(err, to.Close())
+}
+
+// moveAway renames a database with its journals. The database is first: SQLite would apply a journal to another database,
+// but removes one that is beside no database.
+func moveAway(path string) error {
+	suffixes := []string{"", "-wal", "-shm"}
+	if _, err := os.Stat(path); err == nil { // otherwise a former run was killed after this
+		for _, suffix := range suffixes {
+			if err := os.Remove(path + replacedSuffix + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	for _, suffix := range suffixes {
+		if err := os.Rename(path+suffix, path+replacedSuffix+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sync waits until a file is on the disk, and returns its size.
+func sync(path string) (size int64, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		size, err = info.Size(), file.Sync()
+	}
+	return size, errors.Join(err, file.Close())
+}
+
+// replace gives a file its name, and waits until that is on the disk.
+func replace(written, path string) error {
+	if err := os.Rename(written, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

@@ -1,0 +1,12 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/vedette-io/vedette/server/store/storetest"
+)
+
+// fixture has the methods of this package's tests.
+type fixture struct{ *storetest.Fixture }
+
+func newFixture(t *testing.T) *fixture { return &fixture{storetest.NewFixture(t)} }

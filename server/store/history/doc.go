@@ -1,0 +1,2 @@
+// Package history stores operations, how they ended, and what they changed.
+package history

@@ -1,0 +1,66 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+)
+
+var selectAccountNames = sqldb.Named("read the names of accounts", `SELECT name FROM accounts WHERE name IS NOT NULL ORDER BY name`)
+
+// AccountNames returns the names of all accounts, in order. It reads much less than Accounts.
+func (r *Registry) AccountNames(ctx context.Context) ([]vedette.AccountName, error) {
+	names := []vedette.AccountName{}
+	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, vedette.AccountName(name))
+		return err
+	}, selectAccountNames)
+	return names, r.db.WrapError("read the names of the accounts", err)
+}
+
+// HasSimilarAccount reports whether other services take another account for this one. New accounts
+// with such names are rejected, so both were registered by an older version.
+func (r *Registry) HasSimilarAccount(ctx context.Context, name vedette.AccountName) (bool, error) {
+	names, err := r.names.Read(ctx)
+	if err != nil {
+		return false, r.db.WrapError("read the names of the accounts", err)
+	}
+	return names.Folded[name.Folded()] > 1, nil
+}
+
+// AccountSizes returns how many objects are stored of each account that has feeds. Accounts that are
+// removed or retired have no name, and are left out.
+func (r *Registry) AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error) {
+	sizes := map[vedette.AccountName]int64{}
+	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+		var name vedette.AccountName
+		var objects int64
+		err := rows.Scan(&name, &objects)
+		sizes[name] = objects
+		return err
+	}, sqldb.Named("count the objects of accounts", `SELECT a.name, SUM(f.objects) FROM feeds f JOIN accounts a ON a.id = f.account_id WHERE a.name IS NOT NULL GROUP BY a.name`))
+	return sizes, r.db.WrapError("read the sizes of accounts", err)
+}
+
+// AccountCondition is for queries that call the accounts "a".
+func AccountCondition(accounts []vedette.AccountName) (string, []any) {
+	if len(accounts) == 0 {
+		return "a.name IS NOT NULL", nil
+	}
+	c := sqldb.IsOneOf("a.name", accounts, sqldb.MaxAccountName)
+	return c.SQL, c.Args
+}
+
+// AccountID returns an account's id for readers, which need no lock.
+func (r *Registry) AccountID(ctx context.Context, account vedette.AccountName) (id int64, err error) {
+	err = r.db.QueryOne(ctx, sqldb.ScanInto(&id), sqldb.Named("find the id of an account", `SELECT id FROM accounts WHERE name = ?`), string(account))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoAccount
+	}
+	return id, err
+}

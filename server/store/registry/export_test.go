@@ -1,0 +1,3 @@
+package registry
+
+const ReleaseChunkSize = releaseChunkSize

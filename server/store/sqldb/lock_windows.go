@@ -1,0 +1,14 @@
+package sqldb
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lockFile locks a file for this process. The operating system unlocks it when the file is closed
+// or the process ends.
+func lockFile(f *os.File) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+		&windows.Overlapped{})
+}

@@ -1,0 +1,7 @@
+-- +goose Up
+-- Which servers can use a version of the schema after this one: those that know the version compatible_from or a later one. It is
+-- written by the migration to that version, so that servers can tell that do not know it.
+CREATE TABLE schema_compatibility (
+	version         bigint NOT NULL PRIMARY KEY,
+	compatible_from bigint NOT NULL
+);

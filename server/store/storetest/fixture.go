@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/admission"
+	"github.com/vedette-io/vedette/server/store/catalog"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/namefilter"
+	"github.com/vedette-io/vedette/server/store/read"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/write"
+	"github.com/vedette-io/vedette/server/store/writethrough"
+)
+
+// Fixture is a store with the account prod, whose Pods are declared.
+type Fixture struct {
+	*store.Store
+	T    *testing.T
+	Term vedette.Term
+}
+
+// PodFeed is the only feed of the account.
+var PodFeed = vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}
+
+// NewFixture opens a SQLite database.
+func NewFixture(t *testing.T) *Fixture {
+	t.Helper()
+	return NewFixtureWith(t, sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "v.db")})
+}
+
+// NewFixtureWith opens any database.
+func NewFixtureWith(t *testing.T, cfg sqldb.Config) *Fixture {
+	t.Helper()
+	s, err := store.Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Fixture{Store: s, T: t}
+	t.Cleanup(func() { _ = s.Close() })
+	_, err = s.Register(context.Background(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}})
+	f.Must(err)
+	f.Term, err = s.Acquire(context.Background(), "prod", registry.CacherClaim{Agent: "a", Server: "s"})
+	f.Must(err)
+	_, err = s.Declare(context.Background(), "prod", f.Term, []commit.DeclaredFeed{{Feed: PodFeed,
+		Resource: vedette.Resource{Kind: PodFeed.Kind, Version: "v1", Plural: "pods", Namespaced: true}}}, nil)
+	f.Must(err)
+	return f
+}
+
+// Must expects no error.
+func (f *Fixture) Must(err error) {
+	f.T.Helper()
+	if err != nil {
+		f.T.Error(err)
+	}
+}
+
+// PodAt returns a version of a Pod.
+func PodAt(n, version int) vedette.Object {
+	name := fmt.Sprintf("pod-%d", n)
+	return vedette.Object{Key: vedette.Key{Kind: PodFeed.Kind, Namespace: "shop", Name: name}, UID: "uid-" + name,
+		ResourceVersion: fmt.Sprint(version), Body: []byte(`{"a":1}`)}
+}
+
+// PodsAt returns n Pods.
+func PodsAt(from, n, version int) (pods []vedette.Object) {
+	for i := range n {
+		pods = append(pods, PodAt(from+i, version))
+	}
+	return pods
+}
+
+// CommitPods commits pods and a mark.
+func (f *Fixture) CommitPods(mark int, pods ...vedette.Object) []commit.Change {
+	at := vedette.Mark(fmt.Sprint(mark))
+	changes, err := f.Commit(context.Background(), commit.Batch{Account: "prod", Term: f.Term, Upserts: pods,
+		Feeds: []commit.FeedUpdate{{Feed: PodFeed, Mark: &at}}})
+	f.Must(err)
+	return changes
+}
+
+// WritePodThrough writes a Pod through.
+func (f *Fixture) WritePodThrough(o vedette.Object) {
+	_, _, err := f.WriteThrough(context.Background(), "prod", f.Term, o, nil)
+	f.Must(err)
+}
+
+// Feed returns the stored row of PodFeed.
+func (f *Fixture) Feed() read.FeedStatus {
+	feeds, err := f.Feeds(context.Background(), "prod")
+	f.Must(err)
+	return feeds[0]
+}
+
+// UseDictionaries replaces the dictionaries of the store, as after a restart.
+func (f *Fixture) UseDictionaries(dicts *catalog.Dictionaries) {
+	locks, filters := &admission.Locks{}, &namefilter.Set{}
+	shared := write.Parts{DB: f.DB, Registry: f.Registry, Versions: f.Versions, Kinds: catalog.NewKinds(f.DB), Dictionaries: dicts,
+		Locks:        locks,
+		WriteThrough: &writethrough.State{}, NameFilters: filters, History: f.History}
+	f.Writer = write.New(shared)
+	f.Reader = read.New(read.Parts{DB: f.DB, Registry: f.Registry, Versions: f.Versions, Kinds: shared.Kinds, Dictionaries: dicts,
+		Accounts: catalog.NewAccounts(f.DB, f.Versions), Locks: locks, NameFilters: filters})
+	f.Must(f.Writer.Prepare(f.T.Context()))
+}

@@ -1,0 +1,40 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/server/store/storetest/historytest"
+	"github.com/vedette-io/vedette/server/store/storetest/lastanswerstest"
+	"github.com/vedette-io/vedette/server/store/storetest/readtest"
+	"github.com/vedette-io/vedette/server/store/storetest/registrytest"
+	"github.com/vedette-io/vedette/server/store/storetest/taskstest"
+	"github.com/vedette-io/vedette/server/store/storetest/writetest"
+)
+
+// runSuite runs the suite, in parallel. Each call of open must return a store with an empty database of
+// its own.
+func runSuite(t *testing.T, open func(t *testing.T) *store.Store) {
+	t.Parallel()
+	for _, group := range []struct {
+		name  string
+		tests map[string]func(*testing.T, *store.Store)
+	}{
+		{"accounts", registrytest.Accounts},
+		{"commits", writetest.Commits}, {"feeds", writetest.Feeds}, {"faults", writetest.Faults}, {"oracle", writetest.RandomBatches},
+		{"write-through", writetest.WriteThrough},
+		{"reads", readtest.Reads}, {"names", readtest.Names}, {"attributes", readtest.Attributes}, {"search", readtest.Search},
+		{"inventory", readtest.Inventory},
+		{"operations", historytest.Operations}, {"tasks", taskstest.Tasks}, {"upstream answers", lastanswerstest.UpstreamAnswers},
+	} {
+		for name, test := range group.tests {
+			t.Run(group.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := open(t)
+				test(t, s)
+				storetest.CheckInventory(t, s)
+			})
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package tasks stores Clouddriver's tasks.
+package tasks

@@ -1,0 +1,272 @@
+package write
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/catalog"
+	"github.com/vedette-io/vedette/server/store/codec"
+	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/writethrough"
+)
+
+// coverage is the set of an account's feeds. An object belongs to the feed of its namespace or, if
+// there is none, to that of all namespaces.
+type coverage map[catalog.Feed]bool
+
+func (c coverage) of(key catalog.Key) (catalog.Feed, bool) {
+	own := catalog.Feed{KindID: key.KindID, Namespace: key.Namespace}
+	if c[own] {
+		return own, true
+	}
+	all := catalog.Feed{KindID: key.KindID, Namespace: ""}
+	return all, c[all]
+}
+
+var selectCoverage = sqldb.Named("read the feeds of an account", `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`)
+
+func readCoverage(ctx context.Context, tx *sqldb.Tx, accountID int64) (coverage, error) {
+	covered := coverage{}
+	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
+		var k catalog.Feed
+		err := rows.Scan(&k.KindID, &k.Namespace)
+		covered[k] = true
+		return err
+	}, selectCoverage, accountID)
+	return covered, err
+}
+
+// BeginSnapshot clears a feed's mark, because a snapshot of it begins. If the server crashes
+// before the snapshot has ended, the feed must be listed again.
+func (w *Writer) BeginSnapshot(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
+	action := fmt.Sprintf("begin feed %s of account %s", feed, account)
+	key, unlock, err := w.lockFeed(ctx, action, account, feed)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer w.versions.AccountLog.Note(account)
+	var mark string
+	err = w.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		mark, err = beginFeed(ctx, tx, account, term, key)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = noFeed(feed)
+		}
+		return err
+	})
+	if err != nil {
+		return w.db.WrapError(action, err)
+	}
+	w.writeThrough.BeginSnapshot(account, feed, vedette.Mark(mark))
+	return nil
+}
+
+// lockFeed locks the account of a feed for an action, which errors name, and returns the feed's key. If there
+// is no error, the caller must call unlock.
+func (w *Writer) lockFeed(ctx context.Context, action string, account vedette.AccountName, feed vedette.Feed) (
+	key catalog.Feed, unlock func(), err error) {
+	unlock, err = w.locks.Lock(ctx, account)
+	if err != nil {
+		return catalog.Feed{}, nil, fmt.Errorf("%s: %w", action, err)
+	}
+	kindID, known, err := w.kinds.LookupID(ctx, feed.Kind)
+	if err == nil && !known {
+		err = noFeed(feed)
+	}
+	if err != nil {
+		unlock()
+		return catalog.Feed{}, nil, w.db.WrapError(action, err)
+	}
+	return catalog.Feed{KindID: kindID, Namespace: feed.Namespace}, unlock, nil
+}
+
+// beginFeed returns the mark that it clears.
+func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, term vedette.Term, feed catalog.Feed) (mark string,
+	err error) {
+	id, err := registry.LockAccountRow(ctx, tx, account, term)
+	if err != nil {
+		return "", err
+	}
+	err = tx.QueryRow(ctx, sqldb.Named("read the mark of a feed", `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, feed.KindID,
+		feed.Namespace).Scan(&mark)
+	if err != nil {
+		return "", err
+	}
+	if err := registry.FlushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.KindID,
+		feed.Namespace); err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(ctx, sqldb.Named("begin a feed", `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
+		string(vedette.FeedSyncing), id, feed.KindID, feed.Namespace)
+	return mark, err
+}
+
+func noFeed(feed vedette.Feed) error {
+	return vedette.Errorf(vedette.Invalid, "%w: the agent must declare %s first", commit.ErrNoFeed, feed)
+}
+
+// indexChunkSize is how many rows are read while the account is locked: some twenty milliseconds,
+// for which a write-through may have to wait.
+const indexChunkSize = 4096
+
+// Index calls yield with the digests of a feed's rows, in chunks, so that no feed is in memory as
+// a whole. yield owns each chunk and may keep it. Nothing may be committed to the account
+// meanwhile, except write-throughs. An error of yield ends Index and is returned.
+func (w *Writer) Index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
+	return w.index(ctx, account, feed, func(r indexRow) uint64 { return r.digest }, yield)
+}
+
+// IndexWithoutNames is Index for older agents, with digests of vedette.DigestWithoutName.
+func (w *Writer) IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed,
+	yield func(digests []uint64) error) error {
+	return w.index(ctx, account, feed, func(r indexRow) uint64 { return r.digestWithoutName }, yield)
+}
+
+func (w *Writer) index(ctx context.Context, account vedette.AccountName, feed vedette.Feed, digestOf func(indexRow) uint64,
+	yield func(digests []uint64) error) error {
+	action := fmt.Sprintf("index feed %s of account %s", feed, account)
+	id, err := w.registry.AccountID(ctx, account)
+	if err != nil {
+		return w.db.WrapError(action, err)
+	}
+	kindID, ok, err := w.kinds.LookupID(ctx, feed.Kind)
+	if err != nil || !ok {
+		return w.db.WrapError(action, err)
+	}
+	var last *indexRow
+	for {
+		rows, err := w.readIndexChunk(ctx, account, id, feed, kindID, last)
+		if err != nil || len(rows) == 0 {
+			return w.db.WrapError(action, err)
+		}
+		if err := yield(digestsOf(rows, digestOf)); err != nil || len(rows) < indexChunkSize {
+			return err
+		}
+		last = &rows[len(rows)-1]
+	}
+}
+
+func digestsOf(rows []indexRow, digestOf func(indexRow) uint64) []uint64 {
+	digests := make([]uint64, len(rows))
+	for i, r := range rows {
+		digests[i] = digestOf(r)
+	}
+	return digests
+}
+
+// readIndexChunk reads the rows after last, and records how far the index was read: objects that
+// are written through before that place are not in the index. It locks the account while it reads
+// but not while the chunk is sent, because an agent may be slow to receive it.
+func (w *Writer) readIndexChunk(ctx context.Context, account vedette.AccountName, id int64, feed vedette.Feed, kindID int64,
+	last *indexRow) ([]indexRow, error) {
+	unlock, err := w.locks.Lock(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := w.awaitOutcomeWith(ctx, account, func(ctx context.Context, tx *sqldb.Tx) error {
+		return registry.LockAccountRowByID(ctx, tx, id)
+	}); err != nil {
+		return nil, err
+	}
+	rows, err := w.feedRows(ctx, id, catalog.Feed{KindID: kindID, Namespace: feed.Namespace}, last, indexChunkSize)
+	if err != nil {
+		return nil, err
+	}
+	chunk := writethrough.IndexChunk{First: last == nil, Last: len(rows) < indexChunkSize}
+	if !chunk.Last {
+		through := rows[len(rows)-1]
+		chunk.Through = vedette.Key{Kind: feed.Kind, Namespace: through.namespace, Name: through.name}
+	}
+	w.writeThrough.RecordIndex(account, feed, chunk)
+	return rows, nil
+}
+
+type indexRow struct {
+	namespace, name           string
+	digest, digestWithoutName uint64 // equal if the object has a uid
+}
+
+// scanFeedRows reads a feed in chunks. Each chunk is a query of its own, because yield may be slow
+// and must not occupy a connection.
+func (w *Writer) scanFeedRows(ctx context.Context, accountID int64, feed catalog.Feed, size int, yield func([]indexRow) error) error {
+	var last *indexRow
+	for {
+		rows, err := w.feedRows(ctx, accountID, feed, last, size)
+		if err != nil {
+			return w.db.WrapError("read rows of a feed", err)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		if err := yield(rows); err != nil || len(rows) < size {
+			return err
+		}
+		last = &rows[len(rows)-1]
+	}
+}
+
+// feedRows reads at most size of a feed's rows, starting behind a row, or with the first if after
+// is nil.
+func (w *Writer) feedRows(ctx context.Context, accountID int64, feed catalog.Feed, after *indexRow, size int) ([]indexRow, error) {
+	where, args := `account_id = ? AND kind_id = ?`, []any{accountID, feed.KindID}
+	if feed.Namespace != "" {
+		where, args = where+` AND namespace = ?`, append(args, feed.Namespace)
+	}
+	if after != nil {
+		where, args = where+` AND (namespace > ? OR namespace = ? AND name > ?)`, append(args, after.namespace, after.namespace, after.name)
+	}
+	var rows []indexRow
+	err := w.db.QueryEach(ctx, func(r *sql.Rows) error {
+		var row indexRow
+		var uid []byte
+		var version string
+		err := r.Scan(&row.namespace, &row.name, &uid, &version)
+		unpacked := codec.UnpackUID(uid)
+		row.digest = vedette.Digest(row.namespace, row.name, unpacked, version)
+		row.digestWithoutName = vedette.DigestWithoutName(unpacked, version)
+		rows = append(rows, row)
+		return err
+	}, sqldb.Named("read rows of a feed", fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, w.db.Dialect.KeyHint, where,
+		size)), args...)
+	return rows, err
+}
+
+// updateFeed writes a feed update, and adds countDelta to the number of objects.
+func updateFeed(ctx context.Context, tx *sqldb.Tx, accountID int64, key catalog.Feed, u commit.FeedUpdate, countDelta int64) error {
+	if u.State != "" && u.State != vedette.FeedLive {
+		if err := registry.FlushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, accountID, key.KindID,
+			key.Namespace); err != nil {
+			return err
+		}
+	}
+	set, args := `objects = objects + ?`, []any{countDelta}
+	if u.Mark != nil {
+		set, args = set+`, mark = ?`, append(args, string(*u.Mark))
+	}
+	if u.State != "" {
+		set, args = set+`, state = ?`, append(args, string(u.State))
+	}
+	if u.Note != nil {
+		set, args = set+`, message = ?`, append(args, sqldb.Sanitize(*u.Note, sqldb.MaxMessage))
+	} else if u.State != "" {
+		set, args = set+`, message = ?`, append(args, sqldb.Sanitize(u.Message, sqldb.MaxMessage))
+	}
+	if !u.Synced.IsZero() {
+		set, args = set+`, synced = ?`, append(args, sqldb.ToMicros(u.Synced))
+	}
+	if !u.Verified.IsZero() {
+		set, args = set+`, verified = ?, drift = drift + ?`, append(args, sqldb.ToMicros(u.Verified), u.Drift)
+	}
+	n, err := tx.Exec(ctx, sqldb.Named("update the row", `UPDATE feeds SET `+set+` WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
+		append(args, accountID, key.KindID, key.Namespace)...)
+	if err == nil && n == 0 {
+		return noFeed(u.Feed)
+	}
+	return err
+}

@@ -1,5 +1,0 @@
-// Package views defines how lists show each kind: the fields that agents project into an
-// object's summary, and the columns of kubectl, computed from the summary only. The package
-// does not decode bodies and does no input or output, so the command line and the dashboard
-// show the same text.
-package views
