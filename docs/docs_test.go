@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,9 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the current line numbers of functions into the links")
+	"github.com/vedette-io/vedette/internal/golden"
+)
 
 // functionLinks are links to functions: click NAME href "FILE#LINE" "FUNCTION"
 // in a diagram, [FUNCTION](FILE#LINE) in text.
@@ -23,8 +22,8 @@ var functionLinks = []*regexp.Regexp{
 	regexp.MustCompile(`(?P<head>\[)(?P<name>[\w.]+)(?P<tail>\]\()(?P<file>\.\./[^)#]+\.go)#L(?P<line>\d+)(?P<end>\))`),
 }
 
-// TestFunctionLinks checks that every link to a function leads to its first line.
-func TestFunctionLinks(t *testing.T) {
+// TestLinksLeadToFunctions checks that every link to a function leads to its first line.
+func TestLinksLeadToFunctions(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -37,7 +36,7 @@ func TestFunctionLinks(t *testing.T) {
 		if updated == string(text) {
 			continue
 		}
-		if !*update {
+		if !golden.Updates() {
 			t.Errorf("%s has links with outdated line numbers; go test ./docs -update corrects them", file)
 			continue
 		}
@@ -90,8 +89,7 @@ func nameOf(fn *ast.FuncDecl) string {
 
 var fileLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestFileLinks checks that the targets of links exist.
-func TestFileLinks(t *testing.T) {
+func TestLinkedFilesExist(t *testing.T) {
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -100,6 +98,23 @@ func TestFileLinks(t *testing.T) {
 		for _, m := range fileLink.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
 				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			}
+		}
+	}
+}
+
+var codePath = regexp.MustCompile("`((?:\\w[\\w.-]*/)+[\\w.-]+\\.go)`")
+
+// TestCodePathsExist checks that the files of code exist that texts name without a link.
+func TestCodePathsExist(t *testing.T) {
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range codePath.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+				t.Errorf("%s names %s, which does not exist", file, m[1])
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 package docs
 
 import (
-	"os"
 	"testing"
 
 	agentmetrics "github.com/vedette-io/vedette/agent/metrics"
+	"github.com/vedette-io/vedette/internal/golden"
 	servermetrics "github.com/vedette-io/vedette/server/metrics"
 )
 
@@ -25,6 +25,8 @@ prometheus:
   address: "*"  # without it, only this machine can read them
 ` + "```" + `
 
+With ` + "`management.server.port`" + `, the [port for probes](securing.md#the-port-for-probes-and-metrics) has them, too.
+
 ` + "`/metrics` and `/prometheus_metrics`" + ` have the same answer. Reading them takes milliseconds and sends nothing to a database or to a
 cluster. Labels have few values: none of them names a namespace, an object or a user
 ([decision 91](decisions/0091-labels-of-metrics.md)). Whoever reaches the port can read the numbers, so keep it inside your network, or
@@ -43,7 +45,7 @@ prometheus:
 
 With ` + "`prometheus.maxAccounts: 500`" + `, the first 500 accounts by name have metrics of their own, with a label ` + "`account`" + `: eight series each at
 the agent, and eight at the server. They are off by default, because 5,000 accounts are 40,000 series, and because accounts' names are
-then readable without permissions in Spinnaker ([decision 103](decisions/0103-metrics-of-single-accounts.md)). An alert that names the
+then readable without permissions in Spinnaker ([decision 91](decisions/0091-labels-of-metrics.md)). An alert that names the
 account, for example: ` + "`vedette_server_account_freshness_seconds > 60`" + `.
 
 ` + "`deploy/grafana`" + ` has dashboards for both programs, and ` + "`deploy/prometheus/alerts.yml`" + ` has alert rules. The dashboard of the Scale Agent
@@ -54,20 +56,8 @@ Both programs also have the metrics of Prometheus' Go client about the runtime a
 
 `
 
-// TestMetricsPage checks that metrics.md lists the metrics of both programs.
-func TestMetricsPage(t *testing.T) {
+// TestMetricsPageListsAllMetrics checks that metrics.md lists the metrics of both programs.
+func TestMetricsPageListsAllMetrics(t *testing.T) {
 	page := metricsIntro + "## Agent\n\n" + agentmetrics.New("").Markdown() + "\n## Server\n\n" + servermetrics.New("").Markdown()
-	if *update {
-		if err := os.WriteFile("metrics.md", []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile("metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != page {
-		t.Error("metrics.md differs from the metrics in the code: go test ./docs -update writes it")
-	}
+	golden.Compare(t, "metrics.md", page)
 }

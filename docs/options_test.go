@@ -12,6 +12,7 @@ import (
 	agentconfig "github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/configfile/configtest"
+	"github.com/vedette-io/vedette/internal/golden"
 	serverconfig "github.com/vedette-io/vedette/server/config"
 )
 
@@ -24,18 +25,20 @@ type tested struct {
 }
 
 var sharedOptions = []tested{
-	{"internal/settings.TestSSL", "server.ssl.", "enabled certFile cacertFile clientAuth"},
+	{"internal/settings.TestContradictingSSLSettingsAreReported", "server.ssl.", "enabled certFile cacertFile clientAuth"},
 	{"internal/settings.TestSSLKeyPair", "server.ssl.", "keyFile keyPassword"},
 	{"internal/settings.TestMetricsOverTLS", "prometheus.ssl.", "enabled certFile keyFile cacertFile clientAuth"},
 	{"internal/settings.TestSSLKeyPair", "prometheus.ssl.", "keyPassword"},
-	{"internal/settings.TestLoggingConfig", "logging.", "level format file multiWrite maxSizeMb maxAgeDays maxBackups localTime compress fields"},
-	{"internal/secret/engines.TestVaultSettings", "secrets.vault.",
+	{"internal/settings.TestSSLKeyPair", "management.server.ssl.", "keyFile keyPassword"},
+	{"internal/settings.TestLoggingSettingsAreConverted", "logging.", "level format file multiWrite maxSizeMb maxAgeDays maxBackups localTime compress fields"},
+	{"internal/secret/vault.TestEachKeyCountsInTheLogin", "secrets.vault.",
 		"url authMethod path namespace role token username password userAuthPath roleId secretId cacertFile"},
-	{"internal/secret/engines.TestSettingsMayBeReferences", "secrets.vault.", "enabled"},
-	{"internal/configfile.TestImportBombs", "spring.config.", "import"},
+	{"internal/configload.TestSettingsMayBeReferences", "secrets.vault.", "enabled"},
+	{"internal/configfile.TestImportsAreBounded", "spring.config.", "import"},
 }
 
 var agentOptions = []tested{
+	{"cmd/vedette-agent.TestManagementPortNeedsNoClientCertificate", "management.server.", "port address ssl.enabled ssl.certFile ssl.cacertFile ssl.clientAuth"},
 	{"cmd/vedette-agent.TestSettingsCount", "", "agentId zoneId timeoutSeconds clouddriver.grpc clouddriver.insecure outbox.maxBytes"},
 	{"cmd/vedette-agent.TestSettingsCount", "kubernetes.", "wipeTLSBuffers cacheGroupSize cacheGroupDelayMs maxFeedsPerAccount verifyIntervalSeconds"},
 	{"cmd/vedette-agent.TestSettingsCount", "tasks.", "totalBudget budgetPerAccount"},
@@ -45,74 +48,79 @@ var agentOptions = []tested{
 	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].", "name kubeconfigFile kubeconfigContents context serviceAccount " +
 		"insecure noProxy kinds omitKinds namespaces omitNamespaces onlyNamespacedResources onlySpinnakerManaged permissions " +
 		"requiredGroupMembership environment accountType cacheAllApplicationRelationships metrics checkReadiness debug oAuthScopes oAuthServiceAccount"},
+	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].cloud.", "provider server certificateAuthorityData certificateAuthorityFile tokens"},
+	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].cloud.eks.", "clusterName region roleArn externalId profile"},
+	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].cloud.aks.",
+		"login tenantId clientId clientSecret clientCertificateFile serverId authorityHost"},
 	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].customResourceDefinitions[].", "kind scope"},
 	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].customResources[].",
 		"kubernetesKind spinnakerKind deployPriority versioned namespaced"},
 	{"cmd/vedette-agent.TestAccountSettingsCount", "kubernetes.accounts[].rawResourcesEndpointConfig.", "kindExpressions omitKindExpressions"},
-	{"cmd/vedette-agent.TestNoProxy", "", "clouddriver.noProxy kubernetes.noProxy"},
+	{"cmd/vedette-agent.TestNoProxyHasThreeLevels", "", "clouddriver.noProxy kubernetes.noProxy"},
 	{"cmd/vedette-agent.TestTokensAreSent", "clouddriver.auth.", "token"},
 	{"cmd/vedette-agent.TestTokensAreSent", "clouddriver.auth.tokenCommand.", "command args format refreshIntervalSeconds"},
-	{"cmd/vedette-agent.TestPauses", "", "kubernetes.reconnectTimeoutMs"},
-	{"cmd/vedette-agent.TestPauses", "clouddriver.backoff.", "baseDelay multiplier jitter maxDelay"},
+	{"cmd/vedette-agent.TestBackoffSettingsBecomePauses", "", "kubernetes.reconnectTimeoutMs"},
+	{"cmd/vedette-agent.TestBackoffSettingsBecomePauses", "clouddriver.backoff.", "baseDelay multiplier jitter maxDelay"},
 	{"cmd/vedette-agent.TestNewOperateConfig", "kubernetes.", "fieldValidation"},
 	{"cmd/vedette-agent.TestNewOperateConfig", "kubernetes.retries.", "enabled maxRetries backOffMs retryAnyError retryableErrors"},
 	{"cmd/vedette-agent.TestNewOperateConfig", "kubernetes.serverSideApply.", "enabled clearManagedFields"},
 	{"cmd/vedette-agent.TestNewOperateConfig", "kubernetes.serverSideApply.kinds[].", "kind enabled clearManagedFields"},
-	{"cmd/vedette-agent.TestRedactConfig", "redact.", "annotations configMapKeys environment secretAnnotations"},
-	{"agent/config.TestClouddriverTLS", "clouddriver.tls.",
+	{"cmd/vedette-agent.TestRedactionRulesAreConverted", "redact.", "preset annotations configMapKeys environment secretAnnotations"},
+	{"agent/config.TestEachTLSKeyCounts", "clouddriver.tls.",
 		"serverName insecureSkipVerify clientCertFile clientKeyFile clientKeyFilePassword cacertFile"},
-	{"agent/config.TestAdminToken", "server.", "adminToken"},
-	{"agent/config.TestTraceExport", "tracing.", "enabled endpoint insecure"},
+	{"agent/config.TestAdminTokenIsNeverPrinted", "server.", "adminToken"},
+	{"agent/config.TestTracingSettingsAreConverted", "tracing.", "enabled endpoint insecure"},
 }
 
 var serverOptions = []tested{
-	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.connectionPools history.keep jobs.detailedPodStatus"},
+	{"cmd/vedette-server.TestManagementSettingsAreConverted", "management.server.", "port address ssl.enabled ssl.certFile ssl.cacertFile ssl.clientAuth"},
+	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.connectionPools history.keep history.maxBytes jobs.detailedPodStatus"},
 	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts trustedCallers readBytes"},
 	{"cmd/vedette-server.TestSettingsCount", "grpc.server.", "port address"},
 	{"cmd/vedette-server.TestSettingsCount", "cache.", "kinds omitKinds all checkApplicationInFront50"},
 	{"cmd/vedette-server.TestSettingsCount", "kubesvc.cache.", "cacheDefaults"},
 	{"cmd/vedette-server.TestSettingsCount", "accounts.", "gracePeriod removeData"},
-	{"cmd/vedette-server.TestSettingsCount", "agents.", "pulseSeconds creditBytes ingestBytes memoryBytes"},
+	{"cmd/vedette-server.TestSettingsCount", "agents.", "heartbeatSeconds creditBytes ingestBytes memoryBytes"},
 	{"cmd/vedette-server.TestSettingsCount", "credentials.", "primaryAccountTypes challengeDestructiveActionsEnvironments"},
 	{"cmd/vedette-server.TestSettingsCount", "services.fiat.", "enabled baseUrl legacyFallback"},
 	{"cmd/vedette-server.TestSettingsCount", "services.fiat.cache.", "maxEntries expiresAfterWriteSeconds"},
 	{"cmd/vedette-server.TestSettingsCount", "services.fiat.retry.", "maxBackoffMillis initialBackoffMillis retryMultiplier"},
 	{"cmd/vedette-server.TestSettingsCount", "services.front50.", "baseUrl"},
-	{"cmd/vedette-server.TestSettingsCount", "tasks.", "timeout deleteTimeout keep most persistOutput persistOutputForAllAccounts"},
+	{"cmd/vedette-server.TestSettingsCount", "tasks.", "timeout deleteTimeout keep maxConcurrent persistOutput persistOutputForAllAccounts"},
 	{"cmd/vedette-server.TestSettingsCount", "manifests.", "appLabels managedBySuffix dockerImages"},
-	{"cmd/vedette-server.TestDispatchSettings", "kubesvc.operations.retry.", "maxRetries backoffMs"},
-	{"cmd/vedette-server.TestMetricsSettings", "prometheus.", "enabled port maxAccounts"},
-	{"server/config.TestMetricsListen", "prometheus.", "address"},
-	{"server/config.TestOpenPorts", "grpc.server.", "allowUnauthenticated"},
-	{"server/config.TestGRPCSecurity", "grpc.server.security.",
+	{"cmd/vedette-server.TestPluginKeysConfigureDispatch", "kubesvc.operations.retry.", "maxRetries backoffMs"},
+	{"cmd/vedette-server.TestMetricsSettingsAreConverted", "prometheus.", "enabled port maxAccounts"},
+	{"server/config.TestMetricsArePrivateWithoutTLS", "prometheus.", "address"},
+	{"server/config.TestOpenPortsNeedAuthentication", "grpc.server.", "allowUnauthenticated"},
+	{"server/config.TestSecurityOfAgentPortIsConverted", "grpc.server.security.",
 		"enabled certificateChain privateKey privateKeyPassword clientAuth trustCertCollection protocols"},
 	{"server/config.TestX509Filters", "grpc.auth.x509.", "enabled filters"},
-	{"server/config.TestProfiles", "", "server.adminToken server.adminTokenFile pprof.enabled pprof.port"},
-	{"server/config.TestTraceExport", "tracing.", "enabled endpoint insecure sampleRatio"},
-	{"server/config.TestUpstreamConfig", "upstream.", "baseUrl username password headers mergeTimeout timeout mergeBytes refreshInterval maxStale partial"},
-	{"server/config.TestUpstreamConfig", "upstream.ssl.", "cacertFile certFile keyFile keyPassword"},
-	{"server/config.TestArtifactAccounts", "artifacts.", "enabled"},
-	{"server/config.TestArtifactAccounts", "artifacts.*.", "enabled"},
-	{"server/config.TestArtifactAccounts", "artifacts.*.accounts[].", "name useContentAPI githubAPIVersion repository jsonPath endpoint " +
+	{"server/config.TestProfilesUseTheAdminToken", "", "server.adminToken server.adminTokenFile pprof.enabled pprof.port"},
+	{"server/config.TestTracingSettingsAreConverted", "tracing.", "enabled endpoint insecure sampleRatio"},
+	{"server/config.TestUpstreamSettingsAreConverted", "upstream.", "baseUrl username password headers mergeTimeout timeout mergeBytes refreshInterval maxStale partial"},
+	{"server/config.TestUpstreamSettingsAreConverted", "upstream.ssl.", "cacertFile certFile keyFile keyPassword"},
+	{"server/artifacts.TestEachAccountSettingCounts", "artifacts.", "enabled"},
+	{"server/artifacts.TestEachAccountSettingCounts", "artifacts.*.", "enabled"},
+	{"server/artifacts.TestEachAccountSettingCounts", "artifacts.*.accounts[].", "name useContentAPI githubAPIVersion repository jsonPath endpoint " +
 		"apiEndpoint apiRegion region awsAccessKeyId awsSecretAccessKey namespace userId fingerprint tenancyId privateKeyPassphrase " +
 		"sshPrivateKeyFilePath sshPrivateKeyPassphrase sshKnownHostsFilePath sshTrustUnknownHosts allowedHosts"},
-	{"server/config.TestArtifactPassphraseCommand", "artifacts.git-repo.accounts[].", "sshPrivateKeyPassphraseCmd"},
-	{"server/config.TestArtifactLogins", "artifacts.*.accounts[].", "username password usernamePasswordFile token tokenFile"},
-	{"server/config.TestURLRestrictions", "artifacts.*.accounts[].urlRestrictions.",
+	{"server/artifacts.TestArtifactPassphraseCommand", "artifacts.git-repo.accounts[].", "sshPrivateKeyPassphraseCmd"},
+	{"server/artifacts.TestFilesTakePrecedenceInLogins", "artifacts.*.accounts[].", "username password usernamePasswordFile token tokenFile"},
+	{"server/artifacts.TestURLRestrictionsHaveClouddriversDefaults", "artifacts.*.accounts[].urlRestrictions.",
 		"allowedHostnamesRegex allowedSchemes rejectVerbatimIps allowedDomains excludedDomains extraExcludedPatterns"},
-	{"server/config.TestURLRestrictionAddresses", "artifacts.*.accounts[].urlRestrictions.",
+	{"server/artifacts.TestURLRestrictionAddresses", "artifacts.*.accounts[].urlRestrictions.",
 		"rejectLocalhost rejectLinkLocal rejectedIps excludedDomainsFromEnvironment"},
-	{"server/config.TestArtifactAccounts", "artifacts.limits.",
+	{"server/artifacts.TestEachAccountSettingCounts", "artifacts.limits.",
 		"maxBytes maxIndexBytes maxGitObjectBytes timeout stallTimeout connectTimeout maxConcurrent tempDir"},
-	{"server/config.TestArtifactAccounts", "artifacts.network.", "allowedAddresses deniedAddresses"},
-	{"server/config.TestArtifactStoreSettings", "artifact-store.", "type"},
-	{"server/config.TestArtifactStoreSettings", "artifact-store.s3.", "bucket region url accessKey secretKey profile forcePathStyle"},
+	{"server/artifacts.TestEachAccountSettingCounts", "artifacts.network.", "allowedAddresses deniedAddresses"},
+	{"server/artifacts.TestArtifactStoreSettings", "artifact-store.", "type"},
+	{"server/artifacts.TestArtifactStoreSettings", "artifact-store.s3.", "bucket region url accessKey secretKey profile forcePathStyle"},
 }
 
 // ownDecoding has the tests with wrong values of the types that decode themselves.
 var ownDecoding = map[string]string{
-	"list or map of roles":  "agent/config.TestPermissionProblems",
-	"path or list of paths": "internal/configfile.TestWrongImports",
+	"list or map of roles":  "agent/config.TestUnreadablePermissionsRejectTheAccount",
+	"path or list of paths": "internal/configfile.TestImportsMustBePaths",
 	"map of groups":         "server/config.TestConnectionPoolProblems",
 }
 
@@ -130,19 +138,10 @@ page lists them. An option without both fails ` + "`go test ./docs`" + `. The me
 func TestOptionsAreTested(t *testing.T) {
 	page := optionsIntro + optionsTable(t, "Agent", "agent/config", agentconfig.Config{}, agentOptions) +
 		optionsTable(t, "Server", "server/config", serverconfig.Config{}, serverOptions)
-	if *update {
-		if err := os.WriteFile("options-tested.md", []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile("options-tested.md")
-	if err != nil || string(got) != page {
-		t.Errorf("options-tested.md differs from the options in the code (%v): go test ./docs -update writes it", err)
-	}
+	golden.Compare(t, "options-tested.md", page)
 }
 
-// optionsTable returns the table of a program. Its package of the configuration has TestWrongValues.
+// optionsTable returns the table of a program. Its package of the configuration has TestWrongValuesAreReported.
 func optionsTable(t *testing.T, title, dir string, config any, options []tested) string {
 	var out strings.Builder
 	out.WriteString("\n## " + title + "\n\n| option | effect | wrong values |\n|---|---|---|\n")
@@ -158,7 +157,7 @@ func optionsTable(t *testing.T, title, dir string, config any, options []tested)
 		}
 		effect := effectTest(t, key, slices.Concat(sharedOptions, options), unused)
 		sources.check(t, effect, key)
-		wrong := dir + ".TestWrongValues"
+		wrong := dir + ".TestWrongValuesAreReported"
 		if !configtest.HasWrongValues(key.Type) {
 			wrong = ownDecoding[key.Type]
 			sources.check(t, wrong, key)
