@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/version"
 	"github.com/vedette-io/vedette/agent/kube/credentials"
 )
 
@@ -33,7 +34,7 @@ func (a *account) conditionsLocked() (all []vedette.Condition) {
 
 // noteVersion says once that the agent was not tested with the version of the cluster, if that is so.
 func (a *account) noteVersion(gitVersion string) {
-	reason, message := kube.UntestedVersion(gitVersion)
+	reason, message := version.Untested(gitVersion)
 	a.mu.Lock()
 	before := a.version
 	isKnown := before.Message == message

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent"
 	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/kube/version"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/internal/probe"
@@ -93,7 +94,7 @@ func (p accountProbe) run(ctx context.Context) []probe.Result {
 	if identity.UID == "" {
 		detail += "; the agent may not get namespace kube-system, so the cluster is identified by its address and certificate only"
 	}
-	if reason, message := kube.UntestedVersion(identity.Version); reason != "" {
+	if reason, message := version.Untested(identity.Version); reason != "" {
 		detail += "; " + message
 	}
 	rights := probe.Result{Name: p.name() + " rights"}

@@ -1,4 +1,5 @@
-package kube
+// Package version knows with which versions of Kubernetes the agent was tested.
+package version
 
 import (
 	"fmt"
@@ -20,9 +21,9 @@ const (
 	NewerThanTested = "NewerThanTested"
 )
 
-// UntestedVersion says why a version, as an API server calls itself, is not one with which the agent was tested. The reason is empty if it
+// Untested says why a version, as an API server calls itself, is not one with which the agent was tested. The reason is empty if it
 // is one, or if it is not a version of Kubernetes.
-func UntestedVersion(gitVersion string) (reason, message string) {
+func Untested(gitVersion string) (reason, message string) {
 	found := versionPattern.FindStringSubmatch(gitVersion)
 	if found == nil {
 		return "", ""
