@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
@@ -31,7 +32,8 @@ func newAdminAgent(t *testing.T) *Agent {
 			Selection: watch.Selection{OmitKinds: []string{"event"}}}
 	}
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///nowhere.invalid:1", Creds: insecure.NewCredentials(), Agent: "a", Version: "v1"},
-		Accounts: []Account{account("healthy"), account("failing"), account("new")}, Admin: admin.Guard{Token: adminToken}}, slog.New(slog.DiscardHandler))
+		Accounts: []Account{account("healthy"), account("failing"), account("new")}, Admin: admin.Guard{Token: adminToken},
+		Executor: executor.Config{StopTimeout: time.Millisecond}}, slog.New(slog.DiscardHandler))
 	a.accounts.get("healthy").setState("reporting", nil)
 	a.accounts.get("failing").setState("reaching", errors.New("10.1.2.3 does not answer"))
 	return a

@@ -32,7 +32,8 @@ func newConnectedAgent(t *testing.T, handle http.HandlerFunc) *connectedAgent {
 	a := New(Config{Uplink: uplink.Config{Target: "passthrough:///127.0.0.1:1", Creds: insecure.NewCredentials(), Agent: "a"},
 		Accounts: []Account{{Name: "prod"}}}, slog.New(slog.DiscardHandler))
 	c := &connectedAgent{Agent: a, t: t, outcomes: make(chan vedette.Outcome, 10)}
-	x := executor.New(executor.Config{MaxWorkers: 1}, a.executeMeasured, func(out vedette.Outcome) { c.outcomes <- out })
+	// Nobody acknowledges the outcomes.
+	x := executor.New(executor.Config{MaxWorkers: 1, StopTimeout: time.Millisecond}, a.executeMeasured, func(out vedette.Outcome) { c.outcomes <- out })
 	c.executor = boundExecutor{x, &a.accounts}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
