@@ -6,8 +6,8 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/agent/kube"
-	"github.com/vedette-io/vedette/agent/kube/version"
 	"github.com/vedette-io/vedette/agent/kube/credentials"
+	"github.com/vedette-io/vedette/agent/kube/version"
 )
 
 // noteCredentials records why the credentials in the files of the account are not in use, and when those in use end, so
