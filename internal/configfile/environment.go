@@ -9,9 +9,22 @@ import (
 // is the prefix and the key's path in capitals, with underscores for dots. Keys in entries of lists
 // cannot be set this way.
 func (d *decoder) applyEnvironment(target reflect.Value) {
-	d.walkLeaves(location{}, target, func(p location, _ keySpec, leaf reflect.Value) {
-		d.applyVariable(p, d.options.EnvPrefix+variableName(p.path), leaf)
+	d.walkLeaves(location{}, target, func(p location, s keySpec, leaf reflect.Value) {
+		for _, name := range variablesOf(d.options.EnvPrefix, p.path, s) {
+			if d.applyVariable(p, name, leaf) {
+				return // by its own name, which counts more than an alias
+			}
+		}
 	})
+}
+
+// variablesOf returns the names of the variables that set a key: one by its name, and one by each of its aliases.
+func variablesOf(prefix, path string, s keySpec) (names []string) {
+	section := strings.TrimSuffix(path, s.name)
+	for _, key := range s.names() {
+		names = append(names, prefix+variableName(section+key))
+	}
+	return names
 }
 
 // variableName converts clouddriver.tls.serverName to CLOUDDRIVER_TLS_SERVERNAME. As in Spring,
@@ -29,13 +42,15 @@ func (d *decoder) applyFallbackVariables(target reflect.Value) {
 	})
 }
 
-func (d *decoder) applyVariable(p location, name string, leaf reflect.Value) {
+// applyVariable sets a key from a variable, and reports whether there is one.
+func (d *decoder) applyVariable(p location, name string, leaf reflect.Value) bool {
 	value, ok := d.options.lookup(name)
 	if !ok || value == "" {
-		return
+		return false
 	}
 	at := Position{File: "environment variable " + name}
 	d.decodeValue(p, &node{kind: scalarNode, at: at, text: value, literal: true}, leaf)
+	return true
 }
 
 // walkLeaves visits each key that one variable can set.

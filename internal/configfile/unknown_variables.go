@@ -45,7 +45,7 @@ func variableNames(config any, prefix string) []string {
 	var names []string
 	settings := reflect.New(indirect(reflect.TypeOf(config))).Elem()
 	new(decoder).walkLeaves(location{}, settings, func(p location, s keySpec, _ reflect.Value) {
-		names = append(names, prefix+variableName(p.path))
+		names = append(names, variablesOf(prefix, p.path, s)...)
 		if s.env != "" {
 			names = append(names, s.env)
 		}
