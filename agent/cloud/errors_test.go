@@ -204,7 +204,7 @@ func TestBadSetup(t *testing.T) {
 				<-r.Context().Done()
 				close(ended)
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // in which the request arrives
 			_, err := source.Token(ctx)
 			cancel()
 			expectError(t, host, err, host, "did not answer within 30s: check firewalls, proxies and NetworkPolicies on the way")

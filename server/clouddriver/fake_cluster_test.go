@@ -41,7 +41,9 @@ func (c *fakeCluster) Execute(ctx context.Context, op vedette.Operation) vedette
 		name += fmt.Sprintf(" %s %s/%s %s %t %t", a.Kind, a.Namespace, a.Name, a.Propagation, a.MissingOK, a.NoWait)
 	}
 	c.mu.Lock()
-	c.received = append(c.received, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.Requester.User, time.Until(op.Deadline).Round(time.Second)))
+	const unit = 5 * time.Second // to which the rest of the time is rounded up: some of it may have passed
+	within := (time.Until(op.Deadline) + unit - 1).Truncate(unit)
+	c.received = append(c.received, fmt.Sprintf("%s in %s for %s within %s", strings.TrimSpace(name), op.Account, op.Requester.User, within))
 	c.mu.Unlock()
 	out, ok := c.answers[strings.TrimSpace(name)]
 	switch {
