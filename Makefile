@@ -79,10 +79,10 @@ test-vault:
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 	-gcflags=modernc.org/sqlite/lib=-race=false '-gcflags=modernc.org/libc/...=-race=false'
 
-# The packages that take longest begin first, so that none of them is alone at the end. Many tests
+# The packages that take longest begin first, the longest before the others, so that none of them is alone at the end. Many tests
 # wait, so one more package than there are processors runs at a time, and twice as many tests of a
 # package as there are processors.
-LONGEST := ./server/store ./agent/operate ./agent/watch ./test/convergence ./server/clouddriver ./test/journey ./test/beside
+LONGEST := ./test/convergence ./test/hostile ./test/journey ./server/store ./agent/operate ./server/clouddriver ./agent/watch ./test/beside ./test/docs
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 PACKAGES_AT_ONCE ?= $(shell expr $(PROCESSORS) + 1)
 TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)
