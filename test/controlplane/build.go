@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/vedette-io/vedette/test/cache"
 )
 
 // progressInterval is how often a running build writes a line to the log.
@@ -59,7 +61,7 @@ func build(ctx context.Context, log io.Writer, list []recipe) (Binaries, error) 
 	if err != nil {
 		return nil, err
 	}
-	cache, err := cacheDir()
+	base, err := cache.Dir("controlplane")
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func build(ctx context.Context, log io.Writer, list []recipe) (Binaries, error) 
 		if err != nil {
 			return nil, err
 		}
-		dir := filepath.Join(cache, b.module+"-"+b.version+"-"+b.key)
+		dir := filepath.Join(base, b.module+"-"+b.version+"-"+b.key)
 		if err := b.ensureBuilt(ctx, dir, log); err != nil {
 			return nil, fmt.Errorf("build %s %s: %w", b.module, b.version, err)
 		}
@@ -78,25 +80,6 @@ func build(ctx context.Context, log io.Writer, list []recipe) (Binaries, error) 
 		}
 	}
 	return binaries, nil
-}
-
-func cacheDir() (string, error) {
-	base := os.Getenv("VEDETTE_CACHE")
-	if base == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a cache directory: %w: set VEDETTE_CACHE to one", err)
-		}
-		base = filepath.Join(user, "vedette")
-	}
-	if !filepath.IsAbs(base) { // each package's tests run in another working directory
-		return "", fmt.Errorf("use %s as cache: VEDETTE_CACHE must be an absolute path", base)
-	}
-	dir := filepath.Join(base, "controlplane")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("create the cache directory: %w", err)
-	}
-	return dir, nil
 }
 
 // ensureBuilt builds the target's binaries into dir, unless dir exists. A directory of that name is

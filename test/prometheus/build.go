@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+
+	"github.com/vedette-io/vedette/test/cache"
 )
 
 // Binaries are the paths of Prometheus' programs.
@@ -66,20 +68,12 @@ func build(ctx context.Context, root, dir string) error {
 
 // cacheDir returns the directory for the versions of modfile. Its parent exists.
 func cacheDir(root string) (string, error) {
-	base := os.Getenv("VEDETTE_CACHE")
-	if base == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a cache directory: %w: set VEDETTE_CACHE to one", err)
-		}
-		base = filepath.Join(user, "vedette")
-	}
 	modules, err := os.ReadFile(filepath.Join(root, modfile))
 	if err != nil {
 		return "", err
 	}
-	parent := filepath.Join(base, "prometheus")
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	parent, err := cache.Dir("prometheus")
+	if err != nil {
 		return "", err
 	}
 	key := sha256.Sum256(fmt.Appendf(modules, "%s %s %s/%s", buildTags, runtime.Version(), runtime.GOOS, runtime.GOARCH))

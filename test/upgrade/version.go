@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/vedette-io/vedette/test/cache"
 )
 
 //go:embed versions
@@ -102,15 +104,15 @@ func (v Version) Extract(ctx context.Context, path, dir string) error {
 // Build returns the directory of the version's programs, which it builds once: vedette/upgrade in os.UserCacheDir, or upgrade in the
 // directory VEDETTE_CACHE. Processes that build at the same time do not disturb each other.
 func (v Version) Build(ctx context.Context) (dir string, err error) {
-	cache, err := cacheDir()
+	base, err := cache.Dir("upgrade")
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(cache, fmt.Sprintf("%s-%.12s-%s-%s-%s", v.Name, v.Commit, runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	dir = filepath.Join(base, fmt.Sprintf("%s-%.12s-%s-%s-%s", v.Name, v.Commit, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	work, err := os.MkdirTemp(cache, "build-")
+	work, err := os.MkdirTemp(base, "build-")
 	if err != nil {
 		return "", err
 	}
@@ -134,22 +136,6 @@ func (v Version) Build(ctx context.Context) (dir string, err error) {
 			return dir, nil
 		}
 		return "", err
-	}
-	return dir, nil
-}
-
-func cacheDir() (string, error) {
-	base := os.Getenv("VEDETTE_CACHE")
-	if base == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a cache directory: %w: set VEDETTE_CACHE to one", err)
-		}
-		base = filepath.Join(user, "vedette")
-	}
-	dir := filepath.Join(base, "upgrade")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("create the cache directory: %w", err)
 	}
 	return dir, nil
 }
