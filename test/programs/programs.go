@@ -20,14 +20,15 @@ import (
 
 // Build builds programs, for example "vedette-agent", into a directory. Its flags are those of
 // `make build`, so that the packages are compiled already when `make test` runs the tests, and no
-// program has the race detector, which needs memory and keeps copies.
+// program has the race detector, which needs memory and keeps copies. The version of the programs
+// is dev, in every clone.
 func Build(ctx context.Context, dir string, names ...string) error {
 	return BuildWith(ctx, dir, nil, names...)
 }
 
 // BuildWith is Build with further flags of `go build`.
 func BuildWith(ctx context.Context, dir string, flags []string, names ...string) error {
-	args := append([]string{"build", "-trimpath", "-tags", "grpcnotrace,disable_grpc_modules", "-ldflags", "-s -w",
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace,disable_grpc_modules", "-ldflags", "-s -w",
 		"-o", dir + string(filepath.Separator)}, flags...)
 	for _, name := range names {
 		args = append(args, "github.com/vedette-io/vedette/cmd/"+name)
