@@ -42,14 +42,12 @@ func runRestore(ctx context.Context, cfg *config.Config, args []string, _, errOu
 	if err != nil {
 		return err
 	}
-	from := os.Stdin
-	if file != stream {
-		if from, err = os.Open(file); err != nil {
-			return fmt.Errorf("restore: %w", err)
-		}
-		defer from.Close()
+	var size int64
+	if file == stream {
+		size, err = backup.Restore(ctx, path, os.Stdin)
+	} else {
+		size, err = backup.RestoreFile(ctx, path, file)
 	}
-	size, err := backup.Restore(ctx, path, from)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}

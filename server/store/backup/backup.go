@@ -9,11 +9,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/tempdir"
+	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
@@ -29,8 +31,8 @@ func RemoveAbandoned(path string) (removed int) {
 // Write writes one state of the database at path to a file, which it replaces when all is written and checked. It needs that
 // much space in the directory of the file. A server may use the database meanwhile.
 func Write(ctx context.Context, path, file string) (size int64, err error) {
-	if isSame(path, file) {
-		return 0, vedette.Errorf(vedette.Invalid, "the backup cannot be %s, because that is the database itself", file)
+	if err := checkTarget(path, file); err != nil {
+		return 0, err
 	}
 	err = withCopy(ctx, path, filepath.Dir(file), func(written string) error {
 		if size, err = sync(written); err != nil {
@@ -41,14 +43,33 @@ func Write(ctx context.Context, path, file string) (size int64, err error) {
 	return size, err
 }
 
-// Stream is Write to a writer. It needs space in the directory of the database.
+// checkTarget refuses to replace what is no backup. As root, /dev/null and /dev/stdout would be files afterwards.
+func checkTarget(path, file string) error {
+	for _, suffix := range append([]string{".lock"}, suffixes...) {
+		if isSame(path+suffix, file) {
+			return vedette.Errorf(vedette.Invalid, "the backup cannot be %s, because that belongs to the database itself", file)
+		}
+	}
+	for _, suffix := range suffixes[1:] {
+		if _, err := os.Lstat(file + suffix); err == nil {
+			return vedette.Errorf(vedette.Invalid, "beside %s is a journal, %[1]s%s, which would be applied to the backup: remove it, or name another file", file, suffix)
+		}
+	}
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+		return vedette.Errorf(vedette.Invalid, "the backup cannot be %s, because that is not a regular file: name one, or - for standard output", file)
+	}
+	return nil
+}
+
+// Stream is Write to a writer. It needs space in the directory of the database. If ctx ends while the writer does not accept what it is
+// given, the writer is left behind.
 func Stream(ctx context.Context, path string, to io.Writer) (size int64, err error) {
 	err = withCopy(ctx, path, filepath.Dir(path), func(written string) error {
 		file, err := os.Open(written)
 		if err != nil {
 			return err
 		}
-		size, err = io.Copy(to, contextReader{ctx, file})
+		size, err = copyUntil(ctx, to, file)
 		return errors.Join(err, file.Close())
 	})
 	return size, err
@@ -99,7 +120,8 @@ func withSQLite(path, options string, use func(db *sql.DB) error) error {
 	return errors.Join(use(db), db.Close())
 }
 
-// check checks that a file that nobody uses is the database of a server, complete, and of a schema that this program knows.
+// check checks that a file that nobody uses is the database of a server, complete, and of a schema that this program knows. The directory
+// of the file is this process's own.
 func check(ctx context.Context, file string) error {
 	var tables int
 	err := withSQLite(file, "?mode=ro&immutable=1", func(db *sql.DB) error {
@@ -118,14 +140,85 @@ func check(ctx context.Context, file string) error {
 	if tables != 2 {
 		return vedette.Errorf(vedette.Invalid, "it is a database of SQLite, but not one of vedette-server: it lacks tables")
 	}
-	_, err = sqldb.Probe(ctx, sqldb.Config{URL: "sqlite:" + file})
-	return err
+	if _, err = sqldb.Probe(ctx, sqldb.Config{URL: "sqlite:" + file}); err != nil {
+		return err
+	}
+	return checkSchema(ctx, file)
+}
+
+// checkSchema compares what is in a database with what the migrations create up to the version that it has. A table that is missing would
+// be noticed only by a running server, and a trigger would change what that writes.
+func checkSchema(ctx context.Context, file string) error {
+	empty := filepath.Join(filepath.Dir(file), "empty.db")
+	if err := sqldb.CreateLike(ctx, empty, file); err != nil {
+		return fmt.Errorf("create an empty database to compare with: %w", err)
+	}
+	want, err := schemaOf(ctx, empty)
+	if err != nil {
+		return err
+	}
+	got, err := schemaOf(ctx, file)
+	if err != nil {
+		return err
+	}
+	for name := range want {
+		if !got[name] {
+			return vedette.Errorf(vedette.Invalid, "it is not a whole database of vedette-server: it lacks the %s", name)
+		}
+	}
+	for name := range got {
+		if kind, _, _ := strings.Cut(name, " "); !want[name] && (kind == "trigger" || kind == "view") {
+			return vedette.Errorf(vedette.Invalid, "it has something that vedette-server does not create: the %s. Remove it first", textcheck.Truncate(name, 100))
+		}
+	}
+	return nil
+}
+
+// schemaOf returns the types and names of what a database has, such as "table accounts".
+func schemaOf(ctx context.Context, file string) (names map[string]bool, err error) {
+	names = map[string]bool{}
+	err = withSQLite(file, "?mode=ro&immutable=1", func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, "SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return err
+			}
+			names[name] = true
+		}
+		return rows.Err()
+	})
+	return names, err
 }
 
 func isSame(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// copyUntil copies until ctx ends, also if what it reads or writes stalls, as a pipe may for ever. The copying is left behind then: the
+// process ends soon.
+func copyUntil(ctx context.Context, to io.Writer, from io.Reader) (size int64, err error) {
+	type result struct {
+		size int64
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		size, err := io.Copy(to, contextReader{ctx, from})
+		done <- result{size, err}
+	}()
+	select {
+	case r := <-done:
+		return r.size, r.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
 }
 
 // contextReader ends with a context.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -200,10 +201,14 @@ func TestRestoreRefusesWhatIsNoBackup(t *testing.T) {
 		from io.Reader
 		want string
 	}{
-		"nothing":          {strings.NewReader(""), "empty"},
-		"text":             {strings.NewReader("hello"), "not a database of SQLite"},
-		"half":             {bytes.NewReader(content[:len(content)/2]), "damaged"},
-		"changed":          {bytes.NewReader(damaged), "damaged"},
+		"nothing": {strings.NewReader(""), "empty"},
+		"text":    {strings.NewReader("hello"), "not a database of SQLite"},
+		"half":    {bytes.NewReader(content[:len(content)/2]), "damaged"},
+		"changed": {bytes.NewReader(damaged), "damaged"},
+		"a part":  {bytes.NewReader(changeSQLite(t, content, "DROP TABLE operation_changes")), "lacks the table operation_changes"},
+		"a trigger": {bytes.NewReader(changeSQLite(t, content,
+			"CREATE TRIGGER later AFTER INSERT ON operations BEGIN DELETE FROM operations; END")), "the trigger later"},
+		"a view":           {bytes.NewReader(changeSQLite(t, content, "CREATE VIEW pods AS SELECT 1")), "the view pods"},
 		"another database": {bytes.NewReader(makeSQLite(t, "CREATE TABLE a (b)")), "not one of vedette-server"},
 		"a newer schema": {bytes.NewReader(changeSQLite(t, content,
 			"INSERT INTO schema_version (version_id, is_applied) SELECT MAX(version_id) + 1000, 1 FROM schema_version")), "a newer server"},
@@ -249,18 +254,127 @@ func changeSQLite(t *testing.T, content []byte, statement string) []byte {
 	return changed
 }
 
+// TestRestoreWithJournals restores copies of a running server's files, of which the last changes are in a journal, and then what that replaced.
+func TestRestoreWithJournals(t *testing.T) {
+	f, path, _ := openBackedUp(t, 3)
+	f.CommitPods(2, storetest.PodsAt(0, 3, 2)...)
+	snapshot := copyFiles(t, path)
+	if info, err := os.Stat(snapshot + "-wal"); err != nil || info.Size() == 0 {
+		t.Fatalf("the snapshot has no journal: %v", err)
+	}
+	_, target, _ := openBackedUp(t, 5)
+	target = copyFiles(t, target)
+	if _, err := backup.RestoreFile(t.Context(), target, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	if versions, mark := podVersions(t, copyFiles(t, snapshot)); versions["2"] != 3 || mark != "2" {
+		t.Errorf("the backup has %v with the mark %s, want it as it was", versions, mark)
+	}
+	expectFiles(t, filepath.Dir(target), "vedette.db", "vedette.db.lock", "vedette.db.replaced", "vedette.db.replaced-shm", "vedette.db.replaced-wal")
+	if _, err := backup.RestoreFile(t.Context(), target, target+".replaced"); err != nil {
+		t.Fatal(err)
+	}
+	if versions, mark := podVersions(t, target); versions["1"] != 5 || mark != "1" {
+		t.Errorf("got %v with the mark %s, want what was there before", versions, mark)
+	}
+	if versions, mark := podVersions(t, target+".replaced"); versions["2"] != 3 || mark != "2" {
+		t.Errorf("got %v with the mark %s, want all of the snapshot", versions, mark)
+	}
+}
+
+// TestBackupReplacesOnlyFiles checks that devices, pipes and links stay what they are: root may name any.
+func TestBackupReplacesOnlyFiles(t *testing.T) {
+	_, path := openDatabase(t)
+	dir := t.TempDir()
+	link, below := filepath.Join(dir, "link"), filepath.Join(dir, "below")
+	if err := errors.Join(os.Symlink(os.DevNull, link), os.Mkdir(below, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{link, below, os.DevNull} {
+		before, err := os.Lstat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.Write(t.Context(), path, file); vedette.KindOf(err) != vedette.Invalid || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: got %v, want Invalid", file, err)
+		}
+		if after, err := os.Lstat(file); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: got %v, %v, want it as it was", file, after, err)
+		}
+	}
+	expectFiles(t, dir, "below", "link")
+}
+
+// TestStalledPipesEndWithTheContext checks that neither command waits for the other end of a pipe when it is asked to end, and that it leaves
+// nothing.
+func TestStalledPipesEndWithTheContext(t *testing.T) {
+	_, path, content := openBackedUp(t, 3)
+	target := copyFiles(t, path)
+	interrupted := errors.New("interrupted")
+	for name, run := range map[string]func(ctx context.Context, r *io.PipeReader, w *io.PipeWriter, begun func()) error{
+		"backup": func(ctx context.Context, r *io.PipeReader, w *io.PipeWriter, begun func()) error {
+			go func() {
+				_, err := io.ReadFull(r, make([]byte, 1000))
+				begun()
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			_, err := backup.Stream(ctx, path, w)
+			return err
+		},
+		"restore": func(ctx context.Context, r *io.PipeReader, w *io.PipeWriter, begun func()) error {
+			go func() {
+				_, err := w.Write(content[:1000])
+				begun()
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			_, err := backup.Restore(ctx, target, r)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r, w := io.Pipe()
+			defer r.Close()
+			defer w.Close()
+			ended := make(chan error)
+			go func() { ended <- run(ctx, r, w, func() { cancel(interrupted) }) }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, interrupted) {
+					t.Errorf("got %v, want the cause of the end", err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatal("it waits for the pipe")
+			}
+		})
+	}
+	for _, file := range []string{path, target} {
+		expectFiles(t, filepath.Dir(file), "vedette.db", "vedette.db-shm", "vedette.db-wal", "vedette.db.lock")
+	}
+}
+
 // TestBackupNeedsADatabase checks that a backup creates none, and that it does not replace the database.
 func TestBackupNeedsADatabase(t *testing.T) {
 	_, path := openDatabase(t)
 	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "old.db-wal"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct{ path, file, want string }{
 		"no database":  {filepath.Join(dir, "vedette.db"), filepath.Join(dir, "backup.db"), "no database to back up"},
 		"the database": {path, path, "the database itself"},
+		"its journal":  {path, path + "-wal", "belongs to the database itself"},
+		"its lock":     {path, path + ".lock", "belongs to the database itself"},
+		"a journal":    {path, filepath.Join(dir, "old.db"), "old.db-wal, which would be applied"},
 		"no directory": {path, filepath.Join(dir, "missing", "backup.db"), "cannot write to"},
 	} {
 		if _, err := backup.Write(t.Context(), tt.path, tt.file); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", name, err, tt.want)
 		}
 	}
-	expectFiles(t, dir)
+	expectFiles(t, dir, "old.db-wal")
 }

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -16,19 +17,68 @@ import (
 // replacedSuffix is at the end of the names of the files that were replaced.
 const replacedSuffix = ".replaced"
 
+// suffixes are at the end of the names of a database and of its journals.
+var suffixes = []string{"", "-wal", "-shm", "-journal"}
+
 // Restore replaces the database at path by a backup, which is checked before. The database that was there is kept with the suffix
 // ".replaced". The error is vedette.Conflict if a server uses the database.
 //
 // If the process is killed between the last steps, there is no database: Restore can be repeated, and a server that starts
 // meanwhile begins with an empty one.
 func Restore(ctx context.Context, path string, from io.Reader) (size int64, err error) {
+	return restore(ctx, path, func(written string) error { return copyFrom(ctx, written, from) })
+}
+
+// RestoreFile is Restore from a file, with what journals beside it have. They are there if the file is not from Write: a copy of a volume, or
+// what Restore has replaced.
+func RestoreFile(ctx context.Context, path, file string) (size int64, err error) {
+	return restore(ctx, path, func(written string) error {
+		hasJournal := false
+		for _, suffix := range []string{"", "-wal", "-journal"} {
+			from, err := os.Open(file + suffix)
+			if suffix != "" && errors.Is(err, fs.ErrNotExist) {
+				continue
+			} else if err != nil {
+				return vedette.Errorf(vedette.Invalid, "read the backup: %w", err)
+			}
+			if err := errors.Join(copyFrom(ctx, written+suffix, from), from.Close()); err != nil {
+				return err
+			}
+			hasJournal = hasJournal || suffix != ""
+		}
+		if !hasJournal {
+			return nil
+		}
+		if err := applyJournal(ctx, written); err != nil {
+			return vedette.Errorf(vedette.Invalid, "apply the journal beside %s: %w", file, err)
+		}
+		return nil
+	})
+}
+
+// applyJournal writes what the journals of a database have into its file, and removes them.
+func applyJournal(ctx context.Context, file string) error {
+	return withSQLite(file, "", func(db *sql.DB) error {
+		var mode string
+		if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
+			return err
+		}
+		if mode != "delete" {
+			return fmt.Errorf("SQLite keeps the journal (%s)", mode)
+		}
+		return nil
+	})
+}
+
+// restore replaces the database at path by what write has written to a file.
+func restore(ctx context.Context, path string, write func(written string) error) (size int64, err error) {
 	unlock, err := sqldb.LockFile(path)
 	if err != nil {
 		return 0, err
 	}
 	dir := filepath.Dir(path)
 	err = withTemp(dir, func(written string) error {
-		if err := copyFrom(ctx, written, from); err != nil {
+		if err := write(written); err != nil {
 			return fmt.Errorf("write to %s: %w", dir, err)
 		}
 		if size, err = sync(written); err != nil {
@@ -56,14 +106,13 @@ func copyFrom(ctx context.Context, file string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, contextReader{ctx, from})
+	_, err = copyUntil(ctx, to, from)
 	return errors.Join(err, to.Close())
 }
 
 // moveAway renames a database with its journals. The database is first: SQLite would apply a journal to another database,
 // but removes one that is beside no database.
 func moveAway(path string) error {
-	suffixes := []string{"", "-wal", "-shm"}
 	if _, err := os.Stat(path); err == nil { // otherwise a former run was killed after this
 		for _, suffix := range suffixes {
 			if err := os.Remove(path + replacedSuffix + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
