@@ -89,6 +89,7 @@ TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)
 
 test: build controlplane prometheus test-databases test-vault
 	CGO_ENABLED=1 go test $(RACE) -tags $(TAGS) -timeout 40m -p $(PACKAGES_AT_ONCE) -parallel $(TESTS_AT_ONCE) $(LONGEST) ./...
+	./scripts/test-packages.sh
 	go test -C tools/release -count=1 -timeout 40m .
 	go test -C tools/chart -count=1 -short ./...
 

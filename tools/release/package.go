@@ -17,11 +17,11 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// shells are those for which the command-line tool comes with completions, with the file that each reads.
-var shells = map[string]string{
-	"bash": "/usr/share/bash-completion/completions/vedette",
-	"zsh":  "/usr/share/zsh/vendor-completions/_vedette",
-	"fish": "/usr/share/fish/vendor_completions.d/vedette.fish",
+// shells are those for which the command-line tool comes with completions, with the file that each reads by format of packages.
+var shells = map[string]map[string]string{
+	"bash": {"deb": "/usr/share/bash-completion/completions/vedette", "rpm": "/usr/share/bash-completion/completions/vedette"},
+	"zsh":  {"deb": "/usr/share/zsh/vendor-completions/_vedette", "rpm": "/usr/share/zsh/site-functions/_vedette"},
+	"fish": {"deb": "/usr/share/fish/vendor_completions.d/vedette.fish", "rpm": "/usr/share/fish/vendor_completions.d/vedette.fish"},
 }
 
 // writePackages writes a package for Debian and one for Red Hat's systems for each program and each architecture of Linux.
@@ -36,11 +36,11 @@ func (b *build) writePackages(ctx context.Context) error {
 		if bin.os != "linux" {
 			continue
 		}
-		contents, err := s.contents(ctx, bin)
-		if err != nil {
-			return err
-		}
 		for _, format := range []string{"deb", "rpm"} {
+			contents, err := s.contents(ctx, bin, format)
+			if err != nil {
+				return err
+			}
 			if err := s.pack(format, bin, contents); err != nil {
 				return fmt.Errorf("%s of %s for %s: %w", format, bin.program.name, bin.arch, err)
 			}
@@ -101,8 +101,8 @@ func isService(name string) bool {
 	return slices.Contains([]string{"vedette-server", "vedette-agent"}, name)
 }
 
-// contents are the files of a program's package.
-func (s *stage) contents(ctx context.Context, bin binary) (files.Contents, error) {
+// contents are the files of a program's package in a format.
+func (s *stage) contents(ctx context.Context, bin binary, format string) (files.Contents, error) {
 	name := bin.program.name
 	contents := files.Contents{
 		s.file(bin.path, "/usr/bin/"+name, 0o755),
@@ -151,7 +151,7 @@ func (s *stage) contents(ctx context.Context, bin binary) (files.Contents, error
 		if err != nil {
 			return nil, err
 		}
-		contents = append(contents, s.file(path, shells[shell], 0o644))
+		contents = append(contents, s.file(path, shells[shell][format], 0o644))
 	}
 	return contents, nil
 }
