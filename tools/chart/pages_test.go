@@ -195,6 +195,10 @@ kubectl -n spinnaker patch service spin-clouddriver --type merge -p '{"spec":{"s
 	if got := f.run(selector); got != before || !front {
 		t.Errorf("got the selector %s after the way to the front (%t) and back, want %s", got, front, before)
 	}
+	got := f.run("helm upgrade vedette deploy/helm/vedette --namespace spinnaker --reset-then-reuse-values --set 'server.grpc.hosts={other.example.com}' 2>&1 || true")
+	if !strings.Contains(got, "is for server.grpc.hosts [vedette.example.com], and not for [other.example.com]: delete the Secrets") {
+		t.Errorf("with another name in an existing certificate, Helm says %s", got)
+	}
 	for _, block := range blocks(t, "upgrade.md", "In which order", "Back") {
 		f.run(block)
 	}

@@ -31,7 +31,7 @@ func TestRolesAreThoseThatTheAgentPrints(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		values  map[string]any // of agent.rbac
-		account string         // further settings of the account, in YAML
+		account string         // further settings of the account, in YAML; also agent.account.settings, if rbac does not have the same
 		flags   []string
 	}{
 		{"default", nil, "", []string{"--kinds", kinds, "--change", change}},
@@ -41,13 +41,31 @@ func TestRolesAreThoseThatTheAgentPrints(t *testing.T) {
 		{"one kind", map[string]any{"kinds": []any{"statefulset"}, "change": []any{"Role"}}, "kinds: [statefulset]", []string{"--change", "Role"}},
 		{"custom kind", map[string]any{"kinds": []any{"Pod"}, "change": []any{}, "extra": []any{map[string]any{"group": "cert-manager.io", "resource": "certificates"}}},
 			"kinds: [Pod, Certificate.cert-manager.io]", nil},
+		{"namespaces of the account", nil, "namespaces: [a, b]", []string{"--kinds", kinds, "--change", change}},
+		{"namespaces of the account only", nil, "namespaces: [a], onlyNamespacedResources: true", []string{"--kinds", kinds, "--change", change}},
+		{"all namespaces and nothing else", nil, "onlyNamespacedResources: true", []string{"--kinds", kinds, "--change", change}},
+		{"cluster, too", map[string]any{"namespaces": []any{"a"}}, "namespaces: [a], onlyNamespacedResources: false", []string{"--kinds", kinds, "--change", change}},
+		{"kinds of the account", nil, "kinds: [pod, Deployment.apps], metrics: false", []string{"--change", change}},
+		{"omitted kinds", nil, "omitKinds: [pod, Ingress.networking.k8s.io, Namespace]", []string{"--kinds", kinds, "--change", change}},
+		{"a kind that is omitted and changed", map[string]any{"change": []any{"Pod"}}, "omitKinds: [pod]", []string{"--kinds", kinds, "--change", "Pod"}},
+		{"custom kinds of the account", map[string]any{"change": []any{}, "extra": []any{map[string]any{"group": "cert-manager.io", "resource": "certificates"}}},
+			"kinds: [Pod, Certificate.cert-manager.io]", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rbac := test.values
 			if rbac == nil {
 				rbac = map[string]any{}
 			}
-			values := map[string]any{"agent": map[string]any{"account": map[string]any{"name": "prod"}, "rbac": rbac}}
+			var settings map[string]any
+			if err := yaml.Unmarshal([]byte("{"+test.account+"}"), &settings); err != nil {
+				t.Fatal(err)
+			}
+			for key := range rbac {
+				if key != "namespaces" || settings["onlyNamespacedResources"] == true {
+					delete(settings, key)
+				}
+			}
+			values := map[string]any{"agent": map[string]any{"account": map[string]any{"name": "prod", "settings": settings}, "rbac": rbac}}
 			var manifest strings.Builder
 			for path, text := range mustRender(t, c, values) {
 				if strings.HasSuffix(path, "agent/rbac.yaml") {

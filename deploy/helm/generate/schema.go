@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	agentconfig "github.com/vedette-io/vedette/agent/config"
 	"github.com/vedette-io/vedette/internal/configfile/reference"
 	"github.com/vedette-io/vedette/internal/formerchart"
@@ -31,12 +33,25 @@ func rootSchema(values []value, former []formerchart.Value) schema {
 	return root
 }
 
+// groupSchema returns the schema of a group. What templates cannot do without is required, although values.yaml has a default of everything:
+// null removes it, and "helm upgrade --reuse-values" takes the defaults of the chart before.
 func groupSchema(values []value) schema {
-	properties := schema{}
+	properties, required := schema{}, []string{}
 	for _, v := range values {
 		properties[v.name] = valueSchema(v)
+		if isRequired(v) {
+			required = append(required, v.name)
+		}
 	}
-	return schema{"type": "object", "additionalProperties": false, "properties": properties}
+	return schema{"type": "object", "additionalProperties": false, "properties": properties, "required": required}
+}
+
+// isRequired reports whether a value must be there. Lists, maps and texts may be missing if they are empty by default.
+func isRequired(v value) bool {
+	if v.below != nil {
+		return true
+	}
+	return v.node.Kind == yaml.ScalarNode && v.defaultText != `""`
 }
 
 func valueSchema(v value) schema {
@@ -57,6 +72,8 @@ func valueSchema(v value) schema {
 
 var (
 	text     = schema{"type": "string"}
+	name     = schema{"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
+	host     = schema{"type": "string", "pattern": `^[^\s,]+$`}
 	quantity = schema{"type": []string{"string", "number"}}
 )
 
@@ -64,10 +81,21 @@ var (
 func leafSchema(v value) schema {
 	kind, rest, _ := strings.Cut(v.annotation, " ")
 	switch kind {
+	case "prefix":
+		// The name of the StatefulSet with the hash of a revision is a label of its pods: PREFIX-clouddriver-vedette-1234567890.
+		return schema{"type": "string", "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": 32}
+	case "port":
+		return schema{"type": "integer", "minimum": 1, "maximum": 65535}
+	case "days":
+		return schema{"type": "integer", "minimum": 1, "maximum": 36500}
 	case "enum":
 		return schema{"enum": strings.Fields(rest)}
 	case "list":
-		return schema{"type": "array", "items": itemSchema(rest)}
+		list := schema{"type": "array", "items": itemSchema(rest)}
+		if rest == "namespace" || rest == "host" {
+			list["uniqueItems"] = true
+		}
+		return list
 	case "map":
 		return schema{"type": "object", "additionalProperties": text}
 	case "map-of":
@@ -96,14 +124,18 @@ func itemSchema(kind string) schema {
 	switch kind {
 	case "string", "kind":
 		return text
+	case "namespace":
+		return name
+	case "host":
+		return host
 	case "name":
 		return schema{"type": "string", "minLength": 1}
 	case "kubeconfig":
 		return schema{"type": "object", "additionalProperties": false, "required": []string{"secret"}, "properties": schema{
-			"secret": text, "key": text, "settings": configSchema("account")}}
+			"secret": schema{"type": "string", "minLength": 1}, "key": text, "settings": configSchema("account")}}
 	case "resource":
 		return schema{"type": "object", "additionalProperties": false, "required": []string{"resource"}, "properties": schema{
-			"group": text, "resource": text}}
+			"group": text, "resource": schema{"type": "string", "minLength": 1}}}
 	default:
 		return schema{}
 	}

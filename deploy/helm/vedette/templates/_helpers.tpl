@@ -4,11 +4,11 @@
 
 {{/* Labels of everything. A release's name may have 53 characters, so that it fits into a label. */}}
 {{- define "vedette.labels" -}}
-helm.sh/chart: {{ include "vedette.chart" . | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ include "vedette.chart" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/name: vedette
-app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | trunc 63 | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
@@ -17,7 +17,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* The labels by which pods of a component are selected: (dict "root" $ "component" "server"). */}}
 {{- define "vedette.selector" -}}
 app.kubernetes.io/name: vedette
-app.kubernetes.io/instance: {{ .root.Release.Name | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .root.Release.Name | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
@@ -33,15 +33,15 @@ vedette.io/clouddriver: front
 
 {{/* The metadata of an object: (dict "root" $ "name" "x" "component" "server" "annotations" (dict) "labels" (dict)). */}}
 {{- define "vedette.metadata" -}}
-name: {{ .name }}
-namespace: {{ .root.Release.Namespace }}
+name: {{ .name | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "vedette.labels" .root | nindent 2 }}
   app.kubernetes.io/component: {{ .component }}
   {{- with .labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with merge (dict) (.annotations | default dict) .root.Values.commonAnnotations }}
+{{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -110,15 +110,15 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
-terminationGracePeriodSeconds: {{ .terminationGracePeriodSeconds }}
+terminationGracePeriodSeconds: {{ .terminationGracePeriodSeconds | int64 }}
 {{- end -}}
 {{- define "vedette.pullSecrets" -}}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
 {{- range . }}
-- name: {{ . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -137,7 +137,56 @@ imagePullSecrets:
 {{- if eq $s.clouddriver.mode "front" -}}
 {{- $_ := set $config "upstream" (dict "baseUrl" (printf "http://%s:7002" (include "vedette.upstream" .))) -}}
 {{- end -}}
-{{- toYaml (mustMergeOverwrite $config (deepCopy $s.config)) -}}
+{{- toYaml (mustMergeOverwrite $config (deepCopy ($s.config | default dict))) -}}
+{{- end -}}
+
+{{/*
+A port that a configuration sets, as a number, so that probes and Services lead to where the program listens:
+(dict "config" .Values.server.config "path" "server.port" "default" 7002 "name" "server.config.server.port").
+*/}}
+{{- define "vedette.port" -}}
+{{- $port := .config | default dict -}}
+{{- range splitList "." .path -}}
+{{- $port = ternary (get (ternary $port dict (kindIs "map" $port)) .) "" (kindIs "map" $port) -}}
+{{- end -}}
+{{- $port = $port | default .default | toString -}}
+{{- if not (regexMatch "^[0-9]+$" $port) -}}
+{{- fail (printf "%s must be a number, because probes and Services need it: got %s" .name $port) -}}
+{{- end -}}
+{{ $port }}
+{{- end -}}
+{{- define "vedette.httpPort" -}}{{ include "vedette.port" (dict "config" .Values.server.config "path" "server.port" "default" 7002 "name" "server.config.server.port") }}{{- end -}}
+
+{{/*
+The paths of secrets that are in a configuration as they are, one in each line: (dict "in" .Values.server.config "steps" (list "sql" "password")
+"path" "server.config"). A step that ends in [] is a list.
+*/}}
+{{- define "vedette.secretsIn" -}}
+{{- $in := .in -}}
+{{- $path := .path -}}
+{{- if and .steps (kindIs "map" $in) -}}
+  {{- $name := first .steps | trimSuffix "[]" -}}
+  {{- $below := get $in $name -}}
+  {{- $steps := rest .steps -}}
+  {{- if kindIs "slice" $below -}}
+    {{- range $i, $item := $below -}}{{- include "vedette.secretsIn" (dict "in" $item "steps" $steps "path" (printf "%s.%s[%d]" $path $name $i)) -}}{{- end -}}
+  {{- else -}}
+    {{- include "vedette.secretsIn" (dict "in" $below "steps" $steps "path" (printf "%s.%s" $path $name)) -}}
+  {{- end -}}
+{{- else if kindIs "map" $in -}}
+  {{- range $name, $value := $in -}}{{- include "vedette.secretsIn" (dict "in" $value "steps" list "path" (printf "%s.%s" $path $name)) -}}{{- end -}}
+{{- else if and (not .steps) $in (not (regexMatch `^encrypted(File)?:|\$\{` (toString $in))) -}}
+{{ $path }}{{ "\n" }}
+{{- end -}}
+{{- end -}}
+
+{{/* The account of the agent's own cluster, as the agent's configuration has it. */}}
+{{- define "vedette.ownAccount" -}}
+{{- $a := .Values.agent -}}
+{{- $account := dict "name" $a.account.name "serviceAccount" true -}}
+{{- with $a.rbac.namespaces -}}{{- $_ := set $account "namespaces" . -}}{{- $_ := set $account "onlyNamespacedResources" true -}}{{- end -}}
+{{- with $a.rbac.kinds -}}{{- $_ := set $account "kinds" . -}}{{- end -}}
+{{- toYaml (mustMergeOverwrite $account (deepCopy ($a.account.settings | default dict))) -}}
 {{- end -}}
 
 {{/* The agent's configuration. Accounts of the chart come before those of the user. */}}
@@ -154,17 +203,14 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 {{- $accounts := list -}}
-{{- with $a.account.name -}}
-{{- $account := dict "name" . "serviceAccount" true -}}
-{{- with $a.rbac.namespaces -}}{{- $_ := set $account "namespaces" . -}}{{- $_ := set $account "onlyNamespacedResources" true -}}{{- end -}}
-{{- with $a.rbac.kinds -}}{{- $_ := set $account "kinds" . -}}{{- end -}}
-{{- $accounts = append $accounts (mustMergeOverwrite $account (deepCopy $a.account.settings)) -}}
+{{- if $a.account.name -}}
+{{- $accounts = append $accounts (include "vedette.ownAccount" . | fromYaml) -}}
 {{- end -}}
 {{- range $name, $kubeconfig := $a.kubeconfigs -}}
 {{- $account := dict "name" $name "kubeconfigFile" (printf "/etc/vedette/kubeconfigs/%s/%s" $name ($kubeconfig.key | default "config")) -}}
 {{- $accounts = append $accounts (mustMergeOverwrite $account (deepCopy ($kubeconfig.settings | default dict))) -}}
 {{- end -}}
-{{- $user := deepCopy $a.config -}}
+{{- $user := deepCopy ($a.config | default dict) -}}
 {{- $accounts = concat $accounts (dig "kubernetes" "accounts" list $user) -}}
 {{- $config := mustMergeOverwrite (dict "clouddriver" $clouddriver "server" (dict "port" 8082) "prometheus" (dict "enabled" .Values.monitoring.enabled "port" 8008) "kubernetes" dict) $user -}}
 {{- $_ := set $config.kubernetes "accounts" $accounts -}}
